@@ -1,0 +1,216 @@
+//! Bytes in and out: little-endian integers, variable-length integers and length-prefixed text.
+//!
+//! Everything that the engine stores is written through [`Put`] and read back through [`Cursor`].
+//! A cursor never panics and never allocates more than the bytes that it holds: a length that
+//! reaches beyond the input is an error, whatever it claims.
+
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use crate::error::{Error, Result};
+
+/// Appends values to a byte buffer.
+pub trait Put {
+    /// One byte.
+    fn put_u8(&mut self, value: u8);
+    /// Two bytes, little-endian.
+    fn put_u16(&mut self, value: u16);
+    /// Four bytes, little-endian.
+    fn put_u32(&mut self, value: u32);
+    /// Eight bytes, little-endian.
+    fn put_u64(&mut self, value: u64);
+    /// Eight bytes, little-endian.
+    fn put_i64(&mut self, value: i64);
+    /// Sixteen bytes, little-endian.
+    fn put_u128(&mut self, value: u128);
+    /// LEB128: seven bits a byte, low first.
+    fn put_varint(&mut self, value: u64);
+    /// Length as a varint, then the bytes.
+    fn put_bytes(&mut self, value: &[u8]);
+}
+
+impl Put for Vec<u8> {
+    fn put_u8(&mut self, value: u8) {
+        self.push(value);
+    }
+    fn put_u16(&mut self, value: u16) {
+        self.extend_from_slice(&value.to_le_bytes());
+    }
+    fn put_u32(&mut self, value: u32) {
+        self.extend_from_slice(&value.to_le_bytes());
+    }
+    fn put_u64(&mut self, value: u64) {
+        self.extend_from_slice(&value.to_le_bytes());
+    }
+    fn put_i64(&mut self, value: i64) {
+        self.extend_from_slice(&value.to_le_bytes());
+    }
+    fn put_u128(&mut self, value: u128) {
+        self.extend_from_slice(&value.to_le_bytes());
+    }
+    fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.push((value as u8 & 0x7f) | 0x80);
+            value >>= 7;
+        }
+        self.push(value as u8);
+    }
+    fn put_bytes(&mut self, value: &[u8]) {
+        self.put_varint(value.len() as u64);
+        self.extend_from_slice(value);
+    }
+}
+
+/// Maps a signed number to an unsigned one so that small magnitudes stay small.
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Reverses [`zigzag`].
+pub fn unzigzag(value: u64) -> i64 {
+    ((value >> 1) as i64) ^ -((value & 1) as i64)
+}
+
+/// Reads values from a byte slice, front to back.
+#[derive(Clone)]
+pub struct Cursor<'a> {
+    rest: &'a [u8],
+    place: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor over `bytes`; errors name `place`.
+    pub fn new(bytes: &'a [u8], place: &'a str) -> Self {
+        Self { rest: bytes, place }
+    }
+
+    /// Bytes not read yet.
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The next `len` bytes.
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let (head, tail) =
+            self.rest.split_at_checked(len).ok_or_else(|| self.error("ends too early"))?;
+        self.rest = tail;
+        Ok(head)
+    }
+
+    /// An error at this cursor's place.
+    pub fn error(&self, detail: &str) -> Error {
+        Error::corrupt(self.place, detail)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N)?);
+        Ok(out)
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+    /// Two bytes.
+    pub fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+    /// Four bytes.
+    pub fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+    /// Eight bytes.
+    pub fn i64(&mut self) -> Result<i64> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+    /// Sixteen bytes.
+    pub fn u128(&mut self) -> Result<u128> {
+        Ok(u128::from_le_bytes(self.array()?))
+    }
+
+    /// A variable-length integer of at most 64 bits.
+    pub fn varint(&mut self) -> Result<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return Err(self.error("a varint is too large"));
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(self.error("a varint is too long"))
+    }
+
+    /// A count of things that take at least `bytes_each` bytes each, so that a damaged count
+    /// cannot ask for more memory than the input justifies.
+    pub fn count(&mut self, bytes_each: usize) -> Result<usize> {
+        let count = usize::try_from(self.varint()?).map_err(|_| self.error("a count overflows"))?;
+        match count.checked_mul(bytes_each) {
+            Some(needed) if needed <= self.rest.len() => Ok(count),
+            _ => Err(self.error("a count exceeds the input")),
+        }
+    }
+
+    /// Length-prefixed bytes.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        let len = self.count(1)?;
+        self.take(len)
+    }
+
+    /// Length-prefixed UTF-8.
+    pub fn text(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| self.error("text is not UTF-8"))
+    }
+
+    /// Fails unless everything was read.
+    pub fn finish(self) -> Result<()> {
+        if self.rest.is_empty() { Ok(()) } else { Err(self.error("has trailing bytes")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_put_is_read_back(a: u64, b: i64, c: Vec<u8>, d: u128) {
+            let mut out = Vec::new();
+            out.put_varint(a);
+            out.put_varint(zigzag(b));
+            out.put_bytes(&c);
+            out.put_u128(d);
+            let mut cursor = Cursor::new(&out, "test");
+            prop_assert_eq!(cursor.varint().unwrap(), a);
+            prop_assert_eq!(unzigzag(cursor.varint().unwrap()), b);
+            prop_assert_eq!(cursor.bytes().unwrap(), &c[..]);
+            prop_assert_eq!(cursor.u128().unwrap(), d);
+            cursor.finish().unwrap();
+        }
+
+        #[test]
+        fn no_input_panics(bytes: Vec<u8>) {
+            let mut cursor = Cursor::new(&bytes, "test");
+            while cursor.remaining() > 0 {
+                if cursor.text().is_err() && cursor.u8().is_err() { break; }
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_beyond_the_input_is_refused() {
+        let mut out = Vec::new();
+        out.put_varint(1 << 40);
+        assert!(Cursor::new(&out, "test").count(8).is_err());
+    }
+}

@@ -1,0 +1,7 @@
+//! Small things that every floor above uses: bytes, hashes, time and chance.
+
+pub mod clock;
+pub mod coding;
+pub mod hash;
+pub mod rng;
+pub mod time;

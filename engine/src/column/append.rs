@@ -1,0 +1,196 @@
+//! Building rows: from events one by one, or from other rows.
+
+use std::{collections::HashMap, sync::Arc};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use super::rows::{ABSENT, Rows, SeriesKey, TextColumn};
+use crate::{
+    base::{
+        coding::Put,
+        hash::{self, MapHasher},
+    },
+    event::{Event, Namespace},
+};
+
+type Lookup = HashMap<Arc<str>, u32, MapHasher>;
+
+/// [`Rows`] under construction, with the look-ups that dictionary coding needs.
+pub struct RowsBuilder {
+    rows: Rows,
+    seed: u64,
+    series: HashMap<u128, u32, MapHasher>,
+    lookups: HashMap<Arc<str>, Lookup, MapHasher>,
+    scratch: Vec<u8>,
+}
+
+impl RowsBuilder {
+    /// Starts empty. `seed` is the database's hash seed.
+    pub fn new(seed: u64) -> Self {
+        Self::resume(Rows::default(), seed)
+    }
+
+    /// Continues existing rows.
+    pub fn resume(rows: Rows, seed: u64) -> Self {
+        let mut builder = Self {
+            rows: Rows::default(),
+            seed,
+            series: HashMap::default(),
+            lookups: HashMap::default(),
+            scratch: Vec::new(),
+        };
+        for (code, key) in rows.series.iter().enumerate() {
+            let hash = builder.series_hash(key.namespace, &key.tenant, &key.name);
+            builder.series.insert(hash, code as u32);
+        }
+        for (name, column) in &rows.strings {
+            let codes = column.values.iter().enumerate();
+            let lookup = codes.map(|(code, value)| (Arc::clone(value), code as u32)).collect();
+            builder.lookups.insert(Arc::clone(name), lookup);
+        }
+        builder.rows = rows;
+        builder
+    }
+
+    /// What was built so far.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// What was built, without the look-ups.
+    pub fn finish(self) -> Rows {
+        self.rows
+    }
+
+    /// Appends one event.
+    pub fn push(
+        &mut self,
+        namespace: Namespace,
+        event: &Event<'_>,
+        strings: &[(&str, &str)],
+        numbers: &[(&str, f64)],
+    ) {
+        let row = self.rows.len();
+        let series = self.series_code(namespace, event.tenant, event.name);
+        self.push_fixed(series, event.timestamp_ms, event.event_id.map(str::as_bytes));
+        let user = event.user_id.filter(|user| !user.is_empty()).map(str::as_bytes);
+        self.push_user(user, user.map_or(0, |user| hash::user(self.seed, user)));
+        for &(name, value) in strings {
+            let mut to = text_column(&mut self.rows, &mut self.lookups, name);
+            let code = to.intern(value);
+            to.column.codes.resize(row, ABSENT);
+            to.column.codes.push(code);
+        }
+        for &(name, value) in numbers {
+            let column = number_column(&mut self.rows, name);
+            column.resize(row, f64::NAN);
+            column.push(value);
+        }
+    }
+
+    /// Appends the chosen rows of `other`, in their order.
+    pub fn append(&mut self, other: &Rows, chosen: &[u32]) {
+        let row = self.rows.len();
+        let series: Vec<u32> = other
+            .series
+            .iter()
+            .map(|key| self.series_code(key.namespace, &key.tenant, &key.name))
+            .collect();
+        for &from in chosen {
+            let from = from as usize;
+            let code = series[other.series_codes[from] as usize];
+            self.push_fixed(code, other.timestamps[from], other.event_ids.value(from));
+            self.push_user(other.users.value(from), other.user_hashes[from]);
+        }
+        for (name, from) in &other.strings {
+            let mut to = text_column(&mut self.rows, &mut self.lookups, name);
+            let mut map = vec![ABSENT; from.values.len()];
+            to.column.codes.resize(row, ABSENT);
+            for &from_row in chosen {
+                let code = from.code(from_row as usize);
+                let mapped = match map.get_mut(code as usize) {
+                    None => ABSENT,
+                    Some(known) => {
+                        if *known == ABSENT {
+                            *known = to.intern(&from.values[code as usize]);
+                        }
+                        *known
+                    }
+                };
+                to.column.codes.push(mapped);
+            }
+        }
+        for (name, from) in &other.numbers {
+            let to = number_column(&mut self.rows, name);
+            to.resize(row, f64::NAN);
+            to.extend(chosen.iter().map(|&row| from.get(row as usize).copied().unwrap_or(f64::NAN)));
+        }
+    }
+
+    fn push_fixed(&mut self, series: u32, timestamp_ms: i64, event_id: Option<&[u8]>) {
+        self.rows.series_codes.push(series);
+        self.rows.timestamps.push(timestamp_ms);
+        self.rows.event_ids.push(event_id);
+    }
+
+    fn push_user(&mut self, user: Option<&[u8]>, hash: u128) {
+        self.rows.users.push(user);
+        self.rows.user_hashes.push(hash);
+    }
+
+    fn series_code(&mut self, namespace: Namespace, tenant: &str, name: &str) -> u32 {
+        let hash = self.series_hash(namespace, tenant, name);
+        *self.series.entry(hash).or_insert_with(|| {
+            self.rows.series.push(SeriesKey { namespace, tenant: tenant.into(), name: name.into() });
+            self.rows.series.len() as u32 - 1
+        })
+    }
+
+    fn series_hash(&mut self, namespace: Namespace, tenant: &str, name: &str) -> u128 {
+        self.scratch.clear();
+        self.scratch.put_u32(namespace.0);
+        self.scratch.put_bytes(tenant.as_bytes());
+        self.scratch.extend_from_slice(name.as_bytes());
+        xxh3_128_with_seed(&self.scratch, self.seed)
+    }
+}
+
+/// A column and the look-up that belongs to it.
+struct Interned<'a> {
+    column: &'a mut TextColumn,
+    lookup: &'a mut Lookup,
+}
+
+impl Interned<'_> {
+    fn intern(&mut self, value: &str) -> u32 {
+        if let Some(&code) = self.lookup.get(value) {
+            return code;
+        }
+        let value: Arc<str> = value.into();
+        let code = self.column.values.len() as u32;
+        self.column.values.push(Arc::clone(&value));
+        self.lookup.insert(value, code);
+        code
+    }
+}
+
+fn text_column<'a>(
+    rows: &'a mut Rows,
+    lookups: &'a mut HashMap<Arc<str>, Lookup, MapHasher>,
+    name: &str,
+) -> Interned<'a> {
+    if !rows.strings.contains_key(name) {
+        let name: Arc<str> = name.into();
+        lookups.insert(Arc::clone(&name), Lookup::default());
+        rows.strings.insert(name, TextColumn::default());
+    }
+    let column = rows.strings.get_mut(name).expect("inserted above");
+    Interned { column, lookup: lookups.get_mut(name).expect("kept beside the column") }
+}
+
+fn number_column<'a>(rows: &'a mut Rows, name: &str) -> &'a mut Vec<f64> {
+    if !rows.numbers.contains_key(name) {
+        rows.numbers.insert(name.into(), Vec::new());
+    }
+    rows.numbers.get_mut(name).expect("inserted above")
+}

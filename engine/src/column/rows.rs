@@ -1,0 +1,125 @@
+//! The columns themselves, and reading them by row.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::event::Namespace;
+
+/// The code of a row that lacks the property.
+pub const ABSENT: u32 = u32::MAX;
+
+/// What all events of one series share. Ordered as segments are: namespace, tenant, name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeriesKey {
+    /// Owner.
+    pub namespace: Namespace,
+    /// The customer's customer.
+    pub tenant: Arc<str>,
+    /// Event name.
+    pub name: Arc<str>,
+}
+
+/// A string property: one code a row into a dictionary in order of first appearance.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextColumn {
+    /// Distinct values.
+    pub values: Vec<Arc<str>>,
+    /// Code of each row, [`ABSENT`] where the property is missing; may be shorter than the rows.
+    pub codes: Vec<u32>,
+}
+
+impl TextColumn {
+    /// Code of a row.
+    pub fn code(&self, row: usize) -> u32 {
+        self.codes.get(row).copied().unwrap_or(ABSENT)
+    }
+
+    /// Value of a row.
+    pub fn value(&self, row: usize) -> Option<&Arc<str>> {
+        self.values.get(self.code(row) as usize)
+    }
+}
+
+/// Byte strings end to end; an empty one means "absent".
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BytesColumn {
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl BytesColumn {
+    /// Appends a value, `None` as empty.
+    pub fn push(&mut self, value: Option<&[u8]>) {
+        self.bytes.extend_from_slice(value.unwrap_or_default());
+        self.ends.push(u32::try_from(self.bytes.len()).expect("a batch is far below 4 GiB"));
+    }
+
+    /// Value of a row, `None` when absent.
+    pub fn value(&self, row: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(row)? as usize;
+        let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
+        if start == end { None } else { self.bytes.get(start..end) }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn bytes_used(&self) -> usize {
+        self.ends.len() * 4 + self.bytes.len()
+    }
+}
+
+/// Rows of any number of series, in columns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rows {
+    /// Distinct series.
+    pub series: Vec<SeriesKey>,
+    /// Index of each row's series.
+    pub series_codes: Vec<u32>,
+    /// Milliseconds since 1970.
+    pub timestamps: Vec<i64>,
+    /// Deduplication keys.
+    pub event_ids: BytesColumn,
+    /// Users.
+    pub users: BytesColumn,
+    /// Hash of each row's user, 0 without one.
+    pub user_hashes: Vec<u128>,
+    /// String properties by name.
+    pub strings: BTreeMap<Arc<str>, TextColumn>,
+    /// Numeric properties by name; NaN is absent.
+    pub numbers: BTreeMap<Arc<str>, Vec<f64>>,
+}
+
+impl Rows {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Number of properties.
+    pub fn column_count(&self) -> usize {
+        self.strings.len() + self.numbers.len()
+    }
+
+    /// Series of a row.
+    pub fn series_of(&self, row: usize) -> &SeriesKey {
+        &self.series[self.series_codes[row] as usize]
+    }
+
+    /// Bytes that the rows take in memory, roughly.
+    pub fn bytes_used(&self) -> usize {
+        const ARC_BYTES: usize = 40;
+        let text = |column: &TextColumn| {
+            column.codes.len() * 4
+                + column.values.iter().map(|value| value.len() + ARC_BYTES).sum::<usize>()
+        };
+        self.len() * (4 + 8 + 16)
+            + self.event_ids.bytes_used()
+            + self.users.bytes_used()
+            + self.strings.values().map(text).sum::<usize>()
+            + self.numbers.values().map(|values| values.len() * 8).sum::<usize>()
+            + self.series.len() * 128
+            + self.column_count() * 128
+    }
+}

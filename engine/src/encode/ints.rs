@@ -1,0 +1,159 @@
+//! Blocks of integers: the list of all encodings, and the choice among them.
+
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use super::{VECTOR_ROWS, constant, delta, packed, sparse};
+use crate::{base::coding::Cursor, error::Result};
+
+/// The encodings, by their stored tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Encoding {
+    /// One value for all rows.
+    Constant = 0,
+    /// Distance to the vector's smallest value, bit-packed.
+    Packed = 1,
+    /// Difference to the row before, bit-packed.
+    Delta = 2,
+    /// One common value and the rows that differ.
+    Sparse = 3,
+}
+
+/// The smallest encoding for `values`.
+pub fn choose(values: &[i64]) -> Encoding {
+    if constant::estimate(values).is_some() || values.is_empty() {
+        return Encoding::Constant;
+    }
+    let packed = packed::estimate(values);
+    let delta = delta::estimate(values);
+    let mut best = if delta < packed { (delta, Encoding::Delta) } else { (packed, Encoding::Packed) };
+    if let Some(sparse) = sparse::estimate(values)
+        && sparse < best.0
+    {
+        best = (sparse, Encoding::Sparse);
+    }
+    best.1
+}
+
+/// Appends a block of at most `BLOCK_ROWS` values: its tag, then what the encoding writes.
+pub fn write(values: &[i64], out: &mut Vec<u8>) {
+    debug_assert!(values.len() <= super::BLOCK_ROWS);
+    let encoding = choose(values);
+    out.push(encoding as u8);
+    match encoding {
+        Encoding::Constant => constant::write(values, out),
+        Encoding::Packed => packed::write(values, out),
+        Encoding::Delta => delta::write(values, out),
+        Encoding::Sparse => sparse::write(values, out),
+    }
+}
+
+/// A readable block of integers.
+#[derive(Clone)]
+pub struct IntBlock<'a> {
+    rows: usize,
+    body: Body<'a>,
+}
+
+#[derive(Clone)]
+enum Body<'a> {
+    Constant(i64),
+    Packed(packed::Packed<'a>),
+    Delta(delta::Delta<'a>),
+    Sparse(sparse::Sparse<'a>),
+}
+
+impl<'a> IntBlock<'a> {
+    /// Opens a block of `rows` rows. Errors name `place`.
+    pub fn open(bytes: &'a [u8], rows: usize, place: &'a str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let body = match cursor.u8()? {
+            0 => Body::Constant(constant::open(&mut cursor)?),
+            1 => Body::Packed(packed::open(&mut cursor, rows, place)?),
+            2 => Body::Delta(delta::open(&mut cursor, rows, place)?),
+            3 => Body::Sparse(sparse::open(&mut cursor, place)?),
+            _ => return Err(cursor.error("a block has an unknown encoding")),
+        };
+        Ok(Self { rows, body })
+    }
+
+    /// The value of all rows, where the block holds only one.
+    pub fn constant(&self) -> Option<i64> {
+        match self.body {
+            Body::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Reads vector `index` and returns its number of rows.
+    pub fn read_vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
+        let len = self.rows.saturating_sub(index * VECTOR_ROWS).min(VECTOR_ROWS);
+        let (out, _) = out.split_at_mut(len);
+        match &self.body {
+            Body::Constant(value) => out.fill(*value),
+            Body::Packed(block) => block.read(index, out)?,
+            Body::Delta(block) => block.read(index, out)?,
+            Body::Sparse(block) => block.read(index, out)?,
+        }
+        Ok(len)
+    }
+
+    /// Reads the whole block.
+    pub fn read_all(&self) -> Result<Vec<i64>> {
+        let mut all = Vec::with_capacity(self.rows);
+        let mut vector = [0; VECTOR_ROWS];
+        for index in 0..self.rows.div_ceil(VECTOR_ROWS) {
+            let len = self.read_vector(index, &mut vector)?;
+            all.extend(vector.iter().take(len));
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(values: &[i64]) -> Encoding {
+        let mut bytes = Vec::new();
+        write(values, &mut bytes);
+        let block = IntBlock::open(&bytes, values.len(), "test").unwrap();
+        assert_eq!(block.read_all().unwrap(), values);
+        choose(values)
+    }
+
+    #[test]
+    fn each_encoding_is_chosen_where_it_is_smallest() {
+        assert_eq!(round_trip(&[]), Encoding::Constant);
+        assert_eq!(round_trip(&[5; 3000]), Encoding::Constant);
+        assert_eq!(round_trip(&(0..5000).map(|n| n * n % 97).collect::<Vec<_>>()), Encoding::Packed);
+        assert_eq!(round_trip(&(0..5000).map(|n| n * 1_000_003).collect::<Vec<_>>()), Encoding::Delta);
+        let mut rare = vec![0; 60_000];
+        for at in [0, 7, 1_024, 59_999] {
+            rare[at] = at as i64 + 1;
+        }
+        assert_eq!(round_trip(&rare), Encoding::Sparse);
+        assert_eq!(round_trip(&[i64::MIN, i64::MAX, 0, -1, 1]), Encoding::Packed);
+    }
+
+    proptest! {
+        #[test]
+        fn any_values_round_trip(values in prop::collection::vec(any::<i64>(), 0..3000)) {
+            round_trip(&values);
+        }
+
+        #[test]
+        fn narrow_values_round_trip(values in prop::collection::vec(-3i64..300, 0..3000)) {
+            round_trip(&values);
+        }
+
+        #[test]
+        fn damaged_blocks_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), rows in 0usize..3000) {
+            if let Ok(block) = IntBlock::open(&bytes, rows, "test") {
+                let _ = block.read_all();
+            }
+        }
+    }
+}

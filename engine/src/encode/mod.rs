@@ -1,0 +1,24 @@
+//! How values become bytes in a segment.
+//!
+//! A block is up to 65,536 rows of one column; it is read a vector of 1,024 rows at a time, at any
+//! position. Integer blocks (codes, times, scaled numbers) choose the smallest of the encodings in
+//! [`ints::Encoding`]; each has a file with `estimate`, `write` and its reader. Numbers and texts
+//! build on integers. `doc/format.md` has the byte layouts.
+
+mod bitpack;
+
+mod constant;
+mod delta;
+mod packed;
+
+mod sparse;
+
+pub mod ints;
+
+pub mod numbers;
+pub mod text;
+
+/// Rows of a block, at most.
+pub const BLOCK_ROWS: usize = 65_536;
+/// Rows of a vector: the unit of execution.
+pub const VECTOR_ROWS: usize = 1_024;

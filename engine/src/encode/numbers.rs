@@ -1,0 +1,330 @@
+//! Blocks of 64-bit floats, absent where NaN.
+//!
+//! Most measures are short decimals: with one exponent for a whole column (so that integers of
+//! different blocks compare) they become integers, and integers pack well. The few values that do
+//! not survive the round trip bit for bit are kept beside as exceptions. Columns of other floats
+//! are stored as they are, compressed.
+//!
+//! Presence is "all", "these rows" or "a bit a row", whichever is smallest.
+
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use super::{VECTOR_ROWS, ints};
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// Powers of ten that a double represents exactly and that keep quotients correctly rounded.
+const POWERS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+/// Marks a column that is stored as raw floats.
+pub const RAW: u8 = 255;
+/// Integers up to here are exact in a double.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+/// Values looked at when the exponent is chosen.
+const SAMPLE: usize = 4_096;
+/// One value in this many may be an exception before raw floats are smaller.
+const EXCEPTIONS_AT_MOST: usize = 20;
+/// Fewer present rows than this in a full block are listed instead of marked.
+const SPARSE_ROWS_MAX: usize = 5_120;
+
+const ALL: u8 = 0;
+const LISTED: u8 = 1;
+const MARKED: u8 = 2;
+
+fn power(exponent: u8) -> f64 {
+    POWERS.get(usize::from(exponent)).copied().unwrap_or(1.0)
+}
+
+/// The integer that stands for `value`, if it gives the same bits back.
+fn scale(value: f64, exponent: u8) -> Option<i64> {
+    let scaled = (value * power(exponent)).round();
+    if scaled.abs() >= EXACT_MAX {
+        return None;
+    }
+    let integer = scaled as i64;
+    (unscale(integer, exponent).to_bits() == value.to_bits()).then_some(integer)
+}
+
+fn unscale(integer: i64, exponent: u8) -> f64 {
+    integer as f64 / power(exponent)
+}
+
+/// The decimal exponent for a column, or [`RAW`].
+pub fn choose_exponent(values: &[f64]) -> u8 {
+    let step = (values.len() / SAMPLE).max(1);
+    let sample: Vec<f64> =
+        values.iter().copied().filter(|value| !value.is_nan()).step_by(step).take(SAMPLE).collect();
+    (0..POWERS.len() as u8)
+        .find(|&exponent| {
+            let misses = sample.iter().filter(|&&value| scale(value, exponent).is_none()).count();
+            misses * EXCEPTIONS_AT_MOST <= sample.len()
+        })
+        .unwrap_or(RAW)
+}
+
+/// Appends a block of at most `BLOCK_ROWS` values with the column's exponent.
+pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result<()> {
+    if exponent == RAW {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect();
+        out.extend_from_slice(&zstd::bulk::compress(&bytes, 1)?);
+        return Ok(());
+    }
+    let present = values.iter().filter(|value| !value.is_nan()).count();
+    let listed = present < SPARSE_ROWS_MAX && present * 12 < values.len();
+    let presence = match (present == values.len(), listed) {
+        (true, _) => ALL,
+        (false, true) => LISTED,
+        (false, false) => MARKED,
+    };
+    out.push(presence);
+    match presence {
+        LISTED => {
+            out.put_u16(present as u16);
+            for (row, _) in values.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+                out.put_u16(row as u16);
+            }
+        }
+        MARKED => {
+            for chunk in values.chunks(8) {
+                let bits = chunk.iter().enumerate();
+                out.push(bits.fold(0, |byte, (bit, value)| byte | (u8::from(!value.is_nan()) << bit)));
+            }
+        }
+        _ => {}
+    }
+    let mut integers = Vec::with_capacity(values.len());
+    let mut exceptions = Vec::new();
+    let mut filler = 0;
+    for &value in values.iter().filter(|value| !listed || !value.is_nan()) {
+        if !value.is_nan() {
+            match scale(value, exponent) {
+                Some(integer) => filler = integer,
+                None => exceptions.push((integers.len() as u16, value)),
+            }
+        }
+        // A missing value repeats its neighbour: it costs no extra bits.
+        integers.push(filler);
+    }
+    out.put_u16(exceptions.len().min(usize::from(u16::MAX)) as u16);
+    for (at, value) in &exceptions {
+        out.put_u16(*at);
+        out.put_u64(value.to_bits());
+    }
+    ints::write(&integers, out);
+    Ok(())
+}
+
+/// A readable block of numbers.
+pub struct NumberBlock<'a> {
+    rows: usize,
+    body: Body<'a>,
+}
+
+enum Body<'a> {
+    Raw(Vec<u8>),
+    Scaled {
+        exponent: u8,
+        presence: Presence<'a>,
+        exceptions: Vec<(u16, f64)>,
+        integers: ints::IntBlock<'a>,
+        place: &'a str,
+    },
+}
+
+enum Presence<'a> {
+    All,
+    Listed(Vec<u16>),
+    Marked(&'a [u8]),
+}
+
+impl<'a> NumberBlock<'a> {
+    /// Opens a block of `rows` rows of a column with `exponent`. Errors name `place`.
+    pub fn open(bytes: &'a [u8], rows: usize, exponent: u8, place: &'a str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        if exponent == RAW {
+            let raw = zstd::bulk::decompress(bytes, rows * 8)
+                .map_err(|error| cursor.error(&format!("numbers do not decompress: {error}")))?;
+            if raw.len() != rows * 8 {
+                return Err(cursor.error("numbers are fewer than rows"));
+            }
+            return Ok(Self { rows, body: Body::Raw(raw) });
+        }
+        if usize::from(exponent) >= POWERS.len() {
+            return Err(cursor.error("a number column has an unknown exponent"));
+        }
+        let presence = match cursor.u8()? {
+            ALL => Presence::All,
+            LISTED => {
+                let count = usize::from(cursor.u16()?);
+                let mut list = Cursor::new(cursor.take(count * 2)?, place);
+                Presence::Listed((0..count).map(|_| list.u16()).collect::<Result<_>>()?)
+            }
+            MARKED => Presence::Marked(cursor.take(rows.div_ceil(8))?),
+            _ => return Err(cursor.error("a block has an unknown presence")),
+        };
+        let stored = if let Presence::Listed(list) = &presence { list.len() } else { rows };
+        let count = usize::from(cursor.u16()?);
+        let mut list = Cursor::new(cursor.take(count * 10)?, place);
+        let exceptions = (0..count)
+            .map(|_| Ok((list.u16()?, f64::from_bits(list.u64()?))))
+            .collect::<Result<Vec<_>>>()?;
+        let integers = ints::IntBlock::open(cursor.take(cursor.remaining())?, stored, place)?;
+        Ok(Self { rows, body: Body::Scaled { exponent, presence, exceptions, integers, place } })
+    }
+
+    /// Reads vector `index` and returns its number of rows; absent rows are NaN.
+    pub fn read_vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
+        let start = index * VECTOR_ROWS;
+        let len = self.rows.saturating_sub(start).min(VECTOR_ROWS);
+        let (out, _) = out.split_at_mut(len);
+        match &self.body {
+            Body::Raw(raw) => {
+                for (slot, bytes) in out.iter_mut().zip(raw.chunks_exact(8).skip(start)) {
+                    *slot = f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+                }
+            }
+            Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers, place } => {
+                out.fill(f64::NAN);
+                let first = rows.partition_point(|&row| usize::from(row) < start);
+                let last = rows.partition_point(|&row| usize::from(row) < start + len);
+                if first < last {
+                    let mut values = Vec::new();
+                    read_range(integers, exceptions, *exponent, first..last, &mut values)?;
+                    for (row, value) in rows.iter().take(last).skip(first).zip(values) {
+                        let slot = usize::from(*row).checked_sub(start).and_then(|at| out.get_mut(at));
+                        *slot.ok_or_else(|| Cursor::new(&[], place).error("rows are not sorted"))? = value;
+                    }
+                }
+            }
+            Body::Scaled { exponent, presence, exceptions, integers, .. } => {
+                let mut vector = [0; VECTOR_ROWS];
+                integers.read_vector(index, &mut vector)?;
+                for (slot, &integer) in out.iter_mut().zip(&vector) {
+                    *slot = unscale(integer, *exponent);
+                }
+                patch(out, exceptions, start);
+                if let Presence::Marked(bits) = presence {
+                    for (at, slot) in out.iter_mut().enumerate() {
+                        let row = start + at;
+                        let byte = bits.get(row / 8).copied().unwrap_or(0);
+                        if byte >> (row % 8) & 1 == 0 {
+                            *slot = f64::NAN;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(len)
+    }
+}
+
+/// Puts the exceptions among `out`, whose first value has position `start`.
+fn patch(out: &mut [f64], exceptions: &[(u16, f64)], start: usize) {
+    let first = exceptions.partition_point(|(at, _)| usize::from(*at) < start);
+    for (at, value) in exceptions.iter().skip(first) {
+        match usize::from(*at).checked_sub(start).and_then(|at| out.get_mut(at)) {
+            Some(slot) => *slot = *value,
+            None => break,
+        }
+    }
+}
+
+/// Reads stored values `range` across vectors.
+fn read_range(
+    integers: &ints::IntBlock<'_>,
+    exceptions: &[(u16, f64)],
+    exponent: u8,
+    range: std::ops::Range<usize>,
+    out: &mut Vec<f64>,
+) -> Result<()> {
+    let mut vector = [0; VECTOR_ROWS];
+    for index in range.start / VECTOR_ROWS..range.end.div_ceil(VECTOR_ROWS) {
+        let len = integers.read_vector(index, &mut vector)?;
+        let start = index * VECTOR_ROWS;
+        let (skip, end) = (range.start.saturating_sub(start), (range.end - start).min(len));
+        out.extend(vector.iter().take(end).skip(skip).map(|&integer| unscale(integer, exponent)));
+    }
+    patch(out, exceptions, range.start);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(values: &[f64]) -> (u8, usize) {
+        let exponent = choose_exponent(values);
+        let mut bytes = Vec::new();
+        write(values, exponent, &mut bytes).unwrap();
+        let block = NumberBlock::open(&bytes, values.len(), exponent, "test").unwrap();
+        let mut vector = [0.0; VECTOR_ROWS];
+        let mut read = Vec::new();
+        for index in 0..values.len().div_ceil(VECTOR_ROWS) {
+            let len = block.read_vector(index, &mut vector).unwrap();
+            read.extend_from_slice(&vector[..len]);
+        }
+        let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        assert!(values.len() == read.len() && values.iter().zip(&read).all(|(a, b)| same(a, b)));
+        (exponent, bytes.len())
+    }
+
+    #[test]
+    fn decimals_become_small_integers() {
+        let prices: Vec<f64> = (0..10_000).map(|n| f64::from(n % 1_000) / 100.0).collect();
+        let (exponent, len) = round_trip(&prices);
+        assert_eq!(exponent, 2);
+        assert!(len < 10_000 * 11 / 8 + 1_000, "{len} bytes for 10 bits a row");
+    }
+
+    #[test]
+    fn awkward_values_survive_bit_for_bit() {
+        let mut values: Vec<f64> = (0..5_000).map(f64::from).collect();
+        values[17] = -0.0;
+        values[18] = f64::MIN_POSITIVE / 2.0;
+        values[1_999] = f64::MAX;
+        values[2_000] = 0.1 + 0.2;
+        round_trip(&values);
+        let absent = |keep: usize| -> Vec<f64> {
+            values.iter().enumerate().map(|(row, &v)| if row % keep == 0 { v } else { f64::NAN }).collect()
+        };
+        round_trip(&absent(2));
+        round_trip(&absent(97));
+        round_trip(&vec![f64::NAN; 3_000]);
+    }
+
+    #[test]
+    fn irrational_values_stay_raw() {
+        let values: Vec<f64> = (1..3_000).map(|n| f64::from(n).sqrt().sin()).collect();
+        assert_eq!(round_trip(&values).0, RAW);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bits_round_trip(bits in prop::collection::vec(any::<u64>(), 0..2500)) {
+            let values: Vec<f64> = bits.iter().map(|&bits| f64::from_bits(bits)).collect();
+            round_trip(&values);
+        }
+
+        #[test]
+        fn mixed_decimals_round_trip(cents in prop::collection::vec((any::<i32>(), 0u8..5, any::<bool>()), 0..2500)) {
+            let values: Vec<f64> = cents.iter()
+                .map(|&(n, e, absent)| if absent { f64::NAN } else { f64::from(n) / power(e) })
+                .collect();
+            round_trip(&values);
+        }
+
+        #[test]
+        fn damaged_blocks_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), rows in 0usize..3000, exponent in 0u8..20) {
+            if let Ok(block) = NumberBlock::open(&bytes, rows, exponent, "test") {
+                let mut vector = [0.0; VECTOR_ROWS];
+                for index in 0..3 {
+                    let _ = block.read_vector(index, &mut vector);
+                }
+            }
+        }
+    }
+}

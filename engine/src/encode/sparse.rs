@@ -1,0 +1,96 @@
+//! One value nearly everywhere, and the rows that differ.
+
+#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+
+use super::{VECTOR_ROWS, packed};
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// Worth it when at most one row in this many differs.
+const DIFFERS_AT_MOST: usize = 12;
+
+/// The majority value, found in one pass and verified in a second.
+fn majority(values: &[i64]) -> (i64, usize) {
+    let mut candidate = 0;
+    let mut lead = 0usize;
+    for &value in values {
+        if lead == 0 {
+            candidate = value;
+        }
+        lead = if value == candidate { lead + 1 } else { lead - 1 };
+    }
+    (candidate, values.iter().filter(|&&value| value == candidate).count())
+}
+
+/// Size in bytes, `None` when too many rows differ.
+pub fn estimate(values: &[i64]) -> Option<usize> {
+    let (candidate, count) = majority(values);
+    let differing = values.len() - count;
+    if differing * DIFFERS_AT_MOST > values.len() {
+        return None;
+    }
+    let rest: Vec<i64> = values.iter().copied().filter(|&value| value != candidate).collect();
+    Some(8 + 2 + differing * 2 + packed::estimate(&rest))
+}
+
+/// Appends the common value, the differing positions and their values.
+pub fn write(values: &[i64], out: &mut Vec<u8>) {
+    let (candidate, count) = majority(values);
+    out.put_i64(candidate);
+    out.put_u16((values.len() - count) as u16);
+    let mut rest = Vec::with_capacity(values.len() - count);
+    for (row, &value) in values.iter().enumerate() {
+        if value != candidate {
+            out.put_u16(row as u16);
+            rest.push(value);
+        }
+    }
+    packed::write(&rest, out);
+}
+
+/// A readable sparse block.
+#[derive(Clone)]
+pub struct Sparse<'a> {
+    common: i64,
+    positions: Vec<u16>,
+    values: packed::Packed<'a>,
+}
+
+/// Opens a block, which takes the rest of the cursor.
+pub fn open<'a>(cursor: &mut Cursor<'a>, place: &'a str) -> Result<Sparse<'a>> {
+    let common = cursor.i64()?;
+    let count = usize::from(cursor.u16()?);
+    let mut positions = Cursor::new(cursor.take(count * 2)?, place);
+    let positions = (0..count).map(|_| positions.u16()).collect::<Result<Vec<_>>>()?;
+    if !positions.is_sorted() {
+        return Err(cursor.error("sparse positions are not sorted"));
+    }
+    Ok(Sparse { common, positions, values: packed::open(cursor, count, place)? })
+}
+
+impl Sparse<'_> {
+    /// Reads vector `index` into `out`, whose length is the vector's number of rows.
+    pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
+        out.fill(self.common);
+        let start = index * VECTOR_ROWS;
+        let first = self.positions.partition_point(|&row| usize::from(row) < start);
+        let last = self.positions.partition_point(|&row| usize::from(row) < start + out.len());
+        let mut vector = [0i64; VECTOR_ROWS];
+        let mut loaded = usize::MAX;
+        for at in first..last {
+            if at / VECTOR_ROWS != loaded {
+                loaded = at / VECTOR_ROWS;
+                let len = (self.positions.len() - loaded * VECTOR_ROWS).min(VECTOR_ROWS);
+                let (part, _) = vector.split_at_mut(len);
+                self.values.read(loaded, part)?;
+            }
+            let row = self.positions.get(at).map_or(0, |&row| usize::from(row)) - start;
+            if let (Some(slot), Some(&value)) = (out.get_mut(row), vector.get(at % VECTOR_ROWS)) {
+                *slot = value;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The door to the disk. Everything above asks a [`Vfs`], never the operating system.
+//!
+//! [`OsVfs`] is a real directory. [`SimVfs`] is a disk in memory that keeps apart what was written
+//! and what was synced, and that can lose power at any step. The engine runs on both unchanged.
+//!
+//! Paths are relative to the data directory, with `/` between names.
+
+pub mod os;
+pub mod sim;
+
+use std::{any::Any, io, ops::Deref, sync::Arc};
+
+/// A directory tree of files.
+pub trait Vfs: Send + Sync + 'static {
+    /// Creates a file that must not exist yet, for reading and writing.
+    fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
+    /// Opens an existing file for reading and writing.
+    fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>>;
+    /// The whole content of a file that nobody changes any more.
+    fn map(&self, path: &str) -> io::Result<View>;
+    /// Gives a file another name, replacing what had it. Durable after both directories are synced.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a name. Open files and views of it stay readable.
+    fn remove(&self, path: &str) -> io::Result<()>;
+    /// Makes a directory and its parents; existing ones are fine.
+    fn create_dir(&self, path: &str) -> io::Result<()>;
+    /// Makes the names in a directory durable. The empty path is the data directory itself.
+    fn sync_dir(&self, path: &str) -> io::Result<()>;
+    /// Names of the files (not directories) in a directory, sorted.
+    fn list(&self, path: &str) -> io::Result<Vec<String>>;
+    /// Takes the advisory lock of a file, creating it; `None` when another process holds it. The
+    /// lock lives as long as the returned value.
+    fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
+}
+
+/// An open file.
+pub trait VfsFile: Send + Sync {
+    /// Reads up to `out.len()` bytes at `offset`; fewer only at the end of the file.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Makes the content, and the length where it matters, durable.
+    fn sync(&self) -> io::Result<()>;
+    /// Reserves space and extends the file to `len` with zeros.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+}
+
+/// Immutable bytes of a file: a mapping, or a buffer of the simulation.
+#[derive(Clone)]
+pub struct View(Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+impl View {
+    /// A view of anything that holds bytes.
+    pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(bytes))
+    }
+}
+
+impl Deref for View {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
+/// Reads a whole file through `read_at`.
+pub fn read_all(file: &dyn VfsFile) -> io::Result<Vec<u8>> {
+    let mut out = vec![0; file.len()? as usize];
+    let mut done = 0;
+    while done < out.len() {
+        let read = file.read_at(done as u64, &mut out[done..])?;
+        if read == 0 {
+            out.truncate(done);
+        }
+        done += read;
+    }
+    Ok(out)
+}

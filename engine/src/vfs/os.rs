@@ -1,0 +1,125 @@
+//! A real directory through the operating system.
+
+#![expect(clippy::disallowed_methods, reason = "the one place that touches files")]
+
+use std::{
+    any::Any,
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    sync::Arc,
+};
+
+use super::{Vfs, VfsFile, View};
+
+/// Files below one directory.
+#[derive(Debug, Clone)]
+pub struct OsVfs {
+    root: PathBuf,
+}
+
+impl OsVfs {
+    /// The tree below `root`, which is made when it does not exist.
+    pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
+        let root = root.into();
+        fs::create_dir_all(&root)?;
+        Ok(Self { root })
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+}
+
+impl Vfs for OsVfs {
+    fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.at(path))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        let file = OpenOptions::new().read(true).write(true).open(self.at(path))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn map(&self, path: &str) -> io::Result<View> {
+        let file = File::open(self.at(path))?;
+        if file.metadata()?.len() == 0 {
+            return Ok(View::new(Vec::new()));
+        }
+        #[expect(unsafe_code, reason = "mapped files are immutable: only whole, renamed files get here")]
+        // SAFETY: the engine maps a file only after it was renamed into place, never writes to it
+        // again, and holds the directory's lock, so that no other process of ours does either.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        Ok(View::new(map))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.at(from), self.at(to))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.at(path))
+    }
+
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        fs::create_dir_all(self.at(path))
+    }
+
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        File::open(self.at(path))?.sync_all()
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.at(path))? {
+            let entry = entry?;
+            if entry.file_type()?.is_file()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+struct OsFile(File);
+
+impl VfsFile for OsFile {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(out, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.0, rustix::fs::FallocateFlags::empty(), 0, len) {
+            Ok(()) => Ok(()),
+            // Some file systems cannot reserve space: a sparse file is correct, only slower to sync.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => self.0.set_len(len),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}

@@ -1,0 +1,475 @@
+//! A disk in memory that forgets what was not synced.
+//!
+//! Each file keeps two contents: what a reader sees now, and what would survive a power loss, with
+//! the list of writes between the two. Each directory does the same with its names. A power loss
+//! keeps an arbitrary subset of the unsynced writes, torn at sectors of 512 bytes, and of the
+//! unsynced changes of names. Lengths may survive without contents.
+//!
+//! Every operation that changes something counts as one step. A test asks for a power loss at step
+//! k, or for an error there, and replays the same history for each k.
+
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+
+use super::{Vfs, VfsFile, View};
+use crate::base::rng::Rng;
+
+/// Unit in which a write can be torn.
+const SECTOR: usize = 512;
+
+/// What happens at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Power is lost before the step: this and every later operation fails.
+    PowerLoss,
+    /// The step fails with an input/output error; a failed sync also drops the unsynced writes
+    /// from what will ever reach the disk, as Linux does.
+    Error,
+    /// The step fails because the disk is full.
+    Full,
+}
+
+/// Faults that a simulated disk plays.
+#[derive(Debug, Clone, Copy)]
+pub struct FaultPlan {
+    /// Steps before the fault.
+    pub at: u64,
+    /// What happens.
+    pub fault: Fault,
+    /// Whether every later step fails alike.
+    pub sticky: bool,
+}
+
+/// The simulated disk. Clones share it.
+#[derive(Clone, Default)]
+pub struct SimVfs {
+    disk: Arc<Mutex<Disk>>,
+}
+
+#[derive(Default)]
+struct Disk {
+    inodes: Vec<Inode>,
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    pending_names: Vec<NameChange>,
+    directories: BTreeSet<String>,
+    locked: BTreeSet<String>,
+    step: u64,
+    plan: Option<FaultPlan>,
+    lost_power: bool,
+}
+
+#[derive(Default, Clone)]
+struct Inode {
+    content: Vec<u8>,
+    durable: Vec<u8>,
+    pending: Vec<Write>,
+}
+
+#[derive(Clone)]
+enum Write {
+    Bytes { offset: usize, bytes: Vec<u8> },
+    Length(usize),
+}
+
+#[derive(Clone)]
+struct NameChange {
+    directories: [String; 2],
+    remove: Option<String>,
+    add: Option<(String, usize)>,
+}
+
+enum Kind {
+    Plain,
+    Sync,
+}
+
+impl Disk {
+    fn step(&mut self, kind: Kind) -> io::Result<bool> {
+        self.alive()?;
+        let step = self.step;
+        self.step += 1;
+        let Some(plan) = self.plan else { return Ok(true) };
+        if step != plan.at && !(plan.sticky && step > plan.at) {
+            return Ok(true);
+        }
+        match plan.fault {
+            Fault::PowerLoss => {
+                self.lost_power = true;
+                self.alive().map(|()| true)
+            }
+            Fault::Error if matches!(kind, Kind::Sync) => Ok(false),
+            Fault::Error => Err(io::Error::other("injected input/output error")),
+            Fault::Full if matches!(kind, Kind::Sync) => Ok(true),
+            Fault::Full => Err(io::Error::from(io::ErrorKind::StorageFull)),
+        }
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        if self.lost_power { Err(io::Error::other("power was lost")) } else { Ok(()) }
+    }
+
+    fn inode(&self, path: &str) -> io::Result<usize> {
+        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn change(&mut self, change: NameChange) {
+        apply_names(&mut self.names, &change);
+        self.pending_names.push(change);
+    }
+}
+
+fn apply_names(names: &mut BTreeMap<String, usize>, change: &NameChange) {
+    if let Some(path) = &change.remove {
+        names.remove(path);
+    }
+    if let Some((path, inode)) = &change.add {
+        names.insert(path.clone(), *inode);
+    }
+}
+
+fn apply_write(content: &mut Vec<u8>, write: &Write) {
+    match write {
+        Write::Bytes { offset, bytes } => {
+            let end = offset + bytes.len();
+            if content.len() < end {
+                content.resize(end, 0);
+            }
+            content[*offset..end].copy_from_slice(bytes);
+        }
+        Write::Length(len) => {
+            if content.len() < *len {
+                content.resize(*len, 0);
+            }
+        }
+    }
+}
+
+fn directory_of(path: &str) -> String {
+    path.rsplit_once('/').map_or_else(String::new, |(directory, _)| directory.to_owned())
+}
+
+impl SimVfs {
+    /// An empty disk.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of changing operations so far.
+    pub fn steps(&self) -> u64 {
+        self.disk.lock().step
+    }
+
+    /// Plays `plan` from now on, counting steps from the beginning of the disk.
+    pub fn set_plan(&self, plan: Option<FaultPlan>) {
+        self.disk.lock().plan = plan;
+    }
+
+    /// The disk as it may be found after power returns: synced state, and any part of the rest.
+    pub fn after_power_loss(&self, rng: &dyn Rng) -> Self {
+        let disk = self.disk.lock();
+        let mut inodes = disk.inodes.clone();
+        for inode in &mut inodes {
+            for write in std::mem::take(&mut inode.pending) {
+                survive(&mut inode.durable, &write, rng);
+            }
+            inode.content = inode.durable.clone();
+        }
+        let mut names = disk.durable_names.clone();
+        // A journal keeps a prefix of the changes; a weaker one keeps any of them.
+        let ordered = rng.below(2) == 0;
+        let kept = rng.below(disk.pending_names.len() as u64 + 1) as usize;
+        for (index, change) in disk.pending_names.iter().enumerate() {
+            if if ordered { index < kept } else { rng.below(2) == 0 } {
+                apply_names(&mut names, change);
+            }
+        }
+        let directories = disk.directories.clone();
+        Self {
+            disk: Arc::new(Mutex::new(Disk {
+                inodes,
+                durable_names: names.clone(),
+                names,
+                directories,
+                ..Disk::default()
+            })),
+        }
+    }
+
+    /// The disk as the next process finds it after this one was killed: nothing is lost, but what
+    /// was not synced may still be lost by a later power loss.
+    pub fn after_kill(&self) -> Self {
+        let disk = self.disk.lock();
+        Self {
+            disk: Arc::new(Mutex::new(Disk {
+                inodes: disk.inodes.clone(),
+                names: disk.names.clone(),
+                durable_names: disk.durable_names.clone(),
+                pending_names: disk.pending_names.clone(),
+                directories: disk.directories.clone(),
+                ..Disk::default()
+            })),
+        }
+    }
+
+    /// All files with their visible content, for comparing two disks and for damaging one.
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let disk = self.disk.lock();
+        disk.names.iter().map(|(path, &inode)| (path.clone(), disk.inodes[inode].content.clone())).collect()
+    }
+
+    /// Replaces or removes a file behind the engine's back, durably.
+    pub fn set_file(&self, path: &str, content: Option<Vec<u8>>) {
+        let mut disk = self.disk.lock();
+        match content {
+            Some(content) => {
+                let inode = Inode { durable: content.clone(), content, pending: Vec::new() };
+                disk.inodes.push(inode);
+                let index = disk.inodes.len() - 1;
+                disk.names.insert(path.to_owned(), index);
+                disk.durable_names.insert(path.to_owned(), index);
+            }
+            None => {
+                disk.names.remove(path);
+                disk.durable_names.remove(path);
+            }
+        }
+    }
+}
+
+/// Applies a part of an unsynced write, sector by sector.
+fn survive(durable: &mut Vec<u8>, write: &Write, rng: &dyn Rng) {
+    match write {
+        Write::Length(_) => {
+            if rng.below(2) == 0 {
+                apply_write(durable, write);
+            }
+        }
+        Write::Bytes { offset, bytes } => {
+            let fate = rng.below(4);
+            let mut at = 0;
+            while at < bytes.len() {
+                let end = (at + SECTOR - (offset + at) % SECTOR).min(bytes.len());
+                let kept = match fate {
+                    0 => false,
+                    1 => true,
+                    _ => rng.below(2) == 0,
+                };
+                let piece = if kept { bytes[at..end].to_vec() } else { Vec::new() };
+                if kept {
+                    apply_write(durable, &Write::Bytes { offset: offset + at, bytes: piece });
+                }
+                at = end;
+            }
+        }
+    }
+}
+
+impl Vfs for SimVfs {
+    fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Plain)?;
+        if disk.names.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        disk.inodes.push(Inode::default());
+        let inode = disk.inodes.len() - 1;
+        let directory = directory_of(path);
+        disk.change(NameChange {
+            directories: [directory.clone(), directory],
+            remove: None,
+            add: Some((path.to_owned(), inode)),
+        });
+        Ok(Arc::new(SimFile { disk: Arc::clone(&self.disk), inode }))
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        let inode = disk.inode(path)?;
+        Ok(Arc::new(SimFile { disk: Arc::clone(&self.disk), inode }))
+    }
+
+    fn map(&self, path: &str) -> io::Result<View> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        Ok(View::new(disk.inodes[disk.inode(path)?].content.clone()))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Plain)?;
+        let inode = disk.inode(from)?;
+        disk.change(NameChange {
+            directories: [directory_of(from), directory_of(to)],
+            remove: Some(from.to_owned()),
+            add: Some((to.to_owned(), inode)),
+        });
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Plain)?;
+        disk.inode(path)?;
+        let directory = directory_of(path);
+        disk.change(NameChange {
+            directories: [directory.clone(), directory],
+            remove: Some(path.to_owned()),
+            add: None,
+        });
+        Ok(())
+    }
+
+    fn create_dir(&self, path: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.alive()?;
+        disk.directories.insert(path.to_owned());
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        if !disk.step(Kind::Sync)? {
+            return Err(io::Error::other("injected sync error"));
+        }
+        let pending = std::mem::take(&mut disk.pending_names);
+        for change in pending {
+            if change.directories.iter().any(|directory| directory == path) {
+                apply_names(&mut disk.durable_names, &change);
+            } else {
+                disk.pending_names.push(change);
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        Ok(disk
+            .names
+            .keys()
+            .filter(|name| directory_of(name) == path)
+            .map(|name| name.rsplit('/').next().unwrap_or(name).to_owned())
+            .collect())
+    }
+
+    fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
+        let mut disk = self.disk.lock();
+        disk.alive()?;
+        if !disk.locked.insert(path.to_owned()) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(SimLock { disk: Arc::clone(&self.disk), path: path.to_owned() })))
+    }
+}
+
+struct SimLock {
+    disk: Arc<Mutex<Disk>>,
+    path: String,
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.disk.lock().locked.remove(&self.path);
+    }
+}
+
+struct SimFile {
+    disk: Arc<Mutex<Disk>>,
+    inode: usize,
+}
+
+impl VfsFile for SimFile {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        let content = &disk.inodes[self.inode].content;
+        let start = (offset as usize).min(content.len());
+        let len = out.len().min(content.len() - start);
+        out[..len].copy_from_slice(&content[start..start + len]);
+        Ok(len)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Plain)?;
+        let write = Write::Bytes { offset: offset as usize, bytes: bytes.to_vec() };
+        let inode = &mut disk.inodes[self.inode];
+        apply_write(&mut inode.content, &write);
+        inode.pending.push(write);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        let works = disk.step(Kind::Sync)?;
+        let inode = &mut disk.inodes[self.inode];
+        let pending = std::mem::take(&mut inode.pending);
+        if !works {
+            return Err(io::Error::other("injected sync error"));
+        }
+        for write in &pending {
+            apply_write(&mut inode.durable, write);
+        }
+        Ok(())
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Plain)?;
+        let write = Write::Length(len as usize);
+        let inode = &mut disk.inodes[self.inode];
+        apply_write(&mut inode.content, &write);
+        inode.pending.push(write);
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        Ok(disk.inodes[self.inode].content.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::rng::SeededRng;
+
+    #[test]
+    fn synced_bytes_and_names_survive_and_others_may_not() {
+        let mut lost_name = false;
+        let mut lost_bytes = false;
+        for seed in 0..50 {
+            let disk = SimVfs::new();
+            let file = disk.create("a").unwrap();
+            file.write_at(0, &[1; 2000]).unwrap();
+            file.sync().unwrap();
+            disk.sync_dir("").unwrap();
+            file.write_at(0, &[2; 2000]).unwrap();
+            disk.create("b").unwrap();
+            let after = disk.after_power_loss(&SeededRng::new(seed)).files();
+            assert!(after["a"].iter().all(|&byte| byte == 1 || byte == 2));
+            lost_bytes |= after["a"].contains(&1);
+            lost_name |= !after.contains_key("b");
+        }
+        assert!(lost_name && lost_bytes, "the simulation loses what was not synced");
+    }
+
+    #[test]
+    fn power_loss_stops_everything() {
+        let disk = SimVfs::new();
+        disk.set_plan(Some(FaultPlan { at: 1, fault: Fault::PowerLoss, sticky: false }));
+        let file = disk.create("a").unwrap();
+        assert!(file.write_at(0, b"x").is_err());
+        assert!(disk.list("").is_err());
+    }
+}

@@ -1,0 +1,71 @@
+// @ts-check
+// Parts of a whole: a ring with the total inside and the values beside it.
+//
+// The list carries every value, so the ring is never the only source; a colour-blind reader loses
+// nothing. Six parts at most, the rest is "Other".
+
+import { html, useState } from "../shared/ui.js";
+import { humanize } from "../shared/format.js";
+import { describeRanked } from "./describe.js";
+import { useBox } from "./plot.js";
+import { ranked } from "./series.js";
+
+const PARTS_MAX = 6;
+const LEGEND_ROW_PX = 30;
+/** Wide cards put the list beside the ring, narrow ones below it. */
+const SIDE_WIDTH_MIN = 400;
+/** Pixels between two parts. */
+const GAP = 2;
+
+/**
+ * A ring part between two turns (0…1, from 12 o'clock, clockwise).
+ * @param {number} from @param {number} to @param {number} outer @param {number} inner
+ */
+function arc(from, to, outer, inner) {
+  // A whole turn has no start and end to draw between.
+  const end = Math.min(to, from + 0.9999);
+  const at = (/** @type {number} */ turn, /** @type {number} */ r) =>
+    `${(Math.sin(turn * 2 * Math.PI) * r).toFixed(2)} ${(-Math.cos(turn * 2 * Math.PI) * r).toFixed(2)}`;
+  const large = end - from > 0.5 ? 1 : 0;
+  return `M${at(from, outer)}A${outer} ${outer} 0 ${large} 1 ${at(end, outer)}L${at(end, inner)}A${inner} ${inner} 0 ${large} 0 ${at(from, inner)}Z`;
+}
+
+/** @param {{ widget: any, answer: any, format: any }} props */
+export function Donut({ widget, answer, format }) {
+  const [ref, box] = useBox();
+  const [active, setActive] = useState(/** @type {string | null} */ (null));
+  const { query, viz } = widget;
+  const { items, total } = ranked(answer, { limit: Math.min(query.limit || PARTS_MAX, PARTS_MAX), metric: query.metric });
+  const side = box.width >= SIDE_WIDTH_MIN;
+  const room = side ? Math.min(box.height, box.width * 0.42) : Math.min(box.width, box.height - items.length * LEGEND_ROW_PX - 18);
+  const size = Math.min(Math.max(room, 0), 200);
+  const outer = size / 2;
+  const inner = outer * 0.66;
+  const whole = total || 1;
+  let turn = 0;
+  const unit = viz.format?.unit ?? (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
+  return html`<div class=${side ? "donut side" : "donut"} ref=${ref}>
+    <p class="vh">${describeRanked("Donut chart", items, format, viz.format, query.metric)}</p>
+    ${size >= 90 && html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
+      ${items.map((item) => {
+        const from = turn;
+        turn += Math.max(item.value, 0) / whole;
+        const inset = items.length > 1 ? GAP / 2 / (Math.PI * 2 * outer) : 0;
+        if (turn - from <= inset * 2) return null;
+        return html`<path key=${item.label} d=${arc(from + inset, turn - inset, outer, inner)} fill=${item.color}
+          class=${active && active !== item.label ? "dim" : ""} onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)} />`;
+      })}
+      <text class="total" y=${unit ? -4 : 0} dy="0.35em" text-anchor="middle">${format.short(total, { ...viz.format, unit: null })}</text>
+      ${unit && size >= 120 && html`<text class="tick" y="18" text-anchor="middle">${unit}</text>`}
+    </svg>`}
+    <ul>
+      ${items.map((item) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
+        onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}>
+        <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} /></svg>
+        <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
+        <b title=${format.full(item.value, viz.format)}>${format.short(item.value, viz.format)}</b>
+        <small>${item.share != null ? format.share(item.share) : ""}</small>
+      </li>`)}
+    </ul>
+  </div>`;
+}
