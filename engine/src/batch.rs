@@ -44,8 +44,9 @@ impl Batch {
         if rows.len() >= BATCH_ROWS_MAX {
             return Err(Error::invalid("events", "a batch has too many events"));
         }
-        let new_names = strings.iter().filter(|(name, _)| !rows.strings.contains_key(*name)).count()
-            + numbers.iter().filter(|(name, _)| !rows.numbers.contains_key(*name)).count();
+        let new_names =
+            strings.iter().filter(|(name, _)| !rows.strings.contains_key(*name)).count()
+                + numbers.iter().filter(|(name, _)| !rows.numbers.contains_key(*name)).count();
         if new_names > 0 && rows.column_count() + new_names > BATCH_COLUMNS_MAX {
             return Err(Error::invalid(
                 "string_props",
@@ -69,11 +70,6 @@ impl Batch {
     /// Whether it holds no event.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The columns.
-    pub(crate) fn rows(&self) -> &Rows {
-        self.builder.rows()
     }
 
     /// The columns, without what building them needed.

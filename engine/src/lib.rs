@@ -1,4 +1,15 @@
-//! The event store of Inlay.
+//! The event store of Inlay: log-structured, columnar, exact.
+//!
+//! Events are deduplicated, logged and synced, visible in memory at once, and flushed into sorted
+//! immutable segments. Metadata of the server lives in the same log, in a keyspace with
+//! transactions. Everything one query sees is one version.
+//!
+//! The groups of modules below are floors: a module uses those of the groups above it, never of
+//! its own group or below. `README.md` tells the life of an event and of a query; `doc/format.md`
+//! describes every file.
+//!
+//! This crate knows no HTTP, no JSON, no role, no plan and no price.
+
 mod error;
 
 mod base;
@@ -12,4 +23,39 @@ mod column;
 mod batch;
 
 mod encode;
+mod index;
+mod sketch;
+
+mod ids;
+mod segment;
+mod wal;
+
+mod keyspace;
+
+mod store;
+
+mod query;
+
+mod exec;
+
+mod engine;
+
+pub use base::{
+    clock::{Clock, ManualClock, SystemClock},
+    rng::{Rng, SeededRng, SystemRng},
+    time::Granularity,
+};
+pub use batch::Batch;
+pub use engine::{Engine, Options, Stats};
 pub use error::{Error, Limit, Result};
+pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace};
+pub use exec::Control;
+pub use index::bitmaps::ROLLUP_DIMENSIONS;
+pub use keyspace::{KeyReader, Txn};
+pub use query::{Answer, Group, Metric, NumberFilter, Query, TextFilter, Value};
+pub use store::{Ingested, Limits};
+pub use vfs::{
+    Vfs, VfsFile, View,
+    os::OsVfs,
+    sim::{Fault, FaultPlan, SimVfs},
+};

@@ -58,7 +58,8 @@ impl std::hash::Hasher for IdentityHasher {
 }
 
 /// A set of 128-bit hashes.
-pub type HashSet128 = std::collections::HashSet<u128, std::hash::BuildHasherDefault<IdentityHasher>>;
+pub type HashSet128 =
+    std::collections::HashSet<u128, std::hash::BuildHasherDefault<IdentityHasher>>;
 
 #[cfg(test)]
 mod tests {

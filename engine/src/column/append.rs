@@ -123,7 +123,9 @@ impl RowsBuilder {
         for (name, from) in &other.numbers {
             let to = number_column(&mut self.rows, name);
             to.resize(row, f64::NAN);
-            to.extend(chosen.iter().map(|&row| from.get(row as usize).copied().unwrap_or(f64::NAN)));
+            to.extend(
+                chosen.iter().map(|&row| from.get(row as usize).copied().unwrap_or(f64::NAN)),
+            );
         }
     }
 
@@ -141,7 +143,11 @@ impl RowsBuilder {
     fn series_code(&mut self, namespace: Namespace, tenant: &str, name: &str) -> u32 {
         let hash = self.series_hash(namespace, tenant, name);
         *self.series.entry(hash).or_insert_with(|| {
-            self.rows.series.push(SeriesKey { namespace, tenant: tenant.into(), name: name.into() });
+            self.rows.series.push(SeriesKey {
+                namespace,
+                tenant: tenant.into(),
+                name: name.into(),
+            });
             self.rows.series.len() as u32 - 1
         })
     }

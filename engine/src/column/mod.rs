@@ -11,4 +11,4 @@ mod append;
 mod wire;
 
 pub use append::RowsBuilder;
-pub use rows::{ABSENT, BytesColumn, Rows, SeriesKey, TextColumn};
+pub use rows::{ABSENT, Rows, SeriesKey, TextColumn};

@@ -32,11 +32,6 @@ impl TextColumn {
     pub fn code(&self, row: usize) -> u32 {
         self.codes.get(row).copied().unwrap_or(ABSENT)
     }
-
-    /// Value of a row.
-    pub fn value(&self, row: usize) -> Option<&Arc<str>> {
-        self.values.get(self.code(row) as usize)
-    }
 }
 
 /// Byte strings end to end; an empty one means "absent".
@@ -58,11 +53,6 @@ impl BytesColumn {
         let end = *self.ends.get(row)? as usize;
         let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
         if start == end { None } else { self.bytes.get(start..end) }
-    }
-
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.ends.len()
     }
 
     fn bytes_used(&self) -> usize {

@@ -7,7 +7,7 @@
 //!
 //! Presence is "all", "these rows" or "a bit a row", whichever is smallest.
 
-#![deny(clippy::indexing_slicing, clippy::unwrap_used)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use super::{VECTOR_ROWS, ints};
 use crate::{
@@ -67,7 +67,8 @@ pub fn choose_exponent(values: &[f64]) -> u8 {
 /// Appends a block of at most `BLOCK_ROWS` values with the column's exponent.
 pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result<()> {
     if exponent == RAW {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect();
         out.extend_from_slice(&zstd::bulk::compress(&bytes, 1)?);
         return Ok(());
     }
@@ -89,7 +90,9 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
         MARKED => {
             for chunk in values.chunks(8) {
                 let bits = chunk.iter().enumerate();
-                out.push(bits.fold(0, |byte, (bit, value)| byte | (u8::from(!value.is_nan()) << bit)));
+                out.push(
+                    bits.fold(0, |byte, (bit, value)| byte | (u8::from(!value.is_nan()) << bit)),
+                );
             }
         }
         _ => {}
@@ -182,10 +185,17 @@ impl<'a> NumberBlock<'a> {
         match &self.body {
             Body::Raw(raw) => {
                 for (slot, bytes) in out.iter_mut().zip(raw.chunks_exact(8).skip(start)) {
-                    *slot = f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+                    *slot =
+                        f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
                 }
             }
-            Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers, place } => {
+            Body::Scaled {
+                exponent,
+                presence: Presence::Listed(rows),
+                exceptions,
+                integers,
+                place,
+            } => {
                 out.fill(f64::NAN);
                 let first = rows.partition_point(|&row| usize::from(row) < start);
                 let last = rows.partition_point(|&row| usize::from(row) < start + len);
@@ -193,8 +203,11 @@ impl<'a> NumberBlock<'a> {
                     let mut values = Vec::new();
                     read_range(integers, exceptions, *exponent, first..last, &mut values)?;
                     for (row, value) in rows.iter().take(last).skip(first).zip(values) {
-                        let slot = usize::from(*row).checked_sub(start).and_then(|at| out.get_mut(at));
-                        *slot.ok_or_else(|| Cursor::new(&[], place).error("rows are not sorted"))? = value;
+                        let slot =
+                            usize::from(*row).checked_sub(start).and_then(|at| out.get_mut(at));
+                        *slot.ok_or_else(|| {
+                            Cursor::new(&[], place).error("rows are not sorted")
+                        })? = value;
                     }
                 }
             }
@@ -289,7 +302,11 @@ mod tests {
         values[2_000] = 0.1 + 0.2;
         round_trip(&values);
         let absent = |keep: usize| -> Vec<f64> {
-            values.iter().enumerate().map(|(row, &v)| if row % keep == 0 { v } else { f64::NAN }).collect()
+            values
+                .iter()
+                .enumerate()
+                .map(|(row, &v)| if row % keep == 0 { v } else { f64::NAN })
+                .collect()
         };
         round_trip(&absent(2));
         round_trip(&absent(97));

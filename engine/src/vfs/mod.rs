@@ -34,6 +34,7 @@ pub trait Vfs: Send + Sync + 'static {
 }
 
 /// An open file.
+#[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
 pub trait VfsFile: Send + Sync {
     /// Reads up to `out.len()` bytes at `offset`; fewer only at the end of the file.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
@@ -44,6 +45,7 @@ pub trait VfsFile: Send + Sync {
     /// Reserves space and extends the file to `len` with zeros.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Length in bytes.
+
     fn len(&self) -> io::Result<u64>;
 }
 

@@ -34,7 +34,8 @@ impl OsVfs {
 
 impl Vfs for OsVfs {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(self.at(path))?;
+        let file =
+            OpenOptions::new().read(true).write(true).create_new(true).open(self.at(path))?;
         Ok(Arc::new(OsFile(file)))
     }
 
@@ -48,7 +49,10 @@ impl Vfs for OsVfs {
         if file.metadata()?.len() == 0 {
             return Ok(View::new(Vec::new()));
         }
-        #[expect(unsafe_code, reason = "mapped files are immutable: only whole, renamed files get here")]
+        #[expect(
+            unsafe_code,
+            reason = "mapped files are immutable: only whole, renamed files get here"
+        )]
         // SAFETY: the engine maps a file only after it was renamed into place, never writes to it
         // again, and holds the directory's lock, so that no other process of ours does either.
         let map = unsafe { memmap2::Mmap::map(&file)? };
@@ -86,7 +90,8 @@ impl Vfs for OsVfs {
     }
 
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -218,10 +218,33 @@ impl SimVfs {
         }
     }
 
+    /// The same disk as if no sync had ever worked, for tests of the tests: everything that was
+    /// written is still pending.
+    pub fn as_if_never_synced(&self) -> Self {
+        let disk = self.disk.lock();
+        let unsynced = |inode: &Inode| Inode {
+            content: inode.content.clone(),
+            durable: Vec::new(),
+            pending: vec![Write::Bytes { offset: 0, bytes: inode.content.clone() }],
+        };
+        Self {
+            disk: Arc::new(Mutex::new(Disk {
+                inodes: disk.inodes.iter().map(unsynced).collect(),
+                names: disk.names.clone(),
+                durable_names: disk.names.clone(),
+                directories: disk.directories.clone(),
+                ..Disk::default()
+            })),
+        }
+    }
+
     /// All files with their visible content, for comparing two disks and for damaging one.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let disk = self.disk.lock();
-        disk.names.iter().map(|(path, &inode)| (path.clone(), disk.inodes[inode].content.clone())).collect()
+        disk.names
+            .iter()
+            .map(|(path, &inode)| (path.clone(), disk.inodes[inode].content.clone()))
+            .collect()
     }
 
     /// Replaces or removes a file behind the engine's back, durably.

@@ -1,13 +1,18 @@
 // @ts-check
-// Which drawing belongs to which kind of widget. A new kind is one more line here.
+// Which drawing belongs to which kind of widget; a new kind is one more line in the list below.
+//
+// The two kinds that are mostly text stand here too: the number, the loudest thing on the page, so
+// that nothing competes with it, and plain prose.
 
-import { h, html } from "../shared/ui.js";
-import { BarChart } from "./bar.js";
-import { Donut } from "./donut.js";
-import { LineChart } from "./line.js";
-import { NumberTile } from "./number.js";
-import { BarList, HorizontalBars } from "./ranking.js";
+import { h, html, useId } from "../shared/ui.js";
+import { change } from "../shared/format.js";
+import { domain, linear } from "../shared/scale.js";
+import { periodWords, words } from "../shared/words.js";
+import { BarList, Donut, HorizontalBars } from "./groups.js";
+import { useBox } from "./plot.js";
+import { isAdditive, isWhole, runs } from "./series.js";
 import { Table } from "./table.js";
+import { BarChart, LineChart } from "./timed.js";
 
 /** Plain text with line breaks. @param {{ widget: any }} props */
 function Text({ widget }) {
@@ -31,3 +36,65 @@ export const drawingOf = (kind) => KINDS[kind] ?? Table;
 
 /** Kinds whose content is also offered as a table. @param {string} kind */
 export const hasTableView = (kind) => !["number", "text", "table"].includes(kind) && kind in KINDS;
+
+/** Less height than this shows no course, only noise. */
+const SPARK_HEIGHT_MIN = 22;
+
+/** @param {{ widget: any, answer: any, format: any, period: string }} props */
+export function NumberTile({ widget, answer, format, period }) {
+  const { query, viz } = widget;
+  const row = answer.data[0] ?? {};
+  const counts = isAdditive(query.metric) || isWhole(query.metric);
+  const value = row.value ?? (counts ? 0 : null);
+  const short = format.short(value, viz.format);
+  const full = format.full(value, viz.format);
+  return html`<div class="number">
+    <p class=${value == null ? "value none" : "value"} title=${short === full ? undefined : full}>
+      ${short === full ? short : html`<span aria-hidden="true">${short}</span><span class="vh">${full}</span>`}
+    </p>
+    ${value == null ? html`<p class="delta">${words.noEvents}</p>`
+      : row.previous !== undefined && h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })}
+    ${answer.spark?.length > 1 && h(Spark, { values: answer.spark.map((/** @type {any} */ r) => r.value ?? null) })}
+  </div>`;
+}
+
+/**
+ * The change in words and with an arrow: colour alone says nothing to many people.
+ * @param {{ current: number, previous: number | null, good?: string, format: any, period: string }} props
+ */
+function Delta({ current, previous, good = "up", format, period }) {
+  const result = change(current, previous);
+  if (!result) return null;
+  const { direction } = result;
+  const tone = direction === "flat" || good === "neutral" ? "" : direction === good ? "good" : "bad";
+  return html`<p class="delta">
+    <b class=${tone}>
+      ${direction !== "flat" && html`<svg width="8" height="6" aria-hidden="true">
+        <path d=${direction === "up" ? "M4 0L8 6H0Z" : "M4 6L0 0H8Z"} fill="currentColor" />
+      </svg>`}
+      <span class="vh">${words[direction]} </span>${format.change(current, previous)}
+    </b>
+    <span class="versus">${words.versus(periodWords(period))}</span>
+  </p>`;
+}
+
+/** A course without axes, filling what is left of the card. @param {{ values: (number | null)[] }} props */
+export function Spark({ values }) {
+  const [ref, box] = useBox();
+  const id = useId();
+  const [min, max] = domain(values, true);
+  // A flat course lies in the middle instead of on the floor.
+  const y = max === min ? () => box.height / 2 : linear(min, max, box.height - 6, 3);
+  const x = linear(0, values.length - 1, 0, box.width);
+  const point = (/** @type {number} */ i) => `${x(i).toFixed(1)} ${y(/** @type {number} */ (values[i])).toFixed(1)}`;
+  return html`<div class="spark" ref=${ref} aria-hidden="true">
+    ${box.height >= SPARK_HEIGHT_MIN && html`<svg width=${box.width} height=${box.height}>
+      <defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
+        <stop offset="0" stop-color="var(--c1)" stop-opacity="0.16" /><stop offset="1" stop-color="var(--c1)" stop-opacity="0" />
+      </linearGradient></defs>
+      ${runs(values).map((run) => html`
+        <path d=${`M${x(run[0])} ${box.height}L${run.map(point).join("L")}L${x(run[run.length - 1])} ${box.height}Z`} fill=${`url(#${id})`} />
+        <path d=${`M${run.map(point).join("L")}`} fill="none" stroke="var(--c1)" stroke-width="1.5" stroke-linejoin="round" />`)}
+    </svg>`}
+  </div>`;
+}

@@ -126,9 +126,11 @@ export function Plot(props) {
           <text class="tick" x=${left - 8} y=${y} dy="0.35em" text-anchor="end">${axis.labels[i]}</text>
         </g>`;
       })}
-      ${labels.map((/** @type {any} */ { i, text }) => {
+      ${labels.map((/** @type {any} */ { i, text }, /** @type {number} */ n) => {
         const half = textWidth(text) / 2;
         const x = Math.min(Math.max(g.x(i), half), box.width - half);
+        // The last label was pushed in from the edge; it goes when it would touch its neighbour.
+        if (n > 0 && x - g.x(labels[n - 1].i) < half * 2 + 8) return null;
         return html`<text key=${`x${i}`} class="tick" x=${x} y=${bottom + 18} text-anchor="middle">${text}</text>`;
       })}
       ${shown != null && (band
@@ -136,15 +138,15 @@ export function Plot(props) {
         : html`<line class="cross" x1=${g.x(shown)} x2=${g.x(shown)} y1=${TOP - 4} y2=${bottom} />`)}
       ${draw(g, shown)}
     </svg>`}
-    ${current && h(Tooltip, { tip: current, x: g.x(/** @type {number} */ (shown)), width: box.width, height: box.height, gap: band ? step / 2 + 8 : 14 })}
+    ${current && h(Tooltip, { tip: current, x: g.x(/** @type {number} */ (shown)), width: box.width, height: box.height, gap: band ? step / 2 + 8 : 14, block: band })}
   </div>`;
 }
 
 /**
  * The box beside the crosshair. It stands on the side with more room and never leaves the card.
- * @param {{ tip: Tip, x: number, width: number, height: number, gap: number }} props
+ * @param {{ tip: Tip, x: number, width: number, height: number, gap: number, block?: boolean }} props
  */
-function Tooltip({ tip, x, width, height, gap }) {
+function Tooltip({ tip, x, width, height, gap, block }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => {
     const element = ref.current;
@@ -158,9 +160,32 @@ function Tooltip({ tip, x, width, height, gap }) {
     <p>${tip.title}${tip.note && html`<em> · ${tip.note}</em>`}</p>
     ${tip.rows.map((row) => html`<div class=${row.strong ? "row strong" : "row"} key=${row.label}>
       ${row.color
-        ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color} stroke-width="2" stroke-dasharray=${row.dashed ? "3 2" : undefined} /></svg>`
+        ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color} stroke-width=${block && !row.dashed ? 8 : 2} stroke-dasharray=${row.dashed ? "3 2" : undefined} /></svg>`
         : html`<span></span>`}
-      <span>${row.label}</span><b>${row.value}</b>
+      <bdi>${row.label}</bdi><b>${row.value}</b>
     </div>`)}
   </div>`;
+}
+
+/**
+ * Which colour is which. Each entry is a button that takes its series out of the drawing and back.
+ * @param {{ series: import("./series.js").Series[], hidden: string[], onToggle: (hidden: string[]) => void, line?: boolean }} props
+ */
+export function Legend({ series, hidden, onToggle, line = false }) {
+  const toggle = (/** @type {string} */ label) => {
+    const next = hidden.includes(label) ? hidden.filter((l) => l !== label) : [...hidden, label];
+    // Taking out the last one brings all back: an empty chart helps nobody.
+    onToggle(next.length === series.length ? [] : next);
+  };
+  return html`<ul class="legend">
+    ${series.map((s) => html`<li key=${s.label}>
+      <button type="button" aria-pressed=${String(!hidden.includes(s.label))} onClick=${() => toggle(s.label)}>
+        <svg width="12" height="10" aria-hidden="true">
+          ${line ? html`<line x1="0" x2="12" y1="5" y2="5" stroke=${s.color} stroke-width="2.5" />`
+            : html`<rect width="10" height="10" rx="3" fill=${s.color} />`}
+        </svg>
+        <bdi>${s.label}</bdi>
+      </button>
+    </li>`)}
+  </ul>`;
 }

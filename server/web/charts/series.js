@@ -3,13 +3,13 @@
 //
 // The server fills empty buckets, so this never guesses one. Groups beyond the limit become "Other",
 // but only where values add up (counts and sums); averages, percentiles and unique counts have no
-// honest rest. Pure, so that the server's drawing can be checked against the same cases.
+// honest rest. Each model also reads as a sentence, for people who do not see the drawing. Pure, so that the server's drawing can be checked against the same cases.
 
 import { bucketEnd } from "../shared/format.js";
 import { words } from "../shared/words.js";
 
 /** @typedef {{ bucket?: string, group?: string | null, value?: number | null, previous?: number | null, values?: (number | null)[] }} Row */
-/** @typedef {{ granularity?: any, group_by?: string | null, from?: string, to?: string, groups_total?: number, groups_returned?: number, metric?: string, measures?: any[] }} Meta */
+/** @typedef {{ granularity?: any, group_by?: string | null, from?: string, to?: string, groups_total?: number, groups_returned?: number, total?: number, metric?: string, measures?: any[] }} Meta */
 /** @typedef {{ data: Row[], meta: Meta, spark?: Row[] }} Answer */
 /** @typedef {{ label: string, color: string, values: (number | null)[], total: number, other?: boolean }} Series */
 /** @typedef {{ buckets: string[], series: Series[], previous: (number | null)[] | null, granularity: any, partialFirst: boolean, partialLast: boolean }} Timed */
@@ -84,24 +84,34 @@ export function timed(answer, { title, limit, metric }) {
 }
 
 /**
- * Rows without buckets, largest first, the rest as "Other" where that is true.
+ * Rows without buckets, largest first, the rest as "Other" where that is true. When the server left
+ * groups out, shares need its total over all of them; without it there are none.
  * @param {Answer} answer @param {{ limit: number, metric?: string, order?: string }} options
- * @returns {{ items: Ranked[], total: number | null }} total null: the metric does not add up
+ * @returns {{ items: Ranked[], total: number | null }} total null: not known, or the metric does not add up
  */
 export function ranked(answer, { limit, metric, order }) {
+  const { data, meta } = answer;
   const additive = isAdditive(metric);
-  const rows = answer.data.map((row) => ({ label: groupLabel(row.group), value: row.value ?? 0, previous: row.previous ?? null }));
+  const rows = data.map((row) => ({ label: groupLabel(row.group), value: row.value ?? 0, previous: row.previous ?? null }));
   if (order !== "none") rows.sort((a, b) => b.value - a.value);
-  const total = additive ? rows.reduce((sum, row) => sum + row.value, 0) : null;
+  const total = additive ? totalOf(answer) : null;
   const share = (/** @type {number} */ value) => (total ? value / total : null);
   /** @type {Ranked[]} */
   const items = rows.slice(0, limit).map((row, i) => ({ ...row, color: colorOf(i), share: share(row.value) }));
-  const rest = rows.slice(limit);
-  if (rest.length && additive) {
-    const value = rest.reduce((sum, row) => sum + row.value, 0);
+  const left = rows.slice(limit);
+  if (left.length && additive) {
+    const value = total != null && isCut(meta) ? total - items.reduce((sum, item) => sum + item.value, 0) : left.reduce((sum, row) => sum + row.value, 0);
     items.push({ label: words.other, color: OTHER, value, share: share(value), previous: null, other: true });
   }
   return { items, total };
+}
+
+/** Whether the server left groups out. @param {Meta} meta */
+const isCut = (meta) => (meta.groups_total ?? 0) > (meta.groups_returned ?? 0);
+
+/** The sum over all groups, or null when some are missing and the server did not say. @param {Answer} answer */
+export function totalOf({ data, meta }) {
+  return meta.total ?? (isCut(meta) ? null : data.reduce((sum, row) => sum + (row.value ?? 0), 0));
 }
 
 /**
@@ -133,4 +143,39 @@ export function runs(values) {
     else out.push([i]);
   });
   return out;
+}
+
+/**
+ * "Line chart, Oct 22 to Nov 20. Lowest 23,100 on Oct 25, highest 97,000 on Nov 12, latest 41,000."
+ * @param {string} kind @param {Timed} model
+ * @param {import("../shared/format.js").Format} format @param {any} spec
+ */
+export function describeTimed(kind, model, format, spec) {
+  const { buckets, series, granularity } = model;
+  if (!buckets.length) return "";
+  const name = (/** @type {number} */ i) => format.bucketLong(buckets[i], granularity);
+  const start = `${kind}, ${name(0)} to ${name(buckets.length - 1)}.`;
+  if (series.length > 1) {
+    const parts = series.map((s) => s.label).join(", ");
+    return `${start} ${series.length} series, largest first: ${parts}.`;
+  }
+  const known = (series[0]?.values ?? []).flatMap((value, i) => (value == null ? [] : [{ value, i }]));
+  if (!known.length) return start;
+  const low = known.reduce((a, b) => (b.value < a.value ? b : a));
+  const high = known.reduce((a, b) => (b.value > a.value ? b : a));
+  const last = known[known.length - 1];
+  const say = (/** @type {{ value: number, i: number }} */ p) => `${format.full(p.value, spec)} on ${name(p.i)}`;
+  return `${start} Lowest ${say(low)}, highest ${say(high)}, latest ${format.full(last.value, spec)}.`;
+}
+
+/**
+ * "Donut, 4 groups. Largest: Enterprise with 648,200, 48%."
+ * @param {string} kind @param {Ranked[]} items
+ * @param {import("../shared/format.js").Format} format @param {any} spec @param {string | undefined} metric
+ */
+export function describeRanked(kind, items, format, spec, metric) {
+  const top = items[0];
+  if (!top) return "";
+  const share = top.share != null && isAdditive(metric) ? `, ${format.share(top.share)}` : "";
+  return `${kind}, ${items.length} groups. Largest: ${top.label} with ${format.full(top.value, spec)}${share}.`;
 }

@@ -7,7 +7,7 @@
 import { h, html, useState } from "../shared/ui.js";
 import { humanize } from "../shared/format.js";
 import { words } from "../shared/words.js";
-import { groupLabel, isAdditive } from "./series.js";
+import { groupLabel, isAdditive, totalOf } from "./series.js";
 
 /** @typedef {{ label: string, numeric: boolean, text: (value: any) => string, secondary?: boolean }} Column */
 
@@ -42,8 +42,8 @@ export function tableOf(widget, answer, format) {
       columns.push(number(words.previous, viz.format));
       cells.push((row) => row.previous);
     }
-    if (has("group") && !has("bucket") && isAdditive(query.metric)) {
-      const total = data.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + (row.value ?? 0), 0);
+    const total = has("group") && !has("bucket") && isAdditive(query.metric) ? totalOf(answer) : null;
+    if (total != null) {
       columns.push({ label: words.share, numeric: true, text: (v) => format.share(v) });
       cells.push((row) => (total ? (row.value ?? 0) / total : 0));
     }
@@ -67,7 +67,7 @@ export function Table({ widget, answer, format }) {
   const [sort, setSort] = useState({ at: timed ? 0 : first, down: !timed });
   const sorted = rows.slice().sort((/** @type {any[]} */ a, /** @type {any[]} */ b) => compareCells(a[sort.at], b[sort.at], sort.down ? -1 : 1));
   const choose = (/** @type {number} */ at) => setSort({ at, down: sort.at === at ? !sort.down : columns[at].numeric });
-  return html`<div class="table" role="region" tabindex="0" aria-label=${widget.title}>
+  return html`<div class="table" role="group" tabindex="0" aria-label=${widget.title}>
     <table>
       <thead><tr>${columns.map((column, i) => h(Head, { key: i, column, sorted: sort.at === i ? (sort.down ? "descending" : "ascending") : null, onSort: () => choose(i) }))}</tr></thead>
       <tbody>

@@ -75,6 +75,10 @@ export function createFormat(locale, timeZone = "UTC") {
   /** @param {number} value @param {number} [places] */
   const plain = (value, places = digits(value)) => write(value, { maximumFractionDigits: places });
 
+  /** The compact suffix of a value: "K", "万", or nothing where the language has none. @param {number} v @param {Intl.NumberFormatOptions} [style] */
+  const suffix = (v, style) =>
+    numbers({ ...style, notation: "compact" }).formatToParts(v).find((part) => part.type === "compact")?.value ?? "";
+
   /** @param {number | null | undefined} value @param {Spec | null} [spec] @param {boolean} [compact] */
   function value(value, spec, compact = false) {
     if (value == null || !Number.isFinite(value)) return NOTHING;
@@ -85,7 +89,7 @@ export function createFormat(locale, timeZone = "UTC") {
       const [size, name] = stepFor(units, base);
       return plain(base / size, decimals ?? digits(base / size)) + NBSP + name;
     }
-    const large = compact && Math.abs(value) >= 10_000;
+    const large = compact && Math.abs(value) >= 10_000 && suffix(value) !== "";
     /** @type {Intl.NumberFormatOptions} */
     const options = large ? { notation: "compact", maximumFractionDigits: 1 } : {};
     if (style === "percent") {
@@ -119,11 +123,9 @@ export function createFormat(locale, timeZone = "UTC") {
     /** @type {Intl.NumberFormatOptions} */
     const money = style === "currency" ? { style: "currency", currency: currency || "USD", maximumFractionDigits: 0 } : {};
     const compact = numbers({ ...money, notation: "compact" });
-    /** @param {number} v */
-    const symbol = (v) => compact.formatToParts(v).find((part) => part.type === "compact")?.value ?? "";
     let divisor = 1;
     // The smallest power of ten with the symbol of the largest value: K in English, 万 in Japanese.
-    if (max >= 10_000) while (symbol(divisor) !== symbol(max)) divisor *= 10;
+    if (max >= 10_000) while (suffix(divisor) !== suffix(max)) divisor *= 10;
     const pattern = divisor > 1 ? compact : numbers(money);
     return {
       divisor,

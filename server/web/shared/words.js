@@ -6,7 +6,7 @@ export const words = {
   nothing: "Nothing in this period",
   noEvents: "No events in this period",
   noMatch: (/** @type {string} */ period, /** @type {string} */ filters) =>
-    filters ? `No events match ${period} with ${filters}.` : `No events in ${period}.`,
+    `No events in the last ${period}${filters && ` with ${filters}`}.`,
   clearFilters: "Clear filters",
   chartFailed: "This chart couldn’t load",
   numberFailed: "Couldn’t load.",

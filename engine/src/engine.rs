@@ -1,0 +1,200 @@
+//! The façade: what the rest of Inlay sees of the event store.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    base::{
+        clock::{Clock, SystemClock},
+        rng::{Rng, SystemRng},
+    },
+    batch::Batch,
+    error::{Error, IoContext, Result},
+    event::Namespace,
+    exec::{self, Control},
+    keyspace::{KeyReader, Txn},
+    query::{Answer, Query},
+    store::{Ingested, Limits, Store},
+    vfs::{Vfs, os::OsVfs},
+};
+
+/// How often the background thread looks whether a flush is due. At the highest ingest rate this is
+/// a tenth of a memtable.
+const UPKEEP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What an engine is made of besides its directory.
+#[derive(Clone)]
+pub struct Options {
+    /// Wall time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub rng: Arc<dyn Rng>,
+    /// When to flush, and bounds.
+    pub limits: Limits,
+    /// Whether a thread of the engine flushes when it is due; without it the caller does.
+    pub background: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            rng: Arc::new(SystemRng),
+            limits: Limits::default(),
+            background: true,
+        }
+    }
+}
+
+/// An open data directory: events, queries over them, and keys with transactions.
+///
+/// All calls block; those that write return when the write is durable and visible.
+pub struct Engine {
+    store: Arc<Store>,
+    upkeep: Mutex<Option<(mpsc::Sender<()>, JoinHandle<()>)>>,
+}
+
+/// Sizes of an open engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Live segments.
+    pub segments: usize,
+    /// Their rows.
+    pub segment_rows: u64,
+    /// Their bytes.
+    pub segment_bytes: u64,
+    /// Rows in memory.
+    pub memtable_rows: usize,
+    /// Their bytes.
+    pub memtable_bytes: usize,
+    /// LSN of the last visible record.
+    pub lsn: u64,
+}
+
+impl Engine {
+    /// Opens a directory of the machine, creating it when it does not exist.
+    ///
+    /// Errors: `Invalid` when another process has it or its format is newer, `Corrupt` naming file
+    /// and offset of damage, `Io`.
+    pub fn open_directory(directory: &Path, options: Options) -> Result<Self> {
+        let vfs = OsVfs::new(directory).at(&directory.display().to_string())?;
+        Self::open(Arc::new(vfs), options)
+    }
+
+    /// Opens a data directory on any disk.
+    pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
+        let store = Arc::new(Store::open(vfs, options.clock, options.rng, options.limits)?);
+        let upkeep = if options.background { Some(start_upkeep(&store)?) } else { None };
+        Ok(Self { store, upkeep: Mutex::new(upkeep) })
+    }
+
+    /// An empty batch for [`Engine::ingest`].
+    pub fn batch(&self, namespace: Namespace) -> Batch {
+        Batch::new(namespace, self.store.hash_seed())
+    }
+
+    /// Stores the events of a batch that are not known yet. `extra` may write keys in the same
+    /// record (usage counters, say); it runs only when events are new, and its error stores nothing.
+    ///
+    /// Errors: `Limit` when memory or disk is full, `Closed` after a failed write.
+    pub fn ingest<E: From<Error>>(
+        &self,
+        batch: Batch,
+        extra: impl FnOnce(&mut Txn, &Ingested) -> Result<(), E>,
+    ) -> Result<Ingested, E> {
+        self.store.ingest(batch, extra)
+    }
+
+    /// Runs a transaction over the keys. Its error, or one of the log, writes nothing.
+    pub fn transact<T, E: From<Error>>(
+        &self,
+        run: impl FnOnce(&mut Txn) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.store.transact(run)
+    }
+
+    /// The keys as of now.
+    pub fn keys(&self) -> KeyReader {
+        KeyReader::new(self.store.version().tree.clone())
+    }
+
+    /// Answers a query over everything acknowledged so far.
+    ///
+    /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
+    pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
+        exec::execute(&self.store.version(), query, control)
+    }
+
+    /// Writes all rows in memory to segments and takes a checkpoint.
+    pub fn flush(&self) -> Result<()> {
+        self.store.flush()
+    }
+
+    /// Flushes if it is due. Only needed without the background thread.
+    pub fn maintain(&self) -> Result<bool> {
+        self.store.maintain()
+    }
+
+    /// Sizes.
+    pub fn stats(&self) -> Stats {
+        let version = self.store.version();
+        let metas = || version.segments.iter().map(|segment| segment.meta());
+        Stats {
+            segments: version.segments.len(),
+            segment_rows: metas().map(|meta| u64::from(meta.rows)).sum(),
+            segment_bytes: metas().map(|meta| meta.len).sum(),
+            memtable_rows: version.memtables().map(|memtable| memtable.rows()).sum(),
+            memtable_bytes: version.memtable_bytes(),
+            lsn: version.lsn,
+        }
+    }
+
+    /// Why writes are refused, if they are: after a failed write the log's state on disk is
+    /// unknown until a restart reads it.
+    pub fn closed(&self) -> Option<String> {
+        self.store.closed()
+    }
+
+    /// Flushes and refuses further writes.
+    pub fn close(&self) -> Result<()> {
+        self.stop_upkeep();
+        self.store.close()
+    }
+
+    fn stop_upkeep(&self) {
+        if let Some((stop, thread)) = self.upkeep.lock().take() {
+            drop(stop);
+            // A panic there is a bug that its own message reports; closing goes on.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop_upkeep();
+    }
+}
+
+fn start_upkeep(store: &Arc<Store>) -> Result<(mpsc::Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let store = Arc::clone(store);
+    let run = move || {
+        while stopped.recv_timeout(UPKEEP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            // A failed flush keeps its rows in memory and in the log; the next round tries again,
+            // and writers meet the memory bound until one succeeds.
+            let _ = store.maintain();
+        }
+    };
+    let thread = thread::Builder::new().name("inlay-upkeep".to_owned()).spawn(run).at("thread")?;
+    Ok((stop, thread))
+}

@@ -1,0 +1,260 @@
+//! Accumulators: one state for each group and bucket, of the kind that the metric needs.
+
+use crate::{
+    base::hash::HashSet128,
+    error::{Error, Limit, Result},
+    query::{Metric, Value},
+    sketch::{
+        digest::{self, Digest},
+        hll::{self, Distinct},
+    },
+};
+
+/// Memory of one query's states, at most.
+const STATE_BYTES_MAX: usize = 512 << 20;
+/// Bytes of an entry in a set of hashes, with its share of free slots.
+const SET_ENTRY_BYTES: usize = 32;
+
+/// The rows of one piece that passed the filters, column by column.
+#[derive(Default)]
+pub struct Piece {
+    /// Group number of each row.
+    pub groups: Vec<u32>,
+    /// Bucket of each row.
+    pub buckets: Vec<u32>,
+    /// The metric's number, where it has one; never NaN.
+    pub numbers: Vec<f64>,
+    /// Hash of the user, where the metric counts users; never 0.
+    pub users: Vec<u128>,
+}
+
+impl Piece {
+    /// Forgets the rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.groups.clear();
+        self.buckets.clear();
+        self.numbers.clear();
+        self.users.clear();
+    }
+}
+
+/// A sum without rounding errors that matter: the running total and what it lost (Knuth's TwoSum).
+/// The result does not depend on the order of the rows in practice: about 106 bits are kept.
+#[derive(Clone, Copy)]
+struct Numbers {
+    total: f64,
+    lost: f64,
+    count: u64,
+    min: f64,
+    max: f64,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self { total: 0.0, lost: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+    }
+}
+
+impl Numbers {
+    fn add(&mut self, value: f64) {
+        let total = self.total + value;
+        let back = total - self.total;
+        self.lost += (self.total - (total - back)) + (value - back);
+        self.total = total;
+        self.count += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    fn sum(&self) -> f64 {
+        // An overflow to infinity leaves NaN in what was lost.
+        if self.total.is_finite() { self.total + self.lost } else { self.total }
+    }
+}
+
+enum States {
+    Counts(Vec<u64>),
+    Users(Vec<HashSet128>),
+    Sketches(Vec<Distinct>),
+    Numbers(Vec<Numbers>),
+    Lists(Vec<Vec<f64>>),
+    Digests(Vec<Digest>),
+}
+
+/// All states of a query: `group * buckets + bucket`.
+pub struct Accumulators {
+    metric: Metric,
+    buckets: usize,
+    states: States,
+    bytes: usize,
+}
+
+impl Accumulators {
+    /// States for `metric` over `buckets` buckets.
+    pub fn new(metric: Metric, buckets: usize) -> Self {
+        let states = match metric {
+            Metric::Count => States::Counts(Vec::new()),
+            Metric::Distinct => States::Users(Vec::new()),
+            Metric::DistinctApprox => States::Sketches(Vec::new()),
+            Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => States::Numbers(Vec::new()),
+            Metric::Percentile(_) => States::Lists(Vec::new()),
+            Metric::PercentileApprox(_) => States::Digests(Vec::new()),
+        };
+        Self { metric, buckets, states, bytes: 0 }
+    }
+
+    /// Makes states for the first `groups` groups.
+    ///
+    /// Errors: `Limit` when they need more memory than a query may have.
+    pub fn grow(&mut self, groups: usize) -> Result<()> {
+        let len = groups * self.buckets;
+        let (have, each) = match &self.states {
+            States::Counts(states) => (states.len(), 8),
+            States::Users(states) => (states.len(), 48),
+            States::Sketches(states) => (states.len(), hll::DENSE_BYTES / 4),
+            States::Numbers(states) => (states.len(), 40),
+            States::Lists(states) => (states.len(), 24),
+            States::Digests(states) => (states.len(), digest::STATE_BYTES / 4),
+        };
+        if len <= have {
+            return Ok(());
+        }
+        self.charge((len - have) * each)?;
+        match &mut self.states {
+            States::Counts(states) => states.resize(len, 0),
+            States::Users(states) => states.resize_with(len, HashSet128::default),
+            States::Sketches(states) => states.resize_with(len, Distinct::default),
+            States::Numbers(states) => states.resize(len, Numbers::default()),
+            States::Lists(states) => states.resize_with(len, Vec::new),
+            States::Digests(states) => states.resize_with(len, Digest::default),
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        self.bytes += bytes;
+        if self.bytes <= STATE_BYTES_MAX {
+            return Ok(());
+        }
+        Err(Error::limit(
+            Limit::QueryMemory,
+            format!(
+                "the query needs more than {} MiB; ask for fewer groups, buckets or days",
+                STATE_BYTES_MAX >> 20
+            ),
+        ))
+    }
+
+    /// Adds the rows of a piece; states for their groups exist.
+    pub fn add(&mut self, piece: &Piece) -> Result<()> {
+        let buckets = self.buckets;
+        let cells = piece.groups.iter().zip(&piece.buckets);
+        let cells = cells.map(|(&group, &bucket)| group as usize * buckets + bucket as usize);
+        let mut bytes = 0;
+        match &mut self.states {
+            States::Counts(states) => cells.for_each(|cell| states[cell] += 1),
+            States::Users(states) => {
+                for (cell, &user) in cells.zip(&piece.users) {
+                    bytes += usize::from(states[cell].insert(user)) * SET_ENTRY_BYTES;
+                }
+            }
+            States::Sketches(states) => {
+                cells.zip(&piece.users).for_each(|(cell, &user)| states[cell].insert(user));
+            }
+            States::Numbers(states) => {
+                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].add(number));
+            }
+            States::Lists(states) => {
+                bytes = piece.numbers.len() * 8;
+                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].push(number));
+            }
+            States::Digests(states) => {
+                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].insert(number));
+            }
+        }
+        self.charge(bytes)
+    }
+
+    /// Adds `count` rows at once to a count.
+    pub fn add_count(&mut self, group: u32, bucket: usize, count: u64) {
+        if let States::Counts(states) = &mut self.states {
+            states[group as usize * self.buckets + bucket] += count;
+        }
+    }
+
+    /// The answer of each bucket of a group.
+    pub fn finish(&mut self, group: usize) -> Vec<Value> {
+        (group * self.buckets..(group + 1) * self.buckets).map(|cell| self.value(cell)).collect()
+    }
+
+    fn value(&mut self, cell: usize) -> Value {
+        let number = |value: Option<f64>| value.map_or(Value::Null, Value::Number);
+        match (&mut self.states, self.metric) {
+            (States::Counts(states), _) => Value::Integer(states[cell]),
+            (States::Users(states), _) => Value::Integer(states[cell].len() as u64),
+            (States::Sketches(states), _) => Value::Integer(states[cell].estimate()),
+            (States::Numbers(states), metric) => {
+                let state = &states[cell];
+                let any = state.count > 0;
+                match metric {
+                    Metric::Sum => Value::Number(state.sum()),
+                    Metric::Avg => number(any.then(|| state.sum() / state.count as f64)),
+                    Metric::Min => number(any.then_some(state.min)),
+                    _ => number(any.then_some(state.max)),
+                }
+            }
+            (States::Lists(states), Metric::Percentile(percent)) => {
+                number(percentile(&mut states[cell], f64::from(percent) / 100.0))
+            }
+            (States::Digests(states), Metric::PercentileApprox(percent)) => {
+                number(states[cell].quantile(f64::from(percent) / 100.0))
+            }
+            (States::Lists(_) | States::Digests(_), _) => Value::Null,
+        }
+    }
+}
+
+/// The value below which a share `q` lies, interpolated between the closest ranks as numpy does by
+/// default; reorders the values.
+fn percentile(values: &mut [f64], q: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    let rank = q * last as f64;
+    let share = rank - rank.floor();
+    let (_, &mut low, above) = values.select_nth_unstable_by(rank as usize, f64::total_cmp);
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    // Numpy interpolates from the nearer end.
+    let distance = high - low;
+    Some(if share < 0.5 { low + distance * share } else { high - distance * (1.0 - share) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_interpolate_between_ranks() {
+        assert_eq!(percentile(&mut [], 0.95), None);
+        assert_eq!(percentile(&mut [7.0], 0.95), Some(7.0));
+        assert_eq!(percentile(&mut [4.0, 1.0, 3.0, 2.0], 0.5), Some(2.5));
+        let mut ramp: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&mut ramp, 0.95), Some(95.0));
+        assert_eq!(percentile(&mut [0.0, 10.0], 0.95), Some(9.5));
+        assert_eq!(percentile(&mut [-1.0, -0.0, 0.0], 0.5), Some(0.0));
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_order() {
+        let values: Vec<f64> =
+            (0..10_000).map(|n| 0.1 * f64::from(n % 977) - 3.3e9 * f64::from(n % 2)).collect();
+        let sum = |values: &mut dyn Iterator<Item = f64>| {
+            let mut state = Numbers::default();
+            values.for_each(|value| state.add(value));
+            state.sum()
+        };
+        let forward = sum(&mut values.iter().copied());
+        assert_eq!(forward, sum(&mut values.iter().rev().copied()));
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(forward, sum(&mut sorted.into_iter()));
+    }
+}

@@ -1,0 +1,81 @@
+//! Groups of an answer: numbered as they are met, known by their string across segments.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{base::hash::MapHasher, query::Group};
+
+/// The number of a row's group when the row belongs to none that is answered.
+pub const NO_GROUP: u32 = u32::MAX;
+
+/// The groups that were met so far.
+pub struct Groups {
+    names: Vec<Group>,
+    numbers: HashMap<Group, u32, MapHasher>,
+    fixed: bool,
+}
+
+impl Groups {
+    /// Any group may appear.
+    pub fn open() -> Self {
+        Self { names: Vec::new(), numbers: HashMap::default(), fixed: false }
+    }
+
+    /// Only these groups count.
+    pub fn fixed(names: Vec<Group>) -> Self {
+        let numbers = names.iter().cloned().zip(0..).collect();
+        Self { names, numbers, fixed: true }
+    }
+
+    /// Number of a group, [`NO_GROUP`] when it does not count.
+    pub fn number(&mut self, group: Option<&Arc<str>>) -> u32 {
+        let group = group.cloned();
+        if let Some(&number) = self.numbers.get(&group) {
+            return number;
+        }
+        if self.fixed {
+            return NO_GROUP;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(group.clone());
+        self.numbers.insert(group, number);
+        number
+    }
+
+    /// All groups by number.
+    pub fn names(&self) -> &[Group] {
+        &self.names
+    }
+}
+
+/// Translates the codes of one dictionary into group numbers, each once.
+pub struct CodeGroups {
+    numbers: Vec<u32>,
+}
+
+/// A code that was not translated yet.
+const UNKNOWN: u32 = u32::MAX - 1;
+
+impl CodeGroups {
+    /// A translation of codes up to `codes`, excluded.
+    pub fn new(codes: usize) -> Self {
+        Self { numbers: vec![UNKNOWN; codes] }
+    }
+
+    /// Group number of a code; `name` gives its string.
+    pub fn number<'a>(
+        &mut self,
+        code: usize,
+        groups: &mut Groups,
+        name: impl FnOnce() -> Option<&'a Arc<str>>,
+    ) -> u32 {
+        match self.numbers.get_mut(code) {
+            Some(number) => {
+                if *number == UNKNOWN {
+                    *number = groups.number(name());
+                }
+                *number
+            }
+            None => groups.number(name()),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Running a query over the raw rows of one version.
+//!
+//! Each segment run and each memtable chunk is cut into pieces of at most a vector of rows. A piece
+//! passes the filters, which leave a list of rows; then each kept row is added to the accumulator of
+//! its group and bucket. Strings stay codes until a group is first met.
+//!
+//! A question by bucket and group runs twice over the same version: once for the totals that decide
+//! which groups are answered, once for their buckets. So memory is bounded by what is answered.
+
+mod accumulate;
+mod groups;
+mod window;
+
+mod memory;
+mod segments;
+
+mod run;
+
+pub use run::{Control, execute};

@@ -1,0 +1,131 @@
+//! One query from snapshot to answer.
+
+use std::cmp::Ordering;
+
+use super::{
+    accumulate::{Accumulators, Piece},
+    groups::Groups,
+    memory, segments,
+    window::Window,
+};
+use crate::{
+    error::{Error, Limit, Result},
+    query::{Answer, Group, Query, Value},
+    store::Version,
+};
+
+/// Says when a query must stop.
+pub trait Control {
+    /// Whether the query ran too long, or nobody waits for it any more.
+    fn must_stop(&self) -> bool;
+}
+
+impl<F: Fn() -> bool> Control for F {
+    fn must_stop(&self) -> bool {
+        self()
+    }
+}
+
+/// Answers `query` over the rows that `version` shows.
+///
+/// Errors: `Invalid` for an impossible question, `Limit` when it takes too much memory or time,
+/// `Corrupt` when a block that it needs is damaged.
+pub fn execute(version: &Version, query: &Query, control: &dyn Control) -> Result<Answer> {
+    query.validate()?;
+    let starts = query.buckets().unwrap_or_default();
+    if query.group_by.is_none() || query.granularity.is_none() {
+        let groups =
+            if query.group_by.is_some() { Groups::open() } else { Groups::fixed(vec![None]) };
+        return pass(version, query, starts, groups, control)
+            .map(|answer| answer.largest(query.groups_max));
+    }
+    // First the totals, which say which groups are answered; then only those, by bucket.
+    let totals = Query { granularity: None, ..query.clone() };
+    let totals = pass(version, &totals, vec![query.from_ms], Groups::open(), control)?;
+    let groups_total = totals.groups_total;
+    let chosen = totals.largest(query.groups_max).groups;
+    let answer = pass(version, query, starts, Groups::fixed(chosen), control)?;
+    Ok(Answer { groups_total, ..answer })
+}
+
+fn pass(
+    version: &Version,
+    query: &Query,
+    starts: Vec<i64>,
+    mut groups: Groups,
+    control: &dyn Control,
+) -> Result<Answer> {
+    let window = Window { from_ms: query.from_ms, to_ms: query.to_ms, starts };
+    let mut accumulators = Accumulators::new(query.metric, window.starts.len());
+    let mut piece = Piece::default();
+    let mut rows_scanned = 0;
+    // Without a bucket no row can belong to the answer.
+    let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
+    let sources = if is_empty { &Version::default() } else { version };
+    let mut check = || {
+        if control.must_stop() {
+            return Err(Error::limit(Limit::QueryTime, "the query took too long"));
+        }
+        Ok(())
+    };
+    for segment in &sources.segments {
+        let meta = segment.meta();
+        if meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
+            continue;
+        }
+        check()?;
+        rows_scanned += segments::scan(
+            segment,
+            query,
+            &window,
+            &mut groups,
+            &mut accumulators,
+            &mut piece,
+            &mut check,
+        )?;
+    }
+    for chunk in sources.memtables().flat_map(|memtable| memtable.chunks()) {
+        check()?;
+        rows_scanned +=
+            memory::scan(chunk, query, &window, &mut groups, &mut accumulators, &mut piece)?;
+    }
+    let names = groups.names().to_vec();
+    accumulators.grow(names.len())?;
+    let values = (0..names.len()).map(|group| accumulators.finish(group)).collect();
+    Ok(Answer {
+        buckets: window.starts,
+        groups_total: names.len(),
+        groups: names,
+        values,
+        rows_scanned,
+    })
+}
+
+impl Answer {
+    /// Keeps the `count` groups with the largest value in the first bucket, largest first; equal
+    /// ones by name, the missing property last.
+    fn largest(mut self, count: usize) -> Self {
+        let mut rows: Vec<(Group, Vec<Value>)> =
+            self.groups.drain(..).zip(self.values.drain(..)).collect();
+        rows.sort_by(|(a_name, a), (b_name, b)| {
+            let number = |values: &[Value]| values.first().and_then(|value| value.as_f64());
+            compare_falling(number(a), number(b)).then_with(|| compare_groups(a_name, b_name))
+        });
+        rows.truncate(count);
+        (self.groups, self.values) = rows.into_iter().unzip();
+        self
+    }
+}
+
+/// Larger numbers first, nothing last.
+fn compare_falling(a: Option<f64>, b: Option<f64>) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => b.total_cmp(&a),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}
+
+/// By name, the missing property last.
+fn compare_groups(a: &Group, b: &Group) -> Ordering {
+    a.is_none().cmp(&b.is_none()).then_with(|| a.cmp(b))
+}

@@ -1,0 +1,371 @@
+//! Reading segment runs.
+//!
+//! The run directory turns hours into row ranges, so only the rows at ragged edges of the window
+//! have their timestamps decoded. Zones drop blocks, bitmaps drop rows where a value is rare, and
+//! what remains is read a vector at a time.
+
+use std::{ops::Range, sync::Arc};
+
+use super::{
+    accumulate::{Accumulators, Piece},
+    groups::{CodeGroups, Groups, NO_GROUP},
+    window::Window,
+};
+use crate::{
+    base::time::HOUR_MS,
+    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
+    error::Result,
+    index::bitmaps::BlockBitmaps,
+    query::{Metric, NumberFilter, Query},
+    segment::{NumberReader, Run, Segment, TextReader},
+};
+
+/// Adds the matching rows of a segment; returns how many rows of the window were looked at.
+pub fn scan(
+    segment: &Segment,
+    query: &Query,
+    window: &Window,
+    groups: &mut Groups,
+    accumulators: &mut Accumulators,
+    piece: &mut Piece,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<u64> {
+    let runs = segment.runs().of(query.namespace, query.tenant.as_deref());
+    let matches = |run: &&Run| {
+        *run.key.name == *query.event && run.ts_max >= window.from_ms && run.ts_min < window.to_ms
+    };
+    let mut columns = None;
+    let mut scanned = 0;
+    for run in runs.iter().filter(matches) {
+        let columns = match &mut columns {
+            Some(columns) => columns,
+            empty => empty.insert(Columns::open(segment, query)?),
+        };
+        for (bucket, rows) in bucket_rows(segment, run, window)? {
+            scanned += rows.len() as u64;
+            columns.scan_rows(rows, bucket, groups, accumulators, piece, check)?;
+        }
+    }
+    Ok(scanned)
+}
+
+/// Row ranges of a run inside the window, by bucket, in the segment's row numbers.
+fn bucket_rows(
+    segment: &Segment,
+    run: &Run,
+    window: &Window,
+) -> Result<Vec<(usize, Range<usize>)>> {
+    let mut out = Vec::new();
+    let first = window.bucket_of(run.ts_min.max(window.from_ms), 0);
+    let mut start = row_at(segment, run, window.clip(first).start)?;
+    for bucket in first..window.starts.len() {
+        let end = row_at(segment, run, window.clip(bucket).end)?;
+        if start < end {
+            let base = run.first_row as usize;
+            out.push((bucket, base + start as usize..base + end as usize));
+        }
+        start = end;
+        if end == run.rows {
+            break;
+        }
+    }
+    Ok(out)
+}
+
+/// Rows of the run before `ms`.
+fn row_at(segment: &Segment, run: &Run, ms: i64) -> Result<u32> {
+    if ms <= run.ts_min {
+        return Ok(0);
+    }
+    if ms > run.ts_max {
+        return Ok(run.rows);
+    }
+    let hour = ms.div_euclid(HOUR_MS) * HOUR_MS;
+    let low = run.rows_before(hour);
+    if hour == ms {
+        return Ok(low);
+    }
+    // The edge lies inside an hour: its timestamps are sorted, so search them.
+    let high = run.rows_before(hour + HOUR_MS);
+    let mut times = TimeReader { segment, block: None };
+    let (mut low, mut high) = (low, high);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if times.at((run.first_row + middle) as usize)? < ms {
+            low = middle + 1
+        } else {
+            high = middle
+        }
+    }
+    Ok(low)
+}
+
+/// Single timestamps, with the last vector kept.
+struct TimeReader<'a> {
+    segment: &'a Segment,
+    block: Option<(usize, IntBlock<'a>, usize, Box<[i64; VECTOR_ROWS]>)>,
+}
+
+impl TimeReader<'_> {
+    fn at(&mut self, row: usize) -> Result<i64> {
+        let (block, vector) = (row / BLOCK_ROWS, row % BLOCK_ROWS / VECTOR_ROWS);
+        if self.block.as_ref().is_none_or(|(index, ..)| *index != block) {
+            let opened = self.segment.times(block)?;
+            self.block = Some((block, opened, usize::MAX, Box::new([0; VECTOR_ROWS])));
+        }
+        let (_, times, loaded, values) = self.block.as_mut().expect("opened above");
+        if *loaded != vector {
+            times.read_vector(vector, values)?;
+            *loaded = vector;
+        }
+        Ok(values[row % VECTOR_ROWS])
+    }
+}
+
+/// The columns of a segment that a query reads.
+struct Columns<'a> {
+    segment: &'a Segment,
+    query: &'a Query,
+    texts: Vec<Option<TextTest<'a>>>,
+    ranges: Vec<Option<(NumberReader<'a>, &'a NumberFilter)>>,
+    group: Option<GroupColumn<'a>>,
+    number: Option<Option<NumberReader<'a>>>,
+    users: Option<Arc<[u128]>>,
+    opened: Option<Opened<'a>>,
+}
+
+struct TextTest<'a> {
+    reader: TextReader<'a>,
+    /// Accepted codes, rising.
+    codes: Vec<u32>,
+}
+
+struct GroupColumn<'a> {
+    reader: Option<TextReader<'a>>,
+    values: Arc<[Arc<str>]>,
+    translate: CodeGroups,
+}
+
+/// The blocks of the columns at one place.
+struct Opened<'a> {
+    index: usize,
+    texts: Vec<(IntBlock<'a>, Option<BlockBitmaps>)>,
+    ranges: Vec<NumberBlock<'a>>,
+    group: Option<IntBlock<'a>>,
+    number: Option<NumberBlock<'a>>,
+    users: Option<IntBlock<'a>>,
+}
+
+impl<'a> Columns<'a> {
+    fn open(segment: &'a Segment, query: &'a Query) -> Result<Self> {
+        let mut texts = Vec::new();
+        for filter in &query.texts {
+            let test = match segment.text(&filter.name)? {
+                None => None,
+                Some(reader) => {
+                    let mut codes = Vec::new();
+                    for value in &filter.any_of {
+                        codes.extend(reader.code_of(value)?);
+                    }
+                    codes.sort_unstable();
+                    codes.dedup();
+                    Some(TextTest { reader, codes })
+                }
+            };
+            texts.push(test);
+        }
+        let mut ranges = Vec::new();
+        for filter in &query.numbers {
+            ranges.push(segment.numbers(&filter.name)?.map(|reader| (reader, filter)));
+        }
+        let group = match &query.group_by {
+            None => None,
+            Some(name) => {
+                let reader = segment.text(name)?;
+                let values =
+                    reader.as_ref().map_or_else(|| Ok(Arc::from([])), TextReader::values)?;
+                let translate = CodeGroups::new(values.len() + 1);
+                Some(GroupColumn { reader, values, translate })
+            }
+        };
+        let number = match query.number.as_deref().filter(|_| query.metric.needs_number()) {
+            None => None,
+            Some(name) => Some(segment.numbers(name)?),
+        };
+        let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
+        let users = counts_users.then(|| segment.user_hashes()).transpose()?;
+        Ok(Self { segment, query, texts, ranges, group, number, users, opened: None })
+    }
+
+    /// Whether no row of a block can match, by zones alone.
+    fn is_excluded(&self, block: usize) -> bool {
+        let text = |test: &Option<TextTest<'_>>| match test {
+            None => true,
+            Some(test) => test
+                .reader
+                .zone(block)
+                .is_some_and(|zone| !test.codes.iter().any(|&code| zone.may_contain(code))),
+        };
+        let range = |test: &Option<(NumberReader<'_>, &NumberFilter)>| match test {
+            None => true,
+            Some((reader, filter)) => reader
+                .zone(block)
+                .is_some_and(|zone| zone.max < filter.min || zone.min > filter.max),
+        };
+        let number = match &self.number {
+            None => false,
+            Some(None) => true,
+            Some(Some(reader)) => reader
+                .zone(block)
+                .is_some_and(|zone| zone.absent as usize == self.segment.block_rows(block)),
+        };
+        self.texts.iter().any(text) || self.ranges.iter().any(range) || number
+    }
+
+    fn scan_rows(
+        &mut self,
+        rows: Range<usize>,
+        bucket: usize,
+        groups: &mut Groups,
+        accumulators: &mut Accumulators,
+        piece: &mut Piece,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let counts_all = self.query.metric == Metric::Count
+            && self.texts.is_empty()
+            && self.ranges.is_empty()
+            && self.group.is_none();
+        if counts_all {
+            // Nothing of the rows is needed but their number.
+            let group = groups.number(None);
+            accumulators.grow(groups.names().len())?;
+            accumulators.add_count(group, bucket, rows.len() as u64);
+            return Ok(());
+        }
+        let mut start = rows.start;
+        while start < rows.end {
+            let block = start / BLOCK_ROWS;
+            let block_end = ((block + 1) * BLOCK_ROWS).min(rows.end);
+            check()?;
+            if !self.is_excluded(block) {
+                self.open_block(block)?;
+                while start < block_end {
+                    let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);
+                    self.scan_vector(start..end, bucket, groups, piece)?;
+                    accumulators.grow(groups.names().len())?;
+                    accumulators.add(piece)?;
+                    piece.clear();
+                    start = end;
+                }
+            }
+            start = block_end;
+        }
+        Ok(())
+    }
+
+    fn open_block(&mut self, index: usize) -> Result<()> {
+        if self.opened.as_ref().is_some_and(|opened| opened.index == index) {
+            return Ok(());
+        }
+        let mut opened = Opened {
+            index,
+            texts: Vec::new(),
+            ranges: Vec::new(),
+            group: None,
+            number: None,
+            users: None,
+        };
+        for test in self.texts.iter().flatten() {
+            opened.texts.push((test.reader.codes(index)?, test.reader.bitmaps(index)?));
+        }
+        for (reader, _) in self.ranges.iter().flatten() {
+            opened.ranges.push(reader.block(index)?);
+        }
+        if let Some(GroupColumn { reader: Some(reader), .. }) = &self.group {
+            opened.group = Some(reader.codes(index)?);
+        }
+        if let Some(Some(reader)) = &self.number {
+            opened.number = Some(reader.block(index)?);
+        }
+        if self.users.is_some() {
+            opened.users = Some(self.segment.user_codes(index)?);
+        }
+        self.opened = Some(opened);
+        Ok(())
+    }
+
+    /// Fills the piece with the matching rows of one vector.
+    fn scan_vector(
+        &mut self,
+        rows: Range<usize>,
+        bucket: usize,
+        groups: &mut Groups,
+        piece: &mut Piece,
+    ) -> Result<()> {
+        let Some(opened) = &self.opened else { return Ok(()) };
+        let in_block = rows.start % BLOCK_ROWS;
+        let vector = in_block / VECTOR_ROWS;
+        let first = in_block % VECTOR_ROWS;
+        let mut kept: Vec<u16> = (first as u16..(first + rows.len()) as u16).collect();
+        let mut codes = [0i64; VECTOR_ROWS];
+        let mut numbers = [0f64; VECTOR_ROWS];
+
+        for (test, (block, bitmaps)) in self.texts.iter().flatten().zip(&opened.texts) {
+            if let (Some(bitmaps), &[code]) = (bitmaps, &test.codes[..])
+                && let Some(hits) = bitmaps.rows(code)
+            {
+                let base = (vector * VECTOR_ROWS) as u32;
+                kept.retain(|&row| hits.contains(base + u32::from(row)));
+            } else {
+                block.read_vector(vector, &mut codes)?;
+                kept.retain(|&row| {
+                    test.codes.binary_search(&(codes[usize::from(row)] as u32)).is_ok()
+                });
+            }
+            if kept.is_empty() {
+                return Ok(());
+            }
+        }
+        for ((_, filter), block) in self.ranges.iter().flatten().zip(&opened.ranges) {
+            block.read_vector(vector, &mut numbers)?;
+            kept.retain(|&row| (filter.min..=filter.max).contains(&numbers[usize::from(row)]));
+        }
+        if let Some(block) = &opened.number {
+            block.read_vector(vector, &mut numbers)?;
+            kept.retain(|&row| !numbers[usize::from(row)].is_nan());
+        }
+        let mut users = [0i64; VECTOR_ROWS];
+        if let Some(block) = &opened.users {
+            block.read_vector(vector, &mut users)?;
+            kept.retain(|&row| users[usize::from(row)] != 0);
+        }
+        if let Some(block) = &opened.group {
+            block.read_vector(vector, &mut codes)?;
+        } else {
+            codes.fill(0);
+        }
+        let hashes = self.users.as_deref().unwrap_or_default();
+        for row in kept.into_iter().map(usize::from) {
+            let group = match &mut self.group {
+                None => groups.number(None),
+                Some(column) => {
+                    let code = codes[row] as usize;
+                    let values = &column.values;
+                    column.translate.number(code, groups, || values.get(code.checked_sub(1)?))
+                }
+            };
+            if group == NO_GROUP {
+                continue;
+            }
+            piece.groups.push(group);
+            piece.buckets.push(bucket as u32);
+            if self.number.is_some() {
+                piece.numbers.push(numbers[row]);
+            }
+            if let Some(&hash) = hashes.get((users[row] as usize).wrapping_sub(1)) {
+                piece.users.push(hash);
+            }
+        }
+        Ok(())
+    }
+}

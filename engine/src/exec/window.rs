@@ -1,0 +1,42 @@
+//! From a time to a bucket.
+
+use std::ops::Range;
+
+/// The window of a query and its buckets.
+pub struct Window {
+    /// First millisecond.
+    pub from_ms: i64,
+    /// First millisecond that is too late.
+    pub to_ms: i64,
+    /// Starts of the buckets, rising; the first may lie before the window.
+    pub starts: Vec<i64>,
+}
+
+impl Window {
+    /// Bucket of a time inside the window. `near` is a guess, usually the bucket of the row before.
+    pub fn bucket_of(&self, ms: i64, near: usize) -> usize {
+        let holds = |bucket: usize| {
+            self.starts.get(bucket).is_some_and(|&start| start <= ms)
+                && self.starts.get(bucket + 1).is_none_or(|&next| ms < next)
+        };
+        if holds(near) {
+            near
+        } else if holds(near + 1) {
+            near + 1
+        } else {
+            self.starts.partition_point(|&start| start <= ms).saturating_sub(1)
+        }
+    }
+
+    /// Whether a time lies inside.
+    pub fn contains(&self, ms: i64) -> bool {
+        self.from_ms <= ms && ms < self.to_ms
+    }
+
+    /// The part of a bucket inside the window.
+    pub fn clip(&self, bucket: usize) -> Range<i64> {
+        let start = self.starts[bucket].max(self.from_ms);
+        let end = self.starts.get(bucket + 1).map_or(self.to_ms, |&next| next.min(self.to_ms));
+        start..end.max(start)
+    }
+}

@@ -1,0 +1,91 @@
+//! Bitmaps of rare values in the rollup dimensions.
+//!
+//! A block of codes is scanned faster than a dense bitmap is walked, so only values with few hits
+//! in a block have one. The rest is left to the code-presence set of the zone and to the scan.
+
+use roaring::RoaringBitmap;
+
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// The properties that rollups and bitmaps know.
+pub const ROLLUP_DIMENSIONS: [&str; 5] = ["model", "endpoint", "status", "plan", "source"];
+
+/// A value with more hits than one row in this many has no bitmap in the block.
+const ROWS_PER_HIT: usize = 25;
+
+/// Bitmaps of one block: for each code with few hits, its rows within the block.
+#[derive(Debug, Default, PartialEq)]
+pub struct BlockBitmaps {
+    codes: Vec<(u32, RoaringBitmap)>,
+}
+
+impl BlockBitmaps {
+    /// The bitmaps of a block; code 0, "absent", has none.
+    pub fn of(codes: &[i64]) -> Self {
+        let mut hits = std::collections::BTreeMap::<u32, RoaringBitmap>::new();
+        let mut counts = std::collections::BTreeMap::<i64, usize>::new();
+        for &code in codes {
+            *counts.entry(code).or_default() += 1;
+        }
+        let rare = |code: &i64| {
+            *code != 0 && counts.get(code).is_some_and(|count| count * ROWS_PER_HIT <= codes.len())
+        };
+        for (row, code) in codes.iter().enumerate().filter(|(_, code)| rare(code)) {
+            hits.entry(*code as u32).or_default().insert(row as u32);
+        }
+        Self { codes: hits.into_iter().collect() }
+    }
+
+    /// Rows of the block with `code`, if that code has a bitmap.
+    pub fn rows(&self, code: u32) -> Option<&RoaringBitmap> {
+        let at = self.codes.binary_search_by_key(&code, |(code, _)| *code).ok()?;
+        self.codes.get(at).map(|(_, rows)| rows)
+    }
+
+    /// Appends the bitmaps.
+    pub fn write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        out.put_varint(self.codes.len() as u64);
+        for (code, rows) in &self.codes {
+            out.put_varint(u64::from(*code));
+            let mut bytes = Vec::with_capacity(rows.serialized_size());
+            rows.serialize_into(&mut bytes)?;
+            out.put_bytes(&bytes);
+        }
+        Ok(())
+    }
+
+    /// Reads the bitmaps back.
+    pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let mut codes = Vec::new();
+        for _ in 0..cursor.count(2)? {
+            let code = cursor.varint()? as u32;
+            let rows = RoaringBitmap::deserialize_from(cursor.bytes()?)
+                .map_err(|error| cursor.error(&format!("a bitmap is damaged: {error}")))?;
+            codes.push((code, rows));
+        }
+        cursor.finish()?;
+        Ok(Self { codes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_rare_values_have_bitmaps() {
+        let codes: Vec<i64> =
+            (0..10_000).map(|row| if row % 100 == 0 { 2 } else { row % 2 }).collect();
+        let bitmaps = BlockBitmaps::of(&codes);
+        assert_eq!(bitmaps.rows(1), None, "common");
+        assert_eq!(bitmaps.rows(0), None, "absent");
+        assert_eq!(bitmaps.rows(2).map(RoaringBitmap::len), Some(100));
+        let mut bytes = Vec::new();
+        bitmaps.write(&mut bytes).unwrap();
+        assert_eq!(BlockBitmaps::read(&bytes, "test").unwrap(), bitmaps);
+    }
+}

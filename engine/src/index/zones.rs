@@ -1,0 +1,111 @@
+//! Zone maps: per block of a column, what it can and cannot contain.
+
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// Codes up to here fit the presence set.
+const SET_CODES: u32 = 256;
+
+/// Codes in a block of a string column, where code 0 stands for "absent".
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CodeZone {
+    /// Smallest code.
+    pub min: u32,
+    /// Largest code.
+    pub max: u32,
+    /// Which codes occur, where the dictionary is small enough.
+    pub set: Option<[u64; 4]>,
+}
+
+impl CodeZone {
+    /// The zone of a block; `dictionary_len` counts values without "absent".
+    pub fn of(codes: &[i64], dictionary_len: usize) -> Self {
+        let min = codes.iter().copied().min().unwrap_or_default() as u32;
+        let max = codes.iter().copied().max().unwrap_or_default() as u32;
+        let set = (dictionary_len < SET_CODES as usize).then(|| {
+            let mut set = [0u64; 4];
+            for &code in codes {
+                if let Some(word) = set.get_mut(code as usize / 64) {
+                    *word |= 1 << (code % 64);
+                }
+            }
+            set
+        });
+        Self { min, max, set }
+    }
+
+    /// Whether the block can hold `code`.
+    pub fn may_contain(&self, code: u32) -> bool {
+        match self.set {
+            Some(set) => {
+                set.get(code as usize / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+            }
+            None => (self.min..=self.max).contains(&code),
+        }
+    }
+
+    /// Appends the zone.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.put_varint(u64::from(self.min));
+        out.put_varint(u64::from(self.max));
+        out.put_u8(u8::from(self.set.is_some()));
+        for word in self.set.iter().flatten() {
+            out.put_u64(*word);
+        }
+    }
+
+    /// Reads a zone back.
+    pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let (min, max) = (cursor.varint()? as u32, cursor.varint()? as u32);
+        let set = match cursor.u8()? {
+            0 => None,
+            _ => Some([cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?]),
+        };
+        Ok(Self { min, max, set })
+    }
+}
+
+/// Numbers in a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NumberZone {
+    /// Smallest number, infinity when all are absent.
+    pub min: f64,
+    /// Largest number, negative infinity when all are absent.
+    pub max: f64,
+    /// Rows without the property.
+    pub absent: u32,
+}
+
+impl NumberZone {
+    /// The zone of a block.
+    pub fn of(values: &[f64]) -> Self {
+        let mut zone = Self { min: f64::INFINITY, max: f64::NEG_INFINITY, absent: 0 };
+        for &value in values {
+            if value.is_nan() {
+                zone.absent += 1;
+            } else {
+                zone.min = zone.min.min(value);
+                zone.max = zone.max.max(value);
+            }
+        }
+        zone
+    }
+
+    /// Appends the zone.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.min.to_bits());
+        out.put_u64(self.max.to_bits());
+        out.put_varint(u64::from(self.absent));
+    }
+
+    /// Reads a zone back.
+    pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        Ok(Self {
+            min: f64::from_bits(cursor.u64()?),
+            max: f64::from_bits(cursor.u64()?),
+            absent: cursor.varint()? as u32,
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! What can be asked of the events, and the shape of an answer.
+
+use std::sync::Arc;
+
+use crate::{
+    base::time::Granularity,
+    error::{Error, Result},
+    event::Namespace,
+};
+
+/// Buckets of one answer, at most: ten years of hours.
+pub const BUCKETS_MAX: usize = 100_000;
+
+/// What is computed over the matching events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Number of events.
+    Count,
+    /// Number of distinct users, exactly.
+    Distinct,
+    /// Number of distinct users, approximately.
+    DistinctApprox,
+    /// Sum of a number; 0 of nothing.
+    Sum,
+    /// Mean of a number.
+    Avg,
+    /// Smallest number.
+    Min,
+    /// Largest number.
+    Max,
+    /// Exact percentile of a number, in percent, interpolated between closest ranks.
+    Percentile(u8),
+    /// Approximate percentile of a number, in percent.
+    PercentileApprox(u8),
+}
+
+impl Metric {
+    /// Whether it is computed over a numeric property.
+    pub fn needs_number(self) -> bool {
+        !matches!(self, Self::Count | Self::Distinct | Self::DistinctApprox)
+    }
+
+    /// Whether the answer is an estimate.
+    pub fn is_approximate(self) -> bool {
+        matches!(self, Self::DistinctApprox | Self::PercentileApprox(_))
+    }
+}
+
+/// Only events whose string property has one of these values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFilter {
+    /// Property.
+    pub name: String,
+    /// Accepted values; none accepts nothing.
+    pub any_of: Vec<String>,
+}
+
+/// Only events whose numeric property lies within these bounds, both included.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberFilter {
+    /// Property.
+    pub name: String,
+    /// Lower bound.
+    pub min: f64,
+    /// Upper bound.
+    pub max: f64,
+}
+
+/// A question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// Whose events.
+    pub namespace: Namespace,
+    /// One tenant, or all of the namespace.
+    pub tenant: Option<String>,
+    /// Event name.
+    pub event: String,
+    /// What to compute.
+    pub metric: Metric,
+    /// The number to compute it over, where the metric needs one.
+    pub number: Option<String>,
+    /// First millisecond.
+    pub from_ms: i64,
+    /// First millisecond that is too late.
+    pub to_ms: i64,
+    /// Width of the buckets; `None` for one answer over the window.
+    pub granularity: Option<Granularity>,
+    /// String property to group by.
+    pub group_by: Option<String>,
+    /// All of them must hold.
+    pub texts: Vec<TextFilter>,
+    /// All of them must hold.
+    pub numbers: Vec<NumberFilter>,
+    /// The largest groups by value over the window that are answered.
+    pub groups_max: usize,
+}
+
+impl Query {
+    /// Checks what the types cannot.
+    ///
+    /// Errors: `Invalid` naming the part.
+    pub fn validate(&self) -> Result<()> {
+        if self.metric.needs_number() && self.number.is_none() {
+            return Err(Error::invalid("numeric_prop", "is required for this metric"));
+        }
+        if self.from_ms > self.to_ms {
+            return Err(Error::invalid("from", "lies after to"));
+        }
+        if self.buckets().is_none() {
+            return Err(Error::invalid(
+                "granularity",
+                format!("gives more than {BUCKETS_MAX} buckets"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Starts of the buckets that meet the window; one for the whole window without granularity.
+    /// `None` when they are too many.
+    pub fn buckets(&self) -> Option<Vec<i64>> {
+        let Some(granularity) = self.granularity else { return Some(vec![self.from_ms]) };
+        let mut starts = Vec::new();
+        let mut start = granularity.floor(self.from_ms);
+        while start < self.to_ms {
+            if starts.len() == BUCKETS_MAX {
+                return None;
+            }
+            starts.push(start);
+            start = granularity.next(start);
+        }
+        Some(starts)
+    }
+}
+
+/// One number of an answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// Counts.
+    Integer(u64),
+    /// Sums, means, percentiles.
+    Number(f64),
+    /// Nothing to compute it from.
+    Null,
+}
+
+impl Value {
+    /// As a float, for ordering and drawing; `None` for null.
+    pub fn as_f64(self) -> Option<f64> {
+        match self {
+            Self::Integer(value) => Some(value as f64),
+            Self::Number(value) => Some(value),
+            Self::Null => None,
+        }
+    }
+}
+
+/// A group: the value of the property, or `None` for events that lack it.
+pub type Group = Option<Arc<str>>;
+
+/// An answer: a matrix of groups by buckets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Starts of the buckets; one without granularity.
+    pub buckets: Vec<i64>,
+    /// Groups, largest first; one of `None` without grouping.
+    pub groups: Vec<Group>,
+    /// `values[group][bucket]`.
+    pub values: Vec<Vec<Value>>,
+    /// Groups that matched, returned or not.
+    pub groups_total: usize,
+    /// Rows that were looked at.
+    pub rows_scanned: u64,
+}

@@ -1,0 +1,242 @@
+//! Bytes of a segment: footer, section table, trailer.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use crate::{
+    base::{
+        coding::{Cursor, Put},
+        hash::crc,
+    },
+    error::{Error, Result},
+};
+
+/// Directory of segments that may span days.
+pub const DIRECTORY: &str = "seg/l0";
+/// First bytes of the file, and last bytes of its trailer.
+pub const MAGIC: [u8; 8] = *b"INLAYSEG";
+/// A reader refuses another major version.
+pub const MAJOR: u16 = 1;
+/// A reader skips what a later minor version adds.
+pub const MINOR: u16 = 0;
+/// Length of the header.
+pub const HEADER_LEN: usize = 64;
+/// Length of the trailer.
+pub const TRAILER_LEN: usize = 32;
+/// Sections start at multiples of this.
+pub const ALIGN: usize = 64;
+
+/// What a section holds. Numbers 64 to 95 are kept for rollups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum SectionKind {
+    /// Run directory, one block.
+    Runs = 1,
+    /// Timestamps, a block of integers per 65,536 rows.
+    Times = 2,
+    /// Event ids, a block per 65,536 rows.
+    EventIds = 3,
+    /// Hashes of users in rising order, 65,536 a block.
+    UserHashes = 4,
+    /// Users in the order of their hashes, 65,536 a block.
+    Users = 5,
+    /// Codes of users, 0 for none.
+    UserCodes = 6,
+    /// Dictionary of a string property, sorted, 65,536 a block.
+    TextValues = 7,
+    /// Codes of a string property, 0 for absent; zones in `extra`.
+    TextCodes = 8,
+    /// A numeric property; exponent and zones in `extra`.
+    Numbers = 9,
+    /// Bitmaps of a rollup dimension, a block per block of codes.
+    Bitmaps = 10,
+}
+
+/// Tag of a block of event ids.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum IdEncoding {
+    /// No row has one.
+    None = 0,
+    /// All are UUIDs in their canonical text: 16 bytes each.
+    Uuid = 1,
+    /// Texts, empty where there is none.
+    Text = 2,
+}
+
+/// Where a block lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u32,
+    /// Checksum, bound to segment, section and position.
+    pub crc: u32,
+}
+
+/// One entry of the section table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// Number of its kind; unknown ones are kept and ignored.
+    pub kind: u16,
+    /// Property name, empty where there is none.
+    pub name: String,
+    /// Facts of the kind: counts, zones, exponent.
+    pub extra: Vec<u8>,
+    /// Its blocks.
+    pub blocks: Vec<BlockRef>,
+}
+
+/// The footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footer {
+    /// Number of rows.
+    pub rows: u32,
+    /// Earliest timestamp.
+    pub ts_min: i64,
+    /// Latest timestamp.
+    pub ts_max: i64,
+    /// Sections, ordered by kind and name.
+    pub sections: Vec<Section>,
+}
+
+impl Footer {
+    /// The footer as bytes.
+    pub fn write(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(self.rows);
+        out.put_i64(self.ts_min);
+        out.put_i64(self.ts_max);
+        out.put_varint(self.sections.len() as u64);
+        for section in &self.sections {
+            out.put_u16(section.kind);
+            out.put_bytes(section.name.as_bytes());
+            out.put_bytes(&section.extra);
+            out.put_varint(section.blocks.len() as u64);
+            for block in &section.blocks {
+                out.put_u64(block.offset);
+                out.put_u32(block.len);
+                out.put_u32(block.crc);
+            }
+        }
+        out
+    }
+
+    /// Reads a footer back.
+    pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let (rows, ts_min, ts_max) = (cursor.u32()?, cursor.i64()?, cursor.i64()?);
+        let mut sections = Vec::new();
+        for _ in 0..cursor.count(5)? {
+            let kind = cursor.u16()?;
+            let name = cursor.text()?.to_owned();
+            let extra = cursor.bytes()?.to_vec();
+            let mut blocks = Vec::new();
+            for _ in 0..cursor.count(16)? {
+                let (offset, len) = (cursor.u64()?, cursor.u32()?);
+                blocks.push(BlockRef { offset, len, crc: cursor.u32()? });
+            }
+            sections.push(Section { kind, name, extra, blocks });
+        }
+        cursor.finish()?;
+        Ok(Self { rows, ts_min, ts_max, sections })
+    }
+}
+
+/// Checksum of a block, bound to its place so that no other block can stand in for it.
+pub fn block_crc(uuid: uuid::Uuid, kind: u16, name: &str, index: usize, bytes: &[u8]) -> u32 {
+    crc(&[
+        uuid.as_bytes(),
+        &kind.to_le_bytes(),
+        name.as_bytes(),
+        &(index as u32).to_le_bytes(),
+        bytes,
+    ])
+}
+
+/// The trailer: where the footer lies.
+pub fn write_trailer(footer_offset: u64, footer_len: u32, footer_crc: u32) -> Vec<u8> {
+    let mut out = Vec::with_capacity(TRAILER_LEN);
+    out.put_u64(footer_offset);
+    out.put_u32(footer_len);
+    out.put_u32(footer_crc);
+    out.put_u16(MAJOR);
+    out.put_u16(MINOR);
+    out.put_u32(0);
+    out.extend_from_slice(&MAGIC);
+    out
+}
+
+/// Reads the trailer of a whole file: footer offset, length and checksum.
+pub fn read_trailer(file: &[u8], place: &str) -> Result<(usize, usize, u32)> {
+    let trailer = file.len().checked_sub(TRAILER_LEN).and_then(|at| file.get(at..));
+    let mut cursor = Cursor::new(trailer.unwrap_or_default(), place);
+    let (offset, len, crc) = (cursor.u64()? as usize, cursor.u32()? as usize, cursor.u32()?);
+    let major = cursor.u16()?;
+    cursor.take(6)?;
+    if cursor.take(8)? != MAGIC {
+        return Err(cursor.error("is not a segment"));
+    }
+    if major != MAJOR {
+        return Err(Error::invalid(
+            "data directory",
+            format!("{place} has segment version {major}; this build reads {MAJOR}"),
+        ));
+    }
+    Ok((offset, len, crc))
+}
+
+/// What the keyspace knows of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentMeta {
+    /// Name and identity.
+    pub uuid: uuid::Uuid,
+    /// Length of the file.
+    pub len: u64,
+    /// Checksum of the footer.
+    pub footer_crc: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Earliest timestamp.
+    pub ts_min: i64,
+    /// Latest timestamp.
+    pub ts_max: i64,
+    /// Compaction level; 0 is fresh from the memtable and may span days.
+    pub level: u8,
+}
+
+impl SegmentMeta {
+    /// Path of the file.
+    pub fn path(&self) -> String {
+        format!("{DIRECTORY}/{}.seg", self.uuid)
+    }
+
+    /// Appends the record.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.uuid.as_bytes());
+        out.put_u64(self.len);
+        out.put_u32(self.footer_crc);
+        out.put_u32(self.rows);
+        out.put_i64(self.ts_min);
+        out.put_i64(self.ts_max);
+        out.put_u8(self.level);
+    }
+
+    /// Reads the record back.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, "segment record");
+        let uuid =
+            uuid::Uuid::from_slice(cursor.take(16)?).map_err(|_| cursor.error("is not a uuid"))?;
+        let meta = Self {
+            uuid,
+            len: cursor.u64()?,
+            footer_crc: cursor.u32()?,
+            rows: cursor.u32()?,
+            ts_min: cursor.i64()?,
+            ts_max: cursor.i64()?,
+            level: cursor.u8()?,
+        };
+        cursor.finish()?;
+        Ok(meta)
+    }
+}

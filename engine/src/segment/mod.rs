@@ -1,0 +1,21 @@
+//! Segments: immutable sorted files of events, column by column.
+//!
+//! Rows are ordered by namespace, tenant, event name, time. A segment is read through its footer,
+//! which lists sections and their blocks with checksums. The keyspace holds the file's identity,
+//! length and footer checksum, so a stale, swapped or cut file is refused before it is used, and
+//! each block is verified when it is first touched.
+//!
+//! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped,
+//! which is where rollups will be stored.
+
+mod layout;
+mod runs;
+
+mod reader;
+
+mod writer;
+
+pub use layout::{DIRECTORY, SegmentMeta};
+pub use reader::{NumberReader, Segment, TextReader};
+pub use runs::{Run, RunDirectory};
+pub use writer::{ColumnStats, SegmentWriter};

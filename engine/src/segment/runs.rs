@@ -1,0 +1,174 @@
+//! The run directory: which rows of a segment belong to which series, and where each hour starts.
+//!
+//! It is exact and replaces a sparse index: an hour bucket of a series is a range of rows, found
+//! without decoding a timestamp.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::sync::Arc;
+
+use crate::{
+    base::{
+        coding::{Cursor, Put, unzigzag, zigzag},
+        time::HOUR_MS,
+    },
+    column::SeriesKey,
+    error::Result,
+    event::Namespace,
+};
+
+/// The rows of one series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Whose rows.
+    pub key: SeriesKey,
+    /// First row in the segment.
+    pub first_row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Earliest timestamp.
+    pub ts_min: i64,
+    /// Latest timestamp.
+    pub ts_max: i64,
+    /// For each hour with rows, in order: the hour since 1970 and the row, counted in the run,
+    /// where it starts.
+    pub hours: Vec<(i64, u32)>,
+}
+
+impl Run {
+    /// Rows of the run before the hour that starts at `hour_start_ms`.
+    pub fn rows_before(&self, hour_start_ms: i64) -> u32 {
+        let hour = hour_start_ms.div_euclid(HOUR_MS);
+        let at = self.hours.partition_point(|(known, _)| *known < hour);
+        self.hours.get(at).map_or(self.rows, |(_, row)| *row)
+    }
+}
+
+/// All runs of a segment, ordered by series.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunDirectory {
+    runs: Vec<Run>,
+}
+
+impl RunDirectory {
+    /// Appends the rows of the next series: their sorted timestamps.
+    pub fn push(&mut self, key: SeriesKey, timestamps: &[i64]) {
+        let first_row = self.runs.last().map_or(0, |run| run.first_row + run.rows);
+        let mut hours: Vec<(i64, u32)> = Vec::new();
+        for (row, timestamp) in timestamps.iter().enumerate() {
+            let hour = timestamp.div_euclid(HOUR_MS);
+            if hours.last().is_none_or(|(last, _)| *last != hour) {
+                hours.push((hour, row as u32));
+            }
+        }
+        self.runs.push(Run {
+            key,
+            first_row,
+            rows: timestamps.len() as u32,
+            ts_min: timestamps.first().copied().unwrap_or_default(),
+            ts_max: timestamps.last().copied().unwrap_or_default(),
+            hours,
+        });
+    }
+
+    /// All runs.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The runs of a namespace, and of one tenant if given; ordered, so a slice.
+    pub fn of(&self, namespace: Namespace, tenant: Option<&str>) -> &[Run] {
+        let before =
+            |run: &Run| (run.key.namespace, tenant.map(|_| &*run.key.tenant)) < (namespace, tenant);
+        let within = |run: &Run| {
+            run.key.namespace == namespace && tenant.is_none_or(|tenant| &*run.key.tenant == tenant)
+        };
+        let start = self.runs.partition_point(before);
+        let rest = self.runs.get(start..).unwrap_or_default();
+        rest.get(..rest.partition_point(within)).unwrap_or_default()
+    }
+
+    /// The directory as bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.put_varint(self.runs.len() as u64);
+        for run in &self.runs {
+            out.put_u32(run.key.namespace.0);
+            out.put_bytes(run.key.tenant.as_bytes());
+            out.put_bytes(run.key.name.as_bytes());
+            out.put_varint(u64::from(run.rows));
+            out.put_i64(run.ts_min);
+            out.put_i64(run.ts_max);
+            out.put_varint(run.hours.len() as u64);
+            let mut before = (0, 0);
+            for &(hour, row) in &run.hours {
+                out.put_varint(zigzag(hour - before.0));
+                out.put_varint(u64::from(row - before.1));
+                before = (hour, row);
+            }
+        }
+    }
+
+    /// Reads a directory back.
+    pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let mut runs: Vec<Run> = Vec::new();
+        for _ in 0..cursor.count(24)? {
+            let namespace = Namespace(cursor.u32()?);
+            let tenant: Arc<str> = cursor.text()?.into();
+            let key = SeriesKey { namespace, tenant, name: cursor.text()?.into() };
+            let rows = cursor.varint()? as u32;
+            let (ts_min, ts_max) = (cursor.i64()?, cursor.i64()?);
+            let mut hours = Vec::new();
+            let mut before = (0i64, 0u32);
+            for _ in 0..cursor.count(2)? {
+                let hour = before.0.wrapping_add(unzigzag(cursor.varint()?));
+                before = (hour, before.1.wrapping_add(cursor.varint()? as u32));
+                hours.push(before);
+            }
+            let first_row = runs.last().map_or(0, |run| run.first_row.wrapping_add(run.rows));
+            runs.push(Run { key, first_row, rows, ts_min, ts_max, hours });
+        }
+        cursor.finish()?;
+        if !runs.is_sorted_by(|a, b| a.key < b.key) {
+            return Err(Cursor::new(bytes, place).error("runs are not in order"));
+        }
+        Ok(Self { runs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> RunDirectory {
+        let mut directory = RunDirectory::default();
+        for (ns, tenant, name) in [(1, "a", "x"), (1, "a", "y"), (1, "b", "x"), (2, "a", "x")] {
+            let key =
+                SeriesKey { namespace: Namespace(ns), tenant: tenant.into(), name: name.into() };
+            directory.push(key, &[-5, 10, HOUR_MS, HOUR_MS + 1, 5 * HOUR_MS]);
+        }
+        directory
+    }
+
+    #[test]
+    fn hours_are_row_ranges() {
+        let directory = directory();
+        let run = &directory.runs()[1];
+        assert_eq!(run.first_row, 5);
+        let before: Vec<u32> =
+            [-1, 0, 1, 2, 5, 6].iter().map(|hour| run.rows_before(hour * HOUR_MS)).collect();
+        assert_eq!(before, [0, 1, 2, 4, 4, 5]);
+    }
+
+    #[test]
+    fn runs_are_found_by_owner() {
+        let directory = directory();
+        assert_eq!(directory.of(Namespace(1), None).len(), 3);
+        assert_eq!(directory.of(Namespace(1), Some("a")).len(), 2);
+        assert_eq!(directory.of(Namespace(2), Some("a")).len(), 1);
+        assert_eq!(directory.of(Namespace(3), None).len(), 0);
+        let mut bytes = Vec::new();
+        directory.write(&mut bytes);
+        assert_eq!(RunDirectory::read(&bytes, "test").unwrap(), directory);
+    }
+}

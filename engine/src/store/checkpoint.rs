@@ -1,0 +1,57 @@
+//! Taking a checkpoint, and deleting the log that nothing needs any more.
+
+use super::{
+    recovery::flushed_lsn,
+    sequencer::Sequencer,
+    superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
+};
+use crate::{
+    error::{IoContext, Result},
+    keyspace::checkpoint,
+    vfs::Vfs,
+    wal,
+};
+
+/// Writes the current keyspace as a checkpoint, names it in the superblock, and deletes older
+/// checkpoints and log files that neither of the kept ones needs. Nothing happens when nothing was
+/// written since the last one.
+pub fn take(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &mut Superblock) -> Result<()> {
+    let version = sequencer.version();
+    if superblock.checkpoints.first().is_some_and(|newest| newest.lsn >= version.lsn) {
+        return Ok(());
+    }
+    checkpoint::write(vfs, superblock.db, version.lsn, &version.tree)?;
+    let replay_after = flushed_lsn(&version.tree)?.min(version.lsn);
+    let mut next = superblock.clone();
+    next.checkpoints.insert(0, CheckpointRef { lsn: version.lsn, replay_after });
+    let dropped = next.checkpoints.split_off(CHECKPOINTS_KEPT.min(next.checkpoints.len()));
+    next.store(vfs)?;
+    *superblock = next;
+    for old in dropped {
+        let place = checkpoint::path(old.lsn);
+        vfs.remove(&place).at(&place)?;
+    }
+    delete_log(vfs, sequencer, superblock)
+}
+
+/// Deletes log files whose records lie all at or below what every kept checkpoint starts from.
+fn delete_log(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &Superblock) -> Result<()> {
+    // With one checkpoint only, the fallback is the empty database and the whole log.
+    if superblock.checkpoints.len() < CHECKPOINTS_KEPT {
+        return Ok(());
+    }
+    let needed_after =
+        superblock.checkpoints.iter().map(|kept| kept.replay_after).min().unwrap_or(0);
+    let current = sequencer.log_file_lsn_first();
+    let names = vfs.list(wal::DIRECTORY).at(wal::DIRECTORY)?;
+    let firsts: Vec<u64> =
+        names.iter().filter_map(|name| name.strip_suffix(".wal")?.parse().ok()).collect();
+    for (first, next) in firsts.iter().zip(firsts.iter().skip(1)) {
+        if *next > needed_after + 1 || current == Some(*first) {
+            break;
+        }
+        let place = format!("{}/{first:020}.wal", wal::DIRECTORY);
+        vfs.remove(&place).at(&place)?;
+    }
+    Ok(())
+}

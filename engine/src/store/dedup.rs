@@ -1,0 +1,64 @@
+//! Which event ids are known: those of recent rows in memory, older ones in id runs.
+//!
+//! The index is asked in log order, under the sequencer's lock, so that a decision is made once.
+
+use std::sync::Arc;
+
+use crate::{base::hash::HashSet128, error::Result, ids::IdRun};
+
+/// All known ids.
+#[derive(Default)]
+pub struct Dedup {
+    active: HashSet128,
+    frozen: Option<Arc<HashSet128>>,
+    runs: Vec<Arc<IdRun>>,
+}
+
+impl Dedup {
+    /// An index over existing runs.
+    pub fn new(runs: Vec<Arc<IdRun>>) -> Self {
+        Self { runs, ..Self::default() }
+    }
+
+    /// Whether `hash` is known. Errors: `Corrupt` when a run that must answer is damaged.
+    pub fn contains(&self, hash: u128) -> Result<bool> {
+        if self.active.contains(&hash)
+            || self.frozen.as_ref().is_some_and(|ids| ids.contains(&hash))
+        {
+            return Ok(true);
+        }
+        // Retries are recent, so the newest run is asked first.
+        for run in self.runs.iter().rev() {
+            if run.contains(hash)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Remembers `hash`.
+    pub fn insert(&mut self, hash: u128) {
+        self.active.insert(hash);
+    }
+
+    /// Forgets ids whose rows were not written after all.
+    pub fn forget(&mut self, hashes: &[u128]) {
+        for hash in hashes {
+            self.active.remove(hash);
+        }
+    }
+
+    /// Sets the recent ids aside for a flush. There is one flush at a time.
+    pub fn freeze(&mut self) -> Arc<HashSet128> {
+        assert!(self.frozen.is_none(), "one flush at a time");
+        let frozen = Arc::new(std::mem::take(&mut self.active));
+        self.frozen = Some(Arc::clone(&frozen));
+        frozen
+    }
+
+    /// Replaces the ids set aside by the run that now holds them.
+    pub fn flushed(&mut self, run: Option<Arc<IdRun>>) {
+        self.frozen = None;
+        self.runs.extend(run);
+    }
+}

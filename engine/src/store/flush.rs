@@ -1,0 +1,241 @@
+//! Flush: the memtable becomes a segment and an id run.
+//!
+//! Rows are put into the segment's order once; then each column is gathered in that order. One log
+//! record makes segment and run live and moves the flushed LSN, so no reader and no restart ever
+//! sees the rows twice or not at all.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    TEMPORARY,
+    memtable::Memtable,
+    recovery::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, file_key},
+    sequencer::{Flushed, Sequencer},
+};
+use crate::{
+    base::hash::HashSet128,
+    column::{ABSENT, Rows, SeriesKey},
+    error::{IoContext, Result},
+    ids::{self, IdRun},
+    segment::{self, ColumnStats, RunDirectory, Segment, SegmentWriter},
+    vfs::Vfs,
+};
+
+/// What a flush needs to know of its database.
+pub struct FlushContext<'a> {
+    /// The disk.
+    pub vfs: &'a dyn Vfs,
+    /// The database.
+    pub db: [u8; 16],
+    /// Names for the new files.
+    pub segment_uuid: uuid::Uuid,
+    /// Name of the id run.
+    pub ids_uuid: uuid::Uuid,
+}
+
+/// Writes a frozen memtable and makes it live. When writing fails, nothing of it stays behind.
+pub fn flush(
+    sequencer: &Sequencer,
+    context: &FlushContext<'_>,
+    memtable: &Memtable,
+    frozen_ids: &HashSet128,
+    lsn: u64,
+) -> Result<()> {
+    let flushed = write_files(context, memtable, frozen_ids).inspect_err(|_| {
+        let (segment, ids) = (context.segment_uuid, context.ids_uuid);
+        for path in [
+            format!("{TEMPORARY}/{segment}.seg"),
+            format!("{}/{segment}.seg", segment::DIRECTORY),
+            format!("{TEMPORARY}/{ids}.ids"),
+            format!("{}/{ids}.ids", ids::DIRECTORY),
+        ] {
+            // Most of them do not exist; what cannot be removed now goes at the next start.
+            let _ = context.vfs.remove(&path);
+        }
+    })?;
+    let mut segment_record = Vec::new();
+    flushed.segment.meta().write(&mut segment_record);
+    let ids_record = flushed.ids.as_ref().map(|run| {
+        let mut record = Vec::new();
+        run.meta().write(&mut record);
+        record
+    });
+    sequencer.publish_flush(flushed, |txn| {
+        txn.write_system(&file_key(SEGMENT_PREFIX, context.segment_uuid), Some(segment_record));
+        if let Some(record) = ids_record {
+            txn.write_system(&file_key(ID_RUN_PREFIX, context.ids_uuid), Some(record));
+        }
+        txn.write_system(FLUSHED_KEY, Some(lsn.to_le_bytes().to_vec()));
+    })
+}
+
+/// Segment and id run, durable under their final names.
+fn write_files(
+    context: &FlushContext<'_>,
+    memtable: &Memtable,
+    frozen_ids: &HashSet128,
+) -> Result<Flushed> {
+    let meta = write_segment(context, memtable.chunks())?;
+    let segment = Segment::open(context.vfs.map(&meta.path()).at(&meta.path())?, meta, context.db)?;
+    let ids = write_ids(context, frozen_ids)?;
+    context.vfs.sync_dir(segment::DIRECTORY).at(segment::DIRECTORY)?;
+    context.vfs.sync_dir(ids::DIRECTORY).at(ids::DIRECTORY)?;
+    Ok(Flushed { segment: Arc::new(segment), ids: ids.map(Arc::new) })
+}
+
+fn write_ids(context: &FlushContext<'_>, frozen: &HashSet128) -> Result<Option<IdRun>> {
+    if frozen.is_empty() {
+        return Ok(None);
+    }
+    let mut hashes: Vec<u128> = frozen.iter().copied().collect();
+    hashes.sort_unstable();
+    let meta = ids::write(context.vfs, context.ids_uuid, context.db, &hashes)?;
+    let path = meta.path();
+    IdRun::open(context.vfs.map(&path).at(&path)?, meta, context.db).map(Some)
+}
+
+/// Writes the rows of `chunks`, oldest first, as a segment.
+pub fn write_segment(
+    context: &FlushContext<'_>,
+    chunks: &[Arc<Rows>],
+) -> Result<segment::SegmentMeta> {
+    let gather = Gather::new(chunks);
+    let times = gather.times();
+    let mut writer = SegmentWriter::new(context.vfs, context.segment_uuid, context.db)?;
+    writer.runs(&gather.run_directory(&times))?;
+    writer.times(&times)?;
+    writer.event_ids(&gather.event_ids())?;
+    let (hashes, users, codes) = gather.users();
+    writer.users(&hashes, &users, &codes)?;
+    for name in gather.names(|rows| rows.strings.keys()) {
+        let (values, codes) = gather.text(&name);
+        writer.text(&name, &values, &codes)?;
+    }
+    for name in gather.names(|rows| rows.numbers.keys()) {
+        writer.numbers(&name, &gather.numbers(&name))?;
+    }
+    writer.finish(ColumnStats {
+        rows: times.len() as u32,
+        ts_min: times.iter().copied().min().unwrap_or_default(),
+        ts_max: times.iter().copied().max().unwrap_or_default(),
+    })
+}
+
+/// Rows of several chunks in the order of a segment.
+struct Gather<'a> {
+    chunks: &'a [Arc<Rows>],
+    series: Vec<&'a SeriesKey>,
+    /// Series rank, chunk and row, in order.
+    order: Vec<(u32, u32, u32)>,
+}
+
+impl<'a> Gather<'a> {
+    fn new(chunks: &'a [Arc<Rows>]) -> Self {
+        let mut series: Vec<&SeriesKey> = chunks.iter().flat_map(|chunk| &chunk.series).collect();
+        series.sort_unstable();
+        series.dedup();
+        let mut order = Vec::new();
+        for (at, chunk) in chunks.iter().enumerate() {
+            let ranks: Vec<u32> = chunk
+                .series
+                .iter()
+                .map(|key| series.partition_point(|known| *known < key) as u32)
+                .collect();
+            let rows = chunk.series_codes.iter().enumerate();
+            order.extend(rows.map(|(row, &code)| (ranks[code as usize], at as u32, row as u32)));
+        }
+        // Chunk and row are the order of arrival, which decides between equal times.
+        order.sort_unstable_by_key(|&(rank, chunk, row)| {
+            (rank, chunks[chunk as usize].timestamps[row as usize], chunk, row)
+        });
+        Self { chunks, series, order }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&'a Rows, usize)> {
+        self.order.iter().map(|&(_, chunk, row)| (&*self.chunks[chunk as usize], row as usize))
+    }
+
+    fn times(&self) -> Vec<i64> {
+        self.rows().map(|(rows, row)| rows.timestamps[row]).collect()
+    }
+
+    fn run_directory(&self, times: &[i64]) -> RunDirectory {
+        let mut runs = RunDirectory::default();
+        let mut start = 0;
+        for same in self.order.chunk_by(|a, b| a.0 == b.0) {
+            let key = self.series[same[0].0 as usize].clone();
+            runs.push(key, &times[start..start + same.len()]);
+            start += same.len();
+        }
+        runs
+    }
+
+    fn event_ids(&self) -> Vec<Option<&'a [u8]>> {
+        self.rows().map(|(rows, row)| rows.event_ids.value(row)).collect()
+    }
+
+    /// Distinct users by rising hash, and a code for each row.
+    fn users(&self) -> (Vec<u128>, Vec<&'a [u8]>, Vec<i64>) {
+        let mut known: Vec<(u128, &[u8])> = self
+            .rows()
+            .filter_map(|(rows, row)| Some((rows.user_hashes[row], rows.users.value(row)?)))
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        let code = |(rows, row): (&Rows, usize)| match rows.user_hashes[row] {
+            0 => 0,
+            hash => known.partition_point(|(other, _)| *other < hash) as i64 + 1,
+        };
+        let codes = self.rows().map(code).collect();
+        let (hashes, users) = known.into_iter().unzip();
+        (hashes, users, codes)
+    }
+
+    fn names<'n, I: Iterator<Item = &'n Arc<str>>>(
+        &self,
+        of: impl Fn(&'a Rows) -> I,
+    ) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> =
+            self.chunks.iter().flat_map(|chunk| of(chunk).cloned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Sorted distinct values, and a code for each row.
+    fn text(&self, name: &str) -> (Vec<Arc<str>>, Vec<i64>) {
+        let columns: Vec<_> = self.chunks.iter().map(|chunk| chunk.strings.get(name)).collect();
+        let mut ranks: BTreeMap<&Arc<str>, i64> = columns
+            .iter()
+            .flatten()
+            .flat_map(|column| &column.values)
+            .map(|value| (value, 0))
+            .collect();
+        for (rank, code) in ranks.values_mut().enumerate() {
+            *code = rank as i64 + 1;
+        }
+        let maps: Vec<Vec<i64>> = columns
+            .iter()
+            .map(|column| {
+                column.map_or_else(Vec::new, |column| {
+                    column.values.iter().map(|value| ranks[value]).collect()
+                })
+            })
+            .collect();
+        let code = |&(_, chunk, row): &(u32, u32, u32)| {
+            let code = columns[chunk as usize].map_or(ABSENT, |column| column.code(row as usize));
+            maps[chunk as usize].get(code as usize).copied().unwrap_or(0)
+        };
+        let codes = self.order.iter().map(code).collect();
+        (ranks.into_keys().cloned().collect(), codes)
+    }
+
+    fn numbers(&self, name: &str) -> Vec<f64> {
+        let columns: Vec<_> = self.chunks.iter().map(|chunk| chunk.numbers.get(name)).collect();
+        let value = |&(_, chunk, row): &(u32, u32, u32)| {
+            let values = columns[chunk as usize];
+            values.and_then(|values| values.get(row as usize)).copied().unwrap_or(f64::NAN)
+        };
+        self.order.iter().map(value).collect()
+    }
+}

@@ -1,0 +1,253 @@
+//! The store as a whole: open, write, flush when it is time, close.
+
+use std::{any::Any, sync::Arc};
+
+use parking_lot::Mutex;
+
+use super::{
+    LOCK, TEMPORARY, checkpoint,
+    flush::{FlushContext, flush},
+    recovery::{Recovered, recover},
+    sequencer::{Ingested, Sequencer},
+    superblock::Superblock,
+    version::Version,
+};
+use crate::{
+    base::{clock::Clock, hash::HashSet128, rng::Rng},
+    batch::Batch,
+    error::{Error, IoContext, Limit, Result},
+    ids,
+    keyspace::{Txn, checkpoint as keyspace_checkpoint},
+    segment,
+    vfs::Vfs,
+    wal,
+};
+
+/// When the store does what.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Rows in memory at which a flush is due: a scan of them stays below a millisecond or so.
+    pub flush_rows: usize,
+    /// Bytes in memory at which a flush is due.
+    pub flush_bytes: usize,
+    /// Age of the oldest row in memory at which a flush is due: it bounds what a start replays.
+    pub flush_age_ms: i64,
+    /// Properties in one chunk at which a flush is due: a segment has a column for each.
+    pub flush_columns: usize,
+    /// Bytes in memory at which writes are refused until a flush is done.
+    pub memtable_bytes_max: usize,
+    /// Size of a log file.
+    pub log_file_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flush_rows: 250_000,
+            flush_bytes: 64 << 20,
+            flush_age_ms: 60_000,
+            flush_columns: 4_000,
+            memtable_bytes_max: 512 << 20,
+            log_file_bytes: 64 << 20,
+        }
+    }
+}
+
+/// An open data directory.
+pub struct Store {
+    vfs: Arc<dyn Vfs>,
+    clock: Arc<dyn Clock>,
+    rng: Arc<dyn Rng>,
+    limits: Limits,
+    db: [u8; 16],
+    hash_seed: u64,
+    sequencer: Sequencer,
+    upkeep: Mutex<Upkeep>,
+    _lock: Box<dyn Any + Send + Sync>,
+}
+
+struct Upkeep {
+    superblock: Superblock,
+    /// A memtable that was set aside and not flushed yet: its ids and last LSN.
+    frozen: Option<(Arc<HashSet128>, u64)>,
+    active_since_ms: Option<i64>,
+}
+
+impl Store {
+    /// Opens the data directory, creating or recovering it.
+    ///
+    /// Errors: `Invalid` when another process has it or its format is newer, `Corrupt` naming file
+    /// and offset of damage.
+    pub fn open(
+        vfs: Arc<dyn Vfs>,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let lock = vfs
+            .lock(LOCK)
+            .at(LOCK)?
+            .ok_or_else(|| Error::invalid("data directory", "is in use by another process"))?;
+        for directory in [
+            TEMPORARY,
+            wal::DIRECTORY,
+            keyspace_checkpoint::DIRECTORY,
+            segment::DIRECTORY,
+            ids::DIRECTORY,
+        ] {
+            vfs.create_dir(directory).at(directory)?;
+        }
+        let superblock = match Superblock::load(&*vfs)? {
+            Some(superblock) => superblock,
+            None => create(&*vfs, &*rng)?,
+        };
+        let Recovered { version, dedup, tail } = recover(&*vfs, &superblock)?;
+        let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
+        let writer = wal::Writer::new(
+            Arc::clone(&vfs),
+            Arc::clone(&rng),
+            superblock.db,
+            tail.chain,
+            limits.log_file_bytes,
+        );
+        Ok(Self {
+            db: superblock.db,
+            hash_seed: superblock.hash_seed,
+            sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
+            upkeep: Mutex::new(Upkeep { superblock, frozen: None, active_since_ms }),
+            vfs,
+            clock,
+            rng,
+            limits,
+            _lock: lock,
+        })
+    }
+
+    /// Secret seed of the stored hashes.
+    pub fn hash_seed(&self) -> u64 {
+        self.hash_seed
+    }
+
+    /// What readers see now.
+    pub fn version(&self) -> Arc<Version> {
+        self.sequencer.version()
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn closed(&self) -> Option<String> {
+        self.sequencer.closed()
+    }
+
+    /// See [`Sequencer::ingest`]. Errors: also `Limit` when memory is full of unflushed rows.
+    pub fn ingest<E: From<Error>>(
+        &self,
+        batch: Batch,
+        extra: impl FnOnce(&mut Txn, &Ingested) -> Result<(), E>,
+    ) -> Result<Ingested, E> {
+        if self.version().memtable_bytes() >= self.limits.memtable_bytes_max {
+            return Err(Error::limit(
+                Limit::Backlog,
+                "recent events wait to be written; retry soon",
+            )
+            .into());
+        }
+        self.sequencer.ingest(batch, extra)
+    }
+
+    /// See [`Sequencer::transact`].
+    pub fn transact<T, E: From<Error>>(
+        &self,
+        run: impl FnOnce(&mut Txn) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.sequencer.transact(run)
+    }
+
+    /// Flushes if it is time to. Returns whether it did.
+    pub fn maintain(&self) -> Result<bool> {
+        let due = {
+            let mut upkeep = self.upkeep.lock();
+            upkeep.frozen.is_some() || self.is_flush_due(&mut upkeep)
+        };
+        if due { self.flush().map(|()| true) } else { Ok(false) }
+    }
+
+    fn is_flush_due(&self, upkeep: &mut Upkeep) -> bool {
+        let version = self.version();
+        if version.active.rows() == 0 {
+            upkeep.active_since_ms = None;
+            return false;
+        }
+        let now = self.clock.now_ms();
+        let since = *upkeep.active_since_ms.get_or_insert(now);
+        version.active.rows() >= self.limits.flush_rows
+            || version.active.bytes() >= self.limits.flush_bytes
+            || version.active.columns() >= self.limits.flush_columns
+            || now.saturating_sub(since) >= self.limits.flush_age_ms
+    }
+
+    /// Writes all rows in memory to segments, then takes a checkpoint.
+    pub fn flush(&self) -> Result<()> {
+        let mut upkeep = self.upkeep.lock();
+        // A flush that failed earlier (a full disk) comes first.
+        self.flush_frozen(&mut upkeep)?;
+        upkeep.frozen = self.sequencer.freeze()?;
+        upkeep.active_since_ms = None;
+        self.flush_frozen(&mut upkeep)?;
+        checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock)
+    }
+
+    fn flush_frozen(&self, upkeep: &mut Upkeep) -> Result<()> {
+        let Some((ids, lsn)) = upkeep.frozen.clone() else { return Ok(()) };
+        let memtable = self.version().frozen.clone().expect("kept until its flush is published");
+        let context = FlushContext {
+            vfs: &*self.vfs,
+            db: self.db,
+            segment_uuid: self.uuid(),
+            ids_uuid: self.uuid(),
+        };
+        flush(&self.sequencer, &context, &memtable, &ids, lsn)?;
+        upkeep.frozen = None;
+        Ok(())
+    }
+
+    /// Flushes and refuses further writes.
+    pub fn close(&self) -> Result<()> {
+        if self.closed().is_some() {
+            return Ok(());
+        }
+        let flushed = self.flush();
+        self.sequencer.close("it was shut down");
+        flushed
+    }
+
+    fn uuid(&self) -> uuid::Uuid {
+        let mut random = [0; 10];
+        self.rng.fill(&mut random);
+        let now = u64::try_from(self.clock.now_ms()).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(now, &random).into_uuid()
+    }
+}
+
+/// Makes a new database, unless files without a superblock say that one was lost.
+fn create(vfs: &dyn Vfs, rng: &dyn Rng) -> Result<Superblock> {
+    for directory in [wal::DIRECTORY, keyspace_checkpoint::DIRECTORY, segment::DIRECTORY] {
+        if let Some(name) = vfs.list(directory).at(directory)?.first() {
+            return Err(Error::corrupt(
+                "SUPER.a",
+                format!("is missing, but {directory}/{name} exists"),
+            ));
+        }
+    }
+    for name in vfs.list(TEMPORARY).at(TEMPORARY)? {
+        let place = format!("{TEMPORARY}/{name}");
+        vfs.remove(&place).at(&place)?;
+    }
+    let mut db = [0; 16];
+    rng.fill(&mut db);
+    // The names of the directories themselves; the superblock makes those of the root durable.
+    vfs.sync_dir("seg").at("seg")?;
+    let superblock =
+        Superblock { db, hash_seed: rng.next_u64(), generation: 0, checkpoints: Vec::new() };
+    superblock.create(vfs)?;
+    Ok(superblock)
+}

@@ -1,0 +1,208 @@
+//! Starting: from the newest checkpoint and the log after it to a version.
+//!
+//! Replay follows what the log recorded and decides nothing again: which rows were new is in the
+//! record. A file that the keyspace does not name is not part of the database and is deleted.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    TEMPORARY,
+    dedup::Dedup,
+    superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
+    version::Version,
+};
+use crate::{
+    base::{coding::Cursor, hash},
+    column::{Rows, RowsBuilder},
+    error::{Error, IoContext, Result},
+    ids::{self, IdRun, IdRunMeta},
+    keyspace::{SYSTEM, Tree, Writes, checkpoint, read_writes},
+    segment::{self, Segment, SegmentMeta},
+    vfs::Vfs,
+    wal::{self, LogTail, RecordKind},
+};
+
+/// Key of the LSN up to which all events are in segments.
+pub const FLUSHED_KEY: &[u8] = &[SYSTEM, b'f'];
+/// Prefix of the keys of live segments, followed by their uuid.
+pub const SEGMENT_PREFIX: &[u8] = &[SYSTEM, b's'];
+/// Prefix of the keys of live id runs, followed by their uuid.
+pub const ID_RUN_PREFIX: &[u8] = &[SYSTEM, b'i'];
+
+/// The key of a file under one of the prefixes.
+pub fn file_key(prefix: &[u8], uuid: uuid::Uuid) -> Vec<u8> {
+    [prefix, uuid.as_bytes()].concat()
+}
+
+/// LSN up to which all events are in segments.
+pub fn flushed_lsn(tree: &Tree) -> Result<u64> {
+    tree.find(FLUSHED_KEY).map_or(Ok(0), |value| Cursor::new(value, "flushed lsn").u64())
+}
+
+/// What a start finds.
+pub struct Recovered {
+    /// The state.
+    pub version: Version,
+    /// Its ids.
+    pub dedup: Dedup,
+    /// Where the log ends.
+    pub tail: LogTail,
+}
+
+/// Recovers the database of `superblock`.
+///
+/// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
+pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
+    let (base, checkpoint) = load_checkpoint(vfs, superblock)?;
+    let after = checkpoint.map_or(0, |checkpoint| checkpoint.replay_after);
+    let checkpoint_lsn = checkpoint.map_or(0, |checkpoint| checkpoint.lsn);
+    let (records, tail) = wal::read(vfs, superblock.db, after)?;
+    if tail.lsn_last < checkpoint_lsn {
+        return Err(Error::corrupt(
+            wal::DIRECTORY,
+            format!("ends before checkpoint {checkpoint_lsn}"),
+        ));
+    }
+
+    // Keys first: they say which events are in segments already.
+    let mut tree = base;
+    for record in records.iter().filter(|record| record.lsn > checkpoint_lsn) {
+        let place = format!("record {}", record.lsn);
+        let writes = match record.kind {
+            RecordKind::Writes => read_whole(record.payload(), &place)?,
+            RecordKind::Events => EventsRecord::read(record.payload(), &place)?.writes,
+        };
+        tree.apply_all(&writes);
+    }
+    let flushed = flushed_lsn(&tree)?;
+    let segments = open_segments(vfs, superblock.db, &tree)?;
+    let mut dedup = Dedup::new(open_id_runs(vfs, superblock.db, &tree)?);
+    let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };
+    for record in records.iter().filter(|record| record.lsn > flushed) {
+        if record.kind == RecordKind::Events {
+            let place = format!("record {}", record.lsn);
+            let events = EventsRecord::read(record.payload(), &place)?;
+            let rows = events.new_rows(superblock.hash_seed, &place)?;
+            remember_ids(&mut dedup, &rows, superblock.hash_seed);
+            version.active.append(Arc::new(rows), superblock.hash_seed);
+        }
+    }
+    delete_unnamed(vfs, superblock, &version.tree)?;
+    Ok(Recovered { version, dedup, tail })
+}
+
+/// The newest checkpoint that can be read; an older one needs a longer log, which is kept. While
+/// there is only one, the log is kept from its beginning.
+fn load_checkpoint(
+    vfs: &dyn Vfs,
+    superblock: &Superblock,
+) -> Result<(Tree, Option<CheckpointRef>)> {
+    let mut first_error = None;
+    for &checkpoint in &superblock.checkpoints {
+        match checkpoint::read(vfs, superblock.db, checkpoint.lsn) {
+            Ok(tree) => return Ok((tree, Some(checkpoint))),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if superblock.checkpoints.len() >= CHECKPOINTS_KEPT => Err(error),
+        _ => Ok((Tree::default(), None)),
+    }
+}
+
+fn read_whole(payload: &[u8], place: &str) -> Result<Writes> {
+    let mut cursor = Cursor::new(payload, place);
+    let writes = read_writes(&mut cursor)?;
+    cursor.finish()?;
+    Ok(writes)
+}
+
+/// An events record, split but not decoded.
+struct EventsRecord<'a> {
+    duplicates: &'a [u8],
+    rows: &'a [u8],
+    writes: Writes,
+}
+
+impl<'a> EventsRecord<'a> {
+    fn read(payload: &'a [u8], place: &'a str) -> Result<Self> {
+        let mut cursor = Cursor::new(payload, place);
+        let (duplicates, rows) = (cursor.bytes()?, cursor.bytes()?);
+        let writes = read_writes(&mut cursor)?;
+        cursor.finish()?;
+        Ok(Self { duplicates, rows, writes })
+    }
+
+    fn new_rows(&self, seed: u64, place: &str) -> Result<Rows> {
+        let mut cursor = Cursor::new(self.rows, place);
+        let rows = Rows::read(&mut cursor, seed)?;
+        cursor.finish()?;
+        if self.duplicates.is_empty() {
+            return Ok(rows);
+        }
+        let is_new = |row: &u32| {
+            let byte = self.duplicates.get(*row as usize / 8).copied().unwrap_or(0);
+            byte >> (row % 8) & 1 == 0
+        };
+        let chosen: Vec<u32> = (0..rows.len() as u32).filter(is_new).collect();
+        let mut builder = RowsBuilder::new(seed);
+        builder.append(&rows, &chosen);
+        Ok(builder.finish())
+    }
+}
+
+fn remember_ids(dedup: &mut Dedup, rows: &Rows, seed: u64) {
+    let mut scratch = Vec::new();
+    for row in 0..rows.len() {
+        if let Some(id) = rows.event_ids.value(row) {
+            let series = rows.series_of(row);
+            let tenant = series.tenant.as_bytes();
+            dedup.insert(hash::event_id(seed, series.namespace.0, tenant, id, &mut scratch));
+        }
+    }
+}
+
+fn open_segments(vfs: &dyn Vfs, db: [u8; 16], tree: &Tree) -> Result<Vec<Arc<Segment>>> {
+    tree.scan(SEGMENT_PREFIX, &[])
+        .map(|(_, value)| {
+            let meta = SegmentMeta::read(value)?;
+            let path = meta.path();
+            Ok(Arc::new(Segment::open(vfs.map(&path).at(&path)?, meta, db)?))
+        })
+        .collect()
+}
+
+fn open_id_runs(vfs: &dyn Vfs, db: [u8; 16], tree: &Tree) -> Result<Vec<Arc<IdRun>>> {
+    tree.scan(ID_RUN_PREFIX, &[])
+        .map(|(_, value)| {
+            let meta = IdRunMeta::read(value)?;
+            let path = meta.path();
+            Ok(Arc::new(IdRun::open(vfs.map(&path).at(&path)?, meta, db)?))
+        })
+        .collect()
+}
+
+/// Removes what no key names: files of a flush or checkpoint that did not finish.
+fn delete_unnamed(vfs: &dyn Vfs, superblock: &Superblock, tree: &Tree) -> Result<()> {
+    let mut named = BTreeSet::new();
+    for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
+        named.insert(SegmentMeta::read(value)?.path());
+    }
+    for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
+        named.insert(IdRunMeta::read(value)?.path());
+    }
+    named.extend(superblock.checkpoints.iter().map(|known| checkpoint::path(known.lsn)));
+    for directory in [TEMPORARY, segment::DIRECTORY, ids::DIRECTORY, checkpoint::DIRECTORY] {
+        for name in vfs.list(directory).at(directory)? {
+            let path = format!("{directory}/{name}");
+            if !named.contains(&path) {
+                vfs.remove(&path).at(&path)?;
+            }
+        }
+    }
+    Ok(())
+}

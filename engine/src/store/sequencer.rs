@@ -1,0 +1,442 @@
+//! One order for everything: duplicates are decided, records numbered, groups committed.
+//!
+//! A writer prepares under one lock: its rows are checked against the known ids, its transaction
+//! runs against the newest state, and its record joins the pending group. Then it settles: it waits
+//! for the commit lock, and whoever gets it writes all that is pending with one sync, publishes one
+//! new version and fills the tickets of the others. While a sync runs, the next group forms; there
+//! is no timer.
+//!
+//! What was prepared but not committed is visible to later writers only. A full disk rolls all of
+//! it back. Any other failure of the log closes the store for writes: its state on disk is unknown
+//! until a restart replays it. Readers go on with what was published.
+
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::{dedup::Dedup, version::Version};
+use crate::{
+    base::{
+        coding::Put,
+        hash::{self, HashSet128},
+    },
+    batch::Batch,
+    column::{Rows, RowsBuilder},
+    error::{Error, Limit, Result},
+    ids::IdRun,
+    keyspace::{Tree, Txn, Writes, write_writes},
+    segment::Segment,
+    wal::{AppendError, RecordKind, Writer, put_record},
+};
+
+/// Pending bytes at which a writer commits before it adds more, so that a group stays small enough
+/// to be written in one go.
+const GROUP_BYTES_MAX: usize = 4 << 20;
+
+/// Outcome of an ingest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ingested {
+    /// Rows that were new.
+    pub new: u32,
+    /// For each row of the batch, whether it was known already.
+    pub duplicates: Vec<bool>,
+}
+
+/// What a flush changed.
+pub struct Flushed {
+    /// The new segment.
+    pub segment: Arc<Segment>,
+    /// The ids of its rows, if any has one.
+    pub ids: Option<Arc<IdRun>>,
+}
+
+/// The result of one writer's record, filled by whoever commits it.
+type Ticket = Arc<OnceLock<Result<()>>>;
+
+enum Effect {
+    None,
+    Rows(Arc<Rows>),
+    Flushed(Flushed),
+}
+
+struct Item {
+    ticket: Ticket,
+    effect: Effect,
+    ids: Vec<u128>,
+}
+
+struct Prepare {
+    lsn_next: u64,
+    tree: Tree,
+    dedup: Dedup,
+    group: Group,
+    closed: Option<String>,
+    last: Option<Ticket>,
+}
+
+#[derive(Default)]
+struct Group {
+    body: Vec<u8>,
+    items: Vec<Item>,
+}
+
+/// Orders and commits changes.
+pub struct Sequencer {
+    hash_seed: u64,
+    prepare: Mutex<Prepare>,
+    commit: Mutex<Writer>,
+    version: ArcSwap<Version>,
+}
+
+impl Sequencer {
+    /// Continues after `version`, with the ids in `dedup` known.
+    pub fn new(hash_seed: u64, version: Version, dedup: Dedup, writer: Writer) -> Self {
+        let prepare = Prepare {
+            lsn_next: version.lsn + 1,
+            tree: version.tree.clone(),
+            dedup,
+            group: Group::default(),
+            closed: None,
+            last: None,
+        };
+        Self {
+            hash_seed,
+            prepare: Mutex::new(prepare),
+            commit: Mutex::new(writer),
+            version: ArcSwap::from_pointee(version),
+        }
+    }
+
+    /// What readers see now.
+    pub fn version(&self) -> Arc<Version> {
+        self.version.load_full()
+    }
+
+    /// Stores the rows of a batch that are new, with the keyspace writes of `extra` in the same
+    /// record. Returns when they are durable and visible.
+    ///
+    /// `extra` runs only when rows are new; its error stores nothing.
+    pub fn ingest<E: From<Error>>(
+        &self,
+        batch: Batch,
+        extra: impl FnOnce(&mut Txn, &Ingested) -> Result<(), E>,
+    ) -> Result<Ingested, E> {
+        let (namespace, rows) = (batch.namespace(), batch.into_rows());
+        let hashes = self.id_hashes(namespace.0, &rows);
+        let mut encoded = Vec::new();
+        rows.write(&mut encoded);
+
+        self.make_room()?;
+        let mut prepare = self.prepare.lock();
+        prepare.open()?;
+        let (ingested, new_ids) = decide(&prepare.dedup, &hashes)?;
+        if ingested.new == 0 {
+            let last = prepare.last.clone();
+            drop(prepare);
+            // The originals may still be pending: their durability is ours.
+            if let Some(last) = last {
+                self.settle(&last)?;
+            }
+            return Ok(ingested);
+        }
+        let mut txn = Txn::new(prepare.tree.clone());
+        extra(&mut txn, &ingested)?;
+        let (tree, writes) = txn.finish();
+
+        let mut payload = Vec::with_capacity(encoded.len() + rows.len() / 8 + 64);
+        put_mask(&ingested.duplicates, &mut payload);
+        payload.put_bytes(&encoded);
+        write_writes(&writes, &mut payload);
+        let rows = self.keep_new(rows, &ingested);
+        for &id in &new_ids {
+            prepare.dedup.insert(id);
+        }
+        let ticket = prepare.push(RecordKind::Events, &payload, tree, Effect::Rows(rows), new_ids);
+        drop(prepare);
+        self.settle(&ticket)?;
+        Ok(ingested)
+    }
+
+    /// Runs a transaction. Returns when its writes are durable and visible.
+    pub fn transact<T, E: From<Error>>(
+        &self,
+        run: impl FnOnce(&mut Txn) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.make_room()?;
+        let mut prepare = self.prepare.lock();
+        prepare.open()?;
+        let mut txn = Txn::new(prepare.tree.clone());
+        let out = run(&mut txn)?;
+        let (tree, writes) = txn.finish();
+        let ticket = if writes.is_empty() {
+            // What it read may still be pending.
+            prepare.last.clone()
+        } else {
+            Some(prepare.push_writes(tree, &writes, Effect::None))
+        };
+        drop(prepare);
+        if let Some(ticket) = ticket {
+            self.settle(&ticket)?;
+        }
+        Ok(out)
+    }
+
+    /// Makes a flushed segment live, with the engine's own keys that `run` writes.
+    pub fn publish_flush(&self, flushed: Flushed, run: impl FnOnce(&mut Txn)) -> Result<()> {
+        let mut prepare = self.prepare.lock();
+        prepare.open()?;
+        let mut txn = Txn::new(prepare.tree.clone());
+        run(&mut txn);
+        let (tree, writes) = txn.finish();
+        let ticket = prepare.push_writes(tree, &writes, Effect::Flushed(flushed));
+        drop(prepare);
+        self.settle(&ticket)
+    }
+
+    /// Sets the memtable aside for a flush: its ids, and the LSN of its last row. `None` when it is
+    /// empty.
+    pub fn freeze(&self) -> Result<Option<(Arc<HashSet128>, u64)>> {
+        let mut writer = self.commit.lock();
+        let mut prepare = self.prepare.lock();
+        prepare.open()?;
+        // Rows that are pending belong to ids that would be set aside: commit them first.
+        let group = prepare.take_group();
+        if let Some(group) = group {
+            self.commit_group(&mut writer, group, Some(&mut prepare));
+            prepare.open()?;
+        }
+        let mut version = Version::clone(&self.version());
+        if version.active.rows() == 0 {
+            return Ok(None);
+        }
+        version.frozen = Some(Arc::new(std::mem::take(&mut version.active)));
+        let lsn = version.lsn;
+        self.version.store(Arc::new(version));
+        Ok(Some((prepare.dedup.freeze(), lsn)))
+    }
+
+    /// First LSN of the log file in use.
+    pub fn log_file_lsn_first(&self) -> Option<u64> {
+        self.commit.lock().current_lsn_first()
+    }
+
+    /// Refuses further writes.
+    pub fn close(&self, why: &str) {
+        self.prepare.lock().closed.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn closed(&self) -> Option<String> {
+        self.prepare.lock().closed.clone()
+    }
+
+    fn id_hashes(&self, namespace: u32, rows: &Rows) -> Vec<Option<u128>> {
+        let mut scratch = Vec::new();
+        let hash = |row| {
+            let id = rows.event_ids.value(row)?;
+            let tenant = rows.series_of(row).tenant.as_bytes();
+            Some(hash::event_id(self.hash_seed, namespace, tenant, id, &mut scratch))
+        };
+        (0..rows.len()).map(hash).collect()
+    }
+
+    fn keep_new(&self, rows: Rows, ingested: &Ingested) -> Arc<Rows> {
+        if ingested.new as usize == rows.len() {
+            return Arc::new(rows);
+        }
+        let chosen: Vec<u32> =
+            (0..rows.len() as u32).filter(|&row| !ingested.duplicates[row as usize]).collect();
+        let mut builder = RowsBuilder::new(self.hash_seed);
+        builder.append(&rows, &chosen);
+        Arc::new(builder.finish())
+    }
+
+    /// Commits what is pending when it is much, before more is added.
+    fn make_room(&self) -> Result<()> {
+        let last = {
+            let prepare = self.prepare.lock();
+            if prepare.group.body.len() < GROUP_BYTES_MAX {
+                return Ok(());
+            }
+            prepare.last.clone()
+        };
+        last.map_or(Ok(()), |last| self.settle(&last))
+    }
+
+    /// Waits until the ticket is filled, committing if nobody else does.
+    fn settle(&self, ticket: &Ticket) -> Result<()> {
+        if let Some(result) = ticket.get() {
+            return result.clone();
+        }
+        let mut writer = self.commit.lock();
+        if ticket.get().is_none() {
+            let group = self.prepare.lock().take_group();
+            if let Some(group) = group {
+                self.commit_group(&mut writer, group, None);
+            }
+        }
+        ticket.get().cloned().unwrap_or_else(|| {
+            // A ticket is filled by the commit of its group, which ran before or just now.
+            Err(Error::Closed("a write was lost before it was committed".to_owned()))
+        })
+    }
+
+    /// Writes, syncs and publishes a group, or rolls it back. `held` is the prepare lock, where the
+    /// caller holds it.
+    fn commit_group(&self, writer: &mut Writer, group: TakenGroup, held: Option<&mut Prepare>) {
+        let count = group.items.len() as u32;
+        match writer.append(group.lsn_first, count, &group.body) {
+            Ok(()) => {
+                let mut own;
+                let prepare = match held {
+                    Some(held) => held,
+                    None => {
+                        own = self.prepare.lock();
+                        &mut own
+                    }
+                };
+                self.publish(group, prepare);
+            }
+            Err(failure) => {
+                let mut own;
+                let prepare = match held {
+                    Some(held) => held,
+                    None => {
+                        own = self.prepare.lock();
+                        &mut own
+                    }
+                };
+                self.roll_back(group, failure, prepare);
+            }
+        }
+    }
+
+    fn publish(&self, group: TakenGroup, prepare: &mut Prepare) {
+        let mut version = Version::clone(&self.version());
+        version.lsn = group.lsn_first + group.items.len() as u64 - 1;
+        version.tree = group.tree;
+        let mut tickets = Vec::with_capacity(group.items.len());
+        for item in group.items {
+            match item.effect {
+                Effect::None => {}
+                Effect::Rows(rows) => version.active.append(rows, self.hash_seed),
+                Effect::Flushed(flushed) => {
+                    version.frozen = None;
+                    version.segments.push(flushed.segment);
+                    prepare.dedup.flushed(flushed.ids);
+                }
+            }
+            tickets.push(item.ticket);
+        }
+        self.version.store(Arc::new(version));
+        for ticket in tickets {
+            let _ = ticket.set(Ok(()));
+        }
+    }
+
+    /// Undoes everything that was prepared since the last published version: later writers saw it.
+    fn roll_back(&self, group: TakenGroup, failure: AppendError, prepare: &mut Prepare) {
+        let error = match failure {
+            AppendError::Full(error) => {
+                Error::limit(Limit::Disk, format!("the disk is full: {error}"))
+            }
+            AppendError::Fatal(error) => {
+                prepare.closed.get_or_insert_with(|| error.to_string());
+                Error::Closed(error.to_string())
+            }
+        };
+        prepare.tree = self.version().tree.clone();
+        prepare.lsn_next = group.lsn_first;
+        let later = std::mem::take(&mut prepare.group);
+        for item in group.items.into_iter().chain(later.items) {
+            prepare.dedup.forget(&item.ids);
+            let _ = item.ticket.set(Err(error.clone()));
+        }
+        prepare.last = None;
+    }
+}
+
+struct TakenGroup {
+    lsn_first: u64,
+    body: Vec<u8>,
+    items: Vec<Item>,
+    tree: Tree,
+}
+
+impl Prepare {
+    fn open(&self) -> Result<()> {
+        self.closed.as_ref().map_or(Ok(()), |why| Err(Error::Closed(why.clone())))
+    }
+
+    fn push_writes(&mut self, tree: Tree, writes: &Writes, effect: Effect) -> Ticket {
+        let mut payload = Vec::new();
+        write_writes(writes, &mut payload);
+        self.push(RecordKind::Writes, &payload, tree, effect, Vec::new())
+    }
+
+    fn push(
+        &mut self,
+        kind: RecordKind,
+        payload: &[u8],
+        tree: Tree,
+        effect: Effect,
+        ids: Vec<u128>,
+    ) -> Ticket {
+        put_record(kind, payload, &mut self.group.body);
+        let ticket = Ticket::default();
+        self.group.items.push(Item { ticket: Arc::clone(&ticket), effect, ids });
+        self.tree = tree;
+        self.lsn_next += 1;
+        self.last = Some(Arc::clone(&ticket));
+        ticket
+    }
+
+    fn take_group(&mut self) -> Option<TakenGroup> {
+        if self.group.items.is_empty() {
+            return None;
+        }
+        let group = std::mem::take(&mut self.group);
+        let lsn_first = self.lsn_next - group.items.len() as u64;
+        Some(TakenGroup {
+            lsn_first,
+            body: group.body,
+            items: group.items,
+            tree: self.tree.clone(),
+        })
+    }
+}
+
+/// Which rows are new: neither known nor seen earlier in the batch.
+fn decide(dedup: &Dedup, hashes: &[Option<u128>]) -> Result<(Ingested, Vec<u128>)> {
+    let mut seen = HashSet128::default();
+    let mut new_ids = Vec::with_capacity(hashes.len());
+    let mut duplicates = Vec::with_capacity(hashes.len());
+    for hash in hashes {
+        let known = match hash {
+            None => false,
+            Some(hash) => !seen.insert(*hash) || dedup.contains(*hash)?,
+        };
+        if !known {
+            new_ids.extend(hash);
+        }
+        duplicates.push(known);
+    }
+    let new = duplicates.iter().filter(|&&duplicate| !duplicate).count() as u32;
+    Ok((Ingested { new, duplicates }, new_ids))
+}
+
+/// Appends which rows are duplicates: nothing when none is, else a bit a row.
+fn put_mask(duplicates: &[bool], out: &mut Vec<u8>) {
+    if duplicates.iter().any(|&duplicate| duplicate) {
+        let bytes: Vec<u8> = duplicates
+            .chunks(8)
+            .map(|bits| {
+                bits.iter().enumerate().fold(0, |byte, (at, &bit)| byte | (u8::from(bit) << at))
+            })
+            .collect();
+        out.put_bytes(&bytes);
+    } else {
+        out.put_bytes(&[]);
+    }
+}

@@ -1,0 +1,203 @@
+//! The two small files that say which database this is and where its newest checkpoints are.
+//!
+//! They alternate: a new state overwrites the older slot, so that a torn write leaves the other.
+//! Layout: `doc/format.md`, "Superblock".
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::io;
+
+use crate::{
+    base::{
+        coding::{Cursor, Put},
+        hash::crc,
+    },
+    error::{Error, IoContext, Result},
+    vfs::{Vfs, read_all},
+};
+
+const SLOTS: [&str; 2] = ["SUPER.a", "SUPER.b"];
+const MAGIC: [u8; 8] = *b"INLAYSUP";
+/// Version of the data directory. A newer one is refused.
+pub const FORMAT: u32 = 1;
+const SLOT_LEN: usize = 4_096;
+/// Checkpoints kept: the newest, and one to fall back on.
+pub const CHECKPOINTS_KEPT: usize = 2;
+
+/// A checkpoint that can be recovered from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointRef {
+    /// State of the keyspace as of this LSN.
+    pub lsn: u64,
+    /// Records above this LSN are needed with it.
+    pub replay_after: u64,
+}
+
+/// Identity of the database, and its checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Superblock {
+    /// Random identity.
+    pub db: [u8; 16],
+    /// Secret seed of the stored hashes.
+    pub hash_seed: u64,
+    /// Rises with each write.
+    pub generation: u64,
+    /// Newest first; at most two.
+    pub checkpoints: Vec<CheckpointRef>,
+}
+
+impl Superblock {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(SLOT_LEN);
+        out.extend_from_slice(&MAGIC);
+        out.put_u32(FORMAT);
+        out.extend_from_slice(&self.db);
+        out.put_u64(self.hash_seed);
+        out.put_u64(self.generation);
+        out.put_varint(self.checkpoints.len() as u64);
+        for checkpoint in &self.checkpoints {
+            out.put_u64(checkpoint.lsn);
+            out.put_u64(checkpoint.replay_after);
+        }
+        out.resize(SLOT_LEN - 4, 0);
+        out.put_u32(crc(&[&out]));
+        out
+    }
+
+    fn decode(bytes: &[u8], place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let body = cursor.take(SLOT_LEN - 4)?;
+        if cursor.u32()? != crc(&[body]) {
+            return Err(cursor.error("checksum mismatch"));
+        }
+        let mut cursor = Cursor::new(body, place);
+        if cursor.take(8)? != MAGIC {
+            return Err(cursor.error("is not a superblock"));
+        }
+        let format = cursor.u32()?;
+        if format != FORMAT {
+            return Err(Error::invalid(
+                "data directory",
+                format!(
+                    "has format {format}, and this build reads format {FORMAT}; use a newer build"
+                ),
+            ));
+        }
+        let mut db = [0; 16];
+        db.copy_from_slice(cursor.take(16)?);
+        let (hash_seed, generation) = (cursor.u64()?, cursor.u64()?);
+        let count = cursor.count(16)?;
+        let checkpoints = (0..count)
+            .map(|_| Ok(CheckpointRef { lsn: cursor.u64()?, replay_after: cursor.u64()? }))
+            .collect::<Result<_>>()?;
+        Ok(Self { db, hash_seed, generation, checkpoints })
+    }
+
+    /// Writes the next generation over the older slot and syncs it.
+    pub fn store(&mut self, vfs: &dyn Vfs) -> Result<()> {
+        let generation = self.generation + 1;
+        let next = Self { generation, ..self.clone() };
+        let place = if generation % 2 == 0 { SLOTS[0] } else { SLOTS[1] };
+        match vfs.open(place) {
+            Ok(file) => {
+                file.write_at(0, &next.encode()).at(place)?;
+                file.sync().at(place)?;
+            }
+            // Power was lost while the database was made: only the other slot arrived.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                next.put_slot(vfs, place)?;
+                vfs.sync_dir("").at("the data directory")?;
+            }
+            Err(error) => return Err(Error::io(place, &error)),
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// Makes both slots of a new database, durably.
+    pub fn create(&self, vfs: &dyn Vfs) -> Result<()> {
+        for place in SLOTS {
+            self.put_slot(vfs, place)?;
+        }
+        vfs.sync_dir("").at("the data directory")
+    }
+
+    fn put_slot(&self, vfs: &dyn Vfs, place: &str) -> Result<()> {
+        let temporary = format!("tmp/{place}");
+        let _ = vfs.remove(&temporary);
+        let file = vfs.create(&temporary).at(&temporary)?;
+        file.write_at(0, &self.encode()).at(&temporary)?;
+        file.sync().at(&temporary)?;
+        vfs.rename(&temporary, place).at(place)
+    }
+
+    /// The newest valid slot; `None` when there is no slot at all.
+    ///
+    /// Errors: `Invalid` for a newer format, `Corrupt` when no slot is valid.
+    pub fn load(vfs: &dyn Vfs) -> Result<Option<Self>> {
+        let mut found: Option<Self> = None;
+        let mut damage = None;
+        for place in SLOTS {
+            let bytes = match vfs.open(place).and_then(|file| read_all(&*file)) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(Error::io(place, &error)),
+            };
+            match Self::decode(&bytes, place) {
+                Ok(slot)
+                    if found.as_ref().is_none_or(|found| found.generation < slot.generation) =>
+                {
+                    found = Some(slot);
+                }
+                Ok(_) => {}
+                Err(error @ Error::Invalid { .. }) => return Err(error),
+                Err(error) => damage = Some(error),
+            }
+        }
+        match (found, damage) {
+            (Some(slot), _) => Ok(Some(slot)),
+            (None, Some(damage)) => Err(damage),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vfs::sim::SimVfs;
+
+    fn created() -> (SimVfs, Superblock) {
+        let vfs = SimVfs::new();
+        let block = Superblock { db: [1; 16], hash_seed: 2, generation: 0, checkpoints: vec![] };
+        block.create(&vfs).unwrap();
+        (vfs, block)
+    }
+
+    #[test]
+    fn a_damaged_slot_leaves_the_other() {
+        let (vfs, mut block) = created();
+        block.checkpoints = vec![CheckpointRef { lsn: 9, replay_after: 4 }];
+        block.store(&vfs).unwrap();
+        assert_eq!(Superblock::load(&vfs).unwrap(), Some(block.clone()));
+        let newest = SLOTS[(block.generation % 2) as usize];
+        vfs.set_file(newest, Some(vec![0; SLOT_LEN]));
+        assert_eq!(Superblock::load(&vfs).unwrap().map(|found| found.generation), Some(0));
+        vfs.set_file(SLOTS[0], Some(vec![1; 7]));
+        vfs.set_file(SLOTS[1], Some(vec![1; 7]));
+        assert!(matches!(Superblock::load(&vfs), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_name() {
+        let (vfs, block) = created();
+        let mut bytes = block.encode();
+        bytes[8] = 9;
+        bytes.truncate(SLOT_LEN - 4);
+        let checksum = crc(&[&bytes]);
+        bytes.put_u32(checksum);
+        vfs.set_file(SLOTS[1], Some(bytes));
+        let error = Superblock::load(&vfs).unwrap_err();
+        assert!(matches!(&error, Error::Invalid { .. }) && error.to_string().contains("format 9"));
+    }
+}

@@ -1,0 +1,21 @@
+//! The write-ahead log: one sequence of records for events, metadata and the segment list.
+//!
+//! Records that wait together form a *group*: one frame, one write, one sync. The frame carries one
+//! checksum, bound to the database, the file and the position, so that bytes of another file or of
+//! an earlier life of this one are never taken for records. A group is acknowledged only after the
+//! sync; the next group is written only after that. So at most the last frame of the log can be
+//! torn, and a bad frame with a good one behind it is damage.
+//!
+//! Layout: `doc/format.md`, "Write-ahead log".
+
+mod frame;
+
+mod reader;
+mod writer;
+
+pub use frame::{RecordKind, put_record};
+pub use reader::{LogTail, read};
+pub use writer::{AppendError, Writer};
+
+/// Directory of the log files.
+pub const DIRECTORY: &str = "wal";

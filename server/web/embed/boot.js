@@ -1,0 +1,78 @@
+// @ts-check
+// What the server says before anything is asked: the boot block of the page.
+//
+// It is read once and made safe to use: absent parts get their defaults here, so that no other
+// module asks whether something is there.
+
+/** @typedef {{ x: number, y: number, w: number, h: number }} Layout */
+/** @typedef {{ id: string, kind: string, title: string, query: any, viz: any, layout: Layout }} Widget */
+/**
+ * @typedef {{
+ *   dashboard_id: string, name: string, widgets: Widget[], periods: string[], default_period: string,
+ *   permissions: { allow_drill_down: boolean, locked_filters: Record<string, string>,
+ *     allowed_dimensions: string[] | null, max_date_range_days: number | null },
+ *   theme: Record<string, string>, origins: string[], now: string,
+ *   error: { code: string, message: string } | null,
+ * }} Boot
+ */
+
+/** Columns of the grid. */
+const COLUMNS = 12;
+
+/** @param {any} value @param {number} min @param {number} max @param {number} fallback */
+const whole = (value, min, max, fallback) =>
+  Number.isFinite(value) ? Math.min(Math.max(Math.trunc(value), min), max) : fallback;
+
+/** @param {any} raw @returns {Layout} */
+function layoutOf(raw) {
+  const x = whole(raw?.x, 0, COLUMNS - 1, 0);
+  return { x, y: whole(raw?.y, 0, 10_000, 0), w: whole(raw?.w, 1, COLUMNS - x, Math.min(6, COLUMNS - x)), h: whole(raw?.h, 1, 40, 6) };
+}
+
+/** Reading order is top to bottom, then left to right. @param {Widget} a @param {Widget} b */
+const byPlace = (a, b) => a.layout.y - b.layout.y || a.layout.x - b.layout.x;
+
+/**
+ * @param {string | null | undefined} text the text of the boot element
+ * @returns {Boot}
+ */
+export function parseBoot(text) {
+  const raw = JSON.parse(text || "{}");
+  const permissions = raw.permissions ?? {};
+  const periods = Array.isArray(raw.periods) ? raw.periods : [];
+  return {
+    dashboard_id: raw.dashboard_id ?? "",
+    name: raw.name ?? "",
+    widgets: (raw.widgets ?? [])
+      .map((/** @type {any} */ w) => ({ id: w.id, kind: w.kind, title: w.title ?? "", query: w.query ?? {}, viz: w.viz ?? {}, layout: layoutOf(w.layout) }))
+      .sort(byPlace),
+    periods,
+    default_period: raw.default_period ?? periods[0] ?? "30d",
+    permissions: {
+      allow_drill_down: permissions.allow_drill_down === true,
+      locked_filters: permissions.locked_filters ?? {},
+      allowed_dimensions: permissions.allowed_dimensions ?? null,
+      max_date_range_days: permissions.max_date_range_days ?? null,
+    },
+    theme: raw.theme ?? {},
+    origins: raw.origins ?? [],
+    now: raw.now ?? new Date().toISOString(),
+    error: raw.error ?? null,
+  };
+}
+
+/**
+ * Numbers stand two abreast on narrow pages; the last of an odd run has nobody beside it and takes
+ * the whole width. Returns the indexes of those. The server's shell follows the same rule.
+ * @param {{ kind: string }[]} widgets in reading order
+ * @returns {Set<number>}
+ */
+export function loneNumbers(widgets) {
+  const lone = new Set();
+  let run = 0;
+  widgets.forEach((widget, i) => {
+    run = widget.kind === "number" ? run + 1 : 0;
+    if (run % 2 === 1 && widgets[i + 1]?.kind !== "number") lone.add(i);
+  });
+  return lone;
+}
