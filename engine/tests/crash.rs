@@ -283,7 +283,7 @@ fn seeds(default: u64) -> u64 {
 
 #[test]
 fn power_loss_at_every_step_leaves_an_acknowledged_prefix() {
-    for seed in 0..seeds(12) {
+    for seed in 0..seeds(60) {
         let operations = history(&SeededRng::new(seed));
         let disk = SimVfs::new();
         let (whole, _) = play(&disk, &operations, seed, true);
@@ -310,7 +310,7 @@ fn power_loss_at_every_step_leaves_an_acknowledged_prefix() {
 
 #[test]
 fn a_failing_step_is_never_acknowledged_and_never_loses_what_was() {
-    for seed in 0..seeds(8) {
+    for seed in 0..seeds(20) {
         let operations = history(&SeededRng::new(seed + 500));
         let disk = SimVfs::new();
         play(&disk, &operations, seed, true);

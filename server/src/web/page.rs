@@ -123,7 +123,9 @@ impl Message {
                 "<path d=\"M12.5 17.5a5 5 0 0 0 7.1 0l4-4a5 5 0 0 0-7.1-7.1l-1.6 1.6\
                  M17.5 12.5a5 5 0 0 0-7.1 0l-4 4a5 5 0 0 0 7.1 7.1l1.6-1.6\"/>"
             }
-            Self::Failed => "<circle cx=\"15\" cy=\"15\" r=\"13\"/><path d=\"M15 8v8M15 20.5v.5\"/>",
+            Self::Failed => {
+                "<circle cx=\"15\" cy=\"15\" r=\"13\"/><path d=\"M15 8v8M15 20.5v.5\"/>"
+            }
         }
     }
 }
@@ -267,7 +269,9 @@ fn section(html: &mut String, index: usize, card: &Card, lone: bool) {
     if kind != "text" {
         put(
             html,
-            format_args!("<div class=\"skeleton is-{kind}\" aria-hidden=\"true\"><i></i><i></i></div>"),
+            format_args!(
+                "<div class=\"skeleton is-{kind}\" aria-hidden=\"true\"><i></i><i></i></div>"
+            ),
         );
     }
     html.push_str("</div></section>");
@@ -290,7 +294,8 @@ fn lone_numbers(cards: &[&Card]) -> Vec<usize> {
 
 /// A name from the data as a label: `error_code` becomes `Error code`.
 fn humanize(name: &str) -> String {
-    let spaced = name.split(['_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let spaced =
+        name.split(['_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut chars = spaced.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
@@ -336,7 +341,16 @@ mod tests {
     use super::*;
 
     fn card(kind: &str, title: &str, x: u32, y: u32) -> Card {
-        Card { id: "a".into(), kind: kind.into(), title: title.into(), subtitle: None, x, y, w: 6, h: 4 }
+        Card {
+            id: "a".into(),
+            kind: kind.into(),
+            title: title.into(),
+            subtitle: None,
+            x,
+            y,
+            w: 6,
+            h: 4,
+        }
     }
 
     fn assets() -> Assets {
@@ -358,7 +372,8 @@ mod tests {
 
     #[test]
     fn text_never_becomes_markup() {
-        let html = render("<script>alert(1)</script>", &[card("line", "\"><img>", 0, 0)], &[], "{}");
+        let html =
+            render("<script>alert(1)</script>", &[card("line", "\"><img>", 0, 0)], &[], "{}");
         assert!(!html.contains("<script>alert"));
         assert!(!html.contains("<img>"));
         assert!(html.contains("<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>"));
@@ -385,7 +400,11 @@ mod tests {
 
     #[test]
     fn cards_are_written_in_reading_order_at_their_places() {
-        let cards = [card("line", "third", 0, 4), card("bar", "second", 6, 0), card("table", "first", 0, 0)];
+        let cards = [
+            card("line", "third", 0, 4),
+            card("bar", "second", 6, 0),
+            card("table", "first", 0, 0),
+        ];
         let html = render("a", &cards, &[], "{}");
         let at = |text: &str| html.find(text).expect("card is written");
         assert!(at(">first<") < at(">second<") && at(">second<") < at(">third<"));
@@ -424,7 +443,8 @@ mod tests {
 
     #[test]
     fn every_message_says_what_happened_and_loads_its_script() {
-        for kind in [Message::NotPublished, Message::Expired, Message::InvalidLink, Message::Failed] {
+        for kind in [Message::NotPublished, Message::Expired, Message::InvalidLink, Message::Failed]
+        {
             let html = message(kind, &assets(), "{\"error\":{}}", "n0");
             assert!(html.contains(kind.heading()) && html.contains(kind.text()));
             assert!(html.contains("src=\"/assets/ab12/embed/message.js\""));

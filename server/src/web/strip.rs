@@ -158,7 +158,11 @@ mod tests {
 
     #[test]
     fn regular_expressions_are_not_comments() {
-        for source in ["s.replace(/[/*\"]+/g, x)", "const r = /\\/\\//;", "a / b / c; // d".split(" //").next().unwrap()] {
+        for source in [
+            "s.replace(/[/*\"]+/g, x)",
+            "const r = /\\/\\//;",
+            "a / b / c; // d".split(" //").next().unwrap(),
+        ] {
             assert_eq!(strip_comments(source), source);
         }
         assert_eq!(strip_comments("a / b // c"), "a / b");

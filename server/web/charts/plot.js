@@ -15,7 +15,11 @@ const BOTTOM = 24;
 /** Half of a typical x label: the last one may stand this far past its point. */
 const RIGHT = 12;
 
-/** @typedef {{ x: (i: number) => number, y: (value: number) => number, left: number, right: number, top: number, bottom: number, step: number, width: number, height: number }} Geometry */
+/**
+ * Where things are, in pixels: the plot's edges, buckets by index, values by size.
+ * @typedef {{ x: (i: number) => number, y: (value: number) => number, left: number, right: number,
+ *   top: number, bottom: number, step: number, width: number, height: number }} Geometry
+ */
 /** @typedef {{ label: string, value: string, color?: string, dashed?: boolean, strong?: boolean }} TipRow */
 /** @typedef {{ title: string, note?: string, rows: TipRow[] }} Tip */
 
@@ -160,7 +164,8 @@ function Tooltip({ tip, x, width, height, gap, block }) {
     <p>${tip.title}${tip.note && html`<em> · ${tip.note}</em>`}</p>
     ${tip.rows.map((row) => html`<div class=${row.strong ? "row strong" : "row"} key=${row.label}>
       ${row.color
-        ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color} stroke-width=${block && !row.dashed ? 8 : 2} stroke-dasharray=${row.dashed ? "3 2" : undefined} /></svg>`
+        ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color}
+            stroke-width=${block && !row.dashed ? 8 : 2} stroke-dasharray=${row.dashed ? "3 2" : undefined} /></svg>`
         : html`<span></span>`}
       <bdi>${row.label}</bdi><b>${row.value}</b>
     </div>`)}

@@ -8,12 +8,26 @@
 import { bucketEnd } from "../shared/format.js";
 import { words } from "../shared/words.js";
 
-/** @typedef {{ bucket?: string, group?: string | null, value?: number | null, previous?: number | null, values?: (number | null)[] }} Row */
-/** @typedef {{ granularity?: any, group_by?: string | null, from?: string, to?: string, groups_total?: number, groups_returned?: number, total?: number, metric?: string, measures?: any[] }} Meta */
+/**
+ * One row of an answer; `values` instead of `value` in a table with measures.
+ * @typedef {{ bucket?: string, group?: string | null, value?: number | null, previous?: number | null,
+ *   values?: (number | null)[] }} Row
+ */
+/**
+ * `total` is the metric over all groups, also those that were left out.
+ * @typedef {{ granularity?: any, group_by?: string | null, from?: string, to?: string, groups_total?: number,
+ *   groups_returned?: number, total?: number, metric?: string, measures?: any[] }} Meta
+ */
 /** @typedef {{ data: Row[], meta: Meta, spark?: Row[] }} Answer */
 /** @typedef {{ label: string, color: string, values: (number | null)[], total: number, other?: boolean }} Series */
-/** @typedef {{ buckets: string[], series: Series[], previous: (number | null)[] | null, granularity: any, partialFirst: boolean, partialLast: boolean }} Timed */
-/** @typedef {{ label: string, color: string, value: number, share: number | null, previous: number | null, other?: boolean }} Ranked */
+/**
+ * @typedef {{ buckets: string[], series: Series[], previous: (number | null)[] | null, granularity: any,
+ *   partialFirst: boolean, partialLast: boolean }} Timed
+ */
+/**
+ * @typedef {{ label: string, color: string, value: number, share: number | null, previous: number | null,
+ *   other?: boolean }} Ranked
+ */
 
 /** Colours in the palette; a chart never shows more groups than this. */
 export const COLORS_MAX = 8;

@@ -69,7 +69,9 @@ export function Table({ widget, answer, format }) {
   const choose = (/** @type {number} */ at) => setSort({ at, down: sort.at === at ? !sort.down : columns[at].numeric });
   return html`<div class="table" role="group" tabindex="0" aria-label=${widget.title}>
     <table>
-      <thead><tr>${columns.map((column, i) => h(Head, { key: i, column, sorted: sort.at === i ? (sort.down ? "descending" : "ascending") : null, onSort: () => choose(i) }))}</tr></thead>
+      <thead><tr>${columns.map((column, i) => h(Head, {
+        key: i, column, sorted: sort.at !== i ? null : sort.down ? "descending" : "ascending", onSort: () => choose(i),
+      }))}</tr></thead>
       <tbody>
         ${sorted.map((/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
           ${row.map((cell, i) => (i === 0

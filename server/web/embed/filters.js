@@ -92,10 +92,13 @@ export const hasDates = (filters) => Object.keys(filters.dateRanges).length > 0;
 export function activeFilters(filters, format) {
   const range = (/** @type {{ min?: number, max?: number }} */ { min, max }) =>
     min == null ? `≤ ${format.full(max)}` : max == null ? `≥ ${format.full(min)}` : `${format.full(min)} – ${format.full(max)}`;
+  /** @param {"dimensions" | "numericRanges" | "dateRanges"} part @param {(value: any) => string} text */
+  const chips = (part, text) =>
+    Object.entries(filters[part]).map(([key, value]) => ({ part, key, name: humanize(key), value: text(value) }));
   return [
-    ...Object.entries(filters.dimensions).map(([key, value]) => ({ part: /** @type {const} */ ("dimensions"), key, name: humanize(key), value: [value].flat().join(", ") })),
-    ...Object.entries(filters.numericRanges).map(([key, value]) => ({ part: /** @type {const} */ ("numericRanges"), key, name: humanize(key), value: range(value) })),
-    ...Object.entries(filters.dateRanges).map(([key, { from, to }]) => ({ part: /** @type {const} */ ("dateRanges"), key, name: humanize(key), value: `${format.day(from)} – ${format.day(to)}` })),
+    ...chips("dimensions", (value) => [value].flat().join(", ")),
+    ...chips("numericRanges", range),
+    ...chips("dateRanges", ({ from, to }) => `${format.day(from)} – ${format.day(to)}`),
   ];
 }
 

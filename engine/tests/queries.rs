@@ -1,0 +1,355 @@
+//! Random questions, answered by the engine and by a loop over the same events.
+//!
+//! Every question is asked of rows in memory, of rows in segments, and of a mixture, before and
+//! after a restart. The loop knows nothing of codes, zones, bitmaps or buckets of rows.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use inlay_engine::*;
+
+const START_MS: i64 = 1_700_000_000_000;
+const DAY_MS: i64 = 86_400_000;
+
+struct Fact {
+    tenant: &'static str,
+    event: &'static str,
+    at: i64,
+    user: Option<String>,
+    strings: BTreeMap<&'static str, String>,
+    numbers: BTreeMap<&'static str, f64>,
+}
+
+fn facts(rng: &SeededRng, count: usize) -> Vec<Fact> {
+    let pick = |of: &[&'static str]| of[rng.below(of.len() as u64) as usize];
+    (0..count)
+        .map(|_| {
+            let mut strings = BTreeMap::new();
+            let mut numbers = BTreeMap::new();
+            if rng.below(20) > 0 {
+                // One value in hundreds, so that bitmaps are made.
+                let rare = rng.below(300) == 0;
+                strings.insert(
+                    "model",
+                    if rare { "rare".to_owned() } else { format!("m{}", rng.below(3)) },
+                );
+            }
+            if rng.below(3) > 0 {
+                strings.insert("country", format!("C{:03}", rng.below(400)));
+            }
+            if rng.below(200) == 0 {
+                strings.insert("seldom", String::new());
+            }
+            if rng.below(10) > 0 {
+                numbers.insert("ms", (rng.below(1_000_000) as f64) / 1_000.0);
+            }
+            if rng.below(50) == 0 {
+                numbers.insert("odd", (rng.below(1_000) as f64).sqrt() - 10.0);
+            }
+            Fact {
+                tenant: pick(&["a", "b", "ünï"]),
+                event: pick(&["call", "call", "call", "view"]),
+                at: START_MS + rng.below(40 * DAY_MS as u64) as i64,
+                user: (rng.below(10) > 0).then(|| format!("u{}", rng.below(500))),
+                strings,
+                numbers,
+            }
+        })
+        .collect()
+}
+
+fn ingest(engine: &Engine, facts: &[Fact], namespace: u32) {
+    for facts in facts.chunks(700) {
+        let mut batch = engine.batch(Namespace(namespace));
+        for fact in facts {
+            let event = Event {
+                tenant: fact.tenant,
+                name: fact.event,
+                timestamp_ms: fact.at,
+                event_id: None,
+                user_id: fact.user.as_deref(),
+            };
+            let strings: Vec<_> =
+                fact.strings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let numbers: Vec<_> =
+                fact.numbers.iter().map(|(name, value)| (*name, *value)).collect();
+            batch.push(&event, &strings, &numbers).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+}
+
+fn question(rng: &SeededRng) -> Query {
+    let one_in = |n| rng.below(n) == 0;
+    let metric = [
+        Metric::Count,
+        Metric::Distinct,
+        Metric::DistinctApprox,
+        Metric::Sum,
+        Metric::Avg,
+        Metric::Min,
+        Metric::Max,
+        Metric::Percentile(50),
+        Metric::Percentile(95),
+        Metric::Percentile(99),
+    ][rng.below(10) as usize];
+    let from_ms = START_MS - DAY_MS + rng.below(30 * DAY_MS as u64) as i64;
+    let aligned = one_in(2);
+    let from_ms = if aligned { Granularity::Hour.floor(from_ms) } else { from_ms };
+    let granularities = [
+        None,
+        Some(Granularity::Hour),
+        Some(Granularity::Day),
+        Some(Granularity::Week),
+        Some(Granularity::Month),
+    ];
+    let mut texts = Vec::new();
+    if one_in(2) {
+        let any_of = [vec!["m0"], vec!["rare"], vec!["m1", "m2"], vec!["none"], vec![]]
+            [rng.below(5) as usize]
+            .clone();
+        texts.push(TextFilter {
+            name: "model".into(),
+            any_of: any_of.into_iter().map(str::to_owned).collect(),
+        });
+    }
+    if one_in(5) {
+        texts.push(TextFilter { name: "seldom".into(), any_of: vec![String::new()] });
+    }
+    let numbers = if one_in(4) {
+        vec![NumberFilter { name: "ms".into(), min: 100.0, max: 400.5 }]
+    } else {
+        vec![]
+    };
+    Query {
+        namespace: Namespace(1),
+        tenant: (!one_in(4)).then(|| ["a", "b", "ünï", "nobody"][rng.below(4) as usize].to_owned()),
+        event: if one_in(5) { "view" } else { "call" }.to_owned(),
+        metric,
+        number: Some(if one_in(5) { "odd" } else { "ms" }.to_owned()),
+        from_ms,
+        to_ms: from_ms + 1 + rng.below(20 * DAY_MS as u64) as i64,
+        granularity: granularities[rng.below(5) as usize],
+        group_by: [None, Some("model"), Some("country"), Some("seldom"), Some("unknown")]
+            [rng.below(5) as usize]
+            .map(str::to_owned),
+        texts,
+        numbers,
+        groups_max: if one_in(2) { 5 } else { 1_000 },
+    }
+}
+
+/// The answer by definition: for each group and bucket a value, `None` for null.
+fn expected(facts: &[Fact], query: &Query) -> (BTreeMap<Group, Vec<Option<f64>>>, u64) {
+    let buckets = query.buckets().unwrap();
+    let mut cells: BTreeMap<Group, Vec<Vec<&Fact>>> = BTreeMap::new();
+    if query.group_by.is_none() {
+        cells.insert(None, vec![Vec::new(); buckets.len()]);
+    }
+    let mut looked_at = 0;
+    for fact in facts {
+        let in_scope = fact.event == query.event
+            && query.tenant.as_ref().is_none_or(|tenant| tenant == fact.tenant)
+            && (query.from_ms..query.to_ms).contains(&fact.at);
+        looked_at += u64::from(in_scope);
+        let passes = in_scope
+            && query.texts.iter().all(|filter| {
+                fact.strings.get(&*filter.name).is_some_and(|value| filter.any_of.contains(value))
+            })
+            && query.numbers.iter().all(|filter| {
+                fact.numbers
+                    .get(&*filter.name)
+                    .is_some_and(|value| (filter.min..=filter.max).contains(value))
+            })
+            && match query.metric {
+                Metric::Count => true,
+                Metric::Distinct | Metric::DistinctApprox => fact.user.is_some(),
+                _ => fact.numbers.contains_key(query.number.as_deref().unwrap()),
+            };
+        if passes {
+            let group = query
+                .group_by
+                .as_ref()
+                .and_then(|name| fact.strings.get(&**name))
+                .map(|value| Arc::from(&**value));
+            let bucket = buckets.iter().rposition(|&start| start <= fact.at).unwrap();
+            cells.entry(group).or_insert_with(|| vec![Vec::new(); buckets.len()])[bucket]
+                .push(fact);
+        }
+    }
+    let value = |facts: &Vec<&Fact>| evaluate(facts, query);
+    (
+        cells
+            .into_iter()
+            .map(|(group, cells)| (group, cells.iter().map(value).collect()))
+            .collect(),
+        looked_at,
+    )
+}
+
+fn evaluate(facts: &[&Fact], query: &Query) -> Option<f64> {
+    let mut numbers: Vec<f64> = facts
+        .iter()
+        .filter_map(|fact| fact.numbers.get(query.number.as_deref()?).copied())
+        .collect();
+    numbers.sort_by(f64::total_cmp);
+    let some = |value: f64| (!numbers.is_empty()).then_some(value);
+    match query.metric {
+        Metric::Count => Some(facts.len() as f64),
+        Metric::Distinct | Metric::DistinctApprox => {
+            Some(facts.iter().filter_map(|fact| fact.user.as_ref()).collect::<BTreeSet<_>>().len()
+                as f64)
+        }
+        Metric::Sum => Some(numbers.iter().sum()),
+        Metric::Avg => some(numbers.iter().sum::<f64>() / numbers.len() as f64),
+        Metric::Min => numbers.first().copied(),
+        Metric::Max => numbers.last().copied(),
+        Metric::Percentile(p) | Metric::PercentileApprox(p) => {
+            let rank = f64::from(p) / 100.0 * (numbers.len().checked_sub(1)? as f64);
+            let (low, high) = (numbers[rank.floor() as usize], numbers[rank.ceil() as usize]);
+            Some(low + (high - low) * rank.fract())
+        }
+    }
+}
+
+fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1e-9),
+        (a, b) => a == b,
+    }
+}
+
+fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
+    let answer = engine.query(query, &|| false).unwrap();
+    let (expected, looked_at) = expected(facts, query);
+    let groups: Vec<&Group> = answer.groups.iter().collect();
+    assert_eq!(answer.groups_total, expected.len(), "{what}: groups of {query:?}");
+    assert_eq!(answer.rows_scanned, looked_at, "{what}: rows looked at by {query:?}");
+    assert_eq!(groups.len(), expected.len().min(query.groups_max), "{what}: groups of {query:?}");
+    let tolerance = match query.metric {
+        Metric::DistinctApprox => 0.02,
+        Metric::Count | Metric::Distinct | Metric::Min | Metric::Max => 0.0,
+        _ => 1e-12,
+    };
+    for (group, values) in answer.groups.iter().zip(&answer.values) {
+        let right = &expected[group];
+        assert_eq!(values.len(), right.len());
+        for (at, (value, right)) in values.iter().zip(right).enumerate() {
+            assert!(
+                close(value.as_f64(), *right, tolerance),
+                "{what}: {group:?} bucket {at}: {value:?} is not {right:?} in {query:?}"
+            );
+        }
+    }
+    if query.granularity.is_none() {
+        let totals: Vec<Option<f64>> =
+            answer.values.iter().map(|values| values[0].as_f64()).collect();
+        assert!(
+            totals
+                .windows(2)
+                .all(|pair| pair[0].unwrap_or(f64::MIN) >= pair[1].unwrap_or(f64::MIN)),
+            "{what}: order"
+        );
+    }
+}
+
+fn engine_on(disk: &SimVfs) -> Engine {
+    let options =
+        Options { rng: Arc::new(SeededRng::new(5)), background: false, ..Options::default() };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+#[test]
+fn every_answer_equals_the_definition() {
+    for seed in 0..3 {
+        let rng = SeededRng::new(seed);
+        let facts = facts(&rng, 6_000);
+        let other = self::facts(&rng, 500);
+        let disk = SimVfs::new();
+        let engine = engine_on(&disk);
+        ingest(&engine, &other, 2);
+        ingest(&engine, &facts[..2_000], 1);
+        let ask = |engine: &Engine, facts: &[Fact], what: &str, count: usize| {
+            for _ in 0..count {
+                compare(engine, facts, &question(&rng), &format!("seed {seed}, {what}"));
+            }
+        };
+        ask(&engine, &facts[..2_000], "memory", 150);
+        engine.flush().unwrap();
+        ask(&engine, &facts[..2_000], "one segment", 200);
+        ingest(&engine, &facts[2_000..4_000], 1);
+        engine.flush().unwrap();
+        ingest(&engine, &facts[4_000..], 1);
+        ask(&engine, &facts, "segments and memory", 200);
+        drop(engine);
+        ask(&engine_on(&disk), &facts, "after a restart", 150);
+    }
+}
+
+#[test]
+fn a_block_boundary_changes_nothing() {
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    let rng = SeededRng::new(77);
+    let facts = facts(&rng, 150_000);
+    ingest(&engine, &facts, 1);
+    engine.flush().unwrap();
+    for _ in 0..40 {
+        compare(&engine, &facts, &question(&rng), "three blocks");
+    }
+}
+
+#[test]
+fn impossible_questions_are_refused_by_name() {
+    let engine = engine_on(&SimVfs::new());
+    let query = Query {
+        namespace: Namespace(1),
+        tenant: None,
+        event: "call".into(),
+        metric: Metric::Sum,
+        number: None,
+        from_ms: 0,
+        to_ms: START_MS,
+        granularity: None,
+        group_by: None,
+        texts: vec![],
+        numbers: vec![],
+        groups_max: 10,
+    };
+    let refused = |query: &Query| match engine.query(query, &|| false) {
+        Err(Error::Invalid { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(&query), "numeric_prop");
+    let query = Query { metric: Metric::Count, ..query };
+    assert_eq!(
+        refused(&Query { granularity: Some(Granularity::Hour), ..query.clone() }),
+        "granularity"
+    );
+    assert_eq!(refused(&Query { from_ms: 5, to_ms: 4, ..query.clone() }), "from");
+    let empty = engine
+        .query(&Query { from_ms: START_MS, granularity: Some(Granularity::Day), ..query }, &|| {
+            false
+        })
+        .unwrap();
+    assert_eq!(empty.rows_scanned, 0);
+}
+
+#[test]
+fn a_query_stops_when_it_is_told_to() {
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    let facts = facts(&SeededRng::new(1), 2_000);
+    ingest(&engine, &facts, 1);
+    engine.flush().unwrap();
+    let query = Query {
+        from_ms: 0,
+        to_ms: START_MS * 2,
+        granularity: None,
+        ..question(&SeededRng::new(4))
+    };
+    let stopped = engine.query(&query, &|| true);
+    assert!(matches!(stopped, Err(Error::Limit { limit: Limit::QueryTime, .. })), "{stopped:?}");
+}
