@@ -1,1 +1,60 @@
-fn main() {}
+//! The `inlay` binary.
+
+use clap::{Parser, Subcommand};
+use inlay_server::Config;
+use tracing_subscriber::EnvFilter;
+
+#[derive(Parser)]
+#[command(name = "inlay", version, about = "Embedded analytics in one binary")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server; the first start makes the data directory
+    Serve(Box<Config>),
+}
+
+fn main() -> anyhow::Result<()> {
+    if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
+        anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
+    }
+    let Command::Serve(config) = Cli::parse().command;
+    start_log(&config)?;
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(*config))
+}
+
+fn start_log(config: &Config) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&config.log)?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if config.log_format == "json" {
+        log.json().init()
+    } else {
+        log.init()
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the addresses are the program's output")]
+async fn run(config: Config) -> anyhow::Result<()> {
+    let running = inlay_server::serve(config).await?;
+    println!("Inlay is ready at {} (gRPC on {})", running.base_url, running.grpc_addr);
+    if let Some(url) = running.demo_url() {
+        println!("Demo dashboard: {url}");
+    }
+    wait_for_stop().await?;
+    tracing::info!("stopping");
+    running.stop().await
+}
+
+/// Ctrl-C, or what a supervisor sends.
+async fn wait_for_stop() -> anyhow::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -1,1 +1,39 @@
-fn main() {}
+//! `cargo tool`: the checks of this workspace, the same for everyone and for CI.
+//!
+//! `check` runs all of them in order; `tidy` reads the floors; `gen` writes generated code.
+
+mod check;
+mod generate;
+mod tidy;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+
+const USAGE: &str = "usage: cargo tool check | tidy | gen [--check]";
+
+#[expect(clippy::print_stdout, reason = "a command line tool")]
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = root().and_then(|root| match words[..] {
+        ["check"] => check::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["gen"] => generate::run(&root, false),
+        ["gen", "--check"] => generate::run(&root, true),
+        _ => anyhow::bail!(USAGE),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace: the one above this crate.
+fn root() -> anyhow::Result<PathBuf> {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).context("this crate stands inside a workspace")
+}

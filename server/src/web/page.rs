@@ -30,8 +30,6 @@ const FONT: &str = "fonts/inter.woff2";
 /// A widget as the shell shows it. `x` counts from 0; one row is 44 px and the gap is 16 px.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// The caller's name for the widget. Not used in markup: it may hold any character.
-    pub id: String,
     /// What is drawn; picks the skeleton.
     pub kind: String,
     /// The title in the card's head.
@@ -341,16 +339,7 @@ mod tests {
     use super::*;
 
     fn card(kind: &str, title: &str, x: u32, y: u32) -> Card {
-        Card {
-            id: "a".into(),
-            kind: kind.into(),
-            title: title.into(),
-            subtitle: None,
-            x,
-            y,
-            w: 6,
-            h: 4,
-        }
+        Card { kind: kind.into(), title: title.into(), subtitle: None, x, y, w: 6, h: 4 }
     }
 
     fn assets() -> Assets {

@@ -1,0 +1,293 @@
+//! Accounts: registering, logging in and out, and who a session is.
+
+use sha2::{Digest, Sha512};
+
+use super::{
+    access::Principal,
+    context::{App, Caller},
+};
+use crate::{
+    base::{secret, text},
+    error::{ApiError, Code, Result},
+    store::{
+        self, Actor, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, SigningKey, User,
+        global_delete, global_find, global_put,
+    },
+};
+
+/// A session ends after this, whatever happens.
+pub const SESSION_SECONDS: i64 = 14 * 86_400;
+/// A session ends when it was not used for this long.
+const IDLE_SECONDS: i64 = 3 * 86_400;
+/// Use is noted at most this often: a write a request would be too much.
+const SEEN_EVERY_MS: i64 = 60_000;
+/// Names of the environments of a new organisation.
+const ENVIRONMENTS: [&str; 2] = ["production", "development"];
+
+/// What registering makes.
+pub struct Registration {
+    /// The person.
+    pub user: User,
+    /// The organisation.
+    pub org: Org,
+    /// Its first key, and the whole secret, which is shown once.
+    pub api_key: (store::ApiKey, String),
+    /// The cookie's value.
+    pub session: String,
+}
+
+/// A session that was opened.
+pub struct Session {
+    /// The person.
+    pub user: User,
+    /// The organisation.
+    pub org: Org,
+    /// What he may do there.
+    pub role: Role,
+    /// The cookie's value.
+    pub session: String,
+}
+
+impl App {
+    /// Makes user, organisation, owner membership, environments, an admin key and a session.
+    pub fn register(
+        &self,
+        email: &str,
+        password: &str,
+        name: &str,
+        org_name: &str,
+    ) -> Result<Registration> {
+        let email = text::email("email", email)?;
+        text::password("password", password)?;
+        let (name, org_name) = (text::name("name", name)?, text::name("org_name", org_name)?);
+        let duplicate = || {
+            ApiError::field(
+                Code::DuplicateEmail,
+                "email",
+                "an account with this e-mail address exists",
+            )
+        };
+        if global_find::<String>(&self.engine.keys(), "email", &email)?.is_some() {
+            return Err(duplicate());
+        }
+        let password_hash = self.hash_password(password)?;
+        let now = self.now_ms();
+        let (user_id, org_id) = (self.new_id(), self.new_id());
+        let registration = self.engine.transact(|txn| {
+            // Checked again where nobody can come between.
+            if global_find::<String>(txn, "email", &email)?.is_some() {
+                return Err(duplicate());
+            }
+            let mut environments = Vec::new();
+            for name in ENVIRONMENTS {
+                let namespace = store::next_namespace(txn)?;
+                environments.push(Environment {
+                    id: self.new_id(),
+                    name: name.to_owned(),
+                    namespace,
+                });
+            }
+            let user = User {
+                id: user_id.clone(),
+                email: email.clone(),
+                name: name.clone(),
+                password_hash: password_hash.clone(),
+                org: org_id.clone(),
+                created_at: now,
+            };
+            let org = Org {
+                id: org_id.clone(),
+                name: org_name.clone(),
+                email: email.clone(),
+                plan: self.settings.default_plan.clone(),
+                environments,
+                created_at: now,
+            };
+            global_put(txn, "email", &email, &user_id)?;
+            global_put(txn, "user", &user_id, &user)?;
+            for environment in &org.environments {
+                self.add_signing_key(txn, &org.id, &environment.id)?;
+            }
+            let session = self.open_session(txn, &user_id, &org_id)?;
+            let mut records = OrgTxn::new(txn, &org_id);
+            records.put(&org)?;
+            records.put(&Member { id: user_id.clone(), role: Role::Owner, joined_at: now })?;
+            let caller = Caller {
+                principal: Principal::Owner,
+                org: org_id.clone(),
+                environment: org.environments[0].clone(),
+                actor: actor_of(&user),
+                ip: None,
+            };
+            let api_key = self.put_api_key(
+                &mut records,
+                &caller,
+                "Default admin key",
+                Scope::Admin,
+                &org.environments[0],
+            )?;
+            let target = ("org", org_id.as_str());
+            self.audit(
+                &mut records,
+                &caller,
+                "org.create",
+                target,
+                serde_json::json!({"name": org.name}),
+            )?;
+            Ok(Registration { user, org, api_key, session })
+        })?;
+        self.seed_sample(&registration.org)?;
+        Ok(registration)
+    }
+
+    fn add_signing_key(
+        &self,
+        txn: &mut inlay_engine::Txn,
+        org: &str,
+        environment: &str,
+    ) -> Result<()> {
+        let mut bytes = [0; 32];
+        self.rng.fill(&mut bytes);
+        let key = SigningKey {
+            org: org.to_owned(),
+            environment: environment.to_owned(),
+            secret: secret::hex(&bytes),
+            created_at: self.now_ms(),
+        };
+        let kid = self.new_id();
+        global_put(txn, "signing_key", &kid, &key)?;
+        global_put(txn, "signing_key_of", environment, &kid)
+    }
+
+    /// Opens a session with a password.
+    pub fn login(&self, email: &str, password: &str) -> Result<Session> {
+        let refused =
+            || ApiError::new(Code::Unauthenticated, "e-mail address or password is wrong");
+        let email = text::email("email", email).unwrap_or_default();
+        let keys = self.engine.keys();
+        let user = match global_find::<String>(&keys, "email", &email)? {
+            Some(id) => global_find::<User>(&keys, "user", &id)?,
+            None => None,
+        };
+        // An unknown address takes as long as a known one.
+        let hash =
+            user.as_ref().map_or_else(|| self.unusable_hash(), |user| user.password_hash.clone());
+        let matches = bcrypt::verify(Sha512::digest(password.as_bytes()), &hash).unwrap_or(false);
+        let user = user.filter(|_| matches).ok_or_else(refused)?;
+        let org = self.org(&user.org)?;
+        let member: Member = self.org_reader(&org.id).find(&user.id)?.ok_or_else(refused)?;
+        let session = self.engine.transact(|txn| self.open_session(txn, &user.id, &org.id))?;
+        Ok(Session { user, org, role: member.role, session })
+    }
+
+    /// Ends a session.
+    pub fn logout(&self, cookie: &str) -> Result<()> {
+        let digest = secret::digest(cookie);
+        self.engine.transact(|txn| {
+            global_delete(txn, "session", &digest);
+            Ok(())
+        })
+    }
+
+    /// The caller behind a session cookie. `environment` is a name, production by default.
+    pub fn caller_of_session(&self, cookie: &str, environment: Option<&str>) -> Result<Caller> {
+        let expired = || ApiError::new(Code::SessionExpired, "the session has ended; log in again");
+        let digest = secret::digest(cookie);
+        let keys = self.engine.keys();
+        let mut session: store::Session =
+            global_find(&keys, "session", &digest)?.ok_or_else(expired)?;
+        let now = self.now_ms();
+        let ended = now >= session.created_at + SESSION_SECONDS * 1_000
+            || now >= session.seen_at + IDLE_SECONDS * 1_000;
+        let user: Option<User> = global_find(&keys, "user", &session.user)?;
+        let reader = self.org_reader(&session.org);
+        let (Some(user), Some(org), Some(member), false) =
+            (user, reader.find::<Org>(&session.org)?, reader.find::<Member>(&session.user)?, ended)
+        else {
+            return Err(expired());
+        };
+        if now >= session.seen_at + SEEN_EVERY_MS {
+            session.seen_at = now;
+            self.engine.transact(|txn| {
+                // It may have been ended since; noting its use must not bring it back.
+                if global_find::<store::Session>(txn, "session", &digest)?.is_some() {
+                    global_put(txn, "session", &digest, &session)?;
+                }
+                Ok::<_, ApiError>(())
+            })?;
+        }
+        let name = environment.unwrap_or(ENVIRONMENTS[0]);
+        let environment = org.environment(name).cloned().ok_or_else(|| {
+            ApiError::field(
+                Code::UnknownValue,
+                "X-Service-Environment",
+                format!("there is no environment {name}"),
+            )
+        })?;
+        let principal = match member.role {
+            Role::Viewer => Principal::Viewer,
+            Role::Editor => Principal::Editor,
+            Role::Admin => Principal::Admin,
+            Role::Owner => Principal::Owner,
+        };
+        Ok(Caller { principal, org: org.id, environment, actor: actor_of(&user), ip: None })
+    }
+
+    /// The caller behind an API key.
+    pub fn caller_of_key(&self, key: &str) -> Result<Caller> {
+        let refused = || ApiError::new(Code::Unauthenticated, "the API key is not valid");
+        let scopes =
+            [("inlay_admin_", Principal::AdminKey), ("inlay_ingest_", Principal::IngestKey)];
+        let (_, principal) = *scopes
+            .iter()
+            .find(|(prefix, _)| secret::is_well_formed(prefix, key))
+            .ok_or_else(refused)?;
+        let keys = self.engine.keys();
+        let found: KeyRef =
+            global_find(&keys, "api_key", &secret::digest(key))?.ok_or_else(refused)?;
+        let reader = self.org_reader(&found.org);
+        let record: store::ApiKey = reader.find(&found.id)?.ok_or_else(refused)?;
+        let org: Org = reader.find(&found.org)?.ok_or_else(refused)?;
+        let environment =
+            org.environment_by_id(&record.environment).cloned().ok_or_else(refused)?;
+        let actor = Actor { r#type: "api_key".to_owned(), id: record.id, label: record.label };
+        Ok(Caller { principal, org: org.id, environment, actor, ip: None })
+    }
+
+    /// The user of a console session, `None` for a key.
+    pub fn user_of(&self, caller: &Caller) -> Result<Option<User>> {
+        if caller.is_key() {
+            return Ok(None);
+        }
+        global_find(&self.engine.keys(), "user", &caller.actor.id)
+    }
+
+    fn open_session(&self, txn: &mut inlay_engine::Txn, user: &str, org: &str) -> Result<String> {
+        let cookie = secret::mint("", &*self.rng);
+        let now = self.now_ms();
+        let session = store::Session {
+            user: user.to_owned(),
+            org: org.to_owned(),
+            created_at: now,
+            seen_at: now,
+        };
+        global_put(txn, "session", &secret::digest(&cookie), &session)?;
+        Ok(cookie)
+    }
+
+    /// SHA-512 first, so that every byte of a long password counts: bcrypt itself stops at 71.
+    fn hash_password(&self, password: &str) -> Result<String> {
+        bcrypt::hash(Sha512::digest(password.as_bytes()), self.settings.password_cost)
+            .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))
+    }
+
+    /// A hash of the configured cost that no password has.
+    fn unusable_hash(&self) -> String {
+        format!("$2b${:02}${}", self.settings.password_cost, "./".repeat(26) + ".")
+    }
+}
+
+/// A user as the one who does something.
+fn actor_of(user: &User) -> Actor {
+    Actor { r#type: "user".to_owned(), id: user.id.clone(), label: user.email.clone() }
+}

@@ -1,0 +1,131 @@
+//! API keys: made, listed by prefix, revoked.
+
+use super::{
+    context::{App, Caller},
+    plans,
+};
+use crate::{
+    base::{secret, text},
+    error::{ApiError, Code, Result},
+    store::{ApiKey, Environment, KeyRef, Org, OrgTxn, Scope, global_delete, global_put},
+};
+
+/// Characters of a key that lists show.
+const PREFIX_CHARS: usize = 18;
+
+/// What a new key should be.
+pub struct KeyRequest {
+    /// For people.
+    pub label: String,
+    /// What it may do.
+    pub scope: Scope,
+    /// Name of its environment; the caller's by default.
+    pub environment: Option<String>,
+}
+
+/// A key, its environment's name, and the secret that is shown once.
+pub struct NewKey {
+    /// The record.
+    pub key: ApiKey,
+    /// Name of the environment.
+    pub environment: String,
+    /// The whole key.
+    pub secret: String,
+}
+
+impl App {
+    /// All keys, newest first, with the names of their environments.
+    pub fn api_keys(&self, caller: &Caller) -> Result<Vec<(ApiKey, String)>> {
+        let org = self.org(&caller.org)?;
+        let mut keys: Vec<ApiKey> = self.org_reader(&caller.org).list()?;
+        keys.reverse();
+        Ok(keys
+            .into_iter()
+            .map(|key| {
+                let name = environment_name(&org, &key);
+                (key, name)
+            })
+            .collect())
+    }
+
+    /// Makes a key. 402 when the plan has no place for another.
+    pub fn create_api_key(&self, caller: &Caller, request: &KeyRequest) -> Result<NewKey> {
+        let label = text::name("label", &request.label)?;
+        let org = self.org(&caller.org)?;
+        let environment = match request.environment.as_deref() {
+            None => caller.environment.clone(),
+            Some(name) => org.environment(name).cloned().ok_or_else(|| {
+                ApiError::field(
+                    Code::UnknownValue,
+                    "environment",
+                    format!("there is no environment {name}"),
+                )
+            })?,
+        };
+        // A key never makes a key of another environment: it would see what it must not.
+        if caller.is_key() && environment != caller.environment {
+            return Err(ApiError::field(
+                Code::ForbiddenScope,
+                "environment",
+                "an API key makes keys of its own environment only",
+            ));
+        }
+        let (key, secret) = self.org_txn(&caller.org, |txn| {
+            let used = txn.list::<ApiKey>()?.len() as u64;
+            plans::check(&org, Code::ApiKeysLimit, "API keys", |plan| plan.api_keys, used, 1)?;
+            let (key, secret) =
+                self.put_api_key(txn, caller, &label, request.scope, &environment)?;
+            let metadata = serde_json::json!({"label": key.label, "scope": key.scope});
+            self.audit(txn, caller, "api_key.create", ("api_key", &key.id), metadata)?;
+            Ok((key, secret))
+        })?;
+        Ok(NewKey { key, environment: environment.name, secret })
+    }
+
+    /// Revokes a key: the next request with it is refused.
+    pub fn revoke_api_key(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let key: ApiKey = txn.find(id)?.ok_or_else(|| ApiError::not_found("API key"))?;
+            txn.delete::<ApiKey>(id);
+            global_delete(txn.global(), "api_key", &key.digest);
+            let metadata = serde_json::json!({"label": key.label});
+            self.audit(txn, caller, "api_key.revoke", ("api_key", id), metadata)
+        })
+    }
+
+    /// Stores a new key within a transaction; gives record and secret.
+    pub fn put_api_key(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        caller: &Caller,
+        label: &str,
+        scope: Scope,
+        environment: &Environment,
+    ) -> Result<(ApiKey, String)> {
+        let prefix = match scope {
+            Scope::Admin => "inlay_admin_",
+            Scope::Ingest => "inlay_ingest_",
+        };
+        let whole = secret::mint(prefix, &*self.rng);
+        let key = ApiKey {
+            id: self.new_id(),
+            label: label.to_owned(),
+            scope,
+            prefix: whole.get(..PREFIX_CHARS).unwrap_or_default().to_owned(),
+            digest: secret::digest(&whole),
+            environment: environment.id.clone(),
+            created_at: self.now_ms(),
+            created_by: (!caller.is_key()).then(|| caller.actor.id.clone()),
+            last_used_at: None,
+        };
+        txn.put(&key)?;
+        let reference = KeyRef { org: caller.org.clone(), id: key.id.clone() };
+        global_put(txn.global(), "api_key", &key.digest, &reference)?;
+        Ok((key, whole))
+    }
+}
+
+fn environment_name(org: &Org, key: &ApiKey) -> String {
+    org.environment_by_id(&key.environment)
+        .map_or_else(String::new, |environment| environment.name.clone())
+}

@@ -1,0 +1,42 @@
+//! The audit: one row for each change of state, in the same transaction as the change.
+
+use serde_json::Value;
+
+use super::context::{App, Caller};
+use crate::{
+    error::Result,
+    store::{AuditRow, OrgTxn},
+};
+
+/// Rows that a list answers.
+const LISTED: usize = 100;
+
+impl App {
+    /// Adds a row to the transaction that makes the change.
+    pub fn audit(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        caller: &Caller,
+        action: &str,
+        target: (&str, &str),
+        metadata: Value,
+    ) -> Result<()> {
+        txn.put(&AuditRow {
+            id: self.new_id(),
+            action: action.to_owned(),
+            actor: caller.actor.clone(),
+            target: (target.0.to_owned(), target.1.to_owned()),
+            metadata,
+            ip: caller.ip.clone(),
+            created_at: self.now_ms(),
+        })
+    }
+
+    /// The newest rows, newest first.
+    pub fn audit_rows(&self, caller: &Caller) -> Result<Vec<AuditRow>> {
+        let mut rows: Vec<AuditRow> = self.org_reader(&caller.org).list()?;
+        rows.reverse();
+        rows.truncate(LISTED);
+        Ok(rows)
+    }
+}

@@ -1,0 +1,107 @@
+//! What every operation needs: the engine, time, chance, settings, and who asks.
+
+use std::sync::Arc;
+
+use inlay_engine::{Clock, Engine, Rng, Txn};
+
+use super::access::Principal;
+use crate::{
+    error::{ApiError, Result},
+    store::{Actor, Environment, Org, OrgReader, OrgTxn},
+};
+
+/// Settings that decide how the product behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where browsers reach this server, without a slash at the end.
+    pub base_url: String,
+    /// Plan of a new organisation.
+    pub default_plan: String,
+    /// Work factor of bcrypt.
+    pub password_cost: u32,
+    /// Whether the demo is served.
+    pub demo: bool,
+    /// Longest time that a query may take.
+    pub query_ms_max: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:8080".to_owned(),
+            default_plan: "self_hosted".to_owned(),
+            password_cost: 12,
+            demo: false,
+            query_ms_max: 30_000,
+        }
+    }
+}
+
+/// The product: its state and its means. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// Events and keys.
+    pub engine: Arc<Engine>,
+    /// Wall time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub rng: Arc<dyn Rng>,
+    /// Settings.
+    pub settings: Arc<Settings>,
+}
+
+/// An authenticated caller within one organisation and environment.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// What he is.
+    pub principal: Principal,
+    /// His organisation.
+    pub org: String,
+    /// The environment that he works in.
+    pub environment: Environment,
+    /// For the audit.
+    pub actor: Actor,
+    /// Where the request came from.
+    pub ip: Option<String>,
+}
+
+impl Caller {
+    /// Whether the caller is a key, which always names a tenant.
+    pub fn is_key(&self) -> bool {
+        matches!(self.principal, Principal::AdminKey | Principal::IngestKey)
+    }
+}
+
+impl App {
+    /// Now, in milliseconds since 1970.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// A new id: UUIDv7, so that ids rise with time.
+    pub fn new_id(&self) -> String {
+        let mut random = [0; 10];
+        self.rng.fill(&mut random);
+        let now = u64::try_from(self.now_ms()).unwrap_or(0);
+        uuid::Builder::from_unix_timestamp_millis(now, &random).into_uuid().to_string()
+    }
+
+    /// Records of an organisation as of now.
+    pub fn org_reader(&self, org: &str) -> OrgReader {
+        OrgReader::new(self.engine.keys(), org)
+    }
+
+    /// Runs a transaction over the records of an organisation.
+    pub fn org_txn<T>(
+        &self,
+        org: &str,
+        run: impl FnOnce(&mut OrgTxn<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.engine.transact(|txn: &mut Txn| run(&mut OrgTxn::new(txn, org)))
+    }
+
+    /// The caller's organisation.
+    pub fn org(&self, org: &str) -> Result<Org> {
+        self.org_reader(org).find(org)?.ok_or_else(|| ApiError::not_found("organisation"))
+    }
+}

@@ -1,0 +1,317 @@
+//! Dashboards: a draft that editors change, and the snapshot that embeds show.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    context::{App, Caller},
+    plans,
+    query::parse_period,
+    widgets::validate,
+};
+use crate::{
+    base::text,
+    error::{ApiError, Code, Result},
+    store::{Dashboard, DashboardConfig, Layout, OrgTxn, Settings, Widget},
+};
+
+/// Widgets of a dashboard, at most.
+const WIDGETS_MAX: usize = 100;
+
+/// Where a dashboard is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Never published.
+    Draft,
+    /// Embeds show it.
+    Published,
+    /// It was published once.
+    Unpublished,
+}
+
+impl Dashboard {
+    /// Where it is in its life.
+    pub fn status(&self) -> Status {
+        match (&self.published, self.is_live) {
+            (Some(_), true) => Status::Published,
+            (Some(_), false) => Status::Unpublished,
+            (None, _) => Status::Draft,
+        }
+    }
+
+    /// Whether the draft differs from what was published last.
+    pub fn has_unpublished_changes(&self) -> bool {
+        self.published.as_ref().is_none_or(|published| *published != self.draft)
+    }
+}
+
+/// A dashboard to make.
+pub struct NewDashboard {
+    /// Name.
+    pub name: String,
+    /// Widgets.
+    pub widgets: Vec<Widget>,
+    /// The rest.
+    pub settings: Settings,
+}
+
+/// What to change; absent parts stay.
+#[derive(Default)]
+pub struct DashboardChange {
+    /// Name.
+    pub name: Option<String>,
+    /// All widgets.
+    pub widgets: Option<Vec<Widget>>,
+    /// The rest.
+    pub settings: Option<Settings>,
+    /// The version that the change was made from.
+    pub if_match: Option<u64>,
+}
+
+/// What to change of a widget; absent parts stay.
+#[derive(Default)]
+pub struct WidgetChange {
+    /// Heading.
+    pub title: Option<String>,
+    /// Question.
+    pub query: Option<Map<String, Value>>,
+    /// Drawing options.
+    pub viz: Option<Map<String, Value>>,
+    /// Place.
+    pub layout: Option<Layout>,
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("dashboard")
+}
+
+fn check(config: &DashboardConfig) -> Result<()> {
+    if config.widgets.len() > WIDGETS_MAX {
+        let message = format!("a dashboard has at most {WIDGETS_MAX} widgets");
+        return Err(ApiError::field(Code::OutOfRange, "widgets", message));
+    }
+    let mut seen = BTreeSet::new();
+    for (index, widget) in config.widgets.iter().enumerate() {
+        let path = format!("widgets[{index}].");
+        validate(widget, &path)?;
+        if !seen.insert(&widget.id) {
+            let message = format!("another widget has the id {:?}", widget.id);
+            return Err(ApiError::field(Code::InvalidField, format!("{path}id"), message));
+        }
+    }
+    parse_period("settings.default_period", &config.settings.default_period)?;
+    for (index, origin) in config.settings.allowed_origins.iter().enumerate() {
+        check_origin(origin, &format!("settings.allowed_origins[{index}]"))?;
+    }
+    Ok(())
+}
+
+/// An origin goes into a response header as it is: scheme, host, optional port, nothing else.
+fn check_origin(origin: &str, field: &str) -> Result<()> {
+    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    let plain = |char: char| char.is_ascii_alphanumeric() || ".-:*[]".contains(char);
+    if host.is_some_and(|host| !host.is_empty() && host.len() <= 253 && host.chars().all(plain)) {
+        return Ok(());
+    }
+    let message = "an origin is a scheme and a host, such as https://app.example.com";
+    Err(ApiError::field(Code::InvalidField, field, message))
+}
+
+impl App {
+    /// All dashboards, newest first.
+    pub fn dashboards(&self, caller: &Caller) -> Result<Vec<Dashboard>> {
+        let mut all: Vec<Dashboard> = self.org_reader(&caller.org).list()?;
+        all.reverse();
+        Ok(all)
+    }
+
+    /// One dashboard.
+    pub fn dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
+        self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
+    }
+
+    /// Makes a dashboard.
+    pub fn create_dashboard(&self, caller: &Caller, new: NewDashboard) -> Result<Dashboard> {
+        let draft = DashboardConfig {
+            name: text::name("name", &new.name)?,
+            widgets: new.widgets,
+            settings: new.settings,
+        };
+        check(&draft)?;
+        let now = self.now_ms();
+        let dashboard = Dashboard {
+            id: self.new_id(),
+            draft,
+            published: None,
+            is_live: false,
+            version: 1,
+            published_at: None,
+            created_at: now,
+            updated_at: now,
+            created_by: caller.actor.label.clone(),
+        };
+        self.org_txn(&caller.org, |txn| {
+            txn.put(&dashboard)?;
+            let metadata = json!({"name": dashboard.draft.name});
+            self.audit(txn, caller, "dashboard.create", ("dashboard", &dashboard.id), metadata)
+        })?;
+        Ok(dashboard)
+    }
+
+    /// Changes the draft. 409 when `if_match` is not the version any more.
+    pub fn update_dashboard(
+        &self,
+        caller: &Caller,
+        id: &str,
+        change: DashboardChange,
+    ) -> Result<Dashboard> {
+        let name = change.name.as_deref().map(|name| text::name("name", name)).transpose()?;
+        self.change_dashboard(caller, id, "dashboard.update", |dashboard| {
+            if change.if_match.is_some_and(|version| version != dashboard.version) {
+                let message = format!("the dashboard is at version {} by now", dashboard.version);
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            let draft = &mut dashboard.draft;
+            draft.name = name.unwrap_or_else(|| draft.name.clone());
+            draft.widgets = change.widgets.unwrap_or_else(|| draft.widgets.clone());
+            draft.settings = change.settings.unwrap_or_else(|| draft.settings.clone());
+            check(draft)
+        })
+    }
+
+    /// Deletes a dashboard; its embeds end.
+    pub fn delete_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
+            txn.delete::<Dashboard>(id);
+            let metadata = json!({"name": dashboard.draft.name});
+            self.audit(txn, caller, "dashboard.delete", ("dashboard", id), metadata)
+        })
+    }
+
+    /// Makes the draft what embeds show. 402 when the plan has no place for another.
+    pub fn publish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
+        let org = self.org(&caller.org)?;
+        let now = self.now_ms();
+        self.org_txn(&caller.org, |txn| {
+            let mut dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
+            if !dashboard.is_live {
+                let used =
+                    txn.list::<Dashboard>()?.iter().filter(|other| other.is_live).count() as u64;
+                let limit = |plan: &plans::Plan| plan.published_dashboards;
+                plans::check(
+                    &org,
+                    Code::PublishedDashboardsLimit,
+                    "published dashboards",
+                    limit,
+                    used,
+                    1,
+                )?;
+            }
+            dashboard.published = Some(dashboard.draft.clone());
+            dashboard.is_live = true;
+            dashboard.published_at = Some(now);
+            self.put_changed(txn, caller, &mut dashboard, "dashboard.publish")
+        })
+    }
+
+    /// Ends what embeds show; the snapshot is kept.
+    pub fn unpublish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.change_dashboard(caller, id, "dashboard.unpublish", |dashboard| {
+            dashboard.is_live = false;
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// Replaces the draft by the last published snapshot. 409 when there is none.
+    pub fn restore_dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
+        self.change_dashboard(caller, id, "dashboard.restore", |dashboard| {
+            let published = dashboard.published.clone();
+            dashboard.draft = published.ok_or_else(|| {
+                ApiError::new(Code::Conflict, "the dashboard was never published")
+            })?;
+            Ok(())
+        })
+    }
+
+    /// Adds a widget to the draft.
+    pub fn add_widget(&self, caller: &Caller, id: &str, widget: Widget) -> Result<Widget> {
+        validate(&widget, "")?;
+        let added = widget.clone();
+        self.change_dashboard(caller, id, "dashboard.widget_add", |dashboard| {
+            if dashboard.draft.widgets.iter().any(|other| other.id == widget.id) {
+                return Err(ApiError::field(Code::Conflict, "id", "another widget has this id"));
+            }
+            dashboard.draft.widgets.push(widget);
+            check(&dashboard.draft)
+        })?;
+        Ok(added)
+    }
+
+    /// Changes a widget of the draft.
+    pub fn update_widget(
+        &self,
+        caller: &Caller,
+        id: &str,
+        widget: &str,
+        change: WidgetChange,
+    ) -> Result<Widget> {
+        let dashboard =
+            self.change_dashboard(caller, id, "dashboard.widget_update", |dashboard| {
+                let widget = find_widget(dashboard, widget)?;
+                widget.title = change.title.unwrap_or_else(|| widget.title.clone());
+                widget.query = change.query.unwrap_or_else(|| widget.query.clone());
+                widget.viz = change.viz.unwrap_or_else(|| widget.viz.clone());
+                widget.layout = change.layout.unwrap_or(widget.layout);
+                validate(widget, "")
+            })?;
+        let found = dashboard.draft.widgets.into_iter().find(|other| other.id == widget);
+        found.ok_or_else(|| ApiError::not_found("widget"))
+    }
+
+    /// Removes a widget from the draft.
+    pub fn delete_widget(&self, caller: &Caller, id: &str, widget: &str) -> Result<()> {
+        self.change_dashboard(caller, id, "dashboard.widget_delete", |dashboard| {
+            find_widget(dashboard, widget)?;
+            dashboard.draft.widgets.retain(|other| other.id != widget);
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    fn change_dashboard(
+        &self,
+        caller: &Caller,
+        id: &str,
+        action: &str,
+        change: impl FnOnce(&mut Dashboard) -> Result<()>,
+    ) -> Result<Dashboard> {
+        self.org_txn(&caller.org, |txn| {
+            let mut dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
+            change(&mut dashboard)?;
+            self.put_changed(txn, caller, &mut dashboard, action)?;
+            Ok(dashboard)
+        })
+    }
+
+    fn put_changed(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        caller: &Caller,
+        dashboard: &mut Dashboard,
+        action: &str,
+    ) -> Result<()> {
+        dashboard.version += 1;
+        dashboard.updated_at = self.now_ms();
+        txn.put(dashboard)?;
+        let metadata = json!({"name": dashboard.draft.name, "version": dashboard.version});
+        self.audit(txn, caller, action, ("dashboard", &dashboard.id), metadata)
+    }
+}
+
+fn find_widget<'a>(dashboard: &'a mut Dashboard, id: &str) -> Result<&'a mut Widget> {
+    let found = dashboard.draft.widgets.iter_mut().find(|widget| widget.id == id);
+    found.ok_or_else(|| ApiError::not_found("widget"))
+}

@@ -1,0 +1,300 @@
+//! Events that tell a story: the sample of a new organisation, and the public demo.
+//!
+//! Both are made by one generator from a seed and a window, hour by hour, so that a demo that was
+//! away continues where it stopped, and making an hour twice stores nothing twice (the event ids
+//! are the same).
+
+use inlay_engine::{Event, Rng, SeededRng};
+use serde_json::{Value, json};
+
+use super::{
+    access::Principal,
+    context::{App, Caller},
+    embed::{EmbedRequest, Minted},
+};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::{Actor, Demo, Environment, Org, Permissions, Widget, global_find, global_put},
+};
+
+const HOUR_MS: i64 = 3_600_000;
+/// Days of the sample of a new organisation.
+const SAMPLE_DAYS: i64 = 30;
+/// Days of the demo.
+const DEMO_DAYS: i64 = 90;
+/// Events of the busiest demo tenant in a usual hour.
+const DEMO_RATE: f64 = 26.0;
+/// Tenants of the demo and their share of its events.
+const DEMO_TENANTS: [(&str, f64); 3] = [("northwind", 1.0), ("fjord", 0.6), ("atlas", 0.35)];
+const SAMPLE_TENANT: &str = "sample-tenant";
+/// Rows a batch.
+const BATCH_ROWS: usize = 5_000;
+
+const MODELS: [(&str, f64); 4] =
+    [("nova-large", 0.42), ("nova-small", 0.3), ("lyra", 0.18), ("orion-2", 0.1)];
+const ENDPOINTS: [(&str, f64); 5] = [
+    ("/v1/chat/completions", 0.52),
+    ("/v1/embeddings", 0.24),
+    ("/v1/images", 0.12),
+    ("/v1/audio/transcribe", 0.08),
+    ("/v1/moderations", 0.04),
+];
+const PLANS: [(&str, f64); 4] =
+    [("enterprise", 0.48), ("growth", 0.29), ("starter", 0.16), ("free", 0.07)];
+const SOURCES: [(&str, f64); 3] = [("api", 0.7), ("web", 0.2), ("mobile", 0.1)];
+const STATUSES: [(&str, f64); 3] = [("ok", 0.965), ("error", 0.028), ("timeout", 0.007)];
+const COUNTRIES: [(&str, f64); 6] =
+    [("DE", 0.3), ("US", 0.28), ("FR", 0.15), ("GB", 0.12), ("NL", 0.1), ("JP", 0.05)];
+
+impl App {
+    /// Seeds the sample of a new organisation into its development environment.
+    pub fn seed_sample(&self, org: &Org) -> Result<()> {
+        let Some(environment) = org.environment("development") else { return Ok(()) };
+        let now = self.now_ms();
+        let window = (now - SAMPLE_DAYS * 24 * HOUR_MS, now);
+        self.seed(&org.id, environment, SAMPLE_TENANT, window, 2.5)
+    }
+
+    /// Makes the demo's organisation and dashboard once, and its events up to now.
+    pub fn seed_demo(&self) -> Result<Demo> {
+        let known: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
+        let mut demo = match known {
+            Some(demo) => demo,
+            None => self.create_demo()?,
+        };
+        let org = self.org(&demo.org)?;
+        let environment = org.environment("production").cloned();
+        let environment =
+            environment.ok_or_else(|| ApiError::internal("the demo has no environment"))?;
+        let now = self.now_ms();
+        // The last hour is made again: it was not over.
+        let from = (demo.seeded_until - HOUR_MS).max(now - DEMO_DAYS * 24 * HOUR_MS);
+        for (tenant, share) in DEMO_TENANTS {
+            self.seed(&demo.org, &environment, tenant, (from, now), DEMO_RATE * share)?;
+        }
+        demo.seeded_until = now;
+        self.engine.transact(|txn| global_put(txn, "demo", "demo", &demo))?;
+        Ok(demo)
+    }
+
+    fn create_demo(&self) -> Result<Demo> {
+        let mut password = [0; 32];
+        self.rng.fill(&mut password);
+        let password = crate::base::secret::hex(&password);
+        // Nobody knows the password: the demo is looked at through its embed only.
+        let registration = self.register("demo@inlay.invalid", &password, "Demo", "Inlay demo")?;
+        let caller = demo_caller(&registration.org)?;
+        let dashboard = self.create_dashboard(
+            &caller,
+            super::NewDashboard {
+                name: "API usage".to_owned(),
+                widgets: demo_widgets()?,
+                settings: crate::store::Settings::default(),
+            },
+        )?;
+        self.publish_dashboard(&caller, &dashboard.id)?;
+        let demo = Demo { org: registration.org.id, dashboard: dashboard.id, seeded_until: 0 };
+        self.engine.transact(|txn| global_put(txn, "demo", "demo", &demo))?;
+        Ok(demo)
+    }
+
+    /// Mints a session of the demo. 404 when the server runs without it.
+    pub fn demo_session(&self, tenant: Option<&str>) -> Result<(Minted, String, String)> {
+        let demo: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
+        let demo = demo
+            .filter(|_| self.settings.demo)
+            .ok_or_else(|| ApiError::new(Code::NotFound, "this server runs without the demo"))?;
+        let caller = demo_caller(&self.org(&demo.org)?)?;
+        let tenant = tenant.unwrap_or(DEMO_TENANTS[0].0).to_owned();
+        let minted = self.create_embed_session(
+            &caller,
+            EmbedRequest {
+                tenant_id: tenant.clone(),
+                dashboard_id: demo.dashboard.clone(),
+                expires_in: None,
+                permissions: Permissions { allow_drill_down: true, ..Permissions::default() },
+            },
+        )?;
+        Ok((minted, tenant, demo.dashboard))
+    }
+
+    fn seed(
+        &self,
+        org: &str,
+        environment: &Environment,
+        tenant: &str,
+        window: (i64, i64),
+        rate: f64,
+    ) -> Result<()> {
+        let namespace = environment.namespace();
+        let mut batch = self.engine.batch(namespace);
+        let first = window.0.div_euclid(HOUR_MS);
+        for hour in first..=window.1.div_euclid(HOUR_MS) {
+            let rng = SeededRng::new(hour as u64 ^ hash(tenant));
+            let count = events_in_hour(hour, rate, &rng);
+            for n in 0..count {
+                let at = hour * HOUR_MS + rng.below(HOUR_MS as u64) as i64;
+                if !(window.0..window.1).contains(&at) {
+                    continue;
+                }
+                push_event(&mut batch, tenant, hour, n, at, &rng)?;
+            }
+            if batch.len() >= BATCH_ROWS {
+                let full = std::mem::replace(&mut batch, self.engine.batch(namespace));
+                self.store_batch(org, environment, full)?;
+            }
+        }
+        if !batch.is_empty() {
+            self.store_batch(org, environment, batch)?;
+        }
+        Ok(())
+    }
+}
+
+/// A caller that acts for the demo's organisation.
+fn demo_caller(org: &Org) -> Result<Caller> {
+    let environment = org.environment("production").cloned();
+    Ok(Caller {
+        principal: Principal::Owner,
+        org: org.id.clone(),
+        environment: environment
+            .ok_or_else(|| ApiError::internal("an organisation has no environment"))?,
+        actor: Actor {
+            r#type: "system".to_owned(),
+            id: "demo".to_owned(),
+            label: "Demo".to_owned(),
+        },
+        ip: None,
+    })
+}
+
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Working days are busier than weekends, days than nights, and the whole grows slowly.
+fn events_in_hour(hour: i64, rate: f64, rng: &SeededRng) -> u64 {
+    let day = hour.div_euclid(24);
+    let of_day = hour.rem_euclid(24) as f64;
+    let weekday = (day + 3).rem_euclid(7);
+    let week = if weekday >= 5 { 0.45 } else { 1.0 };
+    let daily = 0.55 + 0.45 * ((of_day - 14.0) / 24.0 * std::f64::consts::TAU).cos();
+    let trend = 1.0 + (day.rem_euclid(180) as f64) / 300.0;
+    let noise = 0.75 + rng.below(500) as f64 / 1_000.0;
+    // A launch every few weeks, so that the lines have something to say.
+    let launch = if day.rem_euclid(23) == 7 { 2.1 } else { 1.0 };
+    (rate * week * daily * trend * noise * launch).round() as u64
+}
+
+fn pick<'a>(choices: &[(&'a str, f64)], rng: &SeededRng) -> &'a str {
+    let mut rest = rng.below(1_000_000) as f64 / 1_000_000.0;
+    for (value, share) in choices {
+        rest -= share;
+        if rest < 0.0 {
+            return value;
+        }
+    }
+    choices.last().map_or("", |(value, _)| value)
+}
+
+fn push_event(
+    batch: &mut inlay_engine::Batch,
+    tenant: &str,
+    hour: i64,
+    n: u64,
+    at: i64,
+    rng: &SeededRng,
+) -> Result<()> {
+    let id = format!("{tenant}-{hour}-{n}");
+    // A few users do most of the work.
+    let user = format!("user-{}", (rng.below(1_000) * rng.below(1_000)) / 2_500);
+    let (model, status) = (pick(&MODELS, rng), pick(&STATUSES, rng));
+    let spread = (rng.below(1_000) + rng.below(1_000) + rng.below(1_000)) as f64 / 3_000.0;
+    let base = if model == "nova-large" { 420.0 } else { 180.0 };
+    let latency = (base * (0.4 + 2.2 * spread * spread * spread + 0.5 * spread)).round();
+    let tokens = 40.0 + (rng.below(1_000) * rng.below(1_000) / 300) as f64;
+    let cost = (tokens * if model == "nova-large" { 0.03 } else { 0.004 }).round() / 100.0;
+    let event = Event {
+        tenant,
+        name: "api_call",
+        timestamp_ms: at,
+        event_id: Some(&id),
+        user_id: Some(&user),
+    };
+    let strings = [
+        ("model", model),
+        ("endpoint", pick(&ENDPOINTS, rng)),
+        ("status", status),
+        ("plan", pick(&PLANS, rng)),
+        ("source", pick(&SOURCES, rng)),
+        ("country", pick(&COUNTRIES, rng)),
+    ];
+    batch.push(
+        &event,
+        &strings,
+        &[("latency_ms", latency), ("tokens", tokens), ("cost_usd", cost)],
+    )?;
+    Ok(())
+}
+
+fn demo_widgets() -> Result<Vec<Widget>> {
+    let count = |more: Value| {
+        let mut query = json!({"event_name": "api_call", "metric": "count"});
+        if let (Some(query), Some(more)) = (query.as_object_mut(), more.as_object()) {
+            query.extend(more.clone());
+        }
+        query
+    };
+    let of = |metric: &str, number: &str| {
+        count(json!({"metric": metric, "numeric_prop": number, "compare": "previous"}))
+    };
+    let widgets = json!([
+        {"id": "requests", "kind": "number", "title": "API requests", "query": count(json!({"compare": "previous"})),
+         "viz": {"sparkline": true, "good_direction": "up"}, "layout": {"x": 0, "y": 0, "w": 3, "h": 3}},
+        {"id": "users", "kind": "number", "title": "Active users",
+         "query": {"event_name": "api_call", "metric": "count_unique", "compare": "previous"},
+         "viz": {"sparkline": true, "good_direction": "up"}, "layout": {"x": 3, "y": 0, "w": 3, "h": 3}},
+        {"id": "spend", "kind": "number", "title": "Spend", "query": of("sum", "cost_usd"),
+         "viz": {"sparkline": true, "good_direction": "neutral", "format": {"style": "currency", "currency": "USD"}},
+         "layout": {"x": 6, "y": 0, "w": 3, "h": 3}},
+        {"id": "p95", "kind": "number", "title": "p95 latency", "query": of("p95", "latency_ms"),
+         "viz": {"sparkline": true, "good_direction": "down", "format": {"style": "duration"}},
+         "layout": {"x": 9, "y": 0, "w": 3, "h": 3}},
+        {"id": "over_time", "kind": "line", "title": "Requests over time", "query": count(json!({"compare": "previous"})),
+         "viz": {"subtitle": "Compared with the period before", "fill": true}, "layout": {"x": 0, "y": 3, "w": 8, "h": 6}},
+        {"id": "by_plan", "kind": "donut", "title": "Requests by plan", "query": count(json!({"group_by": "plan"})),
+         "viz": {"value_label": "requests"}, "layout": {"x": 8, "y": 3, "w": 4, "h": 6}},
+        {"id": "by_model", "kind": "stacked_bar", "title": "Requests by model", "query": count(json!({"group_by": "model"})),
+         "viz": {}, "layout": {"x": 0, "y": 9, "w": 7, "h": 6}},
+        {"id": "endpoints", "kind": "bar_list", "title": "Top endpoints", "query": count(json!({"group_by": "endpoint"})),
+         "viz": {}, "layout": {"x": 7, "y": 9, "w": 5, "h": 6}},
+        {"id": "errors", "kind": "bar", "title": "Failed requests",
+         "query": count(json!({"granularity": "auto", "filters": {"status": ["error", "timeout"]}})),
+         "viz": {"good_direction": "down"}, "layout": {"x": 0, "y": 15, "w": 4, "h": 6}},
+        {"id": "countries", "kind": "table", "title": "Countries", "query": {"event_name": "api_call", "group_by": "country",
+         "measures": [
+            {"metric": "count", "label": "Requests"},
+            {"metric": "count_unique", "label": "Users"},
+            {"metric": "p95", "numeric_prop": "latency_ms", "label": "p95", "format": {"style": "duration"}},
+            {"metric": "sum", "numeric_prop": "cost_usd", "label": "Spend", "format": {"style": "currency", "currency": "USD"}}]},
+         "viz": {}, "layout": {"x": 4, "y": 15, "w": 8, "h": 6}}
+    ]);
+    serde_json::from_value(widgets)
+        .map_err(|error| ApiError::internal(format!("the demo's widgets: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_passes_its_own_checks() {
+        for widget in demo_widgets().unwrap() {
+            crate::app::widgets::validate(&widget, "").unwrap();
+        }
+        let hours = |seed| events_in_hour(490_000, DEMO_RATE, &SeededRng::new(seed));
+        assert_eq!(hours(1), hours(1));
+    }
+}

@@ -1,0 +1,381 @@
+//! Ingest: from the bytes of a request to events in the engine.
+//!
+//! A batch is taken event by event: what is valid is stored, what is not is listed with its field.
+//! Strings are borrowed from the body wherever JSON allows it.
+
+use std::{borrow::Cow, fmt};
+
+use inlay_engine::{Batch, Event};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{
+    context::{App, Caller},
+    plans,
+};
+use crate::{
+    base::instant,
+    error::{ApiError, Code, Result},
+    store::{Environment, Org, OrgTxn, UsageDay},
+};
+
+/// Events of one request, at most.
+pub const EVENTS_MAX: usize = 1_000;
+/// Bytes of one event as JSON, at most.
+const EVENT_BYTES_MAX: usize = 64 * 1_024;
+/// Properties of one event, strings and numbers together, at most.
+const PROPERTIES_MAX: usize = 100;
+/// Bytes of a property's name, at most.
+const KEY_BYTES_MAX: usize = 128;
+/// Bytes of a string property, at most.
+const VALUE_BYTES_MAX: usize = 4_096;
+/// Bytes of an id or an event name, at most.
+const ID_BYTES_MAX: usize = 256;
+/// An event may be this far ahead of our clock: clocks differ, but not by days.
+const AHEAD_MS_MAX: i64 = 24 * 3_600_000;
+
+/// What became of a request's events.
+pub struct Accepted {
+    /// Stored now, or known already.
+    pub accepted: usize,
+    /// Of these, known already.
+    pub duplicates: usize,
+    /// The others.
+    pub rejected: Vec<RejectedEvent>,
+}
+
+/// An event that was not stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RejectedEvent {
+    /// Position in the request.
+    pub index: usize,
+    /// Its id, where it could be read.
+    pub event_id: Option<String>,
+    /// The field to blame.
+    pub field: Option<String>,
+    /// Why, for programs.
+    pub code: Code,
+    /// Why, for people.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    events: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawEvent<'a> {
+    #[serde(borrow)]
+    tenant_id: Text<'a>,
+    #[serde(borrow)]
+    event_name: Text<'a>,
+    #[serde(borrow, default)]
+    timestamp: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    event_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    user_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    string_props: Pairs<'a, Text<'a>>,
+    #[serde(borrow, default)]
+    numeric_props: Pairs<'a, f64>,
+}
+
+/// A string, borrowed unless it holds escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// An object as a list of pairs: no hashing, and a name that comes twice is seen.
+struct Pairs<'a, V>(Vec<(Text<'a>, V)>);
+
+impl<V> Default for Pairs<'_, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Pairs<'a, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PairsVisitor<'a, V>(std::marker::PhantomData<(&'a (), V)>);
+        impl<'de: 'a, 'a, V: Deserialize<'de>> Visitor<'de> for PairsVisitor<'a, V> {
+            type Value = Pairs<'a, V>;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Pairs::default())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_any(PairsVisitor(std::marker::PhantomData))
+    }
+}
+
+/// A refusal of one event: field, code, message.
+type Refusal = (Option<String>, Code, String);
+
+fn refuse(field: impl Into<String>, code: Code, message: impl Into<String>) -> Refusal {
+    (Some(field.into()), code, message.into())
+}
+
+impl App {
+    /// Stores the events of a body: JSON, or one event a line.
+    ///
+    /// Errors: 400 when the body is not readable or holds no valid event, 402 when the plan's month
+    /// is used up, 503 when the store cannot take writes.
+    pub fn ingest(&self, caller: &Caller, body: &[u8], is_ndjson: bool) -> Result<Accepted> {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))?;
+        let events = if is_ndjson { split_lines(text)? } else { split_json(text)? };
+        if events.is_empty() {
+            return Err(ApiError::field(Code::InvalidField, "events", "events must not be empty"));
+        }
+        if events.len() > EVENTS_MAX {
+            let message =
+                format!("a request holds at most {EVENTS_MAX} events, this one {}", events.len());
+            return Err(ApiError::field(Code::TooManyEvents, "events", message));
+        }
+        let now = self.now_ms();
+        let mut batch = self.engine.batch(caller.environment.namespace());
+        let mut rejected = Vec::new();
+        for (index, raw) in events.iter().enumerate() {
+            if let Err((field, code, message)) = add_event(raw, now, &mut batch) {
+                rejected.push(RejectedEvent {
+                    index,
+                    event_id: event_id_of(raw),
+                    field,
+                    code,
+                    message,
+                });
+            }
+        }
+        if batch.is_empty() {
+            let first = &rejected[0];
+            let field = first.field.as_ref().map_or_else(String::new, |field| format!(".{field}"));
+            return Err(ApiError {
+                field: Some(format!("events[0]{field}")),
+                ..ApiError::new(
+                    first.code,
+                    format!("no event is valid; the first: {}", first.message),
+                )
+            });
+        }
+        let taken = batch.len();
+        let ingested = self.store_batch(&caller.org, &caller.environment, batch)?;
+        let duplicates = taken - ingested.new as usize;
+        Ok(Accepted { accepted: taken, duplicates, rejected })
+    }
+
+    /// Stores a batch and counts it, in one log record.
+    pub fn store_batch(
+        &self,
+        org: &str,
+        environment: &Environment,
+        batch: Batch,
+    ) -> Result<inlay_engine::Ingested> {
+        let date = instant::date(self.now_ms());
+        let month = date.get(..7).unwrap_or_default();
+        let id = format!("{}:{date}", environment.id);
+        self.engine.ingest(batch, |txn, ingested| {
+            let mut records = OrgTxn::new(txn, org);
+            let organisation: Org = records.find(org)?.ok_or_else(|| {
+                ApiError::new(Code::Unauthenticated, "the organisation was deleted")
+            })?;
+            let new = u64::from(ingested.new);
+            if plans::plan_of(&organisation).monthly_events.is_some() {
+                let days: Vec<UsageDay> = records.list()?;
+                let of_month = |day: &&UsageDay| {
+                    day.id.split(':').nth(1).is_some_and(|date| date.starts_with(month))
+                };
+                let used = days.iter().filter(of_month).map(|day| day.events).sum();
+                let limit = |plan: &plans::Plan| plan.monthly_events;
+                plans::check(
+                    &organisation,
+                    Code::MonthlyEventsLimit,
+                    "events a month",
+                    limit,
+                    used,
+                    new,
+                )?;
+            }
+            let events = records.find::<UsageDay>(&id)?.map_or(0, |day| day.events) + new;
+            records.put(&UsageDay { id: id.clone(), events })
+        })
+    }
+}
+
+fn split_json(text: &str) -> Result<Vec<&RawValue>> {
+    serde_json::from_str::<Envelope<'_>>(text).map(|envelope| envelope.events).map_err(|error| {
+        let message = error.to_string();
+        if error.is_data() {
+            let (code, field) = match message.split('`').nth(1) {
+                Some(field) if message.starts_with("unknown field") => (Code::UnknownField, field),
+                _ if message.starts_with("missing field") => (Code::MissingField, "events"),
+                _ => (Code::InvalidField, "events"),
+            };
+            return ApiError::field(code, field, message.clone());
+        }
+        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {message}"))
+    })
+}
+
+fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).enumerate();
+    lines
+        .map(|(index, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                let message = format!("line {} is not valid JSON: {error}", index + 1);
+                ApiError::new(Code::InvalidJson, message)
+            })
+        })
+        .collect()
+}
+
+/// Parses and checks one event, and appends it to the batch.
+fn add_event(raw: &RawValue, now: i64, batch: &mut Batch) -> Result<(), Refusal> {
+    let json = raw.get();
+    if json.len() > EVENT_BYTES_MAX {
+        return Err((
+            None,
+            Code::OutOfRange,
+            format!("an event has at most {EVENT_BYTES_MAX} bytes"),
+        ));
+    }
+    let event: RawEvent<'_> = serde_json::from_str(json).map_err(|_| explain(json))?;
+    let timestamp_ms = match &event.timestamp {
+        None => now,
+        Some(Text(text)) => parse_timestamp(text, now)?,
+    };
+    let id = |field, text: &Option<Text<'_>>| -> Result<(), Refusal> {
+        text.as_ref().map_or(Ok(()), |Text(text)| check_text(field, text, ID_BYTES_MAX))
+    };
+    required("tenant_id", &event.tenant_id.0)?;
+    required("event_name", &event.event_name.0)?;
+    id("event_id", &event.event_id)?;
+    id("user_id", &event.user_id)?;
+    let (strings, numbers) = (&event.string_props.0, &event.numeric_props.0);
+    if strings.len() + numbers.len() > PROPERTIES_MAX {
+        let message = format!("an event has at most {PROPERTIES_MAX} properties");
+        return Err(refuse("string_props", Code::OutOfRange, message));
+    }
+    check_keys("string_props", strings)?;
+    check_keys("numeric_props", numbers)?;
+    for (Text(name), Text(value)) in strings {
+        check_text(&format!("string_props.{name}"), value, VALUE_BYTES_MAX)?;
+    }
+    let strings: Vec<(&str, &str)> =
+        strings.iter().map(|(name, value)| (&*name.0, &*value.0)).collect();
+    let numbers: Vec<(&str, f64)> =
+        numbers.iter().map(|(name, value)| (&*name.0, *value)).collect();
+    let optional = |text: &'_ Option<Text<'_>>| -> Option<String> {
+        text.as_ref().map(|text| text.0.to_string()).filter(|text| !text.is_empty())
+    };
+    let (event_id, user_id) = (optional(&event.event_id), optional(&event.user_id));
+    let event = Event {
+        tenant: &event.tenant_id.0,
+        name: &event.event_name.0,
+        timestamp_ms,
+        event_id: event_id.as_deref(),
+        user_id: user_id.as_deref(),
+    };
+    batch.push(&event, &strings, &numbers).map_err(|error| match error {
+        inlay_engine::Error::Invalid { field, detail } => {
+            refuse(field, Code::OutOfRange, format!("{field} {detail}"))
+        }
+        other => refuse("event", Code::InvalidField, other.to_string()),
+    })
+}
+
+fn parse_timestamp(text: &str, now: i64) -> Result<i64, Refusal> {
+    let ms = instant::parse(text).ok_or_else(|| {
+        refuse("timestamp", Code::InvalidField, "timestamp is not an ISO 8601 date-time or date")
+    })?;
+    if ms > now.saturating_add(AHEAD_MS_MAX) {
+        return Err(refuse(
+            "timestamp",
+            Code::OutOfRange,
+            "timestamp lies more than 24 hours ahead",
+        ));
+    }
+    if ms < 0 {
+        return Err(refuse("timestamp", Code::OutOfRange, "timestamp lies before 1970"));
+    }
+    Ok(ms)
+}
+
+fn required(field: &str, text: &str) -> Result<(), Refusal> {
+    if text.is_empty() {
+        return Err(refuse(field, Code::InvalidField, format!("{field} must not be empty")));
+    }
+    check_text(field, text, ID_BYTES_MAX)
+}
+
+fn check_text(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    if text.len() > bytes_max {
+        return Err(refuse(
+            field,
+            Code::OutOfRange,
+            format!("{field} has at most {bytes_max} bytes"),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(refuse(field, Code::InvalidField, format!("{field} must not contain U+0000")));
+    }
+    Ok(())
+}
+
+fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), Refusal> {
+    for (at, (Text(name), _)) in pairs.iter().enumerate() {
+        if name.is_empty() {
+            return Err(refuse(
+                field,
+                Code::InvalidField,
+                format!("{field} has a property without a name"),
+            ));
+        }
+        check_text(&format!("{field}.{name}"), name, KEY_BYTES_MAX)?;
+        if pairs.iter().take(at).any(|(Text(other), _)| other == name) {
+            return Err(refuse(
+                format!("{field}.{name}"),
+                Code::InvalidField,
+                format!("{field}.{name} comes twice"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Why an event does not parse: done again, slowly, with the path to the field.
+fn explain(json: &str) -> Refusal {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    match serde_path_to_error::deserialize::<_, RawEvent<'_>>(&mut deserializer) {
+        Ok(_) => (None, Code::InvalidField, "the event is not valid".to_owned()),
+        Err(error) => {
+            let (field, code, message) = crate::error_path(&error);
+            (field, code, message)
+        }
+    }
+}
+
+/// The id of an event that was refused, if one can be read.
+fn event_id_of(raw: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Id {
+        event_id: Option<String>,
+    }
+    serde_json::from_str::<Id>(raw.get()).ok()?.event_id
+}

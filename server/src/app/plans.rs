@@ -1,0 +1,116 @@
+//! Plans: what an organisation may have at once.
+
+use crate::{
+    error::{ApiError, Code, PlanLimit, Result},
+    store::Org,
+};
+
+/// A plan. `None` is unlimited.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Name on the wire.
+    pub name: &'static str,
+    /// Events a month.
+    pub monthly_events: Option<u64>,
+    /// Dashboards that are published at once.
+    pub published_dashboards: Option<u64>,
+    /// API keys at once.
+    pub api_keys: Option<u64>,
+    /// Whether embed sessions may hide widgets and limit dimensions, periods and ranges.
+    pub advanced_embed_permissions: bool,
+}
+
+/// All plans, smallest first.
+pub const PLANS: [Plan; 4] = [
+    Plan {
+        name: "free",
+        monthly_events: Some(1_000_000),
+        published_dashboards: Some(1),
+        api_keys: Some(2),
+        advanced_embed_permissions: false,
+    },
+    Plan {
+        name: "growth",
+        monthly_events: Some(20_000_000),
+        published_dashboards: Some(10),
+        api_keys: Some(10),
+        advanced_embed_permissions: true,
+    },
+    Plan {
+        name: "scale",
+        monthly_events: Some(200_000_000),
+        published_dashboards: None,
+        api_keys: None,
+        advanced_embed_permissions: true,
+    },
+    Plan {
+        name: "self_hosted",
+        monthly_events: None,
+        published_dashboards: None,
+        api_keys: None,
+        advanced_embed_permissions: true,
+    },
+];
+
+/// The plan of an organisation; an unknown one counts as the smallest.
+pub fn plan_of(org: &Org) -> &'static Plan {
+    PLANS.iter().find(|plan| plan.name == org.plan).unwrap_or(&PLANS[0])
+}
+
+/// Refuses when `used` things exist already and the plan has no place for `more`.
+pub fn check(
+    org: &Org,
+    code: Code,
+    what: &str,
+    limit_of: impl Fn(&Plan) -> Option<u64>,
+    used: u64,
+    more: u64,
+) -> Result<()> {
+    let plan = plan_of(org);
+    let Some(limit) = limit_of(plan).filter(|&limit| used + more > limit) else { return Ok(()) };
+    let has_room = |plan: &&Plan| limit_of(plan).is_none_or(|limit| used + more <= limit);
+    let upgrade_to = PLANS.iter().filter(|other| other.name != "self_hosted").find(has_room);
+    Err(ApiError {
+        plan_limit: Some(PlanLimit {
+            plan: plan.name.to_owned(),
+            upgrade_to: upgrade_to.map(|plan| plan.name.to_owned()),
+            limit,
+            used,
+        }),
+        ..ApiError::new(code, format!("the plan {} allows {limit} {what}", plan.name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_plan_names_the_next_that_has_room() {
+        let org = Org {
+            id: String::new(),
+            name: String::new(),
+            email: String::new(),
+            plan: "free".to_owned(),
+            environments: vec![],
+            created_at: 0,
+        };
+        let published = |used| {
+            check(
+                &org,
+                Code::PublishedDashboardsLimit,
+                "dashboards",
+                |plan| plan.published_dashboards,
+                used,
+                1,
+            )
+        };
+        assert!(published(0).is_ok());
+        let limit = published(1).unwrap_err().plan_limit.unwrap();
+        assert_eq!((limit.limit, limit.used, limit.upgrade_to.as_deref()), (1, 1, Some("growth")));
+        assert_eq!(
+            published(50).unwrap_err().plan_limit.unwrap().upgrade_to.as_deref(),
+            Some("scale")
+        );
+    }
+}

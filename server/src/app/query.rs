@@ -1,0 +1,509 @@
+//! The one gate to data: every question, whoever asks it, becomes an engine query here.
+//!
+//! An [`Ask`] has the names of `GET /v1/query`. Dashboards, embeds and previews fill one in too, so
+//! that all of them are answered alike.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+use inlay_engine::{Answer, Granularity, Group, Metric, NumberFilter, Query, TextFilter, Value};
+
+use super::context::{App, Caller};
+use crate::{
+    base::instant,
+    error::{ApiError, Code, Result},
+};
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+/// Names and lengths of the periods.
+pub const PERIODS: [(&str, i64); 5] = [
+    ("1h", HOUR_MS),
+    ("24h", DAY_MS),
+    ("7d", 7 * DAY_MS),
+    ("30d", 30 * DAY_MS),
+    ("90d", 90 * DAY_MS),
+];
+/// Groups that an answer has when nothing else is asked for.
+const GROUPS_DEFAULT: usize = 100;
+/// Groups that an answer has at most.
+pub const GROUPS_MAX: usize = 1_000;
+
+const METRICS: [(&str, Metric); 13] = [
+    ("count", Metric::Count),
+    ("count_unique", Metric::Distinct),
+    ("count_unique_approx", Metric::DistinctApprox),
+    ("sum", Metric::Sum),
+    ("avg", Metric::Avg),
+    ("min", Metric::Min),
+    ("max", Metric::Max),
+    ("p50", Metric::Percentile(50)),
+    ("p95", Metric::Percentile(95)),
+    ("p99", Metric::Percentile(99)),
+    ("p50_approx", Metric::PercentileApprox(50)),
+    ("p95_approx", Metric::PercentileApprox(95)),
+    ("p99_approx", Metric::PercentileApprox(99)),
+];
+
+const GRANULARITIES: [(&str, Granularity); 4] = [
+    ("hour", Granularity::Hour),
+    ("day", Granularity::Day),
+    ("week", Granularity::Week),
+    ("month", Granularity::Month),
+];
+
+/// What is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// The window of equal length just before.
+    Previous,
+}
+
+/// A question, parsed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// One tenant; `None` for all of the environment.
+    pub tenant: Option<String>,
+    /// Event name.
+    pub event_name: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Number to compute it over.
+    pub numeric_prop: Option<String>,
+    /// Name of the period.
+    pub period: Option<String>,
+    /// Explicit window; replaces the period.
+    pub range: Option<(i64, i64)>,
+    /// Width of the buckets.
+    pub granularity: Option<Granularity>,
+    /// Property to group by.
+    pub group_by: Option<String>,
+    /// Filters by string property; all hold.
+    pub texts: Vec<TextFilter>,
+    /// Filters by numeric property; all hold.
+    pub numbers: Vec<NumberFilter>,
+    /// Groups, at most.
+    pub limit: usize,
+    /// Whether empty buckets are answered.
+    pub fill: bool,
+    /// Second series.
+    pub compare: Option<Compare>,
+}
+
+/// One row of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryRow {
+    /// Start of the bucket.
+    pub bucket: Option<i64>,
+    /// Group, where the question has one.
+    pub group: Option<Group>,
+    /// The number.
+    pub value: Value,
+    /// The number of the window before.
+    pub previous: Option<Value>,
+}
+
+/// An answer with what `meta` tells.
+#[derive(Debug, Clone)]
+pub struct QueryAnswer {
+    /// Rows by bucket, then falling value, then group.
+    pub rows: Vec<QueryRow>,
+    /// First millisecond of the window.
+    pub from_ms: i64,
+    /// First millisecond after it.
+    pub to_ms: i64,
+    /// Time that it took.
+    pub took_ms: u64,
+    /// Rows that were looked at.
+    pub rows_scanned: u64,
+    /// Groups that matched.
+    pub groups_total: usize,
+    /// Groups that were answered.
+    pub groups_returned: usize,
+    /// Whether the metric is an estimate.
+    pub approximate: bool,
+    /// The metric over all groups together, for grouped counts and sums.
+    pub total: Option<Value>,
+}
+
+/// The metric with this name.
+pub fn metric(name: &str) -> Option<Metric> {
+    METRICS.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric)
+}
+
+/// The granularity with this name.
+pub fn granularity(name: &str) -> Option<Granularity> {
+    GRANULARITIES.iter().find(|(known, _)| *known == name).map(|(_, granularity)| *granularity)
+}
+
+/// The name of a granularity.
+pub fn granularity_name(granularity: Granularity) -> &'static str {
+    GRANULARITIES.iter().find(|(_, known)| *known == granularity).map_or("", |(name, _)| name)
+}
+
+/// Length of the period with this name.
+pub fn period_ms(name: &str) -> Option<i64> {
+    PERIODS.iter().find(|(known, _)| *known == name).map(|(_, ms)| *ms)
+}
+
+/// An error that lists what would have been right.
+pub fn unknown_value(
+    field: &str,
+    value: &str,
+    allowed: impl IntoIterator<Item = &'static str>,
+) -> ApiError {
+    let allowed: Vec<_> = allowed.into_iter().collect();
+    let message = format!("{field} must be one of {}, not {value:?}", allowed.join(", "));
+    ApiError::field(Code::UnknownValue, field, message)
+}
+
+/// Reads a metric with the number that it needs.
+pub fn parse_metric(field: &str, name: &str, numeric_prop: Option<&str>) -> Result<Metric> {
+    let found =
+        metric(name).ok_or_else(|| unknown_value(field, name, METRICS.map(|(name, _)| name)))?;
+    if found.needs_number() && numeric_prop.is_none_or(str::is_empty) {
+        let prefix = field.strip_suffix("metric").unwrap_or_default();
+        let message = format!("numeric_prop is required for metric {name}");
+        return Err(ApiError::field(Code::MissingField, format!("{prefix}numeric_prop"), message));
+    }
+    Ok(found)
+}
+
+/// Reads a period name.
+pub fn parse_period(field: &str, name: &str) -> Result<()> {
+    if period_ms(name).is_some() {
+        return Ok(());
+    }
+    Err(unknown_value(field, name, PERIODS.map(|(name, _)| name)))
+}
+
+/// Reads a granularity name.
+pub fn parse_granularity(field: &str, name: &str) -> Result<Granularity> {
+    granularity(name).ok_or_else(|| unknown_value(field, name, GRANULARITIES.map(|(name, _)| name)))
+}
+
+/// Filters by property name: values of one property are alternatives, properties all hold.
+pub fn parse_filters(filters: &BTreeMap<String, Vec<String>>) -> Vec<TextFilter> {
+    let filter = |(name, any_of): (&String, &Vec<String>)| TextFilter {
+        name: name.clone(),
+        any_of: any_of.clone(),
+    };
+    filters.iter().map(filter).collect()
+}
+
+impl Ask {
+    /// Reads the parameters of `GET /v1/query`.
+    pub fn parse(parameters: &[(String, String)]) -> Result<Self> {
+        let mut fields: HashMap<&str, &str> = HashMap::new();
+        let mut filters: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in parameters {
+            if let Some(dimension) =
+                name.strip_prefix("f_").filter(|dimension| !dimension.is_empty())
+            {
+                filters.entry(dimension.to_owned()).or_default().push(value.clone());
+            } else if !PARAMETERS.contains(&name.as_str()) {
+                return Err(ApiError::field(
+                    Code::UnknownField,
+                    name.clone(),
+                    format!("{name} is not a parameter of a query"),
+                ));
+            } else if fields.insert(name, value).is_some() {
+                return Err(ApiError::field(
+                    Code::InvalidField,
+                    name.clone(),
+                    format!("{name} comes twice"),
+                ));
+            }
+        }
+        let field = |name: &str| fields.get(name).copied().filter(|value| !value.is_empty());
+        let required = |name: &str| {
+            field(name).ok_or_else(|| {
+                ApiError::field(Code::MissingField, name, format!("{name} is required"))
+            })
+        };
+        let event_name = required("event_name")?.to_owned();
+        let metric = required("metric")?.to_owned();
+        parse_metric("metric", &metric, field("numeric_prop"))?;
+        let range = parse_range(field("from"), field("to"))?;
+        let period = if range.is_some() { field("period") } else { Some(required("period")?) };
+        if let Some(period) = period {
+            parse_period("period", period)?;
+        }
+        let granularity =
+            field("granularity").map(|name| parse_granularity("granularity", name)).transpose()?;
+        let limit = match field("limit") {
+            None => GROUPS_DEFAULT,
+            Some(text) => {
+                text.parse().ok().filter(|limit| (1..=GROUPS_MAX).contains(limit)).ok_or_else(
+                    || {
+                        ApiError::field(
+                            Code::OutOfRange,
+                            "limit",
+                            format!("limit must be a number from 1 to {GROUPS_MAX}"),
+                        )
+                    },
+                )?
+            }
+        };
+        let fill = match field("fill") {
+            None => true,
+            Some("none") => false,
+            Some(other) => return Err(unknown_value("fill", other, ["none"])),
+        };
+        let compare = match field("compare") {
+            None => None,
+            Some("previous") => Some(Compare::Previous),
+            Some(other) => return Err(unknown_value("compare", other, ["previous"])),
+        };
+        Ok(Self {
+            tenant: field("tenant_id").map(str::to_owned),
+            event_name,
+            metric,
+            numeric_prop: field("numeric_prop").map(str::to_owned),
+            period: period.map(str::to_owned),
+            range,
+            granularity,
+            group_by: field("group_by").map(str::to_owned),
+            texts: parse_filters(&filters),
+            numbers: Vec::new(),
+            limit,
+            fill,
+            compare,
+        })
+    }
+
+    /// The window at `now`: the explicit one, or the period back from now, rounded down to the hour,
+    /// to the minute for the shortest.
+    pub fn window(&self, now: i64) -> (i64, i64) {
+        if let Some(range) = self.range {
+            return range;
+        }
+        let length = self.period.as_deref().and_then(period_ms).unwrap_or(DAY_MS);
+        let unit = if length <= HOUR_MS { MINUTE_MS } else { HOUR_MS };
+        let from = now - length;
+        (from - from.rem_euclid(unit), now)
+    }
+}
+
+const PARAMETERS: [&str; 12] = [
+    "event_name",
+    "tenant_id",
+    "metric",
+    "period",
+    "granularity",
+    "group_by",
+    "numeric_prop",
+    "from",
+    "to",
+    "limit",
+    "fill",
+    "compare",
+];
+
+fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)>> {
+    let instant = |name: &str, text: &str| {
+        instant::parse(text).ok_or_else(|| {
+            ApiError::field(
+                Code::InvalidField,
+                name,
+                format!("{name} is not an ISO 8601 date-time or date"),
+            )
+        })
+    };
+    let missing = |name: &str, other: &str| {
+        ApiError::field(
+            Code::MissingField,
+            name,
+            format!("{name} is required when {other} is given"),
+        )
+    };
+    match (from, to) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(missing("to", "from")),
+        (None, Some(_)) => Err(missing("from", "to")),
+        (Some(from), Some(to)) => {
+            let (from, to) = (instant("from", from)?, instant("to", to)?);
+            if from >= to {
+                return Err(ApiError::field(Code::OutOfRange, "from", "from must lie before to"));
+            }
+            Ok(Some((from, to)))
+        }
+    }
+}
+
+impl App {
+    /// Answers a question of `GET /v1/query`. Keys must name a tenant.
+    pub fn query(&self, caller: &Caller, ask: &Ask) -> Result<QueryAnswer> {
+        if ask.tenant.is_none() && caller.is_key() {
+            return Err(ApiError::field(Code::MissingField, "tenant_id", "tenant_id is required"));
+        }
+        self.answer(caller.environment.namespace(), ask)
+    }
+
+    /// Answers a question over one namespace; the caller has decided that it may be asked.
+    pub fn answer(&self, namespace: inlay_engine::Namespace, ask: &Ask) -> Result<QueryAnswer> {
+        let started = Instant::now();
+        let metric = parse_metric("metric", &ask.metric, ask.numeric_prop.as_deref())?;
+        let (from_ms, to_ms) = ask.window(self.now_ms());
+        let query = Query {
+            namespace,
+            tenant: ask.tenant.clone(),
+            event: ask.event_name.clone(),
+            metric,
+            number: ask.numeric_prop.clone(),
+            from_ms,
+            to_ms,
+            granularity: ask.granularity,
+            group_by: ask.group_by.clone(),
+            texts: ask.texts.clone(),
+            numbers: ask.numbers.clone(),
+            groups_max: ask.limit,
+        };
+        let deadline = started + Duration::from_millis(self.settings.query_ms_max);
+        let run = |query: &Query| self.engine.query(query, &|| Instant::now() >= deadline);
+        let answer = run(&query)?;
+        let mut rows_scanned = answer.rows_scanned;
+        let mut rows = to_rows(&answer, ask);
+        if ask.compare.is_some() {
+            let before =
+                Query { from_ms: from_ms - (to_ms - from_ms), to_ms: from_ms, ..query.clone() };
+            let before = run(&Query { groups_max: GROUPS_MAX, ..before })?;
+            rows_scanned += before.rows_scanned;
+            add_previous(&mut rows, &answer, &before);
+        }
+        if !ask.fill && ask.granularity.is_some() {
+            rows.retain(|row| row.value.as_f64().is_some_and(|value| value != 0.0));
+        }
+        let additive = matches!(metric, Metric::Count | Metric::Sum) && ask.group_by.is_some();
+        let total = if additive {
+            let whole = run(&Query { group_by: None, granularity: None, ..query })?;
+            whole.values.first().and_then(|values| values.first()).copied()
+        } else {
+            None
+        };
+        Ok(QueryAnswer {
+            rows,
+            from_ms,
+            to_ms,
+            took_ms: started.elapsed().as_millis() as u64,
+            rows_scanned,
+            groups_total: answer.groups_total,
+            groups_returned: answer.groups.len(),
+            approximate: metric.is_approximate(),
+            total,
+        })
+    }
+}
+
+/// The matrix of an answer as rows: by bucket, then falling value, then group.
+fn to_rows(answer: &Answer, ask: &Ask) -> Vec<QueryRow> {
+    let mut rows = Vec::with_capacity(answer.buckets.len() * answer.groups.len());
+    for (at, &start) in answer.buckets.iter().enumerate() {
+        let first = rows.len();
+        for (group, values) in answer.groups.iter().zip(&answer.values) {
+            rows.push(QueryRow {
+                bucket: ask.granularity.map(|_| start),
+                group: ask.group_by.as_ref().map(|_| group.clone()),
+                value: values.get(at).copied().unwrap_or(Value::Null),
+                previous: None,
+            });
+        }
+        if let Some(same_bucket) = rows.get_mut(first..) {
+            same_bucket.sort_by(|a, b| {
+                let number = |row: &QueryRow| row.value.as_f64().unwrap_or(f64::NEG_INFINITY);
+                let missing = |row: &QueryRow| matches!(row.group, Some(None));
+                number(b)
+                    .total_cmp(&number(a))
+                    .then_with(|| missing(a).cmp(&missing(b)))
+                    .then_with(|| a.group.cmp(&b.group))
+            });
+        }
+    }
+    rows
+}
+
+/// Puts beside each row the value of the same group at the same place of the window before.
+fn add_previous(rows: &mut [QueryRow], answer: &Answer, before: &Answer) {
+    let positions: HashMap<i64, usize> = answer.buckets.iter().copied().zip(0..).collect();
+    // The window before may begin inside a bucket, and so meet one bucket more: align the ends.
+    let shift = before.buckets.len() as i64 - answer.buckets.len() as i64;
+    for row in rows {
+        let group = before
+            .groups
+            .iter()
+            .position(|group| row.group.as_ref().is_none_or(|wanted| wanted == group));
+        let at = row.bucket.and_then(|bucket| positions.get(&bucket)).copied().unwrap_or(0) as i64
+            + shift.max(0);
+        let values = group.and_then(|group| before.values.get(group));
+        let missing = match row.value {
+            Value::Integer(_) => Value::Integer(0),
+            _ => Value::Null,
+        };
+        row.previous =
+            Some(values.and_then(|values| values.get(at as usize)).copied().unwrap_or(missing));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Ask> {
+        let pairs: Vec<(String, String)> = text
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        Ask::parse(&pairs)
+    }
+
+    const BASE: &str = "event_name=e&tenant_id=t&metric=count&period=7d";
+
+    #[test]
+    fn each_mistake_names_its_parameter() {
+        for (text, field) in [
+            ("tenant_id=t&metric=count&period=7d", "event_name"),
+            ("event_name=e&metric=count", "period"),
+            ("event_name=e&metric=median&period=7d", "metric"),
+            ("event_name=e&metric=p95&period=7d", "numeric_prop"),
+            ("event_name=e&metric=count&period=5d", "period"),
+            (&format!("{BASE}&granularity=minute"), "granularity"),
+            (&format!("{BASE}&limit=0"), "limit"),
+            (&format!("{BASE}&limit=1001"), "limit"),
+            (&format!("{BASE}&fill=zero"), "fill"),
+            (&format!("{BASE}&frobnicate=1"), "frobnicate"),
+            (&format!("{BASE}&metric=count"), "metric"),
+            (&format!("{BASE}&f_=x"), "f_"),
+            (&format!("{BASE}&from=2026-01-01"), "to"),
+            (&format!("{BASE}&from=2026-01-02&to=2026-01-01"), "from"),
+            (&format!("{BASE}&from=x&to=2026-01-01"), "from"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().field.as_deref(), Some(field), "{text}");
+        }
+    }
+
+    #[test]
+    fn windows_start_on_the_hour_or_minute() {
+        let now = instant::parse("2026-11-20T10:17:36.789Z").unwrap();
+        let window = |period: &str| {
+            let (from, to) =
+                parse(&format!("event_name=e&metric=count&period={period}")).unwrap().window(now);
+            assert_eq!(to, now);
+            instant::format(from)
+        };
+        assert_eq!(window("1h"), "2026-11-20T09:17:00.000Z");
+        assert_eq!(window("24h"), "2026-11-19T10:00:00.000Z");
+        assert_eq!(window("7d"), "2026-11-13T10:00:00.000Z");
+    }
+
+    #[test]
+    fn repeated_filters_are_alternatives() {
+        let ask = parse(&format!("{BASE}&f_model=a&f_model=b&f_plan=c")).unwrap();
+        assert_eq!(ask.texts.len(), 2);
+        assert_eq!(ask.texts[0].any_of, ["a", "b"]);
+    }
+}

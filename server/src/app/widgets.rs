@@ -1,0 +1,440 @@
+//! Widgets: checked when they are saved, answered when they are shown.
+
+use std::collections::BTreeMap;
+
+use inlay_engine::{Granularity, Group, NumberFilter, TextFilter, Value};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use super::{
+    context::{App, Caller},
+    query::{
+        Ask, Compare, GROUPS_MAX, QueryAnswer, QueryRow, granularity, parse_filters,
+        parse_granularity, parse_metric, parse_period, period_ms, unknown_value,
+    },
+};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::{OneOrMany, Widget},
+};
+
+const KINDS: [&str; 10] = [
+    "number",
+    "line",
+    "area",
+    "bar",
+    "stacked_bar",
+    "bar_list",
+    "donut",
+    "table",
+    "text",
+    "funnel",
+];
+/// Columns of the grid.
+const COLUMNS: u32 = 12;
+/// Rows of the grid, at most: more is a mistake.
+const ROWS_MAX: u32 = 1_000;
+/// Groups of a chart when its query names no limit: what is drawn, and enough for "Other".
+const CHART_GROUPS: usize = 50;
+/// Series of a chart over time with groups, fetched so that the rest can be drawn as "Other".
+const SERIES_GROUPS: usize = 50;
+
+/// `query` of a widget, as it is stored.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WidgetQuery {
+    event_name: Option<String>,
+    metric: Option<String>,
+    numeric_prop: Option<String>,
+    period: Option<String>,
+    granularity: Option<String>,
+    group_by: Option<String>,
+    #[serde(default)]
+    filters: BTreeMap<String, OneOrMany>,
+    limit: Option<usize>,
+    compare: Option<String>,
+    #[serde(default)]
+    measures: Vec<Measure>,
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measure {
+    metric: String,
+    numeric_prop: Option<String>,
+    label: Option<String>,
+    format: Option<Json>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    event_name: String,
+    label: Option<String>,
+}
+
+/// What a viewer has chosen: narrows every widget's own query.
+#[derive(Debug, Clone, Default)]
+pub struct ViewFilters {
+    /// Name of the period.
+    pub period: Option<String>,
+    /// Explicit window; replaces the period.
+    pub range: Option<(i64, i64)>,
+    /// All hold, beside the widget's own.
+    pub texts: Vec<TextFilter>,
+    /// All hold.
+    pub numbers: Vec<NumberFilter>,
+}
+
+/// What a widget shows.
+pub enum WidgetAnswer {
+    /// Rows as of `GET /v1/query`, and the small line beside a number.
+    Rows {
+        /// The question that was asked.
+        ask: Box<Ask>,
+        /// Its answer.
+        answer: Box<QueryAnswer>,
+        /// The same over time.
+        spark: Option<Vec<QueryRow>>,
+    },
+    /// A table of several measures: for each group one value a measure.
+    Table {
+        /// The question of the first measure.
+        ask: Box<Ask>,
+        /// Its answer, for `meta`.
+        answer: Box<QueryAnswer>,
+        /// Label, metric, number and format of each measure.
+        measures: Vec<Json>,
+        /// Groups with their values.
+        rows: Vec<(Group, Vec<Value>)>,
+    },
+    /// Text, which has no data.
+    Nothing,
+}
+
+/// Checks a widget. `path` is where it stands in the request, for error fields.
+pub fn validate(widget: &Widget, path: &str) -> Result<()> {
+    let at = |field: &str| format!("{path}{field}");
+    let invalid = |field: &str, message: &str| {
+        ApiError::field(Code::InvalidField, at(field), message.to_owned())
+    };
+    if widget.id.is_empty() || widget.id.len() > 128 || widget.id.chars().any(char::is_control) {
+        return Err(invalid("id", "id must have 1 to 128 bytes"));
+    }
+    if widget.title.chars().count() > 200 {
+        return Err(invalid("title", "title must have at most 200 characters"));
+    }
+    if !KINDS.contains(&widget.kind.as_str()) {
+        return Err(unknown_value(&at("kind"), &widget.kind, KINDS));
+    }
+    let layout = widget.layout;
+    if layout.w == 0 || layout.h == 0 || layout.x + layout.w > COLUMNS || layout.x >= COLUMNS {
+        return Err(invalid(
+            "layout",
+            "layout must lie on 12 columns: x from 0, w and h from 1, x + w up to 12",
+        ));
+    }
+    if layout.y > ROWS_MAX || layout.h > ROWS_MAX {
+        return Err(invalid("layout", "layout reaches too far down"));
+    }
+    check_query(widget, &at("query"))
+}
+
+fn read_query(query: &Map<String, Json>, path: &str) -> Result<WidgetQuery> {
+    serde_path_to_error::deserialize(Json::Object(query.clone())).map_err(|error| {
+        let (field, code, message) = crate::error_path(&error);
+        let field = field.map_or_else(|| path.to_owned(), |field| format!("{path}.{field}"));
+        ApiError::field(code, field, message)
+    })
+}
+
+fn check_query(widget: &Widget, path: &str) -> Result<()> {
+    let query = read_query(&widget.query, path)?;
+    let at = |field: &str| format!("{path}.{field}");
+    let missing = |field: &str, why: &str| {
+        Err(ApiError::field(Code::MissingField, at(field), format!("{field} is required {why}")))
+    };
+    let refused = |field: &str, why: &str| {
+        Err(ApiError::field(Code::InvalidField, at(field), why.to_owned()))
+    };
+    let kind = widget.kind.as_str();
+    if kind == "text" {
+        return match widget.query.keys().next() {
+            Some(field) => refused(field, "a text asks nothing"),
+            None => Ok(()),
+        };
+    }
+    if kind == "funnel" {
+        if query.steps.len() < 2 {
+            return missing("steps", "with at least two steps");
+        }
+    } else if query.event_name.as_deref().is_none_or(str::is_empty) {
+        return missing("event_name", "in a query");
+    }
+    if !query.measures.is_empty() && kind != "table" {
+        return refused("measures", "only a table takes measures");
+    }
+    if !query.steps.is_empty() && kind != "funnel" {
+        return refused("steps", "only a funnel takes steps");
+    }
+    match &query.metric {
+        Some(metric) => {
+            parse_metric(&at("metric"), metric, query.numeric_prop.as_deref())?;
+        }
+        None if query.measures.is_empty() && kind != "funnel" => {
+            return missing("metric", "in a query");
+        }
+        None => {}
+    }
+    for (index, measure) in query.measures.iter().enumerate() {
+        let field = at(&format!("measures[{index}].metric"));
+        parse_metric(&field, &measure.metric, measure.numeric_prop.as_deref())?;
+    }
+    if let Some(period) = &query.period {
+        parse_period(&at("period"), period)?;
+    }
+    if let Some(name) = query.granularity.as_deref().filter(|name| *name != "auto") {
+        parse_granularity(&at("granularity"), name)?;
+    }
+    if query.limit.is_some_and(|limit| !(1..=GROUPS_MAX).contains(&limit)) {
+        return Err(ApiError::field(
+            Code::OutOfRange,
+            at("limit"),
+            format!("limit must be from 1 to {GROUPS_MAX}"),
+        ));
+    }
+    match query.compare.as_deref() {
+        None | Some("none" | "previous") => {}
+        Some(other) => return Err(unknown_value(&at("compare"), other, ["none", "previous"])),
+    }
+    let is_additive = matches!(query.metric.as_deref(), Some("count" | "sum"));
+    match kind {
+        "number" | "area" if query.group_by.is_some() => {
+            refused("group_by", &format!("{kind} shows one series"))
+        }
+        "bar_list" | "donut" | "stacked_bar" | "table" if query.group_by.is_none() => {
+            missing("group_by", &format!("for {kind}"))
+        }
+        "donut" | "stacked_bar" if !is_additive => {
+            refused("metric", &format!("{kind} needs a metric whose parts add up: count or sum"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A widget to look at before it is saved.
+pub struct Preview {
+    /// The widget.
+    pub widget: Widget,
+    /// One tenant; sessions may leave it out.
+    pub tenant: Option<String>,
+    /// Instead of the widget's own.
+    pub period: Option<String>,
+    /// Beside the widget's own.
+    pub filters: BTreeMap<String, OneOrMany>,
+}
+
+/// Period of a preview that names none.
+const PREVIEW_PERIOD: &str = "30d";
+
+impl App {
+    /// Answers a widget that is not saved.
+    pub fn preview_widget(&self, caller: &Caller, preview: &Preview) -> Result<WidgetAnswer> {
+        validate(&preview.widget, "widget.")?;
+        if preview.tenant.is_none() && caller.is_key() {
+            return Err(ApiError::field(Code::MissingField, "tenant_id", "tenant_id is required"));
+        }
+        if let Some(period) = &preview.period {
+            parse_period("overrides.period", period)?;
+        }
+        let filters = preview
+            .filters
+            .iter()
+            .map(|(name, accepted)| (name.clone(), accepted.values()))
+            .collect();
+        let view = ViewFilters {
+            period: preview.period.clone(),
+            texts: parse_filters(&filters),
+            ..ViewFilters::default()
+        };
+        let (namespace, tenant) = (caller.environment.namespace(), preview.tenant.as_deref());
+        self.widget_answer(namespace, tenant, &preview.widget, &view, PREVIEW_PERIOD)
+    }
+
+    /// Answers a widget for a tenant under a viewer's filters.
+    pub fn widget_answer(
+        &self,
+        namespace: inlay_engine::Namespace,
+        tenant: Option<&str>,
+        widget: &Widget,
+        view: &ViewFilters,
+        default_period: &str,
+    ) -> Result<WidgetAnswer> {
+        let query = read_query(&widget.query, "query")?;
+        if widget.kind == "text" {
+            return Ok(WidgetAnswer::Nothing);
+        }
+        let ask = ask_of(widget, &query, tenant, view, default_period);
+        if widget.kind == "funnel" {
+            return self.funnel(namespace, &ask, &query);
+        }
+        if !query.measures.is_empty() {
+            return self.table(namespace, &ask, &query);
+        }
+        let answer = self.answer(namespace, &ask)?;
+        let wants_spark =
+            widget.kind == "number" && widget.viz.get("sparkline") == Some(&Json::Bool(true));
+        let spark = if wants_spark {
+            let granularity = Some(auto_granularity(&ask));
+            let ask = Ask { granularity, compare: None, ..ask.clone() };
+            Some(self.answer(namespace, &ask)?.rows)
+        } else {
+            None
+        };
+        Ok(WidgetAnswer::Rows { ask: Box::new(ask), answer: Box::new(answer), spark })
+    }
+
+    /// The first measure decides which groups are shown; the others are asked for just these.
+    fn table(
+        &self,
+        namespace: inlay_engine::Namespace,
+        ask: &Ask,
+        query: &WidgetQuery,
+    ) -> Result<WidgetAnswer> {
+        let ask_measure = |measure: &Measure| Ask {
+            metric: measure.metric.clone(),
+            numeric_prop: measure.numeric_prop.clone(),
+            compare: None,
+            ..ask.clone()
+        };
+        let first_ask = ask_measure(&query.measures[0]);
+        let first = self.answer(namespace, &first_ask)?;
+        let mut rows: Vec<(Group, Vec<Value>)> =
+            first.rows.iter().map(|row| (row.group.clone().flatten(), vec![row.value])).collect();
+        for measure in query.measures.iter().skip(1) {
+            let mut ask = Ask { limit: GROUPS_MAX, ..ask_measure(measure) };
+            if let Some(group_by) = &ask.group_by
+                && rows.iter().all(|(group, _)| group.is_some())
+            {
+                let any_of = rows
+                    .iter()
+                    .flat_map(|(group, _)| group.as_deref().map(str::to_owned))
+                    .collect();
+                ask.texts.push(TextFilter { name: group_by.clone(), any_of });
+            }
+            let answer = self.answer(namespace, &ask)?;
+            let values: BTreeMap<Group, Value> =
+                answer.rows.into_iter().map(|row| (row.group.flatten(), row.value)).collect();
+            for (group, row) in &mut rows {
+                row.push(values.get(group).copied().unwrap_or(Value::Null));
+            }
+        }
+        let measures = query
+            .measures
+            .iter()
+            .map(|measure| {
+                serde_json::json!({
+                    "label": measure.label.as_deref().unwrap_or(&measure.metric),
+                    "metric": measure.metric, "numeric_prop": measure.numeric_prop, "format": measure.format,
+                })
+            })
+            .collect();
+        Ok(WidgetAnswer::Table {
+            ask: Box::new(first_ask),
+            answer: Box::new(first),
+            measures,
+            rows,
+        })
+    }
+
+    /// Distinct users of each step, independently of each other.
+    fn funnel(
+        &self,
+        namespace: inlay_engine::Namespace,
+        ask: &Ask,
+        query: &WidgetQuery,
+    ) -> Result<WidgetAnswer> {
+        let mut rows = Vec::new();
+        let mut last = None;
+        for step in &query.steps {
+            let ask = Ask {
+                event_name: step.event_name.clone(),
+                metric: query.metric.clone().unwrap_or_else(|| "count_unique".to_owned()),
+                granularity: None,
+                compare: None,
+                ..ask.clone()
+            };
+            let answer = self.answer(namespace, &ask)?;
+            let label = step.label.as_deref().unwrap_or(&step.event_name);
+            rows.extend(
+                answer
+                    .rows
+                    .iter()
+                    .map(|row| QueryRow { group: Some(Some(label.into())), ..row.clone() }),
+            );
+            last = Some((ask, answer));
+        }
+        let Some((ask, answer)) = last else { return Ok(WidgetAnswer::Nothing) };
+        let answer = QueryAnswer { rows, ..answer };
+        Ok(WidgetAnswer::Rows { ask: Box::new(ask), answer: Box::new(answer), spark: None })
+    }
+}
+
+fn ask_of(
+    widget: &Widget,
+    query: &WidgetQuery,
+    tenant: Option<&str>,
+    view: &ViewFilters,
+    default_period: &str,
+) -> Ask {
+    let own: BTreeMap<String, Vec<String>> =
+        query.filters.iter().map(|(name, accepted)| (name.clone(), accepted.values())).collect();
+    let mut texts = parse_filters(&own);
+    texts.extend(view.texts.iter().cloned());
+    let period =
+        view.period.as_ref().or(query.period.as_ref()).map_or(default_period, String::as_str);
+    let mut ask = Ask {
+        tenant: tenant.map(str::to_owned),
+        event_name: query.event_name.clone().unwrap_or_default(),
+        metric: query.metric.clone().unwrap_or_else(|| "count".to_owned()),
+        numeric_prop: query.numeric_prop.clone(),
+        period: Some(period.to_owned()),
+        range: view.range,
+        granularity: None,
+        group_by: query.group_by.clone(),
+        texts,
+        numbers: view.numbers.clone(),
+        limit: query.limit.unwrap_or(CHART_GROUPS),
+        fill: true,
+        compare: (query.compare.as_deref() == Some("previous")).then_some(Compare::Previous),
+    };
+    let over_time = match widget.kind.as_str() {
+        "line" | "area" | "stacked_bar" => true,
+        "bar" => query.granularity.is_some() || query.group_by.is_none(),
+        _ => false,
+    };
+    if over_time {
+        let named = query.granularity.as_deref().and_then(granularity);
+        ask.granularity = Some(named.unwrap_or_else(|| auto_granularity(&ask)));
+        ask.limit = if ask.group_by.is_some() { ask.limit.max(SERIES_GROUPS) } else { ask.limit };
+    } else if matches!(widget.kind.as_str(), "donut" | "bar_list" | "bar") {
+        ask.limit = ask.limit.max(CHART_GROUPS);
+    }
+    ask
+}
+
+/// Hours up to a day, days up to 120, weeks beyond.
+fn auto_granularity(ask: &Ask) -> Granularity {
+    const DAY_MS: i64 = 86_400_000;
+    let length = match ask.range {
+        Some((from, to)) => to - from,
+        None => ask.period.as_deref().and_then(period_ms).unwrap_or(DAY_MS),
+    };
+    match length {
+        ..=DAY_MS => Granularity::Hour,
+        _ if length <= 120 * DAY_MS => Granularity::Day,
+        _ => Granularity::Week,
+    }
+}

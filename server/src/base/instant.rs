@@ -1,0 +1,77 @@
+//! Instants as text: RFC 3339 in UTC with milliseconds on the way out, ISO 8601 on the way in.
+
+use jiff::{Timestamp, civil, tz::TimeZone};
+
+/// `2026-11-13T00:00:00.000Z`. Instants that no calendar knows are shown as the nearest it does.
+pub fn format(ms: i64) -> String {
+    let clamped =
+        ms.clamp(Timestamp::MIN.as_millisecond() + 1, Timestamp::MAX.as_millisecond() - 1);
+    let timestamp = Timestamp::from_millisecond(clamped).unwrap_or_default();
+    format!("{timestamp:.3}")
+}
+
+/// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date.
+pub fn parse(text: &str) -> Option<i64> {
+    if !text.is_ascii() || text.len() > TEXT_MAX {
+        return None;
+    }
+    if let Ok(timestamp) = text.parse::<Timestamp>() {
+        return Some(timestamp.as_millisecond());
+    }
+    // Without an offset it is UTC; with a zone in brackets or other extras it is refused.
+    let is_plain =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-:.,T t".contains(&byte));
+    if !is_plain(text) {
+        return None;
+    }
+    let civil = text.parse::<civil::DateTime>().ok()?;
+    Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// No timestamp is longer than this.
+const TEXT_MAX: usize = 64;
+
+/// The date of an instant in UTC, `2026-11-13`.
+pub fn date(ms: i64) -> String {
+    format(ms).get(..10).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_forms_of_the_specification_are_read() {
+        let noon = 1_794_571_200_000;
+        for text in [
+            "2026-11-13T12:00:00Z",
+            "2026-11-13T12:00:00.000Z",
+            "2026-11-13T13:00:00+01:00",
+            "2026-11-13T12:00:00",
+            "2026-11-13 12:00:00",
+            "2026-11-13T12:00",
+        ] {
+            assert_eq!(parse(text), Some(noon), "{text}");
+        }
+        assert_eq!(parse("2026-11-13"), Some(noon - 12 * 3_600_000));
+        assert_eq!(parse("2026-11-13T12:00:00.1239Z"), Some(noon + 123));
+        for text in [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "1794571200",
+            "2026-11-13T25:00:00Z",
+            "2026-11-13T12:00:00[Mars/X]",
+            "２０２６-11-13",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn instants_are_shown_with_milliseconds() {
+        assert_eq!(format(1_794_571_200_007), "2026-11-13T12:00:00.007Z");
+        assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
+        assert!(!format(i64::MAX).is_empty() && !format(i64::MIN).is_empty());
+    }
+}

@@ -1,0 +1,5 @@
+//! Small things that every floor above uses.
+
+pub mod instant;
+pub mod secret;
+pub mod text;

@@ -1,0 +1,68 @@
+//! Secrets that we mint: how they look, and what of them is stored.
+//!
+//! Keys and session ids are random enough that SHA-256 protects them at rest; only that digest is
+//! stored, and looking it up by its digest tells an attacker nothing through time. Passwords are
+//! chosen by people and go through bcrypt instead.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use inlay_engine::Rng;
+use sha2::{Digest, Sha256};
+
+/// Random bytes in every secret.
+const SECRET_BYTES: usize = 32;
+
+/// A new secret: `prefix`, 32 random bytes, and a checksum, so that a mistyped or cut one is known
+/// without asking the store.
+pub fn mint(prefix: &str, rng: &dyn Rng) -> String {
+    let mut bytes = [0; SECRET_BYTES];
+    rng.fill(&mut bytes);
+    let body = URL_SAFE_NO_PAD.encode(bytes);
+    let check = checksum(prefix, &body);
+    format!("{prefix}{body}{check}")
+}
+
+/// Whether `text` has the form of a secret minted with `prefix`.
+pub fn is_well_formed(prefix: &str, text: &str) -> bool {
+    text.strip_prefix(prefix)
+        .and_then(|rest| rest.split_at_checked(rest.len().checked_sub(CHECKSUM_CHARS)?))
+        .is_some_and(|(body, check)| checksum(prefix, body) == check)
+}
+
+const CHECKSUM_CHARS: usize = 6;
+
+fn checksum(prefix: &str, body: &str) -> String {
+    let digest = Sha256::new().chain_update(prefix).chain_update(body).finalize();
+    let mut text = URL_SAFE_NO_PAD.encode(&digest[..5]);
+    text.truncate(CHECKSUM_CHARS);
+    text
+}
+
+/// What is stored of a secret, as text.
+pub fn digest(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use inlay_engine::SeededRng;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_secret_is_not_well_formed() {
+        let secret = mint("inlay_admin_", &SeededRng::new(1));
+        assert!(is_well_formed("inlay_admin_", &secret));
+        assert!(!is_well_formed("inlay_ingest_", &secret));
+        assert!(!is_well_formed("inlay_admin_", &secret[..secret.len() - 1]));
+        assert!(!is_well_formed("inlay_admin_", "inlay_admin_é"));
+        let mut other = secret.clone().into_bytes();
+        other[20] ^= 1;
+        assert!(!is_well_formed("inlay_admin_", &String::from_utf8(other).unwrap()));
+        assert_ne!(secret, mint("inlay_admin_", &SeededRng::new(2)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Who asks, and whether he may: in front of every operation of the table.
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, Method, header},
+    middleware::Next,
+    response::Response,
+};
+
+use super::context::Http;
+use crate::{
+    app::{App, Caller, Decision, Operation, Principal, Viewer, decide},
+    error::{ApiError, Code, Result},
+};
+
+/// Name of the console's cookie.
+pub const SESSION_COOKIE: &str = "service_session";
+const ENVIRONMENT_HEADER: &str = "x-service-environment";
+
+/// Address of the peer, put into each request by the connection loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub std::net::SocketAddr);
+
+/// The session cookie of a console request, for logging out.
+#[derive(Debug, Clone)]
+pub struct SessionCookie(pub String);
+
+/// What the credentials of a request say.
+enum Credentials {
+    None,
+    Caller(Box<Caller>, Option<SessionCookie>),
+    Viewer(Box<Viewer>),
+}
+
+/// Finds the caller and asks the table. Handlers of allowed requests find a [`Caller`] or a
+/// [`Viewer`] among the request's extensions.
+pub async fn guard(
+    State((http, operation)): State<(Http, Operation)>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response> {
+    if decide(operation, Principal::Anonymous) == Decision::Allowed {
+        return Ok(next.run(request).await);
+    }
+    let headers = request.headers().clone();
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    let credentials = http.run(move |app| find_credentials(app, &headers, is_safe)).await?;
+    let principal = match &credentials {
+        Credentials::None => Principal::Anonymous,
+        Credentials::Caller(caller, _) => caller.principal,
+        Credentials::Viewer(_) => Principal::Embed,
+    };
+    match decide(operation, principal) {
+        Decision::Allowed => {}
+        Decision::Unauthenticated => {
+            return Err(ApiError::new(
+                Code::Unauthenticated,
+                "valid credentials for this operation are missing",
+            ));
+        }
+        Decision::Forbidden => return Err(forbidden(principal)),
+    }
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
+    match credentials {
+        Credentials::None => {}
+        Credentials::Caller(caller, cookie) => {
+            request.extensions_mut().insert(Caller { ip: peer, ..*caller });
+            if let Some(cookie) = cookie {
+                request.extensions_mut().insert(cookie);
+            }
+        }
+        Credentials::Viewer(viewer) => {
+            request.extensions_mut().insert(*viewer);
+        }
+    }
+    Ok(next.run(request).await)
+}
+
+fn forbidden(principal: Principal) -> ApiError {
+    match principal {
+        Principal::AdminKey | Principal::IngestKey => {
+            ApiError::new(Code::ForbiddenScope, "an API key of this scope may not do this")
+        }
+        _ => ApiError::new(Code::ForbiddenRole, "your role may not do this"),
+    }
+}
+
+/// The bearer counts alone when there are two credentials; when they belong to different
+/// organisations, the request is a mistake.
+fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Credentials> {
+    let bearer = bearer(headers)?;
+    let cookie = cookie(headers);
+    let environment = headers.get(ENVIRONMENT_HEADER).and_then(|value| value.to_str().ok());
+    match (bearer, cookie) {
+        (None, None) => Ok(Credentials::None),
+        (Some(token), cookie) => {
+            let found = of_bearer(app, token)?;
+            let org = match &found {
+                Credentials::Caller(caller, _) => &caller.org,
+                Credentials::Viewer(viewer) => &viewer.org,
+                Credentials::None => return Ok(found),
+            };
+            let other = cookie.and_then(|cookie| app.caller_of_session(cookie, None).ok());
+            if other.is_some_and(|other| other.org != *org) {
+                return Err(ApiError::new(
+                    Code::InvalidField,
+                    "the session cookie and the bearer token belong to different organisations; send one",
+                ));
+            }
+            Ok(found)
+        }
+        (None, Some(cookie)) => {
+            let caller = app.caller_of_session(cookie, environment)?;
+            if !is_safe {
+                check_same_origin(headers)?;
+            }
+            Ok(Credentials::Caller(Box::new(caller), Some(SessionCookie(cookie.to_owned()))))
+        }
+    }
+}
+
+fn of_bearer(app: &App, token: &str) -> Result<Credentials> {
+    if token.starts_with("inlay_") {
+        return Ok(Credentials::Caller(Box::new(app.caller_of_key(token)?), None));
+    }
+    Ok(Credentials::Viewer(Box::new(app.viewer(token)?)))
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let token =
+        value.to_str().ok().and_then(|text| text.split_once(' ')).and_then(|(scheme, token)| {
+            scheme
+                .eq_ignore_ascii_case("bearer")
+                .then(|| token.trim())
+                .filter(|token| !token.is_empty())
+        });
+    token.map(Some).ok_or_else(|| {
+        ApiError::new(Code::Unauthenticated, "the Authorization header must be: Bearer <key>")
+    })
+}
+
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, value)| *name == SESSION_COOKIE && !value.is_empty())
+        .map(|(_, value)| value)
+}
+
+/// A browser says where a request comes from; a page of another site must not act with our cookie.
+fn check_same_origin(headers: &HeaderMap) -> Result<()> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let same_host = |origin: &str| {
+        let host = origin.split_once("://").map(|(_, host)| host);
+        host.is_some() && host == text(header::HOST)
+    };
+    let fetch_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+    let is_same = match text(header::ORIGIN) {
+        Some(origin) => same_host(origin),
+        None => matches!(fetch_site, None | Some("same-origin" | "none")),
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        Code::ForbiddenOrigin,
+        "a change with the console's cookie must come from the console's own pages",
+    ))
+}

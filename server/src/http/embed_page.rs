@@ -1,0 +1,175 @@
+//! `GET /embed/:dashboard_id?token=…`: the page that a host puts into a frame.
+//!
+//! No cookie, no storage. The answer is always a page: the dashboard, or why there is none.
+
+use axum::{
+    extract::{Path, Query, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{context::Http, respond::ErrorNote};
+use crate::{
+    app::{App, EmbedView, Viewer},
+    base::{instant, secret},
+    error::{ApiError, Code, Result},
+    store::{OneOrMany, Widget},
+    web::{self, Card, DashboardPage, Message},
+};
+
+#[derive(Deserialize)]
+pub struct Parameters {
+    #[serde(default)]
+    token: String,
+}
+
+/// Draws the page.
+pub async fn page(
+    State(http): State<Http>,
+    Path(dashboard_id): Path<String>,
+    Query(parameters): Query<Parameters>,
+) -> Response {
+    let found = http.run(move |app| open(app, &dashboard_id, &parameters.token)).await;
+    let mut nonce = [0; 16];
+    http.app.rng.fill(&mut nonce);
+    let nonce = secret::hex(&nonce);
+    match found {
+        Ok((viewer, view)) => {
+            let html = draw(&http, &viewer, &view, &nonce);
+            document(StatusCode::OK, html, &nonce, &view.config.settings.allowed_origins)
+        }
+        Err(error) => refuse(&http, error, &nonce),
+    }
+}
+
+/// Viewer and dashboard, when token and path belong together.
+fn open(app: &App, dashboard_id: &str, token: &str) -> Result<(Viewer, EmbedView)> {
+    let viewer = app.viewer(token)?;
+    if viewer.dashboard_id != dashboard_id {
+        return Err(ApiError::new(Code::Unauthenticated, "the token is for another dashboard"));
+    }
+    let view = app.embed_view(&viewer)?;
+    Ok((viewer, view))
+}
+
+fn refuse(http: &Http, error: ApiError, nonce: &str) -> Response {
+    let (status, kind, code) = match error.code {
+        Code::NotPublished => (StatusCode::OK, Message::NotPublished, "not_published"),
+        Code::TokenExpired | Code::TokenRevoked => {
+            (StatusCode::UNAUTHORIZED, Message::Expired, "session_expired")
+        }
+        Code::NotFound => (StatusCode::NOT_FOUND, Message::InvalidLink, "invalid_link"),
+        code if code.status() == 401 => {
+            (StatusCode::UNAUTHORIZED, Message::InvalidLink, "invalid_link")
+        }
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, Message::Failed, "internal"),
+    };
+    let message = match kind {
+        Message::NotPublished => "This dashboard is not published.",
+        Message::Expired => "The session has ended.",
+        Message::InvalidLink => "This link is not valid.",
+        Message::Failed => "The dashboard could not be loaded.",
+    };
+    if status.is_server_error() {
+        tracing::error!(
+            code = error.code.name(),
+            cause = error.cause.as_deref().unwrap_or_default(),
+            "embed page failed"
+        );
+    }
+    let boot = json!({"protocol": 1, "origins": [], "error": {"code": code, "message": message}});
+    let html = web::message(kind, &http.files.assets(), &boot.to_string(), nonce);
+    let mut response = document(status, html, nonce, &[]);
+    response.extensions_mut().remove::<ErrorNote>();
+    response
+}
+
+fn draw(http: &Http, viewer: &Viewer, view: &EmbedView, nonce: &str) -> String {
+    let cards: Vec<Card> = view.config.widgets.iter().map(card).collect();
+    let locked: Vec<(String, String)> = viewer
+        .permissions
+        .locked_filters
+        .iter()
+        .map(|(name, accepted): (&String, &OneOrMany)| (name.clone(), accepted.values().join(", ")))
+        .collect();
+    let boot = boot(http, viewer, view);
+    web::dashboard(&DashboardPage {
+        name: &view.config.name,
+        cards: &cards,
+        periods: &view.periods,
+        period: &view.period,
+        locked: &locked,
+        boot_json: &boot.to_string(),
+        assets: &http.files.assets(),
+        nonce,
+    })
+}
+
+fn card(widget: &Widget) -> Card {
+    let layout = widget.layout;
+    Card {
+        kind: widget.kind.clone(),
+        title: widget.title.clone(),
+        subtitle: widget.viz.get("subtitle").and_then(Value::as_str).map(str::to_owned),
+        x: layout.x,
+        y: layout.y,
+        w: layout.w,
+        h: layout.h,
+    }
+}
+
+fn boot(http: &Http, viewer: &Viewer, view: &EmbedView) -> Value {
+    let permissions = &viewer.permissions;
+    json!({
+        "protocol": 1,
+        "dashboard_id": view.id,
+        "name": view.config.name,
+        "widgets": view.config.widgets,
+        "periods": view.periods,
+        "default_period": view.period,
+        "permissions": {
+            "allow_drill_down": permissions.allow_drill_down,
+            "locked_filters": permissions.locked_filters,
+            "allowed_dimensions": permissions.allowed_dimensions,
+            "max_date_range_days": permissions.max_date_range_days,
+        },
+        "theme": view.config.settings.theme,
+        "origins": view.config.settings.allowed_origins,
+        "expires_in_seconds": view.expires_in_seconds,
+        "now": instant::format(http.app.now_ms()),
+    })
+}
+
+fn document(status: StatusCode, html: String, nonce: &str, origins: &[String]) -> Response {
+    // Origins were checked when they were saved: they hold nothing that could end a directive.
+    let ancestors = if origins.is_empty() { "*".to_owned() } else { origins.join(" ") };
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; font-src 'self'; \
+         img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors {ancestors}; require-trusted-types-for 'script'; trusted-types 'none'"
+    );
+    let policy = HeaderValue::from_str(&policy)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    let fixed = |text: &'static str| HeaderValue::from_static(text);
+    (
+        status,
+        [
+            (header::CONTENT_TYPE, fixed("text/html; charset=utf-8")),
+            (header::CONTENT_SECURITY_POLICY, policy),
+            (header::REFERRER_POLICY, fixed("no-referrer")),
+            (header::CACHE_CONTROL, fixed("no-store")),
+            (
+                header::HeaderName::from_static("permissions-policy"),
+                fixed("camera=(), microphone=(), geolocation=(), clipboard-write=(self)"),
+            ),
+            (
+                header::HeaderName::from_static("cross-origin-resource-policy"),
+                fixed("cross-origin"),
+            ),
+        ],
+        html,
+    )
+        .into_response()
+}

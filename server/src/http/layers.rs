@@ -1,0 +1,88 @@
+//! Around every request: an id, a line in the log, errors in one shape.
+
+use std::time::Instant;
+
+use axum::{
+    Json,
+    extract::{MatchedPath, Request},
+    http::{HeaderName, HeaderValue, StatusCode},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tracing::{error, info, warn};
+
+use super::respond::{ErrorNote, error_body};
+use crate::error::{ApiError, Code};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Gives the request an id, logs it, and puts the id on the answer and into an error's body.
+///
+/// The log has the pattern of the path, never the path or the query: they hold ids and tokens.
+pub async fn observe(request: Request, next: Next) -> Response {
+    let id = uuid::Uuid::now_v7().to_string();
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let path = path.unwrap_or_else(|| "(none)".to_owned());
+    let started = Instant::now();
+    let mut response = in_one_shape(next.run(request).await);
+    let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
+    let status = response.status().as_u16();
+    if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
+        let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
+        if status >= 500 {
+            error!(request_id = %id, %method, path, status, duration_ms, code, cause, "request failed");
+        } else {
+            info!(request_id = %id, %method, path, status, duration_ms, code, "request refused");
+        }
+        let mut body = error_body(&note);
+        body["request_id"] = id.clone().into();
+        let (parts, _) = response.into_parts();
+        let mut rebuilt = Json(body).into_response();
+        *rebuilt.status_mut() = parts.status;
+        for (name, value) in &parts.headers {
+            if name != axum::http::header::CONTENT_LENGTH
+                && name != axum::http::header::CONTENT_TYPE
+            {
+                rebuilt.headers_mut().append(name, value.clone());
+            }
+        }
+        response = rebuilt;
+    } else {
+        info!(request_id = %id, %method, path, status, duration_ms, "request");
+    }
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Answers of layers that know nothing of our errors.
+fn in_one_shape(response: Response) -> Response {
+    if response.extensions().get::<ErrorNote>().is_some() {
+        return response;
+    }
+    let code = match response.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Code::PayloadTooLarge,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::UnsupportedMediaType,
+        StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => Code::Overloaded,
+        _ => return response,
+    };
+    let message = match code {
+        Code::PayloadTooLarge => "the body is larger than this path accepts",
+        Code::UnsupportedMediaType => "this content encoding or type is not supported",
+        Code::MethodNotAllowed => "this path does not have this method",
+        _ => "the request took too long",
+    };
+    ApiError::new(code, message).into_response()
+}
+
+/// A panic in a handler: the request fails, the process goes on.
+pub fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    warn!(panic = text, "a handler panicked");
+    ApiError::internal(format!("panic: {text}")).into_response()
+}

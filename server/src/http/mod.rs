@@ -1,0 +1,22 @@
+//! How the product is spoken over HTTP.
+//!
+//! `v1` has one file a resource and one table of all operations. Every operation of the table
+//! passes `caller`, which finds out who asks and whether he may; a handler only runs when he may.
+
+mod context;
+mod respond;
+
+mod caller;
+mod extract;
+
+mod layers;
+
+mod embed_page;
+mod system;
+mod v1;
+
+mod router;
+
+pub use caller::Peer;
+pub use context::Http;
+pub use router::router;

@@ -1,0 +1,54 @@
+//! All routes with their layers, outermost last.
+
+use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    compression::{
+        CompressionLayer,
+        predicate::{DefaultPredicate, NotForContentType, Predicate},
+    },
+    decompression::RequestDecompressionLayer,
+    limit::RequestBodyLimitLayer,
+    timeout::TimeoutLayer,
+};
+
+use super::{
+    context::Http,
+    embed_page, layers,
+    respond::{no_such_method, no_such_path},
+    system, v1,
+};
+
+/// Longest time for a request to be answered.
+const REQUEST_SECONDS: u64 = 60;
+/// Raw bytes of any body, at most; operations have smaller limits of their own.
+const RAW_BODY_BYTES_MAX: usize = 10 << 20;
+
+/// The router of the whole server.
+pub fn router(http: Http) -> Router {
+    let compress = CompressionLayer::new()
+        .gzip(true)
+        // A compressor would hold back the lines of a stream.
+        .compress_when(
+            DefaultPredicate::new().and(NotForContentType::const_new("application/x-ndjson")),
+        );
+    Router::new()
+        .merge(v1::operations(http.clone()))
+        .route("/embed/{dashboard_id}", get(embed_page::page))
+        .route("/assets/{hash}/{*path}", get(system::asset))
+        .route("/healthz", get(system::healthz))
+        .route("/readyz", get(system::readyz))
+        .method_not_allowed_fallback(no_such_method)
+        .fallback(no_such_path)
+        .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX))
+        .layer(RequestDecompressionLayer::new().gzip(true).zstd(true))
+        .layer(RequestBodyLimitLayer::new(RAW_BODY_BYTES_MAX))
+        .layer(CatchPanicLayer::custom(layers::after_panic))
+        .layer(TimeoutLayer::with_status_code(
+            axum::http::StatusCode::GATEWAY_TIMEOUT,
+            std::time::Duration::from_secs(REQUEST_SECONDS),
+        ))
+        .layer(middleware::from_fn(layers::observe))
+        .layer(compress)
+        .with_state(http)
+}

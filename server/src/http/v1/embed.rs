@@ -1,0 +1,216 @@
+//! `/v1/embed-sessions`, and the data calls of the embed page under `/v1/embed`.
+
+use axum::{
+    Json,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::view;
+use crate::{
+    app::{Caller, EmbedRequest, EmbedView, ViewFilters, Viewer, WireFilters},
+    base::instant,
+    error::{ApiError, Code, Result},
+    http::{
+        context::Http,
+        extract::{self, Id},
+    },
+    store::{EmbedSession, Permissions, Widget},
+};
+
+/// Widgets of one data request, at most.
+const WIDGETS_MAX: usize = 100;
+/// Lines that wait for a slow reader before the next widget is computed.
+const LINES_AHEAD: usize = 4;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateBody {
+    tenant_id: String,
+    dashboard_id: String,
+    expires_in: Option<i64>,
+    #[serde(default)]
+    permissions: Permissions,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DataBody {
+    widgets: Vec<String>,
+    #[serde(default)]
+    filters: WireFilters,
+}
+
+/// Mints a session. 201.
+pub async fn create(
+    State(http): State<Http>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(StatusCode, Json<Value>)> {
+    let body: CreateBody = extract::json(&headers, &body)?;
+    let request = EmbedRequest {
+        tenant_id: body.tenant_id,
+        dashboard_id: body.dashboard_id,
+        expires_in: body.expires_in,
+        permissions: body.permissions,
+    };
+    let minted = http.run(move |app| app.create_embed_session(&caller, request)).await?;
+    let answer = json!({
+        "token": minted.token, "embed_url": minted.url, "expires_at": instant::format(minted.expires_at),
+    });
+    Ok((StatusCode::CREATED, Json(answer)))
+}
+
+/// Sessions that are still valid, newest first.
+pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+    let now = http.app.now_ms();
+    let sessions = http.run(move |app| app.embed_sessions(&caller)).await?;
+    Ok(Json(view::list(sessions.iter().map(|(session, name)| entry(session, name, now)).collect())))
+}
+
+/// Ends a session. 204.
+pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+    http.run(move |app| app.revoke_embed_session(&caller, &id)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn entry(session: &EmbedSession, name: &str, now: i64) -> Value {
+    json!({
+        "id": session.id, "tenant_id": session.tenant_id,
+        "resource": {"type": "dashboard", "id": session.dashboard_id, "name": name},
+        "scope": "embed:read", "permissions": session.permissions, "actor": session.actor,
+        "issued_at": instant::format(session.issued_at), "expires_at": instant::format(session.expires_at),
+        "ttl_seconds": (session.expires_at - now).max(0) / 1_000,
+    })
+}
+
+/// The published dashboard as this session may see it.
+pub async fn dashboard(State(http): State<Http>, viewer: Viewer) -> Result<Response> {
+    let permissions = viewer.permissions.clone();
+    let view = http.run(move |app| app.embed_view(&viewer)).await?;
+    let body = json!({
+        "id": view.id, "name": view.config.name, "widgets": view.config.widgets,
+        "theme": view.config.settings.theme, "permissions": permissions, "periods": view.periods,
+        "expires_in_seconds": view.expires_in_seconds,
+    });
+    Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
+        .into_response())
+}
+
+/// Data of widgets: one object, or a line a widget for those who ask for lines.
+pub async fn data(
+    State(http): State<Http>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response> {
+    let wants_lines = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|accept| accept.contains("application/x-ndjson"));
+    let checked = viewer.clone();
+    let (view, widgets, filters) = http
+        .run(move |app| {
+            let view = app.embed_view(&checked)?;
+            let body: DataBody = extract::json(&headers, &body)?;
+            if body.widgets.len() > WIDGETS_MAX {
+                let message = format!("a request asks for at most {WIDGETS_MAX} widgets");
+                return Err(ApiError::field(Code::OutOfRange, "widgets", message));
+            }
+            let widgets = app.embed_widgets(&view, &body.widgets)?;
+            let filters = checked.check(&body.filters)?;
+            Ok((view, widgets, filters))
+        })
+        .await?;
+    if wants_lines {
+        return Ok(stream(&http, viewer, view, widgets, filters));
+    }
+    let expires_in_seconds = view.expires_in_seconds;
+    let answers = http
+        .run(move |app| {
+            let mut answers = serde_json::Map::new();
+            for widget in &widgets {
+                let answer = app.embed_answer(&viewer, &view, widget, &filters);
+                // A broken rule fails the request; anything else only its widget.
+                if let Err(error) = &answer
+                    && error.code == Code::EmbedPermission
+                {
+                    return Err(error.clone());
+                }
+                answers.insert(widget.id.clone(), one(answer));
+            }
+            Ok(answers)
+        })
+        .await?;
+    let body = json!({"widgets": answers, "expires_in_seconds": expires_in_seconds});
+    Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
+        .into_response())
+}
+
+fn one(answer: Result<crate::app::WidgetAnswer>) -> Value {
+    match answer {
+        Ok(answer) => view::widget(&answer),
+        Err(error) => {
+            if let Some(cause) = &error.cause {
+                tracing::error!(code = error.code.name(), cause, "a widget failed");
+            }
+            json!({"error": error.message, "code": error.code.name()})
+        }
+    }
+}
+
+/// Lines as the widgets finish; computing stops when the reader goes away.
+fn stream(
+    http: &Http,
+    viewer: Viewer,
+    view: EmbedView,
+    widgets: Vec<Widget>,
+    filters: ViewFilters,
+) -> Response {
+    let (sender, receiver) = mpsc::channel::<Bytes>(LINES_AHEAD);
+    let app = http.app.clone();
+    tokio::task::spawn_blocking(move || {
+        for widget in &widgets {
+            let mut line = json!({"widget": widget.id});
+            let answer = one(app.embed_answer(&viewer, &view, widget, &filters));
+            if let (Some(line), Value::Object(answer)) = (line.as_object_mut(), answer) {
+                line.extend(answer);
+            }
+            if sender.blocking_send(Bytes::from(format!("{line}\n"))).is_err() {
+                return;
+            }
+        }
+        let last = json!({"expires_in_seconds": view.expires_in_seconds});
+        let _ = sender.blocking_send(Bytes::from(format!("{last}\n")));
+    });
+    let lines = Body::new(Lines(receiver));
+    (
+        [
+            (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")),
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ],
+        lines,
+    )
+        .into_response()
+}
+
+/// A body whose chunks are what the channel brings.
+struct Lines(mpsc::Receiver<Bytes>);
+
+impl http_body::Body for Lines {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|chunk| chunk.map(|chunk| Ok(http_body::Frame::data(chunk))))
+    }
+}

@@ -1,0 +1,69 @@
+//! `POST /v1/events`.
+
+use axum::{
+    Json,
+    body::{Body, to_bytes},
+    extract::State,
+    http::HeaderMap,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    app::Caller,
+    error::{ApiError, Code, Result},
+    http::{context::Http, extract::media_type},
+};
+
+/// Bytes of a body after decompression, at most.
+const BODY_BYTES_MAX: usize = 10 << 20;
+
+/// Stores events. 200 once they are on disk and visible; refused ones are listed.
+pub async fn ingest(
+    State(http): State<Http>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>> {
+    let is_ndjson = match media_type(&headers).as_str() {
+        "application/json" => false,
+        "application/x-ndjson" => true,
+        _ => {
+            let message = "events are sent as application/json or application/x-ndjson";
+            return Err(ApiError::new(Code::UnsupportedMediaType, message));
+        }
+    };
+    let _place = http.ingest_place().await?;
+    let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|error| unreadable(&error))?;
+    let accepted = http.run(move |app| app.ingest(&caller, &body, is_ndjson)).await?;
+    let errors: Vec<Value> = accepted
+        .rejected
+        .iter()
+        .map(|event| {
+            json!({
+                "index": event.index, "event_id": event.event_id, "field": event.field,
+                "code": event.code.name(), "message": event.message,
+            })
+        })
+        .collect();
+    Ok(Json(json!({
+        "accepted": accepted.accepted,
+        "status": if errors.is_empty() { "ok" } else { "partial" },
+        "duplicates": accepted.duplicates,
+        "rejected": errors.len(),
+        "errors": errors,
+    })))
+}
+
+/// Too long, or broken on the way: the causes are nested, and only their texts tell.
+fn unreadable(error: &axum::Error) -> ApiError {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if error.to_string().contains("length limit exceeded") {
+            let message =
+                format!("a body has at most {} MiB after decompression", BODY_BYTES_MAX >> 20);
+            return ApiError::new(Code::PayloadTooLarge, message);
+        }
+        cause = error.source();
+    }
+    ApiError::new(Code::InvalidJson, format!("the body cannot be read: {error}"))
+}

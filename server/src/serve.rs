@@ -1,0 +1,188 @@
+//! Putting the server together, and taking it down without losing anything.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::{Context, bail};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::{conn::auto, graceful::GracefulShutdown},
+    service::TowerToHyperService,
+};
+use inlay_engine::{Clock, Engine, Options, Rng, SystemClock, SystemRng};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinHandle,
+};
+use tower::ServiceExt as _;
+use tracing::{info, warn};
+
+use crate::{
+    app::{App, Settings},
+    config::Config,
+    grpc,
+    http::{Http, Peer, router},
+};
+
+/// A client gets this long to send its headers.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests that run when the server stops get this long to finish.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub struct Running {
+    /// Where REST is served.
+    pub http_addr: SocketAddr,
+    /// Where gRPC is served.
+    pub grpc_addr: SocketAddr,
+    /// Where browsers reach it.
+    pub base_url: String,
+    app: App,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// Opens the data directory and serves it.
+///
+/// Errors: a data directory that is in use, damaged or of a newer format; addresses that are taken.
+pub async fn serve(config: Config) -> anyhow::Result<Running> {
+    serve_with(config, Arc::new(SystemClock), Arc::new(SystemRng)).await
+}
+
+/// As [`serve`], with time and chance of the caller's choice.
+pub async fn serve_with(
+    config: Config,
+    clock: Arc<dyn Clock>,
+    rng: Arc<dyn Rng>,
+) -> anyhow::Result<Running> {
+    if !config.grpc_addr.ip().is_loopback() {
+        bail!(
+            "the gRPC address {} is not a loopback address, and gRPC is internal",
+            config.grpc_addr
+        );
+    }
+    let options =
+        Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), ..Options::default() };
+    let directory = config.data_dir.clone();
+    let engine = tokio::task::spawn_blocking(move || Engine::open_directory(&directory, options))
+        .await?
+        .with_context(|| format!("cannot open the data directory {}", config.data_dir.display()))?;
+    let stats = engine.stats();
+    info!(
+        segments = stats.segments,
+        memtable_rows = stats.memtable_rows,
+        lsn = stats.lsn,
+        "store is open"
+    );
+
+    let listener = TcpListener::bind(config.http_addr)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.http_addr))?;
+    let grpc_listener = TcpListener::bind(config.grpc_addr)
+        .await
+        .with_context(|| format!("cannot listen on {} for gRPC", config.grpc_addr))?;
+    let (http_addr, grpc_addr) = (listener.local_addr()?, grpc_listener.local_addr()?);
+    let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
+    let settings = Settings {
+        base_url: base_url.trim_end_matches('/').to_owned(),
+        default_plan: config.default_plan.clone(),
+        demo: config.demo,
+        ..Settings::default()
+    };
+    let app = App { engine: Arc::new(engine), clock, rng, settings: Arc::new(settings) };
+    if config.demo {
+        let seeding = app.clone();
+        tokio::task::spawn_blocking(move || seeding.seed_demo())
+            .await?
+            .context("cannot seed the demo")?;
+    }
+    let (stop, stopped) = watch::channel(false);
+    let tasks = vec![
+        tokio::spawn(serve_http(listener, Http::new(app.clone()), stopped.clone())),
+        tokio::spawn(serve_grpc(grpc_listener, app.clone(), stopped)),
+    ];
+    Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
+}
+
+impl Running {
+    /// An address of the demo's dashboard, when the server runs with it.
+    pub fn demo_url(&self) -> Option<String> {
+        self.app.demo_session(None).ok().map(|(minted, ..)| minted.url)
+    }
+
+    /// Lets running requests finish, writes everything to segments, and closes.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        let _ = self.stop.send(true);
+        for task in self.tasks {
+            task.await?;
+        }
+        let engine = Arc::clone(&self.app.engine);
+        tokio::task::spawn_blocking(move || engine.close())
+            .await?
+            .context("cannot close the store")?;
+        Ok(())
+    }
+}
+
+async fn serve_http(listener: TcpListener, http: Http, mut stopped: watch::Receiver<bool>) {
+    let router = router(http);
+    let graceful = GracefulShutdown::new();
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => connect(stream, peer, &router, &graceful),
+                Err(error) => {
+                    // Out of descriptors, usually: waiting lets others close theirs.
+                    warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await.is_err() {
+        warn!("requests were still running after {} s", DRAIN_TIMEOUT.as_secs());
+    }
+}
+
+fn connect(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: &axum::Router,
+    graceful: &GracefulShutdown,
+) {
+    // Small answers must not wait for more to come.
+    let _ = stream.set_nodelay(true);
+    let service =
+        router.clone().map_request(move |mut request: hyper::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            request.map(axum::body::Body::new)
+        });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(20)));
+    let connection = builder
+        .serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+    let watched = graceful.watch(connection.into_owned());
+    tokio::spawn(async move {
+        // A client that goes away is not an event worth a line.
+        let _ = watched.await;
+    });
+}
+
+async fn serve_grpc(listener: TcpListener, app: App, mut stopped: watch::Receiver<bool>) {
+    let (reporter, health) = tonic_health::server::health_reporter();
+    reporter.set_service_status("", tonic_health::ServingStatus::Serving).await;
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    let served = tonic::transport::Server::builder()
+        .add_service(health)
+        .add_service(grpc::service(app))
+        .serve_with_incoming_shutdown(incoming, async move {
+            let _ = stopped.changed().await;
+        })
+        .await;
+    if let Err(error) = served {
+        warn!(%error, "the gRPC server ended");
+    }
+}

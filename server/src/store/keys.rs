@@ -1,0 +1,81 @@
+//! Forming keys, and records that belong to no organisation.
+
+use inlay_engine::{KeyReader, Txn};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::{ApiError, Result};
+
+/// Anything keys can be read from: a snapshot, or a transaction with its own writes.
+pub trait Keys {
+    /// The value of a key.
+    fn value(&self, key: &[u8]) -> Option<std::sync::Arc<[u8]>>;
+    /// Keys with a prefix, rising.
+    fn values(&self, prefix: &[u8]) -> Vec<(Vec<u8>, std::sync::Arc<[u8]>)>;
+}
+
+impl Keys for KeyReader {
+    fn value(&self, key: &[u8]) -> Option<std::sync::Arc<[u8]>> {
+        self.find(key)
+    }
+    fn values(&self, prefix: &[u8]) -> Vec<(Vec<u8>, std::sync::Arc<[u8]>)> {
+        self.scan(prefix)
+    }
+}
+
+impl Keys for Txn {
+    fn value(&self, key: &[u8]) -> Option<std::sync::Arc<[u8]>> {
+        self.find(key)
+    }
+    fn values(&self, prefix: &[u8]) -> Vec<(Vec<u8>, std::sync::Arc<[u8]>)> {
+        self.scan(prefix)
+    }
+}
+
+/// Key of a record of an organisation.
+pub fn org_key(org: &str, kind: &str, id: &str) -> Vec<u8> {
+    format!("o/{org}/{kind}/{id}").into_bytes()
+}
+
+/// Key of a record of nobody.
+fn global_key(kind: &str, id: &str) -> Vec<u8> {
+    format!("g/{kind}/{id}").into_bytes()
+}
+
+/// Reads a stored record.
+pub fn decode<R: DeserializeOwned>(bytes: &[u8]) -> Result<R> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::internal(format!("a stored record is unreadable: {error}")))
+}
+
+/// Writes a record down.
+pub fn encode<R: Serialize>(record: &R) -> Result<Vec<u8>> {
+    serde_json::to_vec(record)
+        .map_err(|error| ApiError::internal(format!("a record cannot be stored: {error}")))
+}
+
+/// A record that belongs to no organisation.
+pub fn global_find<R: DeserializeOwned>(
+    keys: &impl Keys,
+    kind: &str,
+    id: &str,
+) -> Result<Option<R>> {
+    keys.value(&global_key(kind, id)).map(|bytes| decode(&bytes)).transpose()
+}
+
+/// Stores a record that belongs to no organisation.
+pub fn global_put<R: Serialize>(txn: &mut Txn, kind: &str, id: &str, record: &R) -> Result<()> {
+    txn.put(&global_key(kind, id), &encode(record)?);
+    Ok(())
+}
+
+/// Removes a record that belongs to no organisation.
+pub fn global_delete(txn: &mut Txn, kind: &str, id: &str) {
+    txn.delete(&global_key(kind, id));
+}
+
+/// The next unused namespace of the engine.
+pub fn next_namespace(txn: &mut Txn) -> Result<u32> {
+    let next = global_find::<u32>(txn, "counter", "namespace")?.unwrap_or(1);
+    global_put(txn, "counter", "namespace", &(next + 1))?;
+    Ok(next)
+}

@@ -1,0 +1,18 @@
+//! Records of the server in the engine's keyspace.
+//!
+//! Almost everything belongs to one organisation and is read and written through [`OrgReader`] and
+//! [`OrgTxn`], which cannot reach another one: the organisation is part of every key they form. The
+//! few look-ups that must cross organisations (an e-mail address, a session, a key's digest) are
+//! functions whose name starts with `global_`.
+//!
+//! A record is JSON under `o/<org>/<kind>/<id>`. Unknown fields are ignored when it is read, so that
+//! an older build can read what a newer one wrote.
+
+mod keys;
+mod records;
+
+mod org;
+
+pub use keys::{global_delete, global_find, global_put, next_namespace};
+pub use org::{OrgReader, OrgTxn};
+pub use records::*;

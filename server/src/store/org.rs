@@ -1,0 +1,89 @@
+//! Records of one organisation, and no other.
+
+use inlay_engine::{KeyReader, Txn};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::keys::{Keys, decode, encode, org_key};
+use crate::error::Result;
+
+/// A kind of record that an organisation owns.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Its place in the key.
+    const KIND: &'static str;
+    /// Its id.
+    fn id(&self) -> &str;
+}
+
+/// Reads records of one organisation.
+pub struct OrgReader {
+    keys: KeyReader,
+    org: String,
+}
+
+impl OrgReader {
+    /// A reader of the records of `org` as of now.
+    pub fn new(keys: KeyReader, org: &str) -> Self {
+        Self { keys, org: org.to_owned() }
+    }
+
+    /// One record.
+    pub fn find<R: Record>(&self, id: &str) -> Result<Option<R>> {
+        find(&self.keys, &self.org, id)
+    }
+
+    /// All records of a kind, oldest first (ids are UUIDv7, which rise).
+    pub fn list<R: Record>(&self) -> Result<Vec<R>> {
+        list(&self.keys, &self.org)
+    }
+}
+
+/// Changes records of one organisation within a transaction.
+pub struct OrgTxn<'a> {
+    txn: &'a mut Txn,
+    org: String,
+}
+
+impl<'a> OrgTxn<'a> {
+    /// Records of `org` within `txn`.
+    pub fn new(txn: &'a mut Txn, org: &str) -> Self {
+        Self { txn, org: org.to_owned() }
+    }
+
+    /// One record.
+    pub fn find<R: Record>(&self, id: &str) -> Result<Option<R>> {
+        find(self.txn, &self.org, id)
+    }
+
+    /// All records of a kind, oldest first.
+    pub fn list<R: Record>(&self) -> Result<Vec<R>> {
+        list(self.txn, &self.org)
+    }
+
+    /// Stores a record under its id.
+    pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
+        self.txn.put(&org_key(&self.org, R::KIND, record.id()), &encode(record)?);
+        Ok(())
+    }
+
+    /// Removes a record.
+    pub fn delete<R: Record>(&mut self, id: &str) {
+        self.txn.delete(&org_key(&self.org, R::KIND, id));
+    }
+
+    /// The transaction, for records that belong to no organisation.
+    pub fn global(&mut self) -> &mut Txn {
+        self.txn
+    }
+}
+
+fn find<R: Record>(keys: &impl Keys, org: &str, id: &str) -> Result<Option<R>> {
+    // An id never reaches into another kind or organisation.
+    if id.contains('/') {
+        return Ok(None);
+    }
+    keys.value(&org_key(org, R::KIND, id)).map(|bytes| decode(&bytes)).transpose()
+}
+
+fn list<R: Record>(keys: &impl Keys, org: &str) -> Result<Vec<R>> {
+    keys.values(&org_key(org, R::KIND, "")).iter().map(|(_, bytes)| decode(bytes)).collect()
+}

@@ -1,0 +1,63 @@
+//! `cargo tool check`: every check, in order, stopping at the first that fails.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Context as _, bail};
+
+/// A check: its name, the command, and whether it may be missing on a developer's machine.
+struct Step {
+    name: &'static str,
+    command: &'static [&'static str],
+    optional: bool,
+}
+
+const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
+    Step { name, command, optional: false }
+}
+
+const STEPS: [Step; 8] = [
+    step("fmt", &["cargo", "fmt", "--all", "--check"]),
+    step("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    step("tidy", &["cargo", "tool", "tidy"]),
+    step("gen", &["cargo", "tool", "gen", "--check"]),
+    step("test", &["cargo", "test", "--workspace"]),
+    step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
+    Step {
+        name: "deny",
+        command: &["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"],
+        optional: true,
+    },
+    Step { name: "typos", command: &["typos"], optional: true },
+];
+
+/// Runs all checks. Where `CI` is set, a tool that is missing is a failure.
+#[expect(clippy::print_stdout, reason = "a command line tool")]
+pub fn run(root: &Path) -> anyhow::Result<()> {
+    let in_ci = std::env::var_os("CI").is_some();
+    for Step { name, command, optional } in &STEPS {
+        println!("== {name}");
+        let (program, arguments) = command.split_first().context("a check has a command")?;
+        if *optional && !in_ci && !is_installed(program, arguments) {
+            println!("{name}: skipped, it is not installed here");
+            continue;
+        }
+        let mut run = Command::new(program);
+        run.args(arguments).current_dir(root);
+        if *name == "doc" {
+            run.env("RUSTDOCFLAGS", "-D warnings");
+        }
+        if !run.status().with_context(|| format!("{name}: cannot run {program}"))?.success() {
+            bail!("{name} failed");
+        }
+    }
+    println!("== all checks passed");
+    Ok(())
+}
+
+fn is_installed(program: &str, arguments: &[&str]) -> bool {
+    let mut ask = Command::new(program);
+    if program == "cargo" {
+        ask.args(arguments.first());
+    }
+    ask.arg("--version").output().is_ok_and(|output| output.status.success())
+}

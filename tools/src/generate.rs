@@ -1,0 +1,32 @@
+//! Generated code: gRPC from the proto files, by a compiler that is a crate.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a tool of the workspace reads and writes its files"
+)]
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, bail};
+
+const PROTO: &str = "proto/inlay/v1/inlay.proto";
+const GENERATED: &str = "proto/src/inlay.v1.rs";
+
+/// Writes the generated code, or says that it is not current.
+pub fn run(root: &Path, check: bool) -> anyhow::Result<()> {
+    let descriptors = protox::compile([root.join(PROTO)], [root.join("proto")]).context(PROTO)?;
+    let out = std::env::temp_dir().join(format!("inlay-gen-{}", std::process::id()));
+    fs::create_dir_all(&out)?;
+    tonic_prost_build::configure().build_client(true).out_dir(&out).compile_fds(descriptors)?;
+    let fresh = fs::read_to_string(out.join("inlay.v1.rs"))?;
+    fs::remove_dir_all(&out)?;
+    let path = root.join(GENERATED);
+    if check {
+        if fs::read_to_string(&path).unwrap_or_default() != fresh {
+            bail!("{GENERATED} is not current: run `cargo tool gen`");
+        }
+        return Ok(());
+    }
+    fs::write(path, fresh)?;
+    Ok(())
+}
