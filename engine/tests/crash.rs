@@ -7,6 +7,8 @@
 //!
 //! `INLAY_CRASH_SEEDS` sets the number of histories; a failure prints seed and step.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -3,6 +3,8 @@
 //! Every question is asked of rows in memory, of rows in segments, and of a mixture, before and
 //! after a restart. The loop knows nothing of codes, zones, bitmaps or buckets of rows.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

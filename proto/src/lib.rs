@@ -5,8 +5,6 @@
 
 #[expect(
     missing_docs,
-    clippy::all,
-    clippy::unwrap_used,
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
     reason = "generated code"

@@ -96,7 +96,7 @@ pub struct ApiError {
     /// The part of the request that is to blame.
     pub field: Option<String>,
     /// The plan limit behind a 402.
-    pub plan_limit: Option<PlanLimit>,
+    pub plan_limit: Option<Box<PlanLimit>>,
     /// What the log should say and the caller should not see.
     pub cause: Option<String>,
 }

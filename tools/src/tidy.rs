@@ -4,8 +4,6 @@
 //! lines, lowest floor first. This reads the groups and every `crate::` and `super::` path of the
 //! files below, and names each line that reaches sideways or up. Tests are exempt.
 
-#![expect(clippy::disallowed_methods, reason = "a tool of the workspace reads its files")]
-
 use std::{
     collections::BTreeMap,
     fs,

@@ -97,7 +97,7 @@ impl Superblock {
     pub fn store(&mut self, vfs: &dyn Vfs) -> Result<()> {
         let generation = self.generation + 1;
         let next = Self { generation, ..self.clone() };
-        let place = if generation % 2 == 0 { SLOTS[0] } else { SLOTS[1] };
+        let place = if generation.is_multiple_of(2) { SLOTS[0] } else { SLOTS[1] };
         match vfs.open(place) {
             Ok(file) => {
                 file.write_at(0, &next.encode()).at(place)?;

@@ -45,7 +45,6 @@ pub trait VfsFile: Send + Sync {
     /// Reserves space and extends the file to `len` with zeros.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// Length in bytes.
-
     fn len(&self) -> io::Result<u64>;
 }
 

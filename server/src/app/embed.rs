@@ -400,12 +400,12 @@ fn check_plan(org: &Org, permissions: &Permissions) -> Result<()> {
         return Ok(());
     }
     Err(ApiError {
-        plan_limit: Some(PlanLimit {
+        plan_limit: Some(Box::new(PlanLimit {
             plan: plan.name.to_owned(),
             upgrade_to: Some("growth".to_owned()),
             limit: 0,
             used: 0,
-        }),
+        })),
         ..ApiError::new(
             Code::AdvancedEmbedPermissions,
             format!("the plan {} has no advanced embed permissions", plan.name),

@@ -71,12 +71,12 @@ pub fn check(
     let has_room = |plan: &&Plan| limit_of(plan).is_none_or(|limit| used + more <= limit);
     let upgrade_to = PLANS.iter().filter(|other| other.name != "self_hosted").find(has_room);
     Err(ApiError {
-        plan_limit: Some(PlanLimit {
+        plan_limit: Some(Box::new(PlanLimit {
             plan: plan.name.to_owned(),
             upgrade_to: upgrade_to.map(|plan| plan.name.to_owned()),
             limit,
             used,
-        }),
+        })),
         ..ApiError::new(code, format!("the plan {} allows {limit} {what}", plan.name))
     })
 }

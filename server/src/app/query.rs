@@ -349,6 +349,8 @@ impl App {
         let started = Instant::now();
         let metric = parse_metric("metric", &ask.metric, ask.numeric_prop.as_deref())?;
         let (from_ms, to_ms) = ask.window(self.now_ms());
+        // A period includes this very millisecond: what was just acknowledged is seen.
+        let end_ms = if ask.range.is_some() { to_ms } else { to_ms + 1 };
         let query = Query {
             namespace,
             tenant: ask.tenant.clone(),
@@ -356,7 +358,7 @@ impl App {
             metric,
             number: ask.numeric_prop.clone(),
             from_ms,
-            to_ms,
+            to_ms: end_ms,
             granularity: ask.granularity,
             group_by: ask.group_by.clone(),
             texts: ask.texts.clone(),

@@ -1,0 +1,171 @@
+//! Real processes: killed without warning, two on one folder, stopped in the middle of work.
+//!
+//! What was acknowledged is kept in a ledger outside of the process.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::json;
+
+/// Kills in one run; `INLAY_KILLS` asks for more.
+const KILLS: u32 = 8;
+
+struct Process {
+    child: Child,
+    base: String,
+}
+
+fn command(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_inlay"));
+    command
+        .arg("serve")
+        .env("INLAY_DATA_DIR", directory)
+        .env("INLAY_HTTP_ADDR", "127.0.0.1:0")
+        .env("INLAY_GRPC_ADDR", "127.0.0.1:0")
+        .env("INLAY_LOG", "warn");
+    command
+}
+
+fn start(directory: &Path) -> Process {
+    let mut child = command(directory).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let base = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    Process { child, base }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
+}
+
+async fn register(base: &str) -> String {
+    let body = json!({"email": "p@example.com", "password": "long enough password", "name": "P", "org_name": "P"});
+    let reply = client().post(format!("{base}/v1/auth/register")).json(&body).send().await.unwrap();
+    let body: serde_json::Value = reply.json().await.unwrap();
+    body["api_key"]["key"].as_str().unwrap().to_owned()
+}
+
+async fn value(base: &str, key: &str, metric: &str) -> i64 {
+    let url = format!(
+        "{base}/v1/query?tenant_id=t&event_name=e&period=90d&numeric_prop=n&metric={metric}"
+    );
+    let body: serde_json::Value =
+        client().get(url).bearer_auth(key).send().await.unwrap().json().await.unwrap();
+    body["data"][0]["value"].as_i64().unwrap_or_else(|| panic!("{body}"))
+}
+
+/// Posts batches until the server is gone. Gives how many were acknowledged, and whether one was
+/// under way.
+async fn pour(base: String, key: String, worker: usize, round: u32) -> (u32, bool) {
+    let client = client();
+    for number in 0.. {
+        let events: Vec<_> = (0..10)
+            .map(|n| json!({"tenant_id": "t", "event_name": "e", "event_id": format!("{round}/{worker}/{number}/{n}"), "numeric_props": {"n": 1}}))
+            .collect();
+        let sent = client
+            .post(format!("{base}/v1/events"))
+            .bearer_auth(&key)
+            .json(&json!({"events": events}))
+            .send()
+            .await;
+        match sent {
+            Ok(reply) if reply.status() == 200 => {}
+            _ => return (number, true),
+        }
+    }
+    unreachable!("the loop ends when the server is gone")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn acknowledged_events_survive_kills_and_count_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = start(directory.path());
+    let key = register(&process.base).await;
+    let kills =
+        std::env::var("INLAY_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let (mut acknowledged, mut under_way) = (0, 0);
+    for round in 0..kills {
+        let workers: Vec<_> = (0..4)
+            .map(|worker| tokio::spawn(pour(process.base.clone(), key.clone(), worker, round)))
+            .collect();
+        tokio::time::sleep(Duration::from_millis(150 + u64::from(round) * 37 % 200)).await;
+        process.child.kill().unwrap();
+        process.child.wait().unwrap();
+        for worker in workers {
+            let (done, cut) = worker.await.unwrap();
+            acknowledged += i64::from(done) * 10;
+            under_way += i64::from(cut) * 10;
+        }
+        process = start(directory.path());
+        let count = value(&process.base, &key, "count").await;
+        assert!(
+            (acknowledged..=acknowledged + under_way).contains(&count),
+            "{count} events, {acknowledged} acknowledged"
+        );
+        assert_eq!(count % 10, 0, "a batch is there whole or not at all");
+        assert_eq!(count, value(&process.base, &key, "sum").await);
+        // What was under way is known now: it counts from here on.
+        (acknowledged, under_way) = (count, 0);
+    }
+    assert!(acknowledged > 0);
+}
+
+#[tokio::test]
+async fn a_second_process_is_refused_and_the_first_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = start(directory.path());
+    let second = command(directory.path()).output().unwrap();
+    assert!(!second.status.success());
+    let text = String::from_utf8_lossy(&second.stderr);
+    assert!(text.contains("another process"), "{text}");
+    register(&process.base).await;
+}
+
+#[tokio::test]
+async fn a_termination_signal_writes_everything_and_exits_with_zero() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = start(directory.path());
+    let key = register(&process.base).await;
+    let event =
+        json!({"events": [{"tenant_id": "t", "event_name": "e", "numeric_props": {"n": 1}}]});
+    let sent = client()
+        .post(format!("{}/v1/events", process.base))
+        .bearer_auth(&key)
+        .json(&event)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(sent.status(), 200);
+    let signalled =
+        Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    assert_eq!(process.child.wait().unwrap().code(), Some(0));
+    let process = start(directory.path());
+    assert_eq!(value(&process.base, &key, "count").await, 1);
+}
+
+#[tokio::test]
+async fn settings_that_mean_nothing_stop_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |name: &str, value: &str| {
+        let output = command(directory.path()).env(name, value).output().unwrap();
+        assert!(!output.status.success(), "{name}={value}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused("INLAY_DATADIR", "x").contains("INLAY_DATADIR"));
+    assert!(refused("INLAY_RATE_LIMITS", "queries=1").contains("queries"));
+    assert!(refused("INLAY_GRPC_ADDR", "0.0.0.0:0").contains("loopback"));
+}

@@ -1,0 +1,178 @@
+//! Dashboards: drafts, publication, widgets, and what is refused.
+
+use inlay_tests::TestServer;
+use serde_json::{Value, json};
+
+pub fn widget(id: &str) -> Value {
+    json!({
+        "id": id, "kind": "line", "title": "Calls",
+        "query": {"event_name": "api_call", "metric": "count", "period": "7d", "granularity": "day"},
+        "viz": {"anything": {"goes": true}}, "layout": {"x": 0, "y": 0, "w": 6, "h": 4},
+    })
+}
+
+#[tokio::test]
+async fn a_dashboard_lives_from_draft_to_restored() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let made = admin
+        .post("/v1/dashboards", &json!({"name": "Usage", "widgets": [widget("a")]}))
+        .await
+        .expect(201);
+    assert_eq!(
+        (&made["status"], &made["version"], &made["has_unpublished_changes"]),
+        (&json!("draft"), &json!(1), &json!(true))
+    );
+    assert_eq!(made["widgets"][0], widget("a"), "unknown keys inside viz are kept");
+    let path = format!("/v1/dashboards/{}", made["id"].as_str().unwrap());
+    admin.post_empty(&format!("{path}/restore-published")).await.refused(409, "conflict");
+    admin.post_empty(&format!("{path}/publish")).await.expect(204);
+    let published = admin.get(&path).await.expect(200);
+    assert_eq!(
+        (&published["status"], &published["has_unpublished_changes"]),
+        (&json!("published"), &json!(false))
+    );
+    assert!(published["published_at"].is_string());
+
+    let changed = admin.patch(&path, &json!({"name": "Renamed"})).await.expect(200);
+    assert_eq!(
+        (&changed["name"], &changed["has_unpublished_changes"]),
+        (&json!("Renamed"), &json!(true))
+    );
+    let stale = admin
+        .request(reqwest::Method::PATCH, &path)
+        .header("if-match", "1")
+        .json(&json!({"name": "X"}));
+    admin.send(stale).await.refused(409, "conflict");
+    let added = admin.post(&format!("{path}/widgets"), &widget("b")).await.expect(201);
+    assert_eq!(added, widget("b"));
+    admin.post(&format!("{path}/widgets"), &widget("b")).await.refused(409, "conflict");
+    let patched =
+        admin.patch(&format!("{path}/widgets/b"), &json!({"title": "Second"})).await.expect(200);
+    assert_eq!(patched["title"], "Second");
+    admin.delete(&format!("{path}/widgets/b")).await.expect(204);
+    admin.delete(&format!("{path}/widgets/b")).await.refused(404, "not_found");
+    let restored = admin.post_empty(&format!("{path}/restore-published")).await.expect(200);
+    assert_eq!(
+        (&restored["name"], &restored["has_unpublished_changes"]),
+        (&json!("Usage"), &json!(false))
+    );
+    admin.post_empty(&format!("{path}/unpublish")).await.expect(204);
+    assert_eq!(admin.get(&path).await.expect(200)["status"], "unpublished");
+    assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"].as_array().unwrap().len(), 1);
+    admin.delete(&path).await.expect(204);
+    admin.get(&path).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn what_cannot_be_drawn_names_its_field() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let changed = |at: &[&str], value: Value| {
+        let mut widget = widget("a");
+        let mut place = &mut widget;
+        for name in at {
+            place = &mut place[*name];
+        }
+        *place = value;
+        widget
+    };
+    let donut =
+        json!({"event_name": "e", "metric": "p95", "numeric_prop": "ms", "group_by": "model"});
+    let mut donut_widget = changed(&["kind"], json!("donut"));
+    donut_widget["query"] = donut;
+    for (widget, field, code) in [
+        (changed(&["kind"], json!("pie")), "widgets[0].kind", "unknown_value"),
+        (
+            changed(&["query", "metric"], json!("median")),
+            "widgets[0].query.metric",
+            "unknown_value",
+        ),
+        (
+            changed(&["query", "metric"], json!("p95")),
+            "widgets[0].query.numeric_prop",
+            "missing_field",
+        ),
+        (changed(&["query", "period"], json!("5d")), "widgets[0].query.period", "unknown_value"),
+        (
+            changed(&["query", "frobnicate"], json!(1)),
+            "widgets[0].query.frobnicate",
+            "unknown_field",
+        ),
+        (changed(&["query", "limit"], json!(0)), "widgets[0].query.limit", "out_of_range"),
+        (
+            changed(&["query", "filters"], json!({"a": 1})),
+            "widgets[0].query.filters.a",
+            "invalid_field",
+        ),
+        (changed(&["layout", "w"], json!(13)), "widgets[0].layout", "invalid_field"),
+        (changed(&["layout", "x"], json!(-1)), "widgets[0].layout.x", "invalid_field"),
+        (changed(&["id"], json!("")), "widgets[0].id", "invalid_field"),
+        (changed(&["extra"], json!(1)), "widgets[0].extra", "unknown_field"),
+        (donut_widget, "widgets[0].query.metric", "invalid_field"),
+        (changed(&["kind"], json!("bar_list")), "widgets[0].query.group_by", "missing_field"),
+        (changed(&["kind"], json!("text")), "widgets[0].query.event_name", "invalid_field"),
+    ] {
+        let reply = admin.post("/v1/dashboards", &json!({"name": "D", "widgets": [widget]})).await;
+        assert_eq!(reply.refused(400, code).as_deref(), Some(field), "{}", reply.text);
+    }
+    let twice = json!({"name": "D", "widgets": [widget("a"), widget("a")]});
+    assert_eq!(
+        admin.post("/v1/dashboards", &twice).await.refused(400, "invalid_field").as_deref(),
+        Some("widgets[1].id")
+    );
+    let lacking = json!({"name": "D", "widgets": [{"id": "x"}]});
+    admin.post("/v1/dashboards", &lacking).await.refused(400, "missing_field");
+    let origins =
+        json!({"name": "D", "settings": {"allowed_origins": ["https://a.example; script-src *"]}});
+    assert_eq!(
+        admin.post("/v1/dashboards", &origins).await.refused(400, "invalid_field").as_deref(),
+        Some("settings.allowed_origins[0]")
+    );
+    assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"], json!([]));
+}
+
+#[tokio::test]
+async fn one_place_for_a_published_dashboard_is_taken_once() {
+    let server = TestServer::with_plan("free").await;
+    let admin = server.register("acme").await.admin;
+    let mut paths = Vec::new();
+    for _ in 0..10 {
+        let made =
+            admin.post("/v1/dashboards", &json!({"name": "D", "widgets": []})).await.expect(201);
+        paths.push(format!("/v1/dashboards/{}/publish", made["id"].as_str().unwrap()));
+    }
+    let attempts: Vec<_> = paths
+        .iter()
+        .map(|path| {
+            let (client, path) = (admin.clone(), path.clone());
+            tokio::spawn(async move { client.post_empty(&path).await.status })
+        })
+        .collect();
+    let mut published = 0;
+    for attempt in attempts {
+        match attempt.await.unwrap() {
+            204 => published += 1,
+            402 => {}
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!(published, 1);
+}
+
+#[tokio::test]
+async fn a_preview_answers_without_saving() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let events = json!({"events": [{"tenant_id": "t", "event_name": "api_call"}]});
+    admin.post("/v1/events", &events).await.expect(200);
+    server.clock.advance(1_000);
+    let ask = json!({"widget": widget("w"), "tenant_id": "t", "overrides": {"period": "24h"}});
+    let answer = admin.post("/v1/widgets/preview/data", &ask).await.expect(200);
+    let total: i64 =
+        answer["data"].as_array().unwrap().iter().map(|row| row["value"].as_i64().unwrap()).sum();
+    assert_eq!((total, &answer["meta"]["period"]), (1, &json!("24h")));
+    let wrong = json!({"widget": {"id": "x"}, "tenant_id": "t"});
+    admin.post("/v1/widgets/preview/data", &wrong).await.refused(400, "missing_field");
+    assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"], json!([]));
+}

@@ -1,0 +1,348 @@
+//! Embed sessions, the page, and that a viewer cannot reach beyond his token.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use inlay_tests::{Client, TestServer};
+use serde_json::{Value, json};
+
+use crate::dashboards::widget;
+
+struct Setup {
+    server: TestServer,
+    admin: Client,
+    dashboard: String,
+}
+
+async fn setup() -> Setup {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let mut events = Vec::new();
+    for (tenant, status, plan, count) in
+        [("t", "ok", "pro", 5), ("t", "error", "free", 3), ("other", "ok", "pro", 7)]
+    {
+        for n in 0..count {
+            events.push(json!({
+                "tenant_id": tenant, "event_name": "api_call", "string_props": {"status": status, "plan": plan},
+                "numeric_props": {"ms": f64::from(n)},
+            }));
+        }
+    }
+    admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    server.clock.advance(1_000);
+    let widgets = [widget("calls"), widget("secret")];
+    let made = admin
+        .post("/v1/dashboards", &json!({"name": "<b>Usage</b>", "widgets": widgets}))
+        .await
+        .expect(201);
+    let dashboard = made["id"].as_str().unwrap().to_owned();
+    admin.post_empty(&format!("/v1/dashboards/{dashboard}/publish")).await.expect(204);
+    Setup { server, admin, dashboard }
+}
+
+impl Setup {
+    async fn mint(&self, permissions: Value) -> (Client, String) {
+        let ask = json!({"tenant_id": "t", "dashboard_id": self.dashboard, "expires_in": 600, "permissions": permissions});
+        let minted = self.admin.post("/v1/embed-sessions", &ask).await.expect(201);
+        let token = minted["token"].as_str().unwrap().to_owned();
+        assert_eq!(
+            minted["embed_url"],
+            format!("{}/embed/{}?token={token}", self.server.base, self.dashboard)
+        );
+        (self.server.anonymous().with_bearer(&token), token)
+    }
+}
+
+async fn sum(viewer: &Client, filters: Value) -> i64 {
+    let answer = viewer
+        .post("/v1/embed/data", &json!({"widgets": ["calls"], "filters": filters}))
+        .await
+        .expect(200);
+    answer["widgets"]["calls"]["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["value"].as_i64().unwrap())
+        .sum()
+}
+
+async fn refused(viewer: &Client, filters: Value) {
+    let reply =
+        viewer.post("/v1/embed/data", &json!({"widgets": ["calls"], "filters": filters})).await;
+    reply.refused(403, "embed_permission");
+}
+
+#[tokio::test]
+async fn a_viewer_sees_his_tenant_and_what_he_narrows() {
+    let setup = setup().await;
+    let (viewer, _) = setup.mint(json!({})).await;
+    assert_eq!(sum(&viewer, json!({})).await, 8);
+    assert_eq!(sum(&viewer, json!({"period": "24h"})).await, 8);
+    assert_eq!(sum(&viewer, json!({"dimensions": {"plan": "pro"}})).await, 5);
+    assert_eq!(
+        sum(&viewer, json!({"dimensions": {"plan": ["pro", "free"], "status": "error"}})).await,
+        3
+    );
+    assert_eq!(sum(&viewer, json!({"numericRanges": {"ms": {"min": 1, "max": 2}}})).await, 4);
+    let dates = json!({"dateRanges": {"timestamp": {"from": "2026-11-20", "to": "2026-11-21"}}});
+    assert_eq!(sum(&viewer, dates).await, 8);
+    for (filters, field) in [
+        (json!({"period": "5d"}), "filters.period"),
+        (json!({"frobnicate": 1}), "filters.frobnicate"),
+        (
+            json!({"dateRanges": {"created": {"from": "2026-01-01", "to": "2026-01-02"}}}),
+            "filters.dateRanges.created",
+        ),
+        (
+            json!({"dateRanges": {"timestamp": {"from": "x", "to": "2026-01-02"}}}),
+            "filters.dateRanges.timestamp.from",
+        ),
+    ] {
+        let reply =
+            viewer.post("/v1/embed/data", &json!({"widgets": ["calls"], "filters": filters})).await;
+        assert_eq!(reply.status, 400, "{}", reply.text);
+        assert_eq!(reply.json()["field"], field);
+    }
+    let stream = viewer
+        .request(reqwest::Method::POST, "/v1/embed/data")
+        .header("accept", "application/x-ndjson");
+    let reply = viewer.send(stream.json(&json!({"widgets": ["calls", "secret"]}))).await;
+    let lines: Vec<Value> =
+        reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[0]["widget"], &lines[1]["widget"]), (&json!("calls"), &json!("secret")));
+    assert!(lines[2]["expires_in_seconds"].as_i64().unwrap() > 500);
+}
+
+#[tokio::test]
+async fn every_permission_holds_against_hand_made_requests() {
+    let setup = setup().await;
+    let (viewer, token) =
+        setup.mint(json!({"locked_filters": {"status": "ok"}, "hidden_widgets": ["secret"]})).await;
+    assert_eq!(sum(&viewer, json!({})).await, 5, "the lock holds without being named");
+    assert_eq!(sum(&viewer, json!({"dimensions": {"status": "ok"}})).await, 5);
+    refused(&viewer, json!({"dimensions": {"status": "error"}})).await;
+    refused(&viewer, json!({"dimensions": {"status": ["ok", "error"]}})).await;
+    for hidden in ["secret", "does-not-exist"] {
+        viewer
+            .post("/v1/embed/data", &json!({"widgets": [hidden]}))
+            .await
+            .refused(403, "embed_permission");
+    }
+    let config = viewer.get("/v1/embed/dashboard").await;
+    assert_eq!(config.expect(200)["widgets"].as_array().unwrap().len(), 1);
+    let page =
+        setup.server.anonymous().get(&format!("/embed/{}?token={token}", setup.dashboard)).await;
+    assert!(!page.text.contains("secret"), "a hidden widget is in neither config nor page");
+
+    let (viewer, _) =
+        setup.mint(json!({"allowed_dimensions": ["plan"], "allowed_periods": ["7d"]})).await;
+    assert_eq!(sum(&viewer, json!({"dimensions": {"plan": "pro"}})).await, 5);
+    refused(&viewer, json!({"dimensions": {"status": "ok"}})).await;
+    refused(&viewer, json!({"numericRanges": {"ms": {"min": 0}}})).await;
+    refused(&viewer, json!({"period": "30d"})).await;
+    refused(
+        &viewer,
+        json!({"dateRanges": {"timestamp": {"from": "2026-01-01", "to": "2026-11-21"}}}),
+    )
+    .await;
+    assert_eq!(viewer.get("/v1/embed/dashboard").await.expect(200)["periods"], json!(["7d"]));
+
+    let (viewer, _) = setup.mint(json!({"max_date_range_days": 7})).await;
+    assert_eq!(
+        viewer.get("/v1/embed/dashboard").await.expect(200)["periods"],
+        json!(["24h", "7d"])
+    );
+    refused(&viewer, json!({"period": "30d"})).await;
+    refused(
+        &viewer,
+        json!({"dateRanges": {"timestamp": {"from": "2026-11-01", "to": "2026-11-20"}}}),
+    )
+    .await;
+    let week = json!({"dateRanges": {"timestamp": {"from": "2026-11-14", "to": "2026-11-21"}}});
+    assert_eq!(sum(&viewer, week).await, 8);
+
+    let (viewer, _) = setup.mint(json!({"allowed_dimensions": [], "allowed_periods": []})).await;
+    refused(&viewer, json!({})).await;
+    refused(&viewer, json!({"dimensions": {"plan": "pro"}})).await;
+}
+
+#[tokio::test]
+async fn a_token_is_accepted_only_as_it_was_minted() {
+    let setup = setup().await;
+    let (viewer, token) = setup.mint(json!({})).await;
+    viewer.get("/v1/embed/dashboard").await.expect(200);
+    let anonymous = setup.server.anonymous();
+    let parts: Vec<&str> = token.split('.').collect();
+    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let decode = |part: &str| -> Value {
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+    };
+    let header = decode(parts[0]);
+    assert_eq!((&header["alg"], &header["typ"]), (&json!("HS256"), &json!("embed+jwt")));
+    let mut forged = vec![
+        String::new(),
+        "x".to_owned(),
+        "a.b.c".to_owned(),
+        format!("{token}x"),
+        parts[..2].join("."),
+    ];
+    for (name, value) in [
+        ("alg", json!("none")),
+        ("alg", json!("HS512")),
+        ("typ", json!("JWT")),
+        ("kid", json!("../x")),
+        ("kid", json!(null)),
+    ] {
+        let mut header = header.clone();
+        header[name] = value;
+        forged.push(format!("{}.{}.{}", encode(&header), parts[1], parts[2]));
+        forged.push(format!("{}.{}.", encode(&header), parts[1]));
+    }
+    for (name, value) in [
+        ("tenant_id", json!("other")),
+        ("exp", json!(9_999_999_999i64)),
+        ("perm", json!({})),
+        ("sub", json!("x")),
+    ] {
+        let mut claims = decode(parts[1]);
+        claims[name] = value;
+        forged.push(format!("{}.{}.{}", parts[0], encode(&claims), parts[2]));
+    }
+    // Every bit of the signature, but for those that base64 leaves unused at the end.
+    for at in 0..parts[2].len() - 1 {
+        let mut signature = parts[2].as_bytes().to_vec();
+        signature[at] = if signature[at] == b'A' { b'B' } else { b'A' };
+        forged.push(format!("{}.{}.{}", parts[0], parts[1], String::from_utf8(signature).unwrap()));
+    }
+    for forged in forged.iter().filter(|forged| !forged.is_empty()) {
+        let reply = anonymous.clone().with_bearer(forged).get("/v1/embed/dashboard").await;
+        assert_eq!(reply.status, 401, "{forged}: {}", reply.text);
+        let page = anonymous.get(&format!("/embed/{}?token={forged}", setup.dashboard)).await;
+        assert_eq!(page.status, 401, "{forged}");
+    }
+    anonymous.get("/v1/embed/dashboard").await.refused(401, "unauthenticated");
+    setup.admin.get("/v1/embed/dashboard").await.refused(401, "unauthenticated");
+    viewer.get("/v1/dashboards").await.refused(401, "unauthenticated");
+
+    setup.server.clock.advance(604_000);
+    viewer.get("/v1/embed/dashboard").await.expect(200);
+    setup.server.clock.advance(2_000);
+    viewer.get("/v1/embed/dashboard").await.refused(401, "token_expired");
+}
+
+#[tokio::test]
+async fn unpublishing_revoking_and_deleting_end_a_session() {
+    let setup = setup().await;
+    let (viewer, token) = setup.mint(json!({})).await;
+    let page = format!("/embed/{}?token={token}", setup.dashboard);
+    let path = format!("/v1/dashboards/{}", setup.dashboard);
+    setup.admin.patch(&path, &json!({"name": "Draft name"})).await.expect(200);
+    assert_eq!(
+        viewer.get("/v1/embed/dashboard").await.expect(200)["name"],
+        "<b>Usage</b>",
+        "a draft is not shown"
+    );
+    setup.admin.post_empty(&format!("{path}/unpublish")).await.expect(204);
+    viewer.get("/v1/embed/dashboard").await.refused(409, "not_published");
+    viewer
+        .post("/v1/embed/data", &json!({"widgets": ["calls"]}))
+        .await
+        .refused(409, "not_published");
+    let reply = setup.server.anonymous().get(&page).await;
+    assert!(reply.status == 200 && reply.text.contains("published"), "{}", reply.text);
+    setup.admin.post_empty(&format!("{path}/publish")).await.expect(204);
+    viewer.get("/v1/embed/dashboard").await.expect(200);
+
+    let list = setup.admin.get("/v1/embed-sessions").await.expect(200);
+    let entry = &list["data"][0];
+    assert_eq!((&entry["tenant_id"], &entry["scope"]), (&json!("t"), &json!("embed:read")));
+    assert_eq!(entry["resource"]["name"], "Draft name");
+    let audit = setup.admin.get("/v1/audit").await.expect(200);
+    assert!(
+        audit["data"].as_array().unwrap().iter().any(|row| row["action"] == "embed_session.create")
+    );
+    setup
+        .admin
+        .delete(&format!("/v1/embed-sessions/{}", entry["id"].as_str().unwrap()))
+        .await
+        .expect(204);
+    viewer.get("/v1/embed/dashboard").await.refused(401, "token_revoked");
+    assert_eq!(setup.admin.get("/v1/embed-sessions").await.expect(200)["data"], json!([]));
+
+    let (viewer, token) = setup.mint(json!({})).await;
+    setup.admin.delete(&path).await.expect(204);
+    viewer.get("/v1/embed/dashboard").await.refused(404, "not_found");
+    let reply =
+        setup.server.anonymous().get(&format!("/embed/{}?token={token}", setup.dashboard)).await;
+    assert_eq!(reply.status, 404);
+}
+
+#[tokio::test]
+async fn sessions_are_minted_within_their_limits() {
+    let setup = setup().await;
+    let ask = |name: &str, value: Value| {
+        let mut ask = json!({"tenant_id": "t", "dashboard_id": setup.dashboard});
+        ask[name] = value;
+        ask
+    };
+    for (name, value, field) in [
+        ("expires_in", json!(59), "expires_in"),
+        ("expires_in", json!(86_401), "expires_in"),
+        ("permissions", json!({"nope": 1}), "permissions.nope"),
+        ("permissions", json!({"allowed_periods": ["5d"]}), "permissions.allowed_periods[0]"),
+        ("permissions", json!({"max_date_range_days": 0}), "permissions.max_date_range_days"),
+        ("tenant_id", json!(""), "tenant_id"),
+    ] {
+        let reply = setup.admin.post("/v1/embed-sessions", &ask(name, value)).await;
+        assert_eq!(reply.status, 400, "{}", reply.text);
+        assert_eq!(reply.json()["field"], field, "{}", reply.text);
+    }
+    let missing = ask("dashboard_id", json!("0190aaaa-0000-7000-8000-000000000000"));
+    setup.admin.post("/v1/embed-sessions", &missing).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn the_page_has_its_headers_and_escapes_its_text() {
+    let setup = setup().await;
+    let (_, token) = setup.mint(json!({})).await;
+    let page =
+        setup.server.anonymous().get(&format!("/embed/{}?token={token}", setup.dashboard)).await;
+    assert_eq!(page.status, 200);
+    let header = |name: &str| page.headers[name].to_str().unwrap().to_owned();
+    let policy = header("content-security-policy");
+    for part in
+        ["default-src 'none'", "script-src 'self'", "frame-ancestors *", "trusted-types 'none'"]
+    {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(!policy.contains("unsafe"));
+    assert_eq!(
+        (header("referrer-policy"), header("cache-control")),
+        ("no-referrer".to_owned(), "no-store".to_owned())
+    );
+    assert!(
+        page.headers.get("set-cookie").is_none() && page.headers.get("x-frame-options").is_none()
+    );
+    assert!(!page.text.contains("<b>Usage</b>") && page.text.contains("&lt;b&gt;Usage&lt;/b&gt;"));
+    let scripts: Vec<&str> =
+        page.text.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    for script in scripts {
+        let file = setup.server.anonymous().get(script).await;
+        assert_eq!(file.status, 200, "{script}");
+        assert!(file.headers["cache-control"].to_str().unwrap().contains("immutable"));
+    }
+    let path = format!("/v1/dashboards/{}", setup.dashboard);
+    setup
+        .admin
+        .patch(&path, &json!({"settings": {"allowed_origins": ["https://app.example.com"]}}))
+        .await
+        .expect(200);
+    setup.admin.post_empty(&format!("{path}/publish")).await.expect(204);
+    let page =
+        setup.server.anonymous().get(&format!("/embed/{}?token={token}", setup.dashboard)).await;
+    assert!(
+        page.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .contains("frame-ancestors https://app.example.com;")
+    );
+}

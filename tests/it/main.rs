@@ -1,0 +1,11 @@
+//! Whole-server tests over HTTP, one file a resource.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod access;
+mod accounts;
+mod browser;
+mod dashboards;
+mod embed;
+mod events;
+mod query;

@@ -1,0 +1,130 @@
+//! Questions and answers over HTTP. The arithmetic itself is tested in the engine.
+
+use inlay_tests::TestServer;
+use serde_json::{Value, json};
+
+fn event(hours_ago: i64, model: Option<&str>, latency: f64, user: &str) -> Value {
+    let at = 1_795_169_856_789 - hours_ago * 3_600_000;
+    let strings = model.map_or(json!({}), |model| json!({"model": model}));
+    let seconds = at / 1_000;
+    // Seconds since 1970 as a date, without a library: the server reads RFC 3339 only.
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let day = days - 20_759;
+    let stamp = format!(
+        "2026-11-{:02}T{:02}:{:02}:{:02}Z",
+        2 + day,
+        rest / 3_600,
+        rest / 60 % 60,
+        rest % 60
+    );
+    json!({"tenant_id": "t", "event_name": "e", "timestamp": stamp, "user_id": user,
+           "string_props": strings, "numeric_props": {"ms": latency}})
+}
+
+async fn prepared() -> (TestServer, inlay_tests::Client) {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let events = vec![
+        event(0, Some("a"), 10.0, "u1"),
+        event(1, Some("a"), 20.0, "u2"),
+        event(2, Some("b"), 30.5, "u1"),
+        event(30, None, 40.0, "u3"),
+        event(31, Some("a"), 50.0, "u1"),
+        event(24 * 8, Some("c"), 1.0, "u9"),
+    ];
+    admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    (server, admin)
+}
+
+const BASE: &str = "/v1/query?tenant_id=t&event_name=e&period=7d";
+
+#[tokio::test]
+async fn answers_have_the_decided_shape_and_order() {
+    let (_server, admin) = prepared().await;
+    let answer = admin.get(&format!("{BASE}&metric=count")).await.expect(200);
+    assert_eq!(answer["data"], json!([{"value": 5}]));
+    let meta = &answer["meta"];
+    assert_eq!(
+        (&meta["event_name"], &meta["metric"], &meta["period"]),
+        (&json!("e"), &json!("count"), &json!("7d"))
+    );
+    assert!(meta["query_time_ms"].is_u64() && meta["rows_scanned"] == 5);
+    assert!(meta.get("source_table").is_none(), "no rollup served it");
+    assert_eq!(
+        (&meta["from"], &meta["to"]),
+        (&json!("2026-11-13T10:00:00.000Z"), &json!("2026-11-20T10:17:36.789Z"))
+    );
+
+    let grouped = admin.get(&format!("{BASE}&metric=count&group_by=model")).await.expect(200);
+    assert_eq!(
+        grouped["data"],
+        json!([{"group": "a", "value": 3}, {"group": "b", "value": 1}, {"group": null, "value": 1}])
+    );
+    assert_eq!(
+        (&grouped["meta"]["groups_total"], &grouped["meta"]["total"]),
+        (&json!(3), &json!(5))
+    );
+    let limited =
+        admin.get(&format!("{BASE}&metric=count&group_by=model&limit=1")).await.expect(200);
+    assert_eq!(
+        (&limited["data"], &limited["meta"]["groups_returned"]),
+        (&json!([{"group": "a", "value": 3}]), &json!(1))
+    );
+
+    let daily = admin.get(&format!("{BASE}&metric=count&granularity=day")).await.expect(200);
+    let rows = daily["data"].as_array().unwrap();
+    assert_eq!(rows.len(), 8, "seven days back to the hour meet eight dates");
+    assert_eq!(rows[0], json!({"bucket": "2026-11-13T00:00:00.000Z", "value": 0}));
+    assert_eq!(rows[7], json!({"bucket": "2026-11-20T00:00:00.000Z", "value": 3}));
+    let sparse =
+        admin.get(&format!("{BASE}&metric=count&granularity=day&fill=none")).await.expect(200);
+    assert_eq!(sparse["data"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn every_metric_answers() {
+    let (_server, admin) = prepared().await;
+    let value = async |parameters: &str| {
+        admin.get(&format!("{BASE}&{parameters}")).await.expect(200)["data"][0]["value"].clone()
+    };
+    assert_eq!(value("metric=count_unique").await, 3);
+    assert_eq!(value("metric=count_unique_approx").await, 3);
+    for (metric, expected) in [
+        ("sum", 150.5),
+        ("avg", 30.1),
+        ("p50", 30.5),
+        ("p95", 48.0),
+        ("p99", 49.6),
+        ("min", 10.0),
+        ("max", 50.0),
+    ] {
+        let found = value(&format!("metric={metric}&numeric_prop=ms")).await.as_f64().unwrap();
+        assert!((found - expected).abs() < 1e-9, "{metric}: {found}");
+        let nothing = value(&format!("metric={metric}&numeric_prop=other")).await;
+        assert_eq!(
+            nothing,
+            if metric == "sum" { json!(0) } else { json!(null) },
+            "{metric} of nothing"
+        );
+    }
+    assert_eq!(value("metric=count&f_model=a&f_model=b").await, 4);
+    assert_eq!(value("metric=count&f_model=nope").await, 0);
+    let compared = admin.get(&format!("{BASE}&metric=count&compare=previous")).await.expect(200);
+    assert_eq!(compared["data"], json!([{"value": 5, "previous": 1}]));
+}
+
+#[tokio::test]
+async fn a_key_names_a_tenant_and_a_session_need_not() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let events: Vec<Value> =
+        ["t", "u"].iter().map(|tenant| json!({"tenant_id": tenant, "event_name": "e"})).collect();
+    org.admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    server.clock.advance(1_000);
+    let all = "/v1/query?event_name=e&metric=count&period=7d";
+    assert_eq!(
+        org.admin.get(all).await.refused(400, "missing_field").as_deref(),
+        Some("tenant_id")
+    );
+    assert_eq!(org.console.get(all).await.expect(200)["data"][0]["value"], 2);
+}
