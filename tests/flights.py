@@ -524,6 +524,7 @@ def run(url, flights, key=None, state_path=None, resend=False):
     if not api.key:
         register(api)
     # Before the first flight: a load that was cut off goes on with the same times.
+    is_new = "shift_minutes" not in state
     state = {"shift_minutes": shift_to_now(flights) // timedelta(minutes=1)} | state
     state["key"] = api.key
     write_state(state_path, state)
@@ -535,6 +536,8 @@ def run(url, flights, key=None, state_path=None, resend=False):
         if state.get("is_loaded") and duplicates != len(flights):
             print(f"  WRONG {len(flights) - duplicates:,} flights were stored a second time")
             is_right = False
+        if is_new and duplicates:
+            sys.exit("an earlier run left flights here, moved to its own times: give its --state")
         state["is_loaded"] = True
         write_state(state_path, state)
     if "dashboard_id" not in state:

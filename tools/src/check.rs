@@ -15,12 +15,13 @@ const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
     Step { name, command, optional: false }
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
     step("test", &["cargo", "test", "--workspace"]),
+    Step { name: "web", command: &["node", "--test", "server/web/test/"], optional: true },
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     Step {
         name: "deny",

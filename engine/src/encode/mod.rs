@@ -8,9 +8,9 @@
 mod bitpack;
 
 mod constant;
-mod delta;
 mod packed;
 
+mod delta;
 mod sparse;
 
 pub mod ints;

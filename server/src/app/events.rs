@@ -17,7 +17,7 @@ use super::{
     plans,
 };
 use crate::{
-    base::instant,
+    base::{instant, json as base_json},
     error::{ApiError, Code, Result},
     store::{Environment, Org, OrgTxn, UsageDay},
 };
@@ -365,7 +365,7 @@ fn explain(json: &str) -> Refusal {
     match serde_path_to_error::deserialize::<_, RawEvent<'_>>(&mut deserializer) {
         Ok(_) => (None, Code::InvalidField, "the event is not valid".to_owned()),
         Err(error) => {
-            let (field, code, message) = crate::error_path(&error);
+            let (field, code, message) = base_json::explain(&error);
             (field, code, message)
         }
     }

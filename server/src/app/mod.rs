@@ -5,15 +5,17 @@
 //! floor asks it before anything here runs. `query` is the one gate to data.
 
 mod access;
+
 mod context;
+mod plans;
 
 mod audit;
+mod events;
+mod query;
+
+mod api_keys;
 
 mod accounts;
-mod api_keys;
-mod events;
-mod plans;
-mod query;
 
 mod widgets;
 

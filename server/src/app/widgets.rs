@@ -14,6 +14,7 @@ use super::{
     },
 };
 use crate::{
+    base::json as base_json,
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
 };
@@ -144,7 +145,7 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
 
 fn read_query(query: &Map<String, Json>, path: &str) -> Result<WidgetQuery> {
     serde_path_to_error::deserialize(Json::Object(query.clone())).map_err(|error| {
-        let (field, code, message) = crate::error_path(&error);
+        let (field, code, message) = base_json::explain(&error);
         let field = field.map_or_else(|| path.to_owned(), |field| format!("{path}.{field}"));
         ApiError::field(code, field, message)
     })

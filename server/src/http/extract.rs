@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     app::{Caller, Viewer},
+    base::json as base_json,
     error::{ApiError, Code, Result},
     http::caller::SessionCookie,
 };
@@ -92,7 +93,7 @@ pub fn json<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T>
             let message = format!("the body is not valid JSON: {}", error.inner());
             return ApiError::new(Code::InvalidJson, message);
         }
-        let (field, code, message) = crate::error_path(&error);
+        let (field, code, message) = base_json::explain(&error);
         ApiError { field, ..ApiError::new(code, message) }
     })?;
     deserializer.end().map_err(|error| {

@@ -7,6 +7,7 @@ mod context;
 mod respond;
 
 mod caller;
+
 mod extract;
 
 mod layers;

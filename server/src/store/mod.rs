@@ -9,9 +9,10 @@
 //! an older build can read what a newer one wrote.
 
 mod keys;
-mod records;
 
 mod org;
+
+mod records;
 
 pub use keys::{global_delete, global_find, global_put, next_namespace};
 pub use org::{OrgReader, OrgTxn};

@@ -13,16 +13,18 @@ use axum::{
 use super::{caller::guard, context::Http};
 use crate::app::Operation;
 
+mod view;
+
 mod api_keys;
 mod audit;
-mod auth;
 mod dashboards;
 mod demo;
 mod embed;
 mod events;
 mod query;
-mod view;
 mod widgets;
+
+mod auth;
 
 /// Bytes of a request body, at most, unless its operation says otherwise.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
