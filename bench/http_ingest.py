@@ -129,6 +129,10 @@ def iso(instant):
 # ---- The server ----------------------------------------------------------------------------------
 
 
+class Failed(Exception):
+    """The server lost, doubled or refused something, or ended."""
+
+
 class Server:
     """The binary on a data directory, on free ports of the loopback."""
 
@@ -154,7 +158,7 @@ class Server:
                 threading.Thread(target=self.process.stdout.read, daemon=True).start()
                 url = "http" + line.split("http", 1)[1].split()[0]
                 return urllib.parse.urlsplit(url).netloc
-        sys.exit(f"the server ended with {self.process.wait()} before it was ready")
+        raise Failed(f"the server ended with {self.process.wait()} before it was ready")
 
     def memory_peak_bytes(self):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -177,7 +181,7 @@ class Server:
         self.process.terminate()
         code = self.process.wait(timeout=120)
         if code != 0:
-            sys.exit(f"the server ended with {code} after SIGTERM")
+            raise Failed(f"the server ended with {code} after SIGTERM")
 
 
 class Connection:
@@ -194,7 +198,7 @@ class Connection:
         answer = self.connection.getresponse()
         content = answer.read()
         if answer.status >= 300:
-            raise RuntimeError(f"{method} {path}: {answer.status} {content[:500]!r}")
+            raise Failed(f"{method} {path}: {answer.status} {content[:500]!r}")
         return json.loads(content)
 
 
@@ -246,7 +250,7 @@ def send(host, key, bodies, connections):
     seconds = time.monotonic() - started
     for sent in all_sent:
         for failure in sent.failures:
-            raise failure
+            raise Failed(f"a connection ended: {failure!r}")
     return seconds, all_sent
 
 
@@ -264,7 +268,8 @@ def send_some(host, key, waiting, start, sent):
             sent.duplicates += answer["duplicates"]
     except queue.Empty:
         pass
-    except Exception as failure:  # Told by the thread that waits for this one.
+    except (Failed, OSError, http.client.HTTPException) as failure:
+        # Told by the thread that waits for this one.
         sent.failures.append(failure)
 
 
@@ -308,7 +313,10 @@ def wrong_answers(host, key, workload):
 
 
 def sync_milliseconds(folder):
-    """The disk's own time for what one request must do: write a body's bytes, make them durable."""
+    """The disk's own time to write one request's body and make it durable.
+
+    A measure of the disk, not of the log: what a server writes for a request may well be smaller.
+    """
     path, block = folder / "sync", os.urandom(SYNC_BYTES)
     file = os.open(path, os.O_CREAT | os.O_WRONLY)
     try:
@@ -326,8 +334,19 @@ def sync_milliseconds(folder):
         path.unlink()
 
 
+class Disk:
+    """Space that a data directory takes. The log is apart: it is preallocated, in big steps."""
+
+    def __init__(self, folder):
+        self.log = disk_bytes(folder / "wal")
+        self.data = disk_bytes(folder) - self.log
+
+    def text(self):
+        return f"{self.data / 2**20:.1f} MiB and {self.log / 2**20:.0f} MiB of log, preallocated"
+
+
 def disk_bytes(folder):
-    """Space taken, not lengths: files may be preallocated. A file may go while we look."""
+    """Space taken, which is not the length of a file. A file may go while we look."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -349,13 +368,11 @@ def reopen(binary, folder, key, workload):
     ready = time.monotonic() - started
     count = ask(Connection(server.host, key), workload, 0, "count")
     seconds = time.monotonic() - started
+    # The caller checks every answer; here only, that the time is that of a right one.
     if count != workload.counts[0]:
-        print(f"WRONG the first answer after the restart: {count}", file=sys.stderr)
+        server.kill()
+        raise Failed(f"the first answer after kill -9: {count} instead of {workload.counts[0]}")
     return server, ready, seconds
-
-
-class Failed(Exception):
-    """The server lost, doubled or refused something."""
 
 
 def expect(wrong, when):
@@ -380,12 +397,12 @@ def measure(binary, folder, workload, connections):
                 f"{workload.sent}, {workload.duplicates}"
             )
         expect(wrong_answers(server.host, key, workload), "after the load")
-        memory, disk = server.memory_peak_bytes(), disk_bytes(folder / "data")
+        memory, disk = server.memory_peak_bytes(), Disk(folder / "data")
         server.kill()
         server, ready, reopened = reopen(binary, folder, key, workload)
         expect(wrong_answers(server.host, key, workload), "after kill -9")
         server.stop()
-        stopped_disk = disk_bytes(folder / "data")
+        disk_stopped = Disk(folder / "data")
     finally:
         server.kill()
     syncs_after = sync_milliseconds(folder)
@@ -406,8 +423,9 @@ def measure(binary, folder, workload, connections):
         ("latency of a request, longest", f"{max(spent):.1f} ms"),
         ("CPU time of the server", f"{cpu:.1f} s, {cpu / workload.sent * 1e6:.1f} µs an event"),
         ("peak memory of the server", f"{memory / 2**20:.0f} MiB"),
-        ("on disk after the load", size(disk, stored)),
-        ("on disk after kill, restart, stop", size(stopped_disk, stored)),
+        ("on disk after the load", disk.text()),
+        ("on disk after kill, restart, stop", disk_stopped.text()),
+        ("on disk at last without the log", f"{disk_stopped.data / stored:.1f} bytes an event"),
         ("reopen after kill -9: ready", f"{ready * 1_000:.0f} ms"),
         ("reopen after kill -9: first right answer", f"{reopened * 1_000:.0f} ms"),
         ("lost, doubled", "0, 0"),
@@ -421,10 +439,6 @@ def measure(binary, folder, workload, connections):
             f"{len(spent) / seconds / sync_rate:.2f}",
         ),
     ]
-
-
-def size(taken, stored):
-    return f"{taken / 2**20:.1f} MiB, {taken / stored:.1f} bytes an event"
 
 
 def machine():

@@ -555,6 +555,7 @@ class Server:
     """The binary on a data directory, on free ports of the loopback."""
 
     def __init__(self, binary, data):
+        self.log = data.with_name("server.log")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("INLAY_")}
         environment |= {
             "INLAY_DATA_DIR": str(data),
@@ -562,7 +563,7 @@ class Server:
             "INLAY_GRPC_ADDR": "127.0.0.1:0",
         }
         started = time.monotonic()
-        with open(data.with_name("server.log"), "ab") as log:
+        with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [binary, "serve"], env=environment, stdout=subprocess.PIPE, stderr=log, text=True
             )
@@ -575,7 +576,11 @@ class Server:
                 # A full pipe would stop the server one day.
                 threading.Thread(target=self.process.stdout.read, daemon=True).start()
                 return "http" + line.split("http", 1)[1].split()[0]
-        sys.exit(f"the server ended with {self.process.wait()} before it was ready")
+        self.ended(self.process.wait(), "before it was ready")
+
+    def ended(self, code, when):
+        log = self.log.read_text(errors="replace")[-2_000:]
+        sys.exit(f"the server ended with {code} {when}; the end of its log:\n{log}")
 
     def kill(self):
         self.process.kill()
@@ -587,7 +592,7 @@ class Server:
         self.process.terminate()
         code = self.process.wait(timeout=60)
         if code != 0:
-            sys.exit(f"the server ended with {code} after SIGTERM")
+            self.ended(code, "after SIGTERM")
         return time.monotonic() - started
 
 

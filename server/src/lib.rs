@@ -17,10 +17,11 @@ mod web;
 
 mod grpc;
 mod http;
+mod jobs;
 
 mod serve;
 
 pub use config::{Config, RateLimits, unknown_variable};
-pub use error::Code;
+pub use error::{ApiError, Code};
 pub use inlay_engine as engine;
 pub use serve::{Running, serve, serve_with};

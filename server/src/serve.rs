@@ -20,8 +20,10 @@ use tracing::{info, warn};
 use crate::{
     app::{App, Settings},
     config::Config,
+    error::ApiError,
     grpc,
     http::{Http, Peer, router},
+    jobs,
 };
 
 /// A client gets this long to send its headers.
@@ -99,7 +101,8 @@ pub async fn serve_with(
     let (stop, stopped) = watch::channel(false);
     let tasks = vec![
         tokio::spawn(serve_http(listener, Http::new(app.clone()), stopped.clone())),
-        tokio::spawn(serve_grpc(grpc_listener, app.clone(), stopped)),
+        tokio::spawn(serve_grpc(grpc_listener, app.clone(), stopped.clone())),
+        tokio::spawn(jobs::expire(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
 }
@@ -108,6 +111,11 @@ impl Running {
     /// An address of the demo's dashboard, when the server runs with it.
     pub fn demo_url(&self) -> Option<String> {
         self.app.demo_session(None).ok().map(|(minted, ..)| minted.url)
+    }
+
+    /// Removes the records of ended sessions now, as the job does from time to time.
+    pub fn expire(&self) -> Result<usize, ApiError> {
+        self.app.expire()
     }
 
     /// Lets running requests finish, writes everything to segments, and closes.

@@ -276,6 +276,24 @@ async fn unpublishing_revoking_and_deleting_end_a_session() {
     assert_eq!(reply.status, 404);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ended_sessions_are_forgotten_and_others_are_not() {
+    const DAY_MS: i64 = 86_400_000;
+    let setup = setup().await;
+    setup.mint(json!({})).await;
+    assert_eq!(setup.server.expire(), 0);
+    setup.server.clock.advance(2 * DAY_MS);
+    setup.mint(json!({})).await;
+    assert_eq!(setup.server.expire(), 1, "the first embed session");
+    setup.server.clock.advance(3 * DAY_MS);
+    assert_eq!(setup.server.expire(), 2, "the second, and the console session of the registration");
+    assert_eq!(setup.server.expire(), 0);
+    assert_eq!(
+        setup.admin.get("/v1/dashboards").await.expect(200)["data"].as_array().unwrap().len(),
+        1
+    );
+}
+
 #[tokio::test]
 async fn sessions_are_minted_within_their_limits() {
     let setup = setup().await;

@@ -128,6 +128,12 @@ impl TestServer {
         self.run().await;
     }
 
+    /// Removes the records of ended sessions; returns how many.
+    pub fn expire(&self) -> usize {
+        let running = self.running.as_ref().unwrap();
+        tokio::task::block_in_place(|| running.expire()).unwrap()
+    }
+
     /// A client without credentials.
     pub fn anonymous(&self) -> Client {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -17,6 +17,8 @@ mod api_keys;
 
 mod accounts;
 
+mod expire;
+
 mod widgets;
 
 mod dashboards;

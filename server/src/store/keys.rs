@@ -73,6 +73,16 @@ pub fn global_delete(txn: &mut Txn, kind: &str, id: &str) {
     txn.delete(&global_key(kind, id));
 }
 
+/// All records of a kind that belong to no organisation, with their ids.
+pub fn global_list<R: DeserializeOwned>(keys: &impl Keys, kind: &str) -> Result<Vec<(String, R)>> {
+    let prefix = global_key(kind, "");
+    let record = |(key, bytes): &(Vec<u8>, std::sync::Arc<[u8]>)| {
+        let id = String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default()).into_owned();
+        Ok((id, decode(bytes)?))
+    };
+    keys.values(&prefix).iter().map(record).collect()
+}
+
 /// The next unused namespace of the engine.
 pub fn next_namespace(txn: &mut Txn) -> Result<u32> {
     let next = global_find::<u32>(txn, "counter", "namespace")?.unwrap_or(1);

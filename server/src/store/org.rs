@@ -87,3 +87,18 @@ fn find<R: Record>(keys: &impl Keys, org: &str, id: &str) -> Result<Option<R>> {
 fn list<R: Record>(keys: &impl Keys, org: &str) -> Result<Vec<R>> {
     keys.values(&org_key(org, R::KIND, "")).iter().map(|(_, bytes)| decode(bytes)).collect()
 }
+
+/// The records of a kind of all organisations, each with its owner.
+pub fn global_records<R: Record>(keys: &KeyReader) -> Result<Vec<(String, R)>> {
+    let mut out = Vec::new();
+    for (key, bytes) in keys.scan(b"o/") {
+        let key = String::from_utf8_lossy(&key);
+        let mut parts = key.split('/').skip(1);
+        if let (Some(org), Some(kind)) = (parts.next(), parts.next())
+            && kind == R::KIND
+        {
+            out.push((org.to_owned(), decode(&bytes)?));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,6 @@
+//! Background work. A job takes no input: it reads the store, acts, and writes the outcome, so that
+//! a lost run loses time and nothing else.
+
+mod expire;
+
+pub use expire::run as expire;
