@@ -155,7 +155,7 @@ fn names_after(text: &str) -> Vec<Vec<String>> {
             None => break,
         }
     }
-    vec![names]
+    if names.is_empty() { Vec::new() } else { vec![names] }
 }
 
 /// Where the two paths part, the used module must stand on a lower floor.
