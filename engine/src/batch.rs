@@ -16,8 +16,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch. `hash_seed` is that of the database, from [`crate::Engine::hash_seed`].
-    pub fn new(namespace: Namespace, hash_seed: u64) -> Self {
+    /// An empty batch; [`crate::Engine::batch`] makes it with the seed of its database.
+    pub(crate) fn new(namespace: Namespace, hash_seed: u64) -> Self {
         Self { namespace, builder: RowsBuilder::new(hash_seed) }
     }
 

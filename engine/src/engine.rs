@@ -164,6 +164,11 @@ impl Engine {
         self.store.closed()
     }
 
+    /// What keeps the engine from doing its work: refused writes, or the last flush when it failed.
+    pub fn trouble(&self) -> Option<String> {
+        self.store.closed().or_else(|| self.store.trouble())
+    }
+
     /// Flushes and refuses further writes.
     pub fn close(&self) -> Result<()> {
         self.stop_upkeep();

@@ -1,5 +1,7 @@
 //! The `inlay` binary.
 
+use std::io::IsTerminal as _;
+
 use clap::{Parser, Subcommand};
 use inlay_server::Config;
 use tracing_subscriber::EnvFilter;
@@ -28,7 +30,10 @@ fn main() -> anyhow::Result<()> {
 
 fn start_log(config: &Config) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.log)?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     if config.log_format == "json" {
         log.json().init()
     } else {

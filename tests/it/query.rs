@@ -79,6 +79,14 @@ async fn answers_have_the_decided_shape_and_order() {
     let sparse =
         admin.get(&format!("{BASE}&metric=count&granularity=day&fill=none")).await.expect(200);
     assert_eq!(sparse["data"].as_array().unwrap().len(), 2);
+
+    // A sum of zero stands for events; a day without any does not.
+    let opposite = json!({"events": [event(49, None, 5.0, "u1"), event(49, None, -5.0, "u1")]});
+    admin.post("/v1/events", &opposite).await.expect(200);
+    let sums = format!("{BASE}&metric=sum&numeric_prop=ms&granularity=day&fill=none");
+    let sums = admin.get(&sums).await.expect(200);
+    assert_eq!(sums["data"][0], json!({"bucket": "2026-11-18T00:00:00.000Z", "value": 0}));
+    assert_eq!(sums["data"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]

@@ -110,7 +110,7 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
         // A missing value repeats its neighbour: it costs no extra bits.
         integers.push(filler);
     }
-    out.put_u16(exceptions.len().min(usize::from(u16::MAX)) as u16);
+    out.put_u32(exceptions.len() as u32);
     for (at, value) in &exceptions {
         out.put_u16(*at);
         out.put_u64(value.to_bits());
@@ -168,8 +168,8 @@ impl<'a> NumberBlock<'a> {
             _ => return Err(cursor.error("a block has an unknown presence")),
         };
         let stored = if let Presence::Listed(list) = &presence { list.len() } else { rows };
-        let count = usize::from(cursor.u16()?);
-        let mut list = Cursor::new(cursor.take(count * 10)?, place);
+        let count = cursor.u32()? as usize;
+        let mut list = Cursor::new(cursor.take(count.saturating_mul(10))?, place);
         let exceptions = (0..count)
             .map(|_| Ok((list.u16()?, f64::from_bits(list.u64()?))))
             .collect::<Result<Vec<_>>>()?;
@@ -311,6 +311,19 @@ mod tests {
         round_trip(&absent(2));
         round_trip(&absent(97));
         round_trip(&vec![f64::NAN; 3_000]);
+    }
+
+    #[test]
+    fn a_block_of_exceptions_only_is_read_back() {
+        let values: Vec<f64> = (0..65_536).map(|n| f64::from(n).sqrt().sin()).collect();
+        let mut bytes = Vec::new();
+        write(&values, 0, &mut bytes).unwrap();
+        let block = NumberBlock::open(&bytes, values.len(), 0, "test").unwrap();
+        let mut vector = [0.0; VECTOR_ROWS];
+        for (index, expected) in values.chunks(VECTOR_ROWS).enumerate() {
+            block.read_vector(index, &mut vector).unwrap();
+            assert_eq!(vector[..], *expected);
+        }
     }
 
     #[test]

@@ -11,9 +11,13 @@ use crate::{
 };
 
 /// Memory of one query's states, at most.
-const STATE_BYTES_MAX: usize = 512 << 20;
+const STATE_BYTES_MAX: usize = 256 << 20;
 /// Bytes of an entry in a set of hashes, with its share of free slots.
-const SET_ENTRY_BYTES: usize = 32;
+const SET_ENTRY_BYTES: usize = 40;
+/// Bytes of a listed number, with the list's room to grow.
+const LIST_ENTRY_BYTES: usize = 16;
+/// Bytes of a group besides its states: name, look-up, and its line in the answer.
+const GROUP_BYTES: usize = 256;
 
 /// The rows of one piece that passed the filters, column by column.
 #[derive(Default)]
@@ -111,15 +115,17 @@ impl Accumulators {
         let (have, each) = match &self.states {
             States::Counts(states) => (states.len(), 8),
             States::Users(states) => (states.len(), 48),
-            States::Sketches(states) => (states.len(), hll::DENSE_BYTES / 4),
+            States::Sketches(states) => (states.len(), hll::EMPTY_BYTES),
             States::Numbers(states) => (states.len(), 40),
             States::Lists(states) => (states.len(), 24),
-            States::Digests(states) => (states.len(), digest::STATE_BYTES / 4),
+            States::Digests(states) => (states.len(), digest::EMPTY_BYTES),
         };
         if len <= have {
             return Ok(());
         }
-        self.charge((len - have) * each)?;
+        self.charge(
+            (len - have) * each + (len - have).div_ceil(self.buckets.max(1)) * GROUP_BYTES,
+        )?;
         match &mut self.states {
             States::Counts(states) => states.resize(len, 0),
             States::Users(states) => states.resize_with(len, HashSet128::default),
@@ -159,17 +165,21 @@ impl Accumulators {
                 }
             }
             States::Sketches(states) => {
-                cells.zip(&piece.users).for_each(|(cell, &user)| states[cell].insert(user));
+                for (cell, &user) in cells.zip(&piece.users) {
+                    bytes += states[cell].insert(user);
+                }
             }
             States::Numbers(states) => {
                 cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].add(number));
             }
             States::Lists(states) => {
-                bytes = piece.numbers.len() * 8;
+                bytes = piece.numbers.len() * LIST_ENTRY_BYTES;
                 cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].push(number));
             }
             States::Digests(states) => {
-                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].insert(number));
+                for (cell, &number) in cells.zip(&piece.numbers) {
+                    bytes += states[cell].insert(number);
+                }
             }
         }
         self.charge(bytes)
@@ -222,8 +232,12 @@ fn percentile(values: &mut [f64], q: f64) -> Option<f64> {
     let share = rank - rank.floor();
     let (_, &mut low, above) = values.select_nth_unstable_by(rank as usize, f64::total_cmp);
     let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
-    // Numpy interpolates from the nearer end.
     let distance = high - low;
+    if share == 0.0 || !distance.is_finite() {
+        // Numbers at the ends of what a float holds: their distance is none.
+        return Some(low * (1.0 - share) + high * share);
+    }
+    // Numpy interpolates from the nearer end.
     Some(if share < 0.5 { low + distance * share } else { high - distance * (1.0 - share) })
 }
 
@@ -240,6 +254,8 @@ mod tests {
         assert_eq!(percentile(&mut ramp, 0.95), Some(95.0));
         assert_eq!(percentile(&mut [0.0, 10.0], 0.95), Some(9.5));
         assert_eq!(percentile(&mut [-1.0, -0.0, 0.0], 0.5), Some(0.0));
+        assert_eq!(percentile(&mut [-1e308, 1e308], 0.5), Some(0.0));
+        assert_eq!(percentile(&mut [-1e308, 1e308, 1e308], 0.5), Some(1e308));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::{
     store::Version,
 };
 
+/// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
+const CELLS_MAX: usize = 300_000;
+
 /// Says when a query must stop.
 pub trait Control {
     /// Whether the query ran too long, or nobody waits for it any more.
@@ -44,6 +47,14 @@ pub fn execute(version: &Version, query: &Query, control: &dyn Control) -> Resul
     let totals = pass(version, &totals, vec![query.from_ms], Groups::open(), control)?;
     let groups_total = totals.groups_total;
     let chosen = totals.largest(query.groups_max).groups;
+    if chosen.len() * starts.len() > CELLS_MAX {
+        let detail = format!(
+            "{} groups in {} buckets are more than {CELLS_MAX} values; ask for fewer",
+            chosen.len(),
+            starts.len()
+        );
+        return Err(Error::limit(Limit::QueryMemory, detail));
+    }
     let answer = pass(version, query, starts, Groups::fixed(chosen), control)?;
     Ok(Answer { groups_total, ..answer })
 }

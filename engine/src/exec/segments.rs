@@ -41,6 +41,7 @@ pub fn scan(
             Some(columns) => columns,
             empty => empty.insert(Columns::open(segment, query)?),
         };
+        check()?;
         for (bucket, rows) in bucket_rows(segment, run, window)? {
             scanned += rows.len() as u64;
             columns.scan_rows(rows, bucket, groups, accumulators, piece, check)?;

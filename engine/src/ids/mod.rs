@@ -201,7 +201,6 @@ impl IdRun {
         {
             return Ok(false);
         }
-        // Hashes are uniform: guess the place, then search between the surrounding bounds.
         let (mut low, mut high) = (0, self.meta.count as usize);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     base::{coding::Cursor, hash::crc},
-    encode::{BLOCK_ROWS, ints::IntBlock, numbers::NumberBlock, text},
+    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock, text},
     error::{Error, Result},
     index::{
         bitmaps::BlockBitmaps,
@@ -238,15 +238,32 @@ impl Segment {
             self.times(index)?.read_all()?;
             self.event_ids(index)?;
         }
-        self.user_hashes()?;
+        let users = self.user_hashes()?.len() as i64;
+        for index in 0..blocks {
+            if self.user_codes(index)?.read_all()?.iter().any(|&code| code < 0 || code > users) {
+                return Err(Error::corrupt(&self.place, "a user code exceeds the users"));
+            }
+        }
         for section in &self.footer.sections {
             if section.kind == SectionKind::TextValues as u16
                 && let Some(text) = self.text(&section.name)?
             {
                 let count = text.values()?.len() as i64;
                 for index in 0..blocks {
+                    text.bitmaps(index)?;
                     if text.codes(index)?.read_all()?.iter().any(|&code| code < 0 || code > count) {
                         return Err(Error::corrupt(&self.place, "a code exceeds its dictionary"));
+                    }
+                }
+            }
+            if section.kind == SectionKind::Numbers as u16
+                && let Some(numbers) = self.numbers(&section.name)?
+            {
+                let mut vector = [0.0; VECTOR_ROWS];
+                for index in 0..blocks {
+                    let block = numbers.block(index)?;
+                    for vector_index in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                        block.read_vector(vector_index, &mut vector)?;
                     }
                 }
             }

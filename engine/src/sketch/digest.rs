@@ -5,29 +5,35 @@ use tdigest::TDigest;
 /// Centroids kept: an error of a few tenths of a percent in the tails of latency data.
 const SIZE: usize = 200;
 /// Values collected before they are merged: merging sorts, so it is done rarely.
-const BATCH: usize = 4_096;
-/// Bytes of a state, for memory accounting.
-pub const STATE_BYTES: usize = SIZE * 16 + BATCH * 8;
+const BATCH: usize = 512;
+/// Bytes of an empty state, for memory accounting.
+pub const EMPTY_BYTES: usize = 128;
+/// Bytes of a full state.
+const STATE_BYTES: usize = SIZE * 16 + BATCH * 16;
 
 /// A quantile state.
 pub struct Digest {
     merged: TDigest,
     batch: Vec<f64>,
+    bytes: usize,
 }
 
 impl Default for Digest {
     fn default() -> Self {
-        Self { merged: TDigest::new_with_size(SIZE), batch: Vec::new() }
+        Self { merged: TDigest::new_with_size(SIZE), batch: Vec::new(), bytes: 0 }
     }
 }
 
 impl Digest {
-    /// Adds a finite value.
-    pub fn insert(&mut self, value: f64) {
+    /// Adds a finite value; returns how many bytes the state has grown, at most.
+    pub fn insert(&mut self, value: f64) -> usize {
         self.batch.push(value);
         if self.batch.len() >= BATCH {
             self.merge();
         }
+        let grown = 16.min(STATE_BYTES - self.bytes);
+        self.bytes += grown;
+        grown
     }
 
     fn merge(&mut self) {

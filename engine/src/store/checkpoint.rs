@@ -21,7 +21,10 @@ pub fn take(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &mut Superblock) -
         return Ok(());
     }
     checkpoint::write(vfs, superblock.db, version.lsn, &version.tree)?;
-    let replay_after = flushed_lsn(&version.tree)?.min(version.lsn);
+    // Without rows in memory nothing before the checkpoint is needed again.
+    let has_rows = version.memtables().any(|memtable| memtable.rows() > 0);
+    let replay_after =
+        if has_rows { flushed_lsn(&version.tree)?.min(version.lsn) } else { version.lsn };
     let mut next = superblock.clone();
     next.checkpoints.insert(0, CheckpointRef { lsn: version.lsn, replay_after });
     let dropped = next.checkpoints.split_off(CHECKPOINTS_KEPT.min(next.checkpoints.len()));

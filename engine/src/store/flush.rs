@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     base::hash::HashSet128,
-    column::{ABSENT, Rows, SeriesKey},
-    error::{IoContext, Result},
+    column::{Rows, SeriesKey},
+    error::{Error, IoContext, Result},
     ids::{self, IdRun},
     segment::{self, ColumnStats, RunDirectory, Segment, SegmentWriter},
     vfs::Vfs,
@@ -41,18 +41,8 @@ pub fn flush(
     frozen_ids: &HashSet128,
     lsn: u64,
 ) -> Result<()> {
-    let flushed = write_files(context, memtable, frozen_ids).inspect_err(|_| {
-        let (segment, ids) = (context.segment_uuid, context.ids_uuid);
-        for path in [
-            format!("{TEMPORARY}/{segment}.seg"),
-            format!("{}/{segment}.seg", segment::DIRECTORY),
-            format!("{TEMPORARY}/{ids}.ids"),
-            format!("{}/{ids}.ids", ids::DIRECTORY),
-        ] {
-            // Most of them do not exist; what cannot be removed now goes at the next start.
-            let _ = context.vfs.remove(&path);
-        }
-    })?;
+    let flushed =
+        write_files(context, memtable, frozen_ids).inspect_err(|_| remove_files(context))?;
     let mut segment_record = Vec::new();
     flushed.segment.meta().write(&mut segment_record);
     let ids_record = flushed.ids.as_ref().map(|run| {
@@ -60,13 +50,33 @@ pub fn flush(
         run.meta().write(&mut record);
         record
     });
-    sequencer.publish_flush(flushed, |txn| {
-        txn.write_system(&file_key(SEGMENT_PREFIX, context.segment_uuid), Some(segment_record));
-        if let Some(record) = ids_record {
-            txn.write_system(&file_key(ID_RUN_PREFIX, context.ids_uuid), Some(record));
-        }
-        txn.write_system(FLUSHED_KEY, Some(lsn.to_le_bytes().to_vec()));
-    })
+    sequencer
+        .publish_flush(flushed, |txn| {
+            txn.write_system(&file_key(SEGMENT_PREFIX, context.segment_uuid), Some(segment_record));
+            if let Some(record) = ids_record {
+                txn.write_system(&file_key(ID_RUN_PREFIX, context.ids_uuid), Some(record));
+            }
+            txn.write_system(FLUSHED_KEY, Some(lsn.to_le_bytes().to_vec()));
+        })
+        .inspect_err(|error| {
+            // After a fatal failure the record may be in the log all the same: then the files stay.
+            if matches!(error, Error::Limit { .. }) {
+                remove_files(context);
+            }
+        })
+}
+
+/// Most of them do not exist; what cannot be removed now goes at the next start.
+fn remove_files(context: &FlushContext<'_>) {
+    let (segment, ids) = (context.segment_uuid, context.ids_uuid);
+    for path in [
+        format!("{TEMPORARY}/{segment}.seg"),
+        format!("{}/{segment}.seg", segment::DIRECTORY),
+        format!("{TEMPORARY}/{ids}.ids"),
+        format!("{}/{ids}.ids", ids::DIRECTORY),
+    ] {
+        let _ = context.vfs.remove(&path);
+    }
 }
 
 /// Segment and id run, durable under their final names.
@@ -127,6 +137,9 @@ struct Gather<'a> {
     series: Vec<&'a SeriesKey>,
     /// Series rank, chunk and row, in order.
     order: Vec<(u32, u32, u32)>,
+    /// For each chunk, where its rows come to stand: a column is gathered from the chunks that
+    /// have it, and the others cost nothing.
+    places: Vec<Vec<u32>>,
 }
 
 impl<'a> Gather<'a> {
@@ -148,7 +161,11 @@ impl<'a> Gather<'a> {
         order.sort_unstable_by_key(|&(rank, chunk, row)| {
             (rank, chunks[chunk as usize].timestamps[row as usize], chunk, row)
         });
-        Self { chunks, series, order }
+        let mut places: Vec<Vec<u32>> = chunks.iter().map(|chunk| vec![0; chunk.len()]).collect();
+        for (place, &(_, chunk, row)) in order.iter().enumerate() {
+            places[chunk as usize][row as usize] = place as u32;
+        }
+        Self { chunks, series, order, places }
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'a Rows, usize)> {
@@ -204,38 +221,34 @@ impl<'a> Gather<'a> {
 
     /// Sorted distinct values, and a code for each row.
     fn text(&self, name: &str) -> (Vec<Arc<str>>, Vec<i64>) {
-        let columns: Vec<_> = self.chunks.iter().map(|chunk| chunk.strings.get(name)).collect();
-        let mut ranks: BTreeMap<&Arc<str>, i64> = columns
-            .iter()
-            .flatten()
-            .flat_map(|column| &column.values)
-            .map(|value| (value, 0))
-            .collect();
+        let columns = || {
+            self.chunks
+                .iter()
+                .zip(&self.places)
+                .filter_map(|(chunk, places)| Some((chunk.strings.get(name)?, places)))
+        };
+        let mut ranks: BTreeMap<&Arc<str>, i64> =
+            columns().flat_map(|(column, _)| &column.values).map(|value| (value, 0)).collect();
         for (rank, code) in ranks.values_mut().enumerate() {
             *code = rank as i64 + 1;
         }
-        let maps: Vec<Vec<i64>> = columns
-            .iter()
-            .map(|column| {
-                column.map_or_else(Vec::new, |column| {
-                    column.values.iter().map(|value| ranks[value]).collect()
-                })
-            })
-            .collect();
-        let code = |&(_, chunk, row): &(u32, u32, u32)| {
-            let code = columns[chunk as usize].map_or(ABSENT, |column| column.code(row as usize));
-            maps[chunk as usize].get(code as usize).copied().unwrap_or(0)
-        };
-        let codes = self.order.iter().map(code).collect();
+        let mut codes = vec![0; self.order.len()];
+        for (column, places) in columns() {
+            let map: Vec<i64> = column.values.iter().map(|value| ranks[value]).collect();
+            for (code, &place) in column.codes.iter().zip(places) {
+                codes[place as usize] = map.get(*code as usize).copied().unwrap_or(0);
+            }
+        }
         (ranks.into_keys().cloned().collect(), codes)
     }
 
     fn numbers(&self, name: &str) -> Vec<f64> {
-        let columns: Vec<_> = self.chunks.iter().map(|chunk| chunk.numbers.get(name)).collect();
-        let value = |&(_, chunk, row): &(u32, u32, u32)| {
-            let values = columns[chunk as usize];
-            values.and_then(|values| values.get(row as usize)).copied().unwrap_or(f64::NAN)
-        };
-        self.order.iter().map(value).collect()
+        let mut numbers = vec![f64::NAN; self.order.len()];
+        for (chunk, places) in self.chunks.iter().zip(&self.places) {
+            for (number, &place) in chunk.numbers.get(name).into_iter().flatten().zip(places) {
+                numbers[place as usize] = *number;
+            }
+        }
+        numbers
     }
 }

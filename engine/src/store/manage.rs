@@ -32,8 +32,10 @@ pub struct Limits {
     pub flush_bytes: usize,
     /// Age of the oldest row in memory at which a flush is due: it bounds what a start replays.
     pub flush_age_ms: i64,
-    /// Properties in one chunk at which a flush is due: a segment has a column for each.
+    /// Different properties in memory at which a flush is due: a segment has a column for each.
     pub flush_columns: usize,
+    /// Different properties in memory at which writes are refused until a flush is done.
+    pub columns_max: usize,
     /// Bytes in memory at which writes are refused until a flush is done.
     pub memtable_bytes_max: usize,
     /// Size of a log file.
@@ -45,8 +47,9 @@ impl Default for Limits {
         Self {
             flush_rows: 250_000,
             flush_bytes: 64 << 20,
-            flush_age_ms: 60_000,
-            flush_columns: 4_000,
+            flush_age_ms: 15 * 60_000,
+            flush_columns: 2_000,
+            columns_max: 8_000,
             memtable_bytes_max: 512 << 20,
             log_file_bytes: 64 << 20,
         }
@@ -63,6 +66,8 @@ pub struct Store {
     hash_seed: u64,
     sequencer: Sequencer,
     upkeep: Mutex<Upkeep>,
+    /// Why the last flush failed, until one succeeds.
+    trouble: Mutex<Option<String>>,
     _lock: Box<dyn Any + Send + Sync>,
 }
 
@@ -71,7 +76,15 @@ struct Upkeep {
     /// A memtable that was set aside and not flushed yet: its ids and last LSN.
     frozen: Option<(Arc<HashSet128>, u64)>,
     active_since_ms: Option<i64>,
+    /// Until when a failed flush is not tried again.
+    retry_at_ms: i64,
 }
+
+/// Wait after a failed flush: a full disk is not filled again at once.
+const RETRY_MS: i64 = 5_000;
+/// Records of metadata alone at which a checkpoint is due, so that the log does not grow without
+/// bound where no events come.
+const CHECKPOINT_RECORDS: u64 = 20_000;
 
 impl Store {
     /// Opens the data directory, creating or recovering it.
@@ -114,7 +127,13 @@ impl Store {
             db: superblock.db,
             hash_seed: superblock.hash_seed,
             sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
-            upkeep: Mutex::new(Upkeep { superblock, frozen: None, active_since_ms }),
+            upkeep: Mutex::new(Upkeep {
+                superblock,
+                frozen: None,
+                active_since_ms,
+                retry_at_ms: i64::MIN,
+            }),
+            trouble: Mutex::new(None),
             vfs,
             clock,
             rng,
@@ -144,7 +163,10 @@ impl Store {
         batch: Batch,
         extra: impl FnOnce(&mut Txn, &Ingested) -> Result<(), E>,
     ) -> Result<Ingested, E> {
-        if self.version().memtable_bytes() >= self.limits.memtable_bytes_max {
+        let version = self.version();
+        if version.memtable_bytes() >= self.limits.memtable_bytes_max
+            || version.active.columns() >= self.limits.columns_max
+        {
             return Err(Error::limit(
                 Limit::Backlog,
                 "recent events wait to be written; retry soon",
@@ -162,13 +184,30 @@ impl Store {
         self.sequencer.transact(run)
     }
 
-    /// Flushes if it is time to. Returns whether it did.
+    /// Why the last flush failed, until one succeeds.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().clone()
+    }
+
+    /// Flushes, or takes a checkpoint, if it is time to. Returns whether it did.
     pub fn maintain(&self) -> Result<bool> {
+        if self.closed().is_some() {
+            return Ok(false);
+        }
         let due = {
             let mut upkeep = self.upkeep.lock();
-            upkeep.frozen.is_some() || self.is_flush_due(&mut upkeep)
+            let due = upkeep.frozen.is_some() || self.is_flush_due(&mut upkeep);
+            due && self.clock.now_ms() >= upkeep.retry_at_ms
         };
-        if due { self.flush().map(|()| true) } else { Ok(false) }
+        if due {
+            return self.flush().map(|()| true);
+        }
+        let mut upkeep = self.upkeep.lock();
+        let since = upkeep.superblock.checkpoints.first().map_or(0, |newest| newest.lsn);
+        if self.version().lsn < since + CHECKPOINT_RECORDS {
+            return Ok(false);
+        }
+        checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock).map(|()| true)
     }
 
     fn is_flush_due(&self, upkeep: &mut Upkeep) -> bool {
@@ -178,7 +217,9 @@ impl Store {
             return false;
         }
         let now = self.clock.now_ms();
-        let since = *upkeep.active_since_ms.get_or_insert(now);
+        // A clock that was set back starts the age again.
+        let since = upkeep.active_since_ms.filter(|since| *since <= now).unwrap_or(now);
+        upkeep.active_since_ms = Some(since);
         version.active.rows() >= self.limits.flush_rows
             || version.active.bytes() >= self.limits.flush_bytes
             || version.active.columns() >= self.limits.flush_columns
@@ -188,11 +229,21 @@ impl Store {
     /// Writes all rows in memory to segments, then takes a checkpoint.
     pub fn flush(&self) -> Result<()> {
         let mut upkeep = self.upkeep.lock();
+        let done = self.flush_all(&mut upkeep);
+        upkeep.retry_at_ms = if done.is_ok() { i64::MIN } else { self.clock.now_ms() + RETRY_MS };
+        *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
+        done
+    }
+
+    fn flush_all(&self, upkeep: &mut Upkeep) -> Result<()> {
+        if let Some(why) = self.closed() {
+            return Err(Error::Closed(why));
+        }
         // A flush that failed earlier (a full disk) comes first.
-        self.flush_frozen(&mut upkeep)?;
+        self.flush_frozen(upkeep)?;
         upkeep.frozen = self.sequencer.freeze()?;
         upkeep.active_since_ms = None;
-        self.flush_frozen(&mut upkeep)?;
+        self.flush_frozen(upkeep)?;
         checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock)
     }
 

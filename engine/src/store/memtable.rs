@@ -3,7 +3,7 @@
 //! A memtable is a list of immutable chunks, so that a reader takes the list and needs no lock. A
 //! large batch becomes a chunk as it is; small ones are copied together until a chunk is worth it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::column::{Rows, RowsBuilder};
 
@@ -19,14 +19,15 @@ pub struct Memtable {
     chunks: Vec<Arc<Rows>>,
     rows: usize,
     bytes: usize,
-    columns: usize,
+    /// Names of all properties, numbers marked. Shared between versions until a new one appears.
+    names: Arc<BTreeSet<(bool, Arc<str>)>>,
 }
 
 impl Memtable {
     /// Appends rows. `seed` is the database's hash seed.
     pub fn append(&mut self, rows: Arc<Rows>, seed: u64) {
         self.rows += rows.len();
-        self.columns = self.columns.max(rows.column_count());
+        self.remember_names(&rows);
         let tail = self.chunks.last().map_or(0, |tail| tail.len());
         let joins = rows.len() < OWN_CHUNK_ROWS && tail > 0 && tail + rows.len() <= CHUNK_ROWS;
         let tail = if joins { self.chunks.pop() } else { None };
@@ -40,7 +41,6 @@ impl Memtable {
         builder.append(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
         let joined = builder.finish();
         self.bytes += joined.bytes_used();
-        self.columns = self.columns.max(joined.column_count());
         self.chunks.push(Arc::new(joined));
     }
 
@@ -59,8 +59,18 @@ impl Memtable {
         self.bytes
     }
 
-    /// Number of properties of the chunk that has most.
+    /// Number of different properties: a segment of these rows has a column for each.
     pub fn columns(&self) -> usize {
-        self.columns
+        self.names.len()
+    }
+
+    fn remember_names(&mut self, rows: &Rows) {
+        let strings = rows.strings.keys().map(|name| (false, Arc::clone(name)));
+        let numbers = rows.numbers.keys().map(|name| (true, Arc::clone(name)));
+        for name in strings.chain(numbers) {
+            if !self.names.contains(&name) {
+                Arc::make_mut(&mut self.names).insert(name);
+            }
+        }
     }
 }

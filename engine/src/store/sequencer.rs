@@ -71,7 +71,6 @@ struct Prepare {
     tree: Tree,
     dedup: Dedup,
     group: Group,
-    closed: Option<String>,
     last: Option<Ticket>,
 }
 
@@ -87,6 +86,8 @@ pub struct Sequencer {
     prepare: Mutex<Prepare>,
     commit: Mutex<Writer>,
     version: ArcSwap<Version>,
+    /// Why writes are refused, once they are.
+    closed: OnceLock<String>,
 }
 
 impl Sequencer {
@@ -97,7 +98,6 @@ impl Sequencer {
             tree: version.tree.clone(),
             dedup,
             group: Group::default(),
-            closed: None,
             last: None,
         };
         Self {
@@ -105,6 +105,7 @@ impl Sequencer {
             prepare: Mutex::new(prepare),
             commit: Mutex::new(writer),
             version: ArcSwap::from_pointee(version),
+            closed: OnceLock::new(),
         }
     }
 
@@ -129,7 +130,7 @@ impl Sequencer {
 
         self.make_room()?;
         let mut prepare = self.prepare.lock();
-        prepare.open()?;
+        self.check_open()?;
         let (ingested, new_ids) = decide(&prepare.dedup, &hashes)?;
         if ingested.new == 0 {
             let last = prepare.last.clone();
@@ -165,7 +166,7 @@ impl Sequencer {
     ) -> Result<T, E> {
         self.make_room()?;
         let mut prepare = self.prepare.lock();
-        prepare.open()?;
+        self.check_open()?;
         let mut txn = Txn::new(prepare.tree.clone());
         let out = run(&mut txn)?;
         let (tree, writes) = txn.finish();
@@ -185,7 +186,7 @@ impl Sequencer {
     /// Makes a flushed segment live, with the engine's own keys that `run` writes.
     pub fn publish_flush(&self, flushed: Flushed, run: impl FnOnce(&mut Txn)) -> Result<()> {
         let mut prepare = self.prepare.lock();
-        prepare.open()?;
+        self.check_open()?;
         let mut txn = Txn::new(prepare.tree.clone());
         run(&mut txn);
         let (tree, writes) = txn.finish();
@@ -199,12 +200,12 @@ impl Sequencer {
     pub fn freeze(&self) -> Result<Option<(Arc<HashSet128>, u64)>> {
         let mut writer = self.commit.lock();
         let mut prepare = self.prepare.lock();
-        prepare.open()?;
+        self.check_open()?;
         // Rows that are pending belong to ids that would be set aside: commit them first.
         let group = prepare.take_group();
         if let Some(group) = group {
             self.commit_group(&mut writer, group, Some(&mut prepare));
-            prepare.open()?;
+            self.check_open()?;
         }
         let mut version = Version::clone(&self.version());
         if version.active.rows() == 0 {
@@ -223,12 +224,18 @@ impl Sequencer {
 
     /// Refuses further writes.
     pub fn close(&self, why: &str) {
-        self.prepare.lock().closed.get_or_insert_with(|| why.to_owned());
+        // Whoever prepared before this still commits: nothing is half done.
+        let _prepare = self.prepare.lock();
+        let _ = self.closed.set(why.to_owned());
     }
 
     /// Why writes are refused, if they are.
     pub fn closed(&self) -> Option<String> {
-        self.prepare.lock().closed.clone()
+        self.closed.get().cloned()
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.closed.get().map_or(Ok(()), |why| Err(Error::Closed(why.clone())))
     }
 
     fn id_hashes(&self, namespace: u32, rows: &Rows) -> Vec<Option<u128>> {
@@ -338,11 +345,14 @@ impl Sequencer {
     /// Undoes everything that was prepared since the last published version: later writers saw it.
     fn roll_back(&self, group: TakenGroup, failure: AppendError, prepare: &mut Prepare) {
         let error = match failure {
-            AppendError::Full(error) => {
+            AppendError::Retry(error) if error.is_disk_full() => {
                 Error::limit(Limit::Disk, format!("the disk is full: {error}"))
             }
+            AppendError::Retry(error) => {
+                Error::limit(Limit::Backlog, format!("the log cannot grow: {error}"))
+            }
             AppendError::Fatal(error) => {
-                prepare.closed.get_or_insert_with(|| error.to_string());
+                let _ = self.closed.set(error.to_string());
                 Error::Closed(error.to_string())
             }
         };
@@ -365,10 +375,6 @@ struct TakenGroup {
 }
 
 impl Prepare {
-    fn open(&self) -> Result<()> {
-        self.closed.as_ref().map_or(Ok(()), |why| Err(Error::Closed(why.clone())))
-    }
-
     fn push_writes(&mut self, tree: Tree, writes: &Writes, effect: Effect) -> Ticket {
         let mut payload = Vec::new();
         write_writes(writes, &mut payload);

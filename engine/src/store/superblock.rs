@@ -138,10 +138,15 @@ impl Superblock {
         let mut found: Option<Self> = None;
         let mut damage = None;
         for place in SLOTS {
-            let bytes = match vfs.open(place).and_then(|file| read_all(&*file)) {
+            // What a killed process wrote may not be on the disk yet; it must be before it counts.
+            let read = vfs.open(place).and_then(|file| file.sync().and_then(|()| read_all(&*file)));
+            let bytes = match read {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io(place, &error)),
+                Err(error) => {
+                    damage = Some(Error::io(place, &error));
+                    continue;
+                }
             };
             match Self::decode(&bytes, place) {
                 Ok(slot)

@@ -13,6 +13,9 @@ use std::{
 
 use super::{Vfs, VfsFile, View};
 
+/// Files below this size are read into memory instead of mapped.
+const MAP_BYTES_MIN: u64 = 256 * 1024;
+
 /// Files below one directory.
 #[derive(Debug, Clone)]
 pub struct OsVfs {
@@ -46,8 +49,12 @@ impl Vfs for OsVfs {
 
     fn map(&self, path: &str) -> io::Result<View> {
         let file = File::open(self.at(path))?;
-        if file.metadata()?.len() == 0 {
-            return Ok(View::new(Vec::new()));
+        // The number of mappings of a process is bounded, and a small one saves nothing.
+        let len = file.metadata()?.len();
+        if len < MAP_BYTES_MIN {
+            let mut bytes = vec![0; len as usize];
+            file.read_exact_at(&mut bytes, 0)?;
+            return Ok(View::new(bytes));
         }
         #[expect(
             unsafe_code,

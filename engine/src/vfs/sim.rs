@@ -31,7 +31,7 @@ pub enum Fault {
     /// The step fails with an input/output error; a failed sync also drops the unsynced writes
     /// from what will ever reach the disk, as Linux does.
     Error,
-    /// The step fails because the disk is full.
+    /// The step fails because the disk is full, if it needs room; reserved room can be written.
     Full,
 }
 
@@ -86,7 +86,11 @@ struct NameChange {
 }
 
 enum Kind {
-    Plain,
+    /// Needs room on the disk.
+    Grow,
+    /// Changes what is there.
+    Change,
+    /// Makes it durable.
     Sync,
 }
 
@@ -106,7 +110,7 @@ impl Disk {
             }
             Fault::Error if matches!(kind, Kind::Sync) => Ok(false),
             Fault::Error => Err(io::Error::other("injected input/output error")),
-            Fault::Full if matches!(kind, Kind::Sync) => Ok(true),
+            Fault::Full if !matches!(kind, Kind::Grow) => Ok(true),
             Fault::Full => Err(io::Error::from(io::ErrorKind::StorageFull)),
         }
     }
@@ -297,7 +301,7 @@ fn survive(durable: &mut Vec<u8>, write: &Write, rng: &dyn Rng) {
 impl Vfs for SimVfs {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Plain)?;
+        disk.step(Kind::Grow)?;
         if disk.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -327,7 +331,7 @@ impl Vfs for SimVfs {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Plain)?;
+        disk.step(Kind::Change)?;
         let inode = disk.inode(from)?;
         disk.change(NameChange {
             directories: [directory_of(from), directory_of(to)],
@@ -339,7 +343,7 @@ impl Vfs for SimVfs {
 
     fn remove(&self, path: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Plain)?;
+        disk.step(Kind::Change)?;
         disk.inode(path)?;
         let directory = directory_of(path);
         disk.change(NameChange {
@@ -423,7 +427,8 @@ impl VfsFile for SimFile {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Plain)?;
+        let fits = offset as usize + bytes.len() <= disk.inodes[self.inode].content.len();
+        disk.step(if fits { Kind::Change } else { Kind::Grow })?;
         let write = Write::Bytes { offset: offset as usize, bytes: bytes.to_vec() };
         let inode = &mut disk.inodes[self.inode];
         apply_write(&mut inode.content, &write);
@@ -447,7 +452,7 @@ impl VfsFile for SimFile {
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Plain)?;
+        disk.step(Kind::Grow)?;
         let write = Write::Length(len as usize);
         let inode = &mut disk.inodes[self.inode];
         apply_write(&mut inode.content, &write);

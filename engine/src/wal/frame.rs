@@ -20,6 +20,10 @@ pub const HEADER_LEN: usize = 64;
 const FRAME_MARK: u32 = 0x4652_4d31;
 /// Length of a frame header.
 pub const FRAME_HEADER_LEN: usize = 24;
+/// Bytes of the smallest record: kind and length.
+const RECORD_LEN_MIN: usize = 5;
+/// No two frames of a file lie further apart than this.
+const LSN_AHEAD_MAX: u64 = 1 << 32;
 /// Frames start at multiples of this.
 pub const ALIGN: usize = 8;
 
@@ -147,8 +151,14 @@ pub struct Frame<'a> {
     pub end: usize,
 }
 
-/// The frame at `offset` of a file, if a whole and verified one is there.
-pub fn frame_at<'a>(bytes: &'a [u8], offset: usize, header: &FileHeader) -> Option<Frame<'a>> {
+/// The frame at `offset` of a file, if a whole and verified one is there whose first record is
+/// `lsn_min` or later.
+pub fn frame_at<'a>(
+    bytes: &'a [u8],
+    offset: usize,
+    header: &FileHeader,
+    lsn_min: u64,
+) -> Option<Frame<'a>> {
     let mut cursor = Cursor::new(bytes.get(offset..)?, "");
     if cursor.u32().ok()? != FRAME_MARK {
         return None;
@@ -158,6 +168,12 @@ pub fn frame_at<'a>(bytes: &'a [u8], offset: usize, header: &FileHeader) -> Opti
     let count = cursor.u32().ok()?;
     let lsn_first = cursor.u64().ok()?;
     let body = cursor.take(len).ok()?;
+    // Cheap tests first: text that merely looks like a frame must not cost a checksum each time.
+    let is_plausible = lsn_first.checked_sub(lsn_min).is_some_and(|ahead| ahead < LSN_AHEAD_MAX)
+        && (count as usize).checked_mul(RECORD_LEN_MIN).is_some_and(|least| least <= len);
+    if !is_plausible {
+        return None;
+    }
     let end = (offset + FRAME_HEADER_LEN + len).next_multiple_of(ALIGN);
     (checksum(header, offset as u64, lsn_first, count, body) == crc).then_some(Frame {
         lsn_first,

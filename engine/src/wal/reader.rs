@@ -125,7 +125,7 @@ fn read_file(
 ) -> Result<(usize, Option<u32>)> {
     let mut offset = HEADER_LEN;
     let mut last_crc = None;
-    while let Some(frame) = frame_at(view, offset, header) {
+    while let Some(frame) = frame_at(view, offset, header, *expected) {
         if frame.lsn_first != *expected {
             return Err(Error::corrupt(
                 place,
@@ -154,7 +154,7 @@ fn refuse_frames_behind(
 ) -> Result<()> {
     let mut at = offset + ALIGN;
     while at + FRAME_HEADER_LEN <= view.len() {
-        if frame_at(view, at, header).is_some() {
+        if frame_at(view, at, header, expected).is_some() {
             return Err(Error::corrupt(
                 place,
                 format!(

@@ -37,8 +37,8 @@ struct Current {
 /// Why a group was not written.
 #[derive(Debug)]
 pub enum AppendError {
-    /// There was no room, and nothing of the group counts: later groups may succeed.
-    Full(Error),
+    /// Nothing of the group counts (no room, no descriptor left): later groups may succeed.
+    Retry(Error),
     /// The log's state on disk is unknown: nothing may be acknowledged any more.
     Fatal(Error),
 }
@@ -60,25 +60,18 @@ impl Writer {
     pub fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
         let room = (FRAME_HEADER_LEN + body.len()).next_multiple_of(super::frame::ALIGN) as u64;
         if self.current.as_ref().is_none_or(|current| current.offset + room > current.len) {
-            let next = self.start_file(lsn_first, room).map_err(|error| {
-                if error.is_disk_full() {
-                    AppendError::Full(error)
-                } else {
-                    AppendError::Fatal(error)
-                }
-            })?;
-            self.current = Some(next);
+            let next = self.prepare_file(lsn_first, room).map_err(AppendError::Retry)?;
+            // From here on the file may be part of the log.
+            self.current = Some(self.adopt_file(next).map_err(AppendError::Fatal)?);
         }
         let current = self.current.as_mut().expect("a file was started above");
         let (bytes, crc) = build(&current.header, current.offset, lsn_first, count, body);
         if let Err(error) = current.file.write_at(current.offset, &bytes) {
             let error = Error::io(&current.place, &error);
-            // A full disk leaves at most a torn frame, which the next group overwrites.
-            return Err(if error.is_disk_full() {
-                AppendError::Full(error)
-            } else {
-                AppendError::Fatal(error)
-            });
+            // What was written of it must not pass for a frame; the next group overwrites it.
+            let erased = current.file.write_at(current.offset, &[0; FRAME_HEADER_LEN]).is_ok();
+            let retry = error.is_disk_full() && erased;
+            return Err(if retry { AppendError::Retry(error) } else { AppendError::Fatal(error) });
         }
         current.file.sync().at(&current.place).map_err(AppendError::Fatal)?;
         current.offset += bytes.len() as u64;
@@ -86,29 +79,39 @@ impl Writer {
         Ok(())
     }
 
-    fn start_file(&mut self, lsn_first: u64, room: u64) -> Result<Current> {
-        let header =
-            FileHeader { db: self.db, salt: self.rng.next_u64(), lsn_first, chain: self.chain };
-        let temporary = format!("tmp/{lsn_first:020}.wal");
-        let place = format!("{DIRECTORY}/{lsn_first:020}.wal");
+    /// Makes the next file under a temporary name, whole and synced.
+    fn prepare_file(&self, lsn_first: u64, room: u64) -> Result<Current> {
+        let salt = self.rng.next_u64();
+        let header = FileHeader { db: self.db, salt, lsn_first, chain: self.chain };
+        let place = temporary(lsn_first);
         let len = self.file_bytes.max(HEADER_LEN as u64 + room);
-        match self.vfs.remove(&temporary) {
+        match self.vfs.remove(&place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io(&temporary, &error));
+                return Err(Error::io(&place, &error));
             }
             _ => {}
         }
-        let file = self.vfs.create(&temporary).at(&temporary)?;
-        file.allocate(len).at(&temporary)?;
-        file.write_at(0, &header.write()).at(&temporary)?;
-        file.sync().at(&temporary)?;
-        self.vfs.rename(&temporary, &place).at(&place)?;
-        self.vfs.sync_dir(DIRECTORY).at(DIRECTORY)?;
+        let file = self.vfs.create(&place).at(&place)?;
+        file.allocate(len).at(&place)?;
+        file.write_at(0, &header.write()).at(&place)?;
+        file.sync().at(&place)?;
         Ok(Current { file, header, place, offset: HEADER_LEN as u64, len })
+    }
+
+    /// Gives a prepared file its name in the log, durably.
+    fn adopt_file(&self, prepared: Current) -> Result<Current> {
+        let place = format!("{DIRECTORY}/{:020}.wal", prepared.header.lsn_first);
+        self.vfs.rename(&prepared.place, &place).at(&place)?;
+        self.vfs.sync_dir(DIRECTORY).at(DIRECTORY)?;
+        Ok(Current { place, ..prepared })
     }
 
     /// First LSN of the file that is written to, if any.
     pub fn current_lsn_first(&self) -> Option<u64> {
         self.current.as_ref().map(|current| current.header.lsn_first)
     }
+}
+
+fn temporary(lsn_first: u64) -> String {
+    format!("tmp/{lsn_first:020}.wal")
 }

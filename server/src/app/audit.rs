@@ -34,9 +34,6 @@ impl App {
 
     /// The newest rows, newest first.
     pub fn audit_rows(&self, caller: &Caller) -> Result<Vec<AuditRow>> {
-        let mut rows: Vec<AuditRow> = self.org_reader(&caller.org).list()?;
-        rows.reverse();
-        rows.truncate(LISTED);
-        Ok(rows)
+        self.org_reader(&caller.org).list_last(LISTED)
     }
 }

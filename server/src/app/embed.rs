@@ -163,11 +163,6 @@ impl App {
             expires_at: (issued + expires_in) * 1_000,
             revoked: false,
         };
-        self.org_txn(&caller.org, |txn| {
-            txn.put(&session)?;
-            let metadata = json!({"tenant_id": session.tenant_id, "dashboard_id": session.dashboard_id, "expires_in": expires_in});
-            self.audit(txn, caller, "embed_session.create", ("embed_session", &session.id), metadata)
-        })?;
         let token = self.sign(&caller.org, &session)?;
         let url =
             format!("{}/embed/{}?token={token}", self.settings.base_url, session.dashboard_id);
@@ -178,6 +173,11 @@ impl App {
                 "the permissions do not fit into a token",
             ));
         }
+        self.org_txn(&caller.org, |txn| {
+            txn.put(&session)?;
+            let metadata = json!({"tenant_id": session.tenant_id, "dashboard_id": session.dashboard_id, "expires_in": expires_in});
+            self.audit(txn, caller, "embed_session.create", ("embed_session", &session.id), metadata)
+        })?;
         Ok(Minted { token, url, expires_at: session.expires_at })
     }
 

@@ -378,7 +378,8 @@ impl App {
             add_previous(&mut rows, &answer, &before);
         }
         if !ask.fill && ask.granularity.is_some() {
-            rows.retain(|row| row.value.as_f64().is_some_and(|value| value != 0.0));
+            let counted = run(&count_of_input(&query))?;
+            retain_with_input(&mut rows, &counted);
         }
         let additive = matches!(metric, Metric::Count | Metric::Sum) && ask.group_by.is_some();
         let total = if additive {
@@ -426,6 +427,28 @@ fn to_rows(answer: &Answer, ask: &Ask) -> Vec<QueryRow> {
         }
     }
     rows
+}
+
+/// The same question, but how many events each answer is computed from.
+fn count_of_input(query: &Query) -> Query {
+    let mut counted = Query { metric: Metric::Count, groups_max: GROUPS_MAX, ..query.clone() };
+    if let Some(name) = query.number.clone().filter(|_| query.metric.needs_number()) {
+        counted.numbers.push(NumberFilter { name, min: f64::NEG_INFINITY, max: f64::INFINITY });
+    }
+    counted
+}
+
+/// Drops the rows that no event stands behind.
+fn retain_with_input(rows: &mut Vec<QueryRow>, counted: &Answer) {
+    let buckets: HashMap<i64, usize> = counted.buckets.iter().copied().zip(0..).collect();
+    let groups: HashMap<&Group, usize> = counted.groups.iter().zip(0..).collect();
+    rows.retain(|row| {
+        let group = row.group.as_ref().map_or(Some(&0), |group| groups.get(group));
+        let bucket = row.bucket.and_then(|bucket| buckets.get(&bucket));
+        let (Some(&group), Some(&bucket)) = (group, bucket) else { return false };
+        let value = counted.values.get(group).and_then(|values| values.get(bucket));
+        value.is_some_and(|value| *value != Value::Integer(0))
+    });
 }
 
 /// Puts beside each row the value of the same group at the same place of the window before.

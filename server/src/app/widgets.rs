@@ -131,7 +131,11 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
         return Err(unknown_value(&at("kind"), &widget.kind, KINDS));
     }
     let layout = widget.layout;
-    if layout.w == 0 || layout.h == 0 || layout.x + layout.w > COLUMNS || layout.x >= COLUMNS {
+    if layout.w == 0
+        || layout.h == 0
+        || layout.x.saturating_add(layout.w) > COLUMNS
+        || layout.x >= COLUMNS
+    {
         return Err(invalid(
             "layout",
             "layout must lie on 12 columns: x from 0, w and h from 1, x + w up to 12",
@@ -212,7 +216,7 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
     }
     let is_additive = matches!(query.metric.as_deref(), Some("count" | "sum"));
     match kind {
-        "number" | "area" if query.group_by.is_some() => {
+        "number" | "area" | "funnel" if query.group_by.is_some() => {
             refused("group_by", &format!("{kind} shows one series"))
         }
         "bar_list" | "donut" | "stacked_bar" | "table" if query.group_by.is_none() => {

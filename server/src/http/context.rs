@@ -12,6 +12,10 @@ use crate::{
 
 /// Ingest requests that are worked on at once: each may hold a body of 10 MiB and its rows.
 const INGEST_AT_ONCE: usize = 32;
+/// Ingest bodies that are received at once: a slow sender holds no place among the ones above.
+const BODIES_AT_ONCE: usize = 128;
+/// Queries that run at once: each may take 256 MiB, and there are no more cores than this anyway.
+const QUERIES_AT_ONCE: usize = 8;
 /// Password hashes that are computed at once: each takes a core for a quarter of a second.
 const HASHES_AT_ONCE: usize = 2;
 /// Callers that may wait for a place before more are turned away.
@@ -26,6 +30,8 @@ pub struct Http {
     pub files: Arc<Files>,
     ingest: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
+    queries: Arc<Semaphore>,
 }
 
 impl Http {
@@ -36,6 +42,8 @@ impl Http {
             files: Arc::new(Files::load()),
             ingest: Arc::new(Semaphore::new(INGEST_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
+            bodies: Arc::new(Semaphore::new(BODIES_AT_ONCE)),
+            queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)),
         }
     }
 
@@ -57,6 +65,20 @@ impl Http {
     ) -> Result<T> {
         let _place = place(&self.hashing).await?;
         self.run(work).await
+    }
+
+    /// Runs work that reads events, a few at once.
+    pub async fn run_query<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let _place = place(&self.queries).await?;
+        self.run(work).await
+    }
+
+    /// A place among the ingest bodies that are received.
+    pub async fn body_place(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
+        place(&self.bodies).await
     }
 
     /// A place among the ingest requests that are worked on.

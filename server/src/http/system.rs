@@ -18,14 +18,11 @@ pub async fn healthz() -> Json<Value> {
 
 /// The store is recovered and takes writes.
 pub async fn readyz(State(http): State<Http>) -> Result<Json<Value>> {
-    match http.app.engine.closed() {
+    match http.app.engine.trouble() {
         None => Ok(Json(json!({"status": "ready"}))),
         Some(why) => Err(ApiError {
             cause: Some(why),
-            ..ApiError::new(
-                Code::Overloaded,
-                "the store takes no writes; a restart reads its log again",
-            )
+            ..ApiError::new(Code::Overloaded, "the store cannot write; the log says why")
         }),
     }
 }

@@ -37,6 +37,14 @@ impl OrgReader {
     }
 }
 
+impl OrgReader {
+    /// The newest records of a kind, newest first.
+    pub fn list_last<R: Record>(&self, limit: usize) -> Result<Vec<R>> {
+        let found = self.keys.scan_last(&org_key(&self.org, R::KIND, ""), limit);
+        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+}
+
 /// Changes records of one organisation within a transaction.
 pub struct OrgTxn<'a> {
     txn: &'a mut Txn,

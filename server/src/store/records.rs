@@ -339,7 +339,7 @@ pub struct SigningKey {
     pub org: String,
     /// Id of the environment.
     pub environment: String,
-    /// 32 bytes, base64.
+    /// 32 bytes, hexadecimal.
     pub secret: String,
     /// When.
     pub created_at: i64,

@@ -25,6 +25,8 @@ use crate::{
 
 /// Widgets of one data request, at most.
 const WIDGETS_MAX: usize = 100;
+/// A reader that takes no line for this long is given up.
+const READER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 /// Lines that wait for a slow reader before the next widget is computed.
 const LINES_AHEAD: usize = 4;
 
@@ -123,6 +125,14 @@ pub async fn data(
                 let message = format!("a request asks for at most {WIDGETS_MAX} widgets");
                 return Err(ApiError::field(Code::OutOfRange, "widgets", message));
             }
+            let asked: std::collections::BTreeSet<&String> = body.widgets.iter().collect();
+            if asked.len() != body.widgets.len() {
+                return Err(ApiError::field(
+                    Code::InvalidField,
+                    "widgets",
+                    "a widget is named twice",
+                ));
+            }
             let widgets = app.embed_widgets(&view, &body.widgets)?;
             let filters = checked.check(&body.filters)?;
             Ok((view, widgets, filters))
@@ -133,7 +143,7 @@ pub async fn data(
     }
     let expires_in_seconds = view.expires_in_seconds;
     let answers = http
-        .run(move |app| {
+        .run_query(move |app| {
             let mut answers = serde_json::Map::new();
             for widget in &widgets {
                 let answer = app.embed_answer(&viewer, &view, widget, &filters);
@@ -165,7 +175,8 @@ fn one(answer: Result<crate::app::WidgetAnswer>) -> Value {
     }
 }
 
-/// Lines as the widgets finish; computing stops when the reader goes away.
+/// Lines as the widgets finish. Computing waits for a slow reader without holding a thread, and
+/// stops when the reader takes too long or goes away.
 fn stream(
     http: &Http,
     viewer: Viewer,
@@ -174,20 +185,25 @@ fn stream(
     filters: ViewFilters,
 ) -> Response {
     let (sender, receiver) = mpsc::channel::<Bytes>(LINES_AHEAD);
-    let app = http.app.clone();
-    tokio::task::spawn_blocking(move || {
-        for widget in &widgets {
+    let http = http.clone();
+    let shared = std::sync::Arc::new((viewer, view, filters));
+    tokio::spawn(async move {
+        for widget in widgets {
+            let (known, asked) = (std::sync::Arc::clone(&shared), widget.clone());
+            let answer = http
+                .run_query(move |app| app.embed_answer(&known.0, &known.1, &asked, &known.2))
+                .await;
             let mut line = json!({"widget": widget.id});
-            let answer = one(app.embed_answer(&viewer, &view, widget, &filters));
-            if let (Some(line), Value::Object(answer)) = (line.as_object_mut(), answer) {
+            if let (Some(line), Value::Object(answer)) = (line.as_object_mut(), one(answer)) {
                 line.extend(answer);
             }
-            if sender.blocking_send(Bytes::from(format!("{line}\n"))).is_err() {
+            let sent = sender.send_timeout(Bytes::from(format!("{line}\n")), READER_TIMEOUT).await;
+            if sent.is_err() {
                 return;
             }
         }
-        let last = json!({"expires_in_seconds": view.expires_in_seconds});
-        let _ = sender.blocking_send(Bytes::from(format!("{last}\n")));
+        let last = json!({"expires_in_seconds": shared.1.expires_in_seconds});
+        let _ = sender.send_timeout(Bytes::from(format!("{last}\n")), READER_TIMEOUT).await;
     });
     let lines = Body::new(Lines(receiver));
     (

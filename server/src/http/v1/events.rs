@@ -17,6 +17,9 @@ use crate::{
 /// Bytes of a body after decompression, at most.
 const BODY_BYTES_MAX: usize = 10 << 20;
 
+/// A body must arrive within this time.
+const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
+
 /// Stores events. 200 once they are on disk and visible; refused ones are listed.
 pub async fn ingest(
     State(http): State<Http>,
@@ -32,8 +35,13 @@ pub async fn ingest(
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
     };
+    let receiving = http.body_place().await?;
+    let received = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
+    let body = received
+        .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?
+        .map_err(|error| unreadable(&error))?;
     let _place = http.ingest_place().await?;
-    let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|error| unreadable(&error))?;
+    drop(receiving);
     let accepted = http.run(move |app| app.ingest(&caller, &body, is_ndjson)).await?;
     let errors: Vec<Value> = accepted
         .rejected

@@ -24,6 +24,6 @@ pub async fn query(
     })?;
     let ask = Ask::parse(&parameters)?;
     let (ask, answer) =
-        http.run(move |app| app.query(&caller, &ask).map(|answer| (ask, answer))).await?;
+        http.run_query(move |app| app.query(&caller, &ask).map(|answer| (ask, answer))).await?;
     Ok(Json(json!({"data": view::rows(&answer.rows), "meta": view::meta(&ask, &answer)})))
 }

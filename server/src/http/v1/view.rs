@@ -58,7 +58,7 @@ pub fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
         "rows_scanned": answer.rows_scanned,
         "event_name": ask.event_name,
         "metric": ask.metric,
-        "period": ask.period,
+        "period": ask.period.as_ref().filter(|_| ask.range.is_none()),
         "from": instant::format(answer.from_ms),
         "to": instant::format(answer.to_ms),
         "approximate": answer.approximate,

@@ -44,6 +44,6 @@ pub async fn preview(
         period: body.overrides.period,
         filters: body.overrides.filters,
     };
-    let answer = http.run(move |app| app.preview_widget(&caller, &preview)).await?;
+    let answer = http.run_query(move |app| app.preview_widget(&caller, &preview)).await?;
     Ok(Json(view::widget(&answer)))
 }
