@@ -39,8 +39,9 @@ const largestOf = (items) => Math.max(...items.map((item) => Math.abs(item.value
 export function BarList({ widget, answer, format }) {
   const [ref, box] = useBox();
   const items = itemsOf(widget, answer);
-  const largest = largestOf(items);
   const { shown, more } = fit(items, box.height, LIST_ROW_PX);
+  // What does not fit, often "Other", must not make the rest look small.
+  const largest = largestOf(shown);
   const spec = widget.viz.format;
   return html`<div class="ranking" ref=${ref}>
     <ol class="bar-list">
@@ -59,9 +60,9 @@ export function BarList({ widget, answer, format }) {
 export function HorizontalBars({ widget, answer, format }) {
   const [ref, box] = useBox();
   const items = itemsOf(widget, answer);
-  const largest = largestOf(items);
   const row_px = Math.min(Math.max(Math.floor(box.height / Math.max(items.length, 1)), BAR_ROW_PX_MIN), BAR_ROW_PX_MAX);
   const { shown, more } = fit(items, box.height, row_px);
+  const largest = largestOf(shown);
   const spec = widget.viz.format;
   return html`<div class="ranking" ref=${ref}>
     <ol class="bars" style=${{ "--row": `${row_px}px` }}>
@@ -110,7 +111,7 @@ export function Donut({ widget, answer, format }) {
   const inner = outer * 0.66;
   const whole = total || items.reduce((sum, item) => sum + Math.max(item.value, 0), 0) || 1;
   let turn = 0;
-  const unit = viz.format?.unit ?? (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
+  const unit = viz.value_label ?? viz.format?.unit ?? (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
   return html`<div class=${side ? "donut side" : "donut"} ref=${ref}>
     <p class="vh">${describeRanked("Donut chart", items, format, viz.format, query.metric)}</p>
     ${size >= 90 && html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
