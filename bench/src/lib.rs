@@ -70,6 +70,8 @@ pub fn question() -> Query {
         texts: Vec::new(),
         numbers: Vec::new(),
         groups_max: 100,
+        groups: None,
+        starts: None,
     }
 }
 

@@ -93,6 +93,10 @@ pub struct Query {
     pub numbers: Vec<NumberFilter>,
     /// The largest groups by value over the window that are answered.
     pub groups_max: usize,
+    /// Exactly these groups, in this order, instead of the largest.
+    pub groups: Option<Vec<Group>>,
+    /// Starts of the buckets, rising, instead of those of the granularity.
+    pub starts: Option<Vec<i64>>,
 }
 
 impl Query {
@@ -118,6 +122,9 @@ impl Query {
     /// Starts of the buckets that meet the window; one for the whole window without granularity.
     /// `None` when they are too many.
     pub fn buckets(&self) -> Option<Vec<i64>> {
+        if let Some(starts) = &self.starts {
+            return (starts.len() <= BUCKETS_MAX).then(|| starts.clone());
+        }
         let Some(granularity) = self.granularity else { return Some(vec![self.from_ms]) };
         let mut starts = Vec::new();
         let mut start = granularity.floor(self.from_ms);

@@ -45,6 +45,8 @@ fn count(engine: &Engine) -> u64 {
         texts: vec![],
         numbers: vec![],
         groups_max: 1,
+        groups: None,
+        starts: None,
     };
     engine.query(&query, &|| false).unwrap().values[0][0].as_f64().unwrap() as u64
 }

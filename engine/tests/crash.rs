@@ -94,6 +94,8 @@ impl Model {
                         texts: vec![],
                         numbers: vec![],
                         groups_max: 100,
+                        groups: None,
+                        starts: None,
                     };
                     engine.query(&query, &|| false).unwrap()
                 };

@@ -61,6 +61,8 @@ fn look(engine: &Engine) -> Result<String> {
                 texts,
                 numbers: vec![],
                 groups_max: 10,
+                groups: None,
+                starts: None,
             };
             let answer = engine.query(&query, &|| false)?;
             seen += &format!("{:?}{:?}", answer.groups, answer.values);

@@ -140,6 +140,8 @@ fn question(rng: &SeededRng) -> Query {
         texts,
         numbers,
         groups_max: if one_in(2) { 5 } else { 1_000 },
+        groups: None,
+        starts: None,
     }
 }
 
@@ -319,6 +321,8 @@ fn impossible_questions_are_refused_by_name() {
         texts: vec![],
         numbers: vec![],
         groups_max: 10,
+        groups: None,
+        starts: None,
     };
     let refused = |query: &Query| match engine.query(query, &|| false) {
         Err(Error::Invalid { field, .. }) => field,

@@ -142,11 +142,11 @@ async fn serve_http(listener: TcpListener, http: Http, mut stopped: watch::Recei
         tokio::select! {
             _ = stopped.changed() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => connect(stream, peer, &router, &graceful),
+                Ok((stream, peer)) => connect(stream, peer, &router, &graceful, stopped.clone()),
                 Err(error) => {
                     // Out of descriptors, usually: waiting lets others close theirs.
                     warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    tokio::time::sleep(Duration::from_millis(500)).await;
                 }
             },
         }
@@ -162,6 +162,7 @@ fn connect(
     peer: SocketAddr,
     router: &axum::Router,
     graceful: &GracefulShutdown,
+    mut stopped: watch::Receiver<bool>,
 ) {
     // Small answers must not wait for more to come.
     let _ = stream.set_nodelay(true);
@@ -173,12 +174,21 @@ fn connect(
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(20)));
-    let connection = builder
-        .serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
-    let watched = graceful.watch(connection.into_owned());
+    let watcher = graceful.watcher();
     tokio::spawn(async move {
+        // Headers have their own time limit, which starts with the first byte.
+        tokio::select! {
+            _ = stopped.changed() => return,
+            ready = tokio::time::timeout(HEADER_TIMEOUT, stream.readable()) => {
+                if !matches!(ready, Ok(Ok(()))) {
+                    return;
+                }
+            }
+        }
+        let service = TowerToHyperService::new(service);
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         // A client that goes away is not an event worth a line.
-        let _ = watched.await;
+        let _ = watcher.watch(connection.into_owned()).await;
     });
 }
 

@@ -183,6 +183,17 @@ async fn keys_are_shown_once_and_end_at_once() {
     org.admin.post("/v1/api-keys", &foreign).await.refused(403, "forbidden_scope");
     let development = org.console.post("/v1/api-keys", &foreign).await.expect(201);
     assert_eq!(development["environment"], "development");
+    // A key neither sees nor ends keys of the other environment.
+    let other = server.anonymous().with_bearer(development["key"].as_str().unwrap());
+    let seen = other.get("/v1/api-keys").await.expect(200);
+    assert_eq!(seen["data"].as_array().unwrap().len(), 1);
+    let production = org.body["api_key"]["id"].as_str().unwrap();
+    other.delete(&format!("/v1/api-keys/{production}")).await.refused(404, "not_found");
+    assert_eq!(other.get("/v1/audit").await.expect(200)["data"], json!([]));
+    assert_eq!(
+        org.console.get("/v1/api-keys").await.expect(200)["data"].as_array().unwrap().len(),
+        2
+    );
 }
 
 #[tokio::test]

@@ -129,6 +129,18 @@ async fn what_cannot_be_drawn_names_its_field() {
         admin.post("/v1/dashboards", &origins).await.refused(400, "invalid_field").as_deref(),
         Some("settings.allowed_origins[0]")
     );
+    let mut deep = json!(1);
+    for _ in 0..60 {
+        deep = json!({"a": deep});
+    }
+    let deep = json!({"name": "D", "widgets": [changed(&["viz"], deep)]});
+    admin.post("/v1/dashboards", &deep).await.refused(400, "invalid_json");
+    admin.post("/v1/dashboards", &json!(["D", [], {}])).await.refused(400, "invalid_json");
+    let measure = json!({"metric": "count"});
+    let mut table = changed(&["kind"], json!("table"));
+    table["query"] = json!({"event_name": "e", "group_by": "g", "measures": vec![measure; 21]});
+    let table = admin.post("/v1/dashboards", &json!({"name": "D", "widgets": [table]})).await;
+    assert_eq!(table.refused(400, "out_of_range").as_deref(), Some("widgets[0].query.measures"));
     assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"], json!([]));
 }
 

@@ -151,12 +151,18 @@ async fn bodies_that_cannot_be_read_store_nothing() {
     post(&[("content-encoding", "gzip")], gzip(valid.as_bytes())).await.expect(200);
     let compressed = zstd::bulk::compress(valid.as_bytes(), 1).unwrap();
     post(&[("content-encoding", "zstd")], compressed).await.expect(200);
+    // Two gzip members end to end are one file.
+    let members = [gzip(&valid.as_bytes()[..10]), gzip(&valid.as_bytes()[10..])].concat();
+    post(&[("content-encoding", "gzip")], members).await.expect(200);
+    let trailing = [gzip(valid.as_bytes()), b"garbage".to_vec()].concat();
+    post(&[("content-encoding", "gzip")], trailing).await.expect(400);
+    post(&[], br#"{"events":[["t","e"]]}"#.to_vec()).await.refused(400, "invalid_field");
     let lines = format!("{event}\n\n{event}\n");
     let reply = admin
         .post_raw("/v1/events", &[("content-type", "application/x-ndjson")], lines.into_bytes())
         .await;
     assert_eq!(reply.expect(200)["accepted"], 2);
-    assert_eq!(admin.count("t", "e").await, 4);
+    assert_eq!(admin.count("t", "e").await, 5);
 }
 
 #[tokio::test]

@@ -119,6 +119,33 @@ async fn every_metric_answers() {
     assert_eq!(value("metric=count&f_model=nope").await, 0);
     let compared = admin.get(&format!("{BASE}&metric=count&compare=previous")).await.expect(200);
     assert_eq!(compared["data"], json!([{"value": 5, "previous": 1}]));
+    // The same hour of the day before stands beside each hour.
+    let hours = format!("{BASE}&metric=count&compare=previous&granularity=hour")
+        .replace("period=7d", "period=24h");
+    let hours = admin.get(&hours).await.expect(200);
+    let rows: Vec<&Value> = hours["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["value"] != 0 || row["previous"] != 0)
+        .collect();
+    let found: Vec<(&str, i64, i64)> = rows
+        .iter()
+        .map(|row| {
+            (
+                &row["bucket"].as_str().unwrap()[11..13],
+                row["value"].as_i64().unwrap(),
+                row["previous"].as_i64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(found, [("03", 0, 1), ("04", 0, 1), ("08", 1, 0), ("09", 1, 0), ("10", 1, 0)]);
+    // Groups that were small before are compared with what they were.
+    let groups = admin
+        .get(&format!("{BASE}&metric=count&compare=previous&group_by=model&limit=1"))
+        .await
+        .expect(200);
+    assert_eq!(groups["data"], json!([{"group": "a", "value": 3, "previous": 0}]));
 }
 
 #[tokio::test]

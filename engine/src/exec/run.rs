@@ -36,27 +36,35 @@ impl<F: Fn() -> bool> Control for F {
 pub fn execute(version: &Version, query: &Query, control: &dyn Control) -> Result<Answer> {
     query.validate()?;
     let starts = query.buckets().unwrap_or_default();
-    if query.group_by.is_none() || query.granularity.is_none() {
+    if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
+        check_cells(groups.len(), starts.len())?;
+        return pass(version, query, starts, Groups::fixed(groups), control);
+    }
+    if query.group_by.is_none() || starts.len() == 1 && query.granularity.is_none() {
         let groups =
             if query.group_by.is_some() { Groups::open() } else { Groups::fixed(vec![None]) };
         return pass(version, query, starts, groups, control)
             .map(|answer| answer.largest(query.groups_max));
     }
     // First the totals, which say which groups are answered; then only those, by bucket.
-    let totals = Query { granularity: None, ..query.clone() };
+    let totals = Query { granularity: None, starts: None, ..query.clone() };
     let totals = pass(version, &totals, vec![query.from_ms], Groups::open(), control)?;
     let groups_total = totals.groups_total;
     let chosen = totals.largest(query.groups_max).groups;
-    if chosen.len() * starts.len() > CELLS_MAX {
-        let detail = format!(
-            "{} groups in {} buckets are more than {CELLS_MAX} values; ask for fewer",
-            chosen.len(),
-            starts.len()
-        );
-        return Err(Error::limit(Limit::QueryMemory, detail));
-    }
+    check_cells(chosen.len(), starts.len())?;
     let answer = pass(version, query, starts, Groups::fixed(chosen), control)?;
     Ok(Answer { groups_total, ..answer })
+}
+
+/// Errors: `Limit` when an answer of so many groups and buckets is too large to be written down.
+fn check_cells(groups: usize, buckets: usize) -> Result<()> {
+    if groups.saturating_mul(buckets) <= CELLS_MAX {
+        return Ok(());
+    }
+    let detail = format!(
+        "{groups} groups in {buckets} buckets are more than {CELLS_MAX} values; ask for fewer"
+    );
+    Err(Error::limit(Limit::QueryMemory, detail))
 }
 
 fn pass(

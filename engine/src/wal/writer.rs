@@ -60,7 +60,10 @@ impl Writer {
     pub fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
         let room = (FRAME_HEADER_LEN + body.len()).next_multiple_of(super::frame::ALIGN) as u64;
         if self.current.as_ref().is_none_or(|current| current.offset + room > current.len) {
-            let next = self.prepare_file(lsn_first, room).map_err(AppendError::Retry)?;
+            let next = self.prepare_file(lsn_first, room).map_err(|error| {
+                let _ = self.vfs.remove(&temporary(lsn_first));
+                AppendError::Retry(error)
+            })?;
             // From here on the file may be part of the log.
             self.current = Some(self.adopt_file(next).map_err(AppendError::Fatal)?);
         }

@@ -38,6 +38,8 @@ impl App {
     pub fn api_keys(&self, caller: &Caller) -> Result<Vec<(ApiKey, String)>> {
         let org = self.org(&caller.org)?;
         let mut keys: Vec<ApiKey> = self.org_reader(&caller.org).list()?;
+        // A key sees its own environment only; a session sees the organisation.
+        keys.retain(|key| !caller.is_key() || key.environment == caller.environment.id);
         keys.reverse();
         Ok(keys
             .into_iter()
@@ -85,7 +87,10 @@ impl App {
     /// Revokes a key: the next request with it is refused.
     pub fn revoke_api_key(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
-            let key: ApiKey = txn.find(id)?.ok_or_else(|| ApiError::not_found("API key"))?;
+            let found: Option<ApiKey> = txn.find(id)?;
+            let is_visible =
+                |key: &ApiKey| !caller.is_key() || key.environment == caller.environment.id;
+            let key = found.filter(is_visible).ok_or_else(|| ApiError::not_found("API key"))?;
             txn.delete::<ApiKey>(id);
             global_delete(txn.global(), "api_key", &key.digest);
             let metadata = serde_json::json!({"label": key.label});

@@ -8,6 +8,8 @@ use crate::{
     store::{AuditRow, OrgTxn},
 };
 
+/// Rows among which those of one environment are looked for.
+const LOOKED_AT: usize = 1_000;
 /// Rows that a list answers.
 const LISTED: usize = 100;
 
@@ -27,6 +29,7 @@ impl App {
             actor: caller.actor.clone(),
             target: (target.0.to_owned(), target.1.to_owned()),
             metadata,
+            environment: Some(caller.environment.id.clone()),
             ip: caller.ip.clone(),
             created_at: self.now_ms(),
         })
@@ -34,6 +37,12 @@ impl App {
 
     /// The newest rows, newest first.
     pub fn audit_rows(&self, caller: &Caller) -> Result<Vec<AuditRow>> {
-        self.org_reader(&caller.org).list_last(LISTED)
+        let mut rows: Vec<AuditRow> = self.org_reader(&caller.org).list_last(LOOKED_AT)?;
+        // A key sees its own environment only; a session sees the organisation.
+        rows.retain(|row| {
+            !caller.is_key() || row.environment.as_ref() == Some(&caller.environment.id)
+        });
+        rows.truncate(LISTED);
+        Ok(rows)
     }
 }

@@ -219,6 +219,10 @@ impl App {
 }
 
 fn split_json(text: &str) -> Result<Vec<&RawValue>> {
+    if text.trim_start().starts_with('[') {
+        let message = "the body must be an object with the field events";
+        return Err(ApiError::field(Code::InvalidField, "events", message));
+    }
     serde_json::from_str::<Envelope<'_>>(text).map(|envelope| envelope.events).map_err(|error| {
         let message = error.to_string();
         if error.is_data() {
@@ -254,6 +258,9 @@ fn add_event(raw: &RawValue, now: i64, batch: &mut Batch) -> Result<(), Refusal>
             Code::OutOfRange,
             format!("an event has at most {EVENT_BYTES_MAX} bytes"),
         ));
+    }
+    if !json.starts_with('{') {
+        return Err((None, Code::InvalidField, "an event must be an object".to_owned()));
     }
     let event: RawEvent<'_> = serde_json::from_str(json).map_err(|_| explain(json))?;
     let timestamp_ms = match &event.timestamp {

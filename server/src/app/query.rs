@@ -225,6 +225,14 @@ impl Ask {
                 ApiError::field(Code::MissingField, name, format!("{name} is required"))
             })
         };
+        if fields.get("tenant_id") == Some(&"") {
+            // An empty variable of a client must not widen the question to all tenants.
+            return Err(ApiError::field(
+                Code::InvalidField,
+                "tenant_id",
+                "tenant_id must not be empty",
+            ));
+        }
         let event_name = required("event_name")?.to_owned();
         let metric = required("metric")?.to_owned();
         parse_metric("metric", &metric, field("numeric_prop"))?;
@@ -286,6 +294,15 @@ impl Ask {
         let unit = if length <= HOUR_MS { MINUTE_MS } else { HOUR_MS };
         let from = now - length;
         (from - from.rem_euclid(unit), now)
+    }
+}
+
+impl Ask {
+    /// How far back the window before lies: a period, so that the same hours and the same unfinished
+    /// bucket are compared; for an explicit window its own length.
+    fn step_back(&self, from_ms: i64, to_ms: i64) -> i64 {
+        let period = self.period.as_deref().filter(|_| self.range.is_none()).and_then(period_ms);
+        period.unwrap_or(to_ms - from_ms)
     }
 }
 
@@ -364,22 +381,35 @@ impl App {
             texts: ask.texts.clone(),
             numbers: ask.numbers.clone(),
             groups_max: ask.limit,
+            groups: None,
+            starts: None,
         };
         let deadline = started + Duration::from_millis(self.settings.query_ms_max);
         let run = |query: &Query| self.engine.query(query, &|| Instant::now() >= deadline);
         let answer = run(&query)?;
         let mut rows_scanned = answer.rows_scanned;
         let mut rows = to_rows(&answer, ask);
+        // Further passes are about the groups of the answer, whichever they are.
+        let same = Query { groups: Some(answer.groups.clone()), ..query.clone() };
         if ask.compare.is_some() {
-            let before =
-                Query { from_ms: from_ms - (to_ms - from_ms), to_ms: from_ms, ..query.clone() };
-            let before = run(&Query { groups_max: GROUPS_MAX, ..before })?;
+            let back = ask.step_back(from_ms, to_ms);
+            let before = run(&Query {
+                from_ms: from_ms - back,
+                to_ms: end_ms - back,
+                starts: Some(answer.buckets.iter().map(|start| start - back).collect()),
+                ..same.clone()
+            })?;
             rows_scanned += before.rows_scanned;
             add_previous(&mut rows, &answer, &before);
         }
         if !ask.fill && ask.granularity.is_some() {
-            let counted = run(&count_of_input(&query))?;
+            let counted = run(&count_of_input(same))?;
             retain_with_input(&mut rows, &counted);
+        }
+        if rows.iter().any(|row| matches!(row.value, Value::Number(number) if !number.is_finite()))
+        {
+            let message = "the result is larger than a 64-bit float can hold";
+            return Err(ApiError::new(Code::OutOfRange, message));
         }
         let additive = matches!(metric, Metric::Count | Metric::Sum) && ask.group_by.is_some();
         let total = if additive {
@@ -430,12 +460,11 @@ fn to_rows(answer: &Answer, ask: &Ask) -> Vec<QueryRow> {
 }
 
 /// The same question, but how many events each answer is computed from.
-fn count_of_input(query: &Query) -> Query {
-    let mut counted = Query { metric: Metric::Count, groups_max: GROUPS_MAX, ..query.clone() };
+fn count_of_input(mut query: Query) -> Query {
     if let Some(name) = query.number.clone().filter(|_| query.metric.needs_number()) {
-        counted.numbers.push(NumberFilter { name, min: f64::NEG_INFINITY, max: f64::INFINITY });
+        query.numbers.push(NumberFilter { name, min: f64::NEG_INFINITY, max: f64::INFINITY });
     }
-    counted
+    Query { metric: Metric::Count, ..query }
 }
 
 /// Drops the rows that no event stands behind.
@@ -451,25 +480,17 @@ fn retain_with_input(rows: &mut Vec<QueryRow>, counted: &Answer) {
     });
 }
 
-/// Puts beside each row the value of the same group at the same place of the window before.
+/// Puts beside each row the value of the same group in the same place of the window before. Groups
+/// and buckets of both answers stand in the same order.
 fn add_previous(rows: &mut [QueryRow], answer: &Answer, before: &Answer) {
-    let positions: HashMap<i64, usize> = answer.buckets.iter().copied().zip(0..).collect();
-    // The window before may begin inside a bucket, and so meet one bucket more: align the ends.
-    let shift = before.buckets.len() as i64 - answer.buckets.len() as i64;
+    let buckets: HashMap<i64, usize> = answer.buckets.iter().copied().zip(0..).collect();
+    let groups: HashMap<&Group, usize> = answer.groups.iter().zip(0..).collect();
     for row in rows {
-        let group = before
-            .groups
-            .iter()
-            .position(|group| row.group.as_ref().is_none_or(|wanted| wanted == group));
-        let at = row.bucket.and_then(|bucket| positions.get(&bucket)).copied().unwrap_or(0) as i64
-            + shift.max(0);
-        let values = group.and_then(|group| before.values.get(group));
-        let missing = match row.value {
-            Value::Integer(_) => Value::Integer(0),
-            _ => Value::Null,
-        };
-        row.previous =
-            Some(values.and_then(|values| values.get(at as usize)).copied().unwrap_or(missing));
+        let group = row.group.as_ref().map_or(Some(&0), |group| groups.get(group));
+        let bucket = row.bucket.map_or(Some(&0), |bucket| buckets.get(&bucket));
+        let value =
+            group.zip(bucket).and_then(|(&group, &bucket)| before.values.get(group)?.get(bucket));
+        row.previous = value.copied();
     }
 }
 

@@ -35,6 +35,8 @@ const KINDS: [&str; 10] = [
 const COLUMNS: u32 = 12;
 /// Rows of the grid, at most: more is a mistake.
 const ROWS_MAX: u32 = 1_000;
+/// Measures of a table or steps of a funnel, at most: each is a query of its own.
+const MEASURES_MAX: usize = 20;
 /// Groups of a chart when its query names no limit: what is drawn, and enough for "Other".
 const CHART_GROUPS: usize = 50;
 /// Series of a chart over time with groups, fetched so that the rest can be drawn as "Other".
@@ -177,6 +179,11 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
         }
     } else if query.event_name.as_deref().is_none_or(str::is_empty) {
         return missing("event_name", "in a query");
+    }
+    if query.measures.len() > MEASURES_MAX || query.steps.len() > MEASURES_MAX {
+        let field = if query.steps.is_empty() { "measures" } else { "steps" };
+        let message = format!("{field} has at most {MEASURES_MAX} entries");
+        return Err(ApiError::field(Code::OutOfRange, at(field), message));
     }
     if !query.measures.is_empty() && kind != "table" {
         return refused("measures", "only a table takes measures");

@@ -12,7 +12,8 @@ pub fn format(ms: i64) -> String {
 
 /// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date.
 pub fn parse(text: &str) -> Option<i64> {
-    if !text.is_ascii() || text.len() > TEXT_MAX {
+    // Zones and calendars in brackets are another standard.
+    if !text.is_ascii() || text.len() > TEXT_MAX || text.contains('[') {
         return None;
     }
     if let Ok(timestamp) = text.parse::<Timestamp>() {
@@ -62,6 +63,7 @@ mod tests {
             "1794571200",
             "2026-11-13T25:00:00Z",
             "2026-11-13T12:00:00[Mars/X]",
+            "2026-11-13T12:00:00Z[UTC]",
             "２０２６-11-13",
         ] {
             assert_eq!(parse(text), None, "{text}");

@@ -2,7 +2,33 @@
 
 use serde_path_to_error::Error as PathError;
 
-use crate::error::Code;
+use crate::error::{ApiError, Code, Result};
+
+/// Levels of a body, at most. What is stored nests a little deeper and must be readable again.
+const DEPTH_MAX: usize = 32;
+
+/// Checks what the parser does not: the body is an object, and not nested without end.
+pub fn check_shape(text: &str) -> Result<()> {
+    if !text.trim_start().starts_with('{') {
+        return Err(ApiError::new(Code::InvalidJson, "the body must be a JSON object"));
+    }
+    let (mut depth, mut in_text, mut escaped) = (0usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH_MAX {
+            let message = format!("the body is nested deeper than {DEPTH_MAX} levels");
+            return Err(ApiError::new(Code::InvalidJson, message));
+        }
+    }
+    Ok(())
+}
 
 /// Field, code and message of a JSON value that does not have the shape it must have.
 pub fn explain(error: &PathError<serde_json::Error>) -> (Option<String>, Code, String) {
@@ -32,4 +58,21 @@ pub fn explain(error: &PathError<serde_json::Error>) -> (Option<String>, Code, S
     let subject = field.as_deref().unwrap_or("the body");
     let text = format!("{subject}: {message}");
     (field, Code::InvalidField, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_outside_of_texts_only() {
+        let nested = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        assert!(check_shape(&nested(32)).is_ok() && check_shape(&nested(33)).is_err());
+        assert!(
+            check_shape(&format!("{{\"a\":\"{}\\\"{}\"}}", "[".repeat(99), "{".repeat(99))).is_ok()
+        );
+        assert!(
+            check_shape("[1]").is_err() && check_shape("").is_err() && check_shape(" {}").is_ok()
+        );
+    }
 }

@@ -3,7 +3,10 @@
 //! No cookie, no storage. The answer is always a page: the dashboard, or why there is none.
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::{
+        Path, Query, State,
+        rejection::{PathRejection, QueryRejection},
+    },
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -28,10 +31,13 @@ pub struct Parameters {
 /// Draws the page.
 pub async fn page(
     State(http): State<Http>,
-    Path(dashboard_id): Path<String>,
-    Query(parameters): Query<Parameters>,
+    path: Result<Path<String>, PathRejection>,
+    query: Result<Query<Parameters>, QueryRejection>,
 ) -> Response {
-    let found = http.run(move |app| open(app, &dashboard_id, &parameters.token)).await;
+    // What cannot be read is an invalid link, and has its page too.
+    let dashboard_id = path.map_or_else(|_| String::new(), |Path(id)| id);
+    let token = query.map_or_else(|_| String::new(), |Query(parameters)| parameters.token);
+    let found = http.run(move |app| open(app, &dashboard_id, &token)).await;
     let mut nonce = [0; 16];
     http.app.rng.fill(&mut nonce);
     let nonce = secret::hex(&nonce);

@@ -85,8 +85,14 @@ pub fn json<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T>
             "the body must be JSON: Content-Type: application/json",
         ));
     }
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    if encoding.is_some_and(|encoding| encoding != "identity") {
+        let message = "only events may be sent compressed";
+        return Err(ApiError::new(Code::UnsupportedMediaType, message));
+    }
     let text = std::str::from_utf8(body)
         .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))?;
+    base_json::check_shape(text)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         if !error.inner().is_data() {

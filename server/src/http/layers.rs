@@ -68,15 +68,25 @@ fn in_one_shape(response: Response) -> Response {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::UnsupportedMediaType,
         StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => Code::Overloaded,
+        StatusCode::BAD_REQUEST if is_plain(&response) => Code::InvalidField,
+        StatusCode::NOT_FOUND if is_plain(&response) => Code::NotFound,
         _ => return response,
     };
     let message = match code {
         Code::PayloadTooLarge => "the body is larger than this path accepts",
         Code::UnsupportedMediaType => "this content encoding or type is not supported",
         Code::MethodNotAllowed => "this path does not have this method",
+        Code::InvalidField => "the request cannot be read",
+        Code::NotFound => "there is nothing at this path",
         _ => "the request took too long",
     };
     ApiError::new(code, message).into_response()
+}
+
+/// A framework's text, not an answer or a page of ours.
+fn is_plain(response: &Response) -> bool {
+    let content_type = response.headers().get(axum::http::header::CONTENT_TYPE);
+    content_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
 }
 
 /// A panic in a handler: the request fails, the process goes on.

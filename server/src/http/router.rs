@@ -7,8 +7,6 @@ use tower_http::{
         CompressionLayer,
         predicate::{DefaultPredicate, NotForContentType, Predicate},
     },
-    decompression::RequestDecompressionLayer,
-    limit::RequestBodyLimitLayer,
     timeout::TimeoutLayer,
 };
 
@@ -21,8 +19,6 @@ use super::{
 
 /// Longest time for a request to be answered.
 const REQUEST_SECONDS: u64 = 60;
-/// Raw bytes of any body, at most; operations have smaller limits of their own.
-const RAW_BODY_BYTES_MAX: usize = 10 << 20;
 
 /// The router of the whole server.
 pub fn router(http: Http) -> Router {
@@ -41,8 +37,6 @@ pub fn router(http: Http) -> Router {
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX))
-        .layer(RequestDecompressionLayer::new().gzip(true).zstd(true))
-        .layer(RequestBodyLimitLayer::new(RAW_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(layers::after_panic))
         .layer(TimeoutLayer::with_status_code(
             axum::http::StatusCode::GATEWAY_TIMEOUT,

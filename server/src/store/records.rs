@@ -358,6 +358,9 @@ pub struct AuditRow {
     pub target: (String, String),
     /// Details.
     pub metadata: Value,
+    /// Id of the environment that the caller worked in.
+    #[serde(default)]
+    pub environment: Option<String>,
     /// From where.
     pub ip: Option<String>,
     /// When.

@@ -1,5 +1,7 @@
 //! `/v1/embed-sessions`, and the data calls of the embed page under `/v1/embed`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::{
     Json,
     body::{Body, Bytes},
@@ -7,8 +9,11 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 use tokio::sync::mpsc;
 
 use super::view;
@@ -38,6 +43,12 @@ struct CreateBody {
     expires_in: Option<i64>,
     #[serde(default)]
     permissions: Permissions,
+}
+
+#[derive(Serialize)]
+struct DataAnswer {
+    widgets: BTreeMap<String, Box<RawValue>>,
+    expires_in_seconds: i64,
 }
 
 #[derive(Deserialize)]
@@ -94,7 +105,8 @@ fn entry(session: &EmbedSession, name: &str, now: i64) -> Value {
 
 /// The published dashboard as this session may see it.
 pub async fn dashboard(State(http): State<Http>, viewer: Viewer) -> Result<Response> {
-    let permissions = viewer.permissions.clone();
+    // What is hidden is not named either.
+    let permissions = Permissions { hidden_widgets: Vec::new(), ..viewer.permissions.clone() };
     let view = http.run(move |app| app.embed_view(&viewer)).await?;
     let body = json!({
         "id": view.id, "name": view.config.name, "widgets": view.config.widgets,
@@ -125,7 +137,7 @@ pub async fn data(
                 let message = format!("a request asks for at most {WIDGETS_MAX} widgets");
                 return Err(ApiError::field(Code::OutOfRange, "widgets", message));
             }
-            let asked: std::collections::BTreeSet<&String> = body.widgets.iter().collect();
+            let asked: BTreeSet<&String> = body.widgets.iter().collect();
             if asked.len() != body.widgets.len() {
                 return Err(ApiError::field(
                     Code::InvalidField,
@@ -144,7 +156,7 @@ pub async fn data(
     let expires_in_seconds = view.expires_in_seconds;
     let answers = http
         .run_query(move |app| {
-            let mut answers = serde_json::Map::new();
+            let mut answers = BTreeMap::new();
             for widget in &widgets {
                 let answer = app.embed_answer(&viewer, &view, widget, &filters);
                 // A broken rule fails the request; anything else only its widget.
@@ -153,26 +165,27 @@ pub async fn data(
                 {
                     return Err(error.clone());
                 }
-                answers.insert(widget.id.clone(), one(answer));
+                answers.insert(widget.id.clone(), one(answer)?);
             }
             Ok(answers)
         })
         .await?;
-    let body = json!({"widgets": answers, "expires_in_seconds": expires_in_seconds});
+    let body = DataAnswer { widgets: answers, expires_in_seconds };
     Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
         .into_response())
 }
 
-fn one(answer: Result<crate::app::WidgetAnswer>) -> Value {
-    match answer {
-        Ok(answer) => view::widget(&answer),
-        Err(error) => {
-            if let Some(cause) = &error.cause {
-                tracing::error!(code = error.code.name(), cause, "a widget failed");
-            }
-            json!({"error": error.message, "code": error.code.name()})
-        }
+/// A widget's answer, or why it has none.
+fn one(answer: Result<crate::app::WidgetAnswer>) -> Result<Box<RawValue>> {
+    let error = match answer.and_then(|answer| view::widget(&answer)) {
+        Ok(body) => return Ok(body),
+        Err(error) => error,
+    };
+    if let Some(cause) = &error.cause {
+        tracing::error!(code = error.code.name(), cause, "a widget failed");
     }
+    to_raw_value(&json!({"error": error.message, "code": error.code.name()}))
+        .map_err(|error| ApiError::internal(format!("an error cannot be written: {error}")))
 }
 
 /// Lines as the widgets finish. Computing waits for a slow reader without holding a thread, and
@@ -191,12 +204,13 @@ fn stream(
         for widget in widgets {
             let (known, asked) = (std::sync::Arc::clone(&shared), widget.clone());
             let answer = http
-                .run_query(move |app| app.embed_answer(&known.0, &known.1, &asked, &known.2))
+                .run_query(move |app| one(app.embed_answer(&known.0, &known.1, &asked, &known.2)))
                 .await;
-            let mut line = json!({"widget": widget.id});
-            if let (Some(line), Value::Object(answer)) = (line.as_object_mut(), one(answer)) {
-                line.extend(answer);
-            }
+            let answer = answer.or_else(|error| one(Err(error)));
+            let (Ok(answer), id) = (answer, json!(widget.id)) else { return };
+            // The answer is an object that is not empty: the id becomes its first field.
+            let rest = answer.get().get(1..).unwrap_or_default();
+            let line = format!("{{\"widget\":{id},{rest}");
             let sent = sender.send_timeout(Bytes::from(format!("{line}\n")), READER_TIMEOUT).await;
             if sent.is_err() {
                 return;

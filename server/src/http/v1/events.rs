@@ -1,10 +1,12 @@
 //! `POST /v1/events`.
 
+use std::io::Read;
+
 use axum::{
     Json,
-    body::{Body, to_bytes},
+    body::{Body, Bytes, to_bytes},
     extract::State,
-    http::HeaderMap,
+    http::{HeaderMap, header},
 };
 use serde_json::{Value, json};
 
@@ -40,9 +42,15 @@ pub async fn ingest(
     let body = received
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?
         .map_err(|error| unreadable(&error))?;
+    let encoding = Encoding::of(&headers)?;
     let _place = http.ingest_place().await?;
     drop(receiving);
-    let accepted = http.run(move |app| app.ingest(&caller, &body, is_ndjson)).await?;
+    let accepted = http
+        .run(move |app| {
+            let body = encoding.decode(&body)?;
+            app.ingest(&caller, &body, is_ndjson)
+        })
+        .await?;
     let errors: Vec<Value> = accepted
         .rejected
         .iter()
@@ -62,14 +70,58 @@ pub async fn ingest(
     })))
 }
 
+/// How a body is compressed.
+#[derive(Clone, Copy)]
+enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+}
+
+impl Encoding {
+    fn of(headers: &HeaderMap) -> Result<Self> {
+        let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Self::Identity) };
+        match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "zstd" => Ok(Self::Zstd),
+            _ => {
+                let message = "a body may be compressed with gzip or zstd";
+                Err(ApiError::new(Code::UnsupportedMediaType, message))
+            }
+        }
+    }
+
+    /// The whole content: all members of a gzip file, all frames of zstd, and nothing behind them.
+    fn decode(self, body: &Bytes) -> Result<Bytes> {
+        let broken = |error: std::io::Error| {
+            ApiError::new(Code::InvalidJson, format!("the body does not decompress: {error}"))
+        };
+        let reader: Box<dyn Read + '_> = match self {
+            Self::Identity => return Ok(body.clone()),
+            Self::Gzip => Box::new(flate2::read::MultiGzDecoder::new(&body[..])),
+            Self::Zstd => Box::new(zstd::stream::read::Decoder::new(&body[..]).map_err(broken)?),
+        };
+        let mut out = Vec::new();
+        reader.take(BODY_BYTES_MAX as u64 + 1).read_to_end(&mut out).map_err(broken)?;
+        if out.len() > BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        Ok(out.into())
+    }
+}
+
+fn too_large() -> ApiError {
+    let message = format!("a body has at most {} MiB after decompression", BODY_BYTES_MAX >> 20);
+    ApiError::new(Code::PayloadTooLarge, message)
+}
+
 /// Too long, or broken on the way: the causes are nested, and only their texts tell.
 fn unreadable(error: &axum::Error) -> ApiError {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {
         if error.to_string().contains("length limit exceeded") {
-            let message =
-                format!("a body has at most {} MiB after decompression", BODY_BYTES_MAX >> 20);
-            return ApiError::new(Code::PayloadTooLarge, message);
+            return too_large();
         }
         cause = error.source();
     }

@@ -4,7 +4,7 @@ use axum::{
     Json,
     extract::{Query, State, rejection::QueryRejection},
 };
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 
 use super::view;
 use crate::{
@@ -18,12 +18,11 @@ pub async fn query(
     State(http): State<Http>,
     caller: Caller,
     parameters: Result<Query<Vec<(String, String)>>, QueryRejection>,
-) -> Result<Json<Value>> {
+) -> Result<Json<Box<RawValue>>> {
     let Query(parameters) = parameters.map_err(|error| {
         ApiError::new(Code::InvalidField, format!("the query string cannot be read: {error}"))
     })?;
     let ask = Ask::parse(&parameters)?;
-    let (ask, answer) =
-        http.run_query(move |app| app.query(&caller, &ask).map(|answer| (ask, answer))).await?;
-    Ok(Json(json!({"data": view::rows(&answer.rows), "meta": view::meta(&ask, &answer)})))
+    let body = http.run_query(move |app| view::query(&ask, &app.query(&caller, &ask)?)).await?;
+    Ok(Json(body))
 }

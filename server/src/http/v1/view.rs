@@ -1,11 +1,13 @@
 //! Parts of answers that several resources share.
 
-use serde_json::{Value as Json, json};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::{Value as Json, json, value::RawValue};
 
 use crate::{
     app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name},
     base::instant,
     engine::Value,
+    error::{ApiError, Result},
 };
 
 /// A list.
@@ -29,30 +31,55 @@ pub fn value(value: Value) -> Json {
     }
 }
 
-/// Rows of an answer.
-pub fn rows(rows: &[QueryRow]) -> Json {
-    let row = |row: &QueryRow| {
-        let mut out = serde_json::Map::new();
-        if let Some(bucket) = row.bucket {
-            out.insert("bucket".to_owned(), json!(instant::format(bucket)));
+/// Rows of an answer, written as they are, without a tree in between: there may be many.
+struct Rows<'a>(&'a [QueryRow]);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Row))
+    }
+}
+
+struct Row<'a>(&'a QueryRow);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(bucket) = self.0.bucket {
+            map.serialize_entry("bucket", &instant::format(bucket))?;
         }
-        if let Some(group) = &row.group {
-            out.insert(
-                "group".to_owned(),
-                group.as_deref().map_or(Json::Null, |group| json!(group)),
-            );
+        if let Some(group) = &self.0.group {
+            map.serialize_entry("group", &group.as_deref())?;
         }
-        out.insert("value".to_owned(), value(row.value));
-        if let Some(previous) = row.previous {
-            out.insert("previous".to_owned(), value(previous));
+        map.serialize_entry("value", &value(self.0.value))?;
+        if let Some(previous) = self.0.previous {
+            map.serialize_entry("previous", &value(previous))?;
         }
-        Json::Object(out)
-    };
-    rows.iter().map(row).collect()
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    data: Rows<'a>,
+    meta: Json,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spark: Option<Rows<'a>>,
+}
+
+/// The answer of a query as text. Long answers are written where their memory is accounted for, not
+/// while the response is sent.
+pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Box<RawValue>> {
+    raw(&Body { data: Rows(&answer.rows), meta: meta(ask, answer), spark: None })
+}
+
+fn raw(body: &impl Serialize) -> Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(body)
+        .map_err(|error| ApiError::internal(format!("an answer cannot be written: {error}")))
 }
 
 /// What an answer tells about itself.
-pub fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
+fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
     let mut meta = json!({
         "query_time_ms": answer.took_ms,
         "rows_scanned": answer.rows_scanned,
@@ -80,17 +107,15 @@ pub fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
     meta
 }
 
-/// A widget's answer, without its id.
-pub fn widget(answer: &WidgetAnswer) -> Json {
+/// A widget's answer as text, without its id.
+pub fn widget(answer: &WidgetAnswer) -> Result<Box<RawValue>> {
     match answer {
-        WidgetAnswer::Nothing => json!({"data": [], "meta": {}}),
-        WidgetAnswer::Rows { ask, answer, spark } => {
-            let mut out = json!({"data": rows(&answer.rows), "meta": meta(ask, answer)});
-            if let Some(spark) = spark {
-                out["spark"] = rows(spark);
-            }
-            out
-        }
+        WidgetAnswer::Nothing => raw(&json!({"data": [], "meta": {}})),
+        WidgetAnswer::Rows { ask, answer, spark } => raw(&Body {
+            data: Rows(&answer.rows),
+            meta: meta(ask, answer),
+            spark: spark.as_deref().map(Rows),
+        }),
         WidgetAnswer::Table { ask, answer, measures, rows } => {
             let mut meta = meta(ask, answer);
             meta["measures"] = json!(measures);
@@ -98,7 +123,7 @@ pub fn widget(answer: &WidgetAnswer) -> Json {
                 let values: Vec<Json> = values.iter().copied().map(value).collect();
                 json!({"group": group.as_deref(), "values": values})
             };
-            json!({"data": rows.iter().map(row).collect::<Json>(), "meta": meta})
+            raw(&json!({"data": rows.iter().map(row).collect::<Json>(), "meta": meta}))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::{Json, body::Bytes, extract::State, http::HeaderMap};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::view;
 use crate::{
@@ -36,7 +36,7 @@ pub async fn preview(
     caller: Caller,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>> {
+) -> Result<Json<Box<RawValue>>> {
     let body: PreviewBody = extract::json(&headers, &body)?;
     let preview = Preview {
         widget: body.widget,
@@ -44,6 +44,7 @@ pub async fn preview(
         period: body.overrides.period,
         filters: body.overrides.filters,
     };
-    let answer = http.run_query(move |app| app.preview_widget(&caller, &preview)).await?;
-    Ok(Json(view::widget(&answer)))
+    let body =
+        http.run_query(move |app| view::widget(&app.preview_widget(&caller, &preview)?)).await?;
+    Ok(Json(body))
 }
