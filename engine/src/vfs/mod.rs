@@ -1,6 +1,6 @@
 //! The door to the disk. Everything above asks a [`Vfs`], never the operating system.
 //!
-//! [`OsVfs`] is a real directory. [`SimVfs`] is a disk in memory that keeps apart what was written
+//! [`os::OsVfs`] is a real directory. [`sim::SimVfs`] is a disk in memory that keeps apart what was written
 //! and what was synced, and that can lose power at any step. The engine runs on both unchanged.
 //!
 //! Paths are relative to the data directory, with `/` between names.
