@@ -1,7 +1,10 @@
-//! The internal gRPC service of Inlay, generated from `inlay/v1/*.proto`.
+//! What the parts of Inlay and its clients agree on: names on the wire, and the internal gRPC service,
+//! generated from `inlay/v1/*.proto`.
 //!
 //! The generated code is committed, so that building needs no protobuf compiler. `cargo tool gen`
 //! writes it again; `cargo tool gen --check` says whether it is current.
+
+pub mod names;
 
 #[expect(
     missing_docs,

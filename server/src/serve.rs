@@ -11,7 +11,7 @@ use hyper_util::{
 use inlay_engine::{Clock, Engine, Options, Rng, SystemClock, SystemRng};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
 };
 use tower::ServiceExt as _;
@@ -26,6 +26,10 @@ use crate::{
     jobs,
 };
 
+/// Connections at once, at most.
+const CONNECTIONS_MAX: u64 = 10_000;
+/// Descriptors that connections leave to the store.
+const DESCRIPTORS_KEPT: u64 = 256;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Requests that run when the server stops get this long to finish.
@@ -135,14 +139,34 @@ impl Running {
     }
 }
 
+/// Raises the limit of open descriptors as far as this process may, and leaves some of them to the
+/// store: a flood of connections must not keep the log from growing.
+fn connections_max() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let descriptors = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let left = descriptors.unwrap_or(u64::MAX).saturating_sub(DESCRIPTORS_KEPT);
+    left.clamp(64, CONNECTIONS_MAX) as usize
+}
+
 async fn serve_http(listener: TcpListener, http: Http, mut stopped: watch::Receiver<bool>) {
     let router = router(http);
     let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(connections_max()));
     loop {
+        let place = tokio::select! {
+            _ = stopped.changed() => break,
+            place = Arc::clone(&places).acquire_owned() => place,
+        };
+        let Ok(place) = place else { break };
         tokio::select! {
             _ = stopped.changed() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => connect(stream, peer, &router, &graceful, stopped.clone()),
+                Ok((stream, peer)) => connect(stream, peer, &router, &graceful, stopped.clone(), place),
                 Err(error) => {
                     // Out of descriptors, usually: waiting lets others close theirs.
                     warn!(%error, "cannot accept a connection");
@@ -163,6 +187,7 @@ fn connect(
     router: &axum::Router,
     graceful: &GracefulShutdown,
     mut stopped: watch::Receiver<bool>,
+    place: OwnedSemaphorePermit,
 ) {
     // Small answers must not wait for more to come.
     let _ = stream.set_nodelay(true);
@@ -189,6 +214,7 @@ fn connect(
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         // A client that goes away is not an event worth a line.
         let _ = watcher.watch(connection.into_owned()).await;
+        drop(place);
     });
 }
 

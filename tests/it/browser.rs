@@ -94,7 +94,14 @@ async fn the_page_draws_live_data_and_breaks_no_policy() {
         complaints(&log)
     );
     admin.post_empty(&format!("/v1/dashboards/{id}/publish")).await.expect(204);
-    let (page, log) = open(url.clone()).await;
+    let (mut page, mut log) = open(url.clone()).await;
+    for _ in 0..3 {
+        // A busy machine may end the browser's time before the data came.
+        if page.contains(">437<") {
+            break;
+        }
+        (page, log) = open(url.clone()).await;
+    }
     assert!(complaints(&log).is_empty(), "{:?}", complaints(&log));
     assert!(page.contains(">437<"), "the number is drawn: {page}");
     assert!(page.contains("291") && page.contains("146"), "the table is drawn");

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use inlay_engine::{NumberFilter, TextFilter};
+use inlay_proto::names::EMBED_TOKEN_TYPE;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -35,7 +36,6 @@ const SKEW_SECONDS: u64 = 5;
 const TOKEN_BYTES_MAX: usize = 8 * 1_024;
 const ISSUER: &str = "inlay";
 const AUDIENCE: &str = "embed";
-const TYPE: &str = "embed+jwt";
 /// Periods that are offered when nothing restricts them.
 const PERIODS_OFFERED: [&str; 4] = ["24h", "7d", "30d", "90d"];
 const DAY_MS: i64 = 86_400_000;
@@ -188,7 +188,7 @@ impl App {
         let key: SigningKey = global_find(&keys, "signing_key", &kid)?
             .ok_or_else(|| ApiError::internal("a signing key is missing"))?;
         let mut header = Header::new(Algorithm::HS256);
-        header.typ = Some(TYPE.to_owned());
+        header.typ = Some(EMBED_TOKEN_TYPE.to_owned());
         header.kid = Some(kid);
         let claims = Claims {
             iss: ISSUER.to_owned(),
@@ -214,7 +214,7 @@ impl App {
         }
         let header = jsonwebtoken::decode_header(token).map_err(|_| invalid_token())?;
         let kid = header.kid.filter(|kid| kid.len() <= 64).ok_or_else(invalid_token)?;
-        if header.typ.as_deref() != Some(TYPE) || header.alg != Algorithm::HS256 {
+        if header.typ.as_deref() != Some(EMBED_TOKEN_TYPE) || header.alg != Algorithm::HS256 {
             return Err(invalid_token());
         }
         let keys = self.engine.keys();

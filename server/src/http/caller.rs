@@ -8,14 +8,12 @@ use axum::{
 };
 
 use super::context::Http;
+use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
+
 use crate::{
     app::{App, Caller, Decision, Operation, Principal, Viewer, decide},
     error::{ApiError, Code, Result},
 };
-
-/// Name of the console's cookie.
-pub const SESSION_COOKIE: &str = "service_session";
-const ENVIRONMENT_HEADER: &str = "x-service-environment";
 
 /// Address of the peer, put into each request by the connection loop.
 #[derive(Debug, Clone, Copy)]

@@ -9,12 +9,13 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use inlay_proto::names::REQUEST_ID_HEADER;
 use tracing::{error, info, warn};
 
 use super::respond::{ErrorNote, error_body};
 use crate::error::{ApiError, Code};
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 
 /// Gives the request an id, logs it, and puts the id on the answer and into an error's body.
 ///

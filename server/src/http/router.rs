@@ -1,6 +1,7 @@
 //! All routes with their layers, outermost last.
 
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
+use inlay_proto::names::NDJSON;
 use tower_http::{
     catch_panic::CatchPanicLayer,
     compression::{
@@ -25,9 +26,7 @@ pub fn router(http: Http) -> Router {
     let compress = CompressionLayer::new()
         .gzip(true)
         // A compressor would hold back the lines of a stream.
-        .compress_when(
-            DefaultPredicate::new().and(NotForContentType::const_new("application/x-ndjson")),
-        );
+        .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(NDJSON)));
     Router::new()
         .merge(v1::operations(http.clone()))
         .route("/embed/{dashboard_id}", get(embed_page::page))

@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use inlay_proto::names::SESSION_COOKIE;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,11 +16,7 @@ use crate::{
     app::{Caller, Principal, SESSION_SECONDS},
     base::instant,
     error::Result,
-    http::{
-        caller::{SESSION_COOKIE, SessionCookie},
-        context::Http,
-        extract,
-    },
+    http::{caller::SessionCookie, context::Http, extract},
     store::{Environment, Org, Role, User},
 };
 

@@ -9,6 +9,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use inlay_proto::names::NDJSON;
 use serde::{Deserialize, Serialize};
 use serde_json::{
     Value, json,
@@ -127,7 +128,7 @@ pub async fn data(
     let wants_lines = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
-        .is_some_and(|accept| accept.contains("application/x-ndjson"));
+        .is_some_and(|accept| accept.contains(NDJSON));
     let checked = viewer.clone();
     let (view, widgets, filters) = http
         .run(move |app| {
@@ -222,7 +223,7 @@ fn stream(
     let lines = Body::new(Lines(receiver));
     (
         [
-            (header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson")),
+            (header::CONTENT_TYPE, HeaderValue::from_static(NDJSON)),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
         ],
         lines,

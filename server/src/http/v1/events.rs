@@ -8,6 +8,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, header},
 };
+use inlay_proto::names::NDJSON;
 use serde_json::{Value, json};
 
 use crate::{
@@ -31,7 +32,7 @@ pub async fn ingest(
 ) -> Result<Json<Value>> {
     let is_ndjson = match media_type(&headers).as_str() {
         "application/json" => false,
-        "application/x-ndjson" => true,
+        NDJSON => true,
         _ => {
             let message = "events are sent as application/json or application/x-ndjson";
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
