@@ -361,6 +361,38 @@ fn freed_space_heals_without_a_restart() {
     check(&disk.after_kill(), 1, &model, None, "after healing");
 }
 
+/// A segment that was written but could not be named left its file behind, and the next try wrote
+/// another: a disk that was nearly full was filled.
+#[test]
+fn a_flush_that_cannot_be_logged_leaves_nothing_behind() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 1).unwrap();
+    let rows: Vec<Row> =
+        (0..6).map(|id| Row { tenant: 0, event: 0, id: Some(id), user: 1, ms: 1.0 }).collect();
+    let mut model = Model::default();
+    let mut refused = 0;
+    for round in 0..60 {
+        // Log files are small: sooner or later one is full just when a flush wants to be logged.
+        let padding = Operation::Keys(vec![("pad".to_owned(), Some("x".repeat(round * 97 % 700)))]);
+        run_operation(&engine, &padding).unwrap();
+        model.apply(&padding);
+        disk.set_full_for(Some(".wal"));
+        refused += u32::from(engine.flush().is_err());
+        disk.set_full_for(None);
+        run_operation(&engine, &Operation::Ingest(rows.clone())).unwrap();
+        let more = Row { id: None, ..rows[0].clone() };
+        let more = Operation::Ingest(vec![more; 7]);
+        run_operation(&engine, &more).unwrap();
+        model.apply(&Operation::Ingest(rows.clone()));
+        model.apply(&more);
+    }
+    assert!(refused > 0, "a flush met the full disk");
+    engine.flush().unwrap();
+    assert!(Model::observed(&engine).shows(&model));
+    let segments = disk.files().keys().filter(|path| path.ends_with(".seg")).count();
+    assert_eq!(segments, engine.stats().segments, "every segment on the disk is a live one");
+}
+
 /// The harness must notice a lie: a disk whose syncs do nothing loses acknowledged events.
 #[test]
 fn a_disk_that_lies_about_syncing_is_noticed() {

@@ -62,6 +62,8 @@ struct Disk {
     locked: BTreeSet<String>,
     step: u64,
     plan: Option<FaultPlan>,
+    /// Files whose name ends like this find no room.
+    full_for: Option<&'static str>,
     lost_power: bool,
 }
 
@@ -173,6 +175,11 @@ impl SimVfs {
     /// Plays `plan` from now on, counting steps from the beginning of the disk.
     pub fn set_plan(&self, plan: Option<FaultPlan>) {
         self.disk.lock().plan = plan;
+    }
+
+    /// From now on, files whose name ends with `suffix` cannot be created for lack of room.
+    pub fn set_full_for(&self, suffix: Option<&'static str>) {
+        self.disk.lock().full_for = suffix;
     }
 
     /// The disk as it may be found after power returns: synced state, and any part of the rest.
@@ -304,6 +311,9 @@ impl Vfs for SimVfs {
         disk.step(Kind::Grow)?;
         if disk.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if disk.full_for.is_some_and(|suffix| path.ends_with(suffix)) {
+            return Err(io::ErrorKind::StorageFull.into());
         }
         disk.inodes.push(Inode::default());
         let inode = disk.inodes.len() - 1;
