@@ -179,6 +179,16 @@ async fn errors_have_one_shape_everywhere() {
     let callers = callers().await;
     let anonymous = callers.server.anonymous();
     anonymous.get("/v1/nope").await.refused(404, "not_found");
+    let (_, owner) = &callers.all[1];
+    for (method, path, status) in
+        [(Method::POST, "/v1/events", 403), (Method::GET, "/v1/dashboards", 400)]
+    {
+        let request = owner.request(method, path).header("x-service-environment", "bogus");
+        assert_eq!(owner.send(request).await.status, status, "{path}");
+    }
+    let large = vec![b' '; 11 << 20];
+    let json = ("content-type", "application/json");
+    anonymous.post_raw("/v1/events", &[json], large).await.refused(401, "unauthenticated");
     anonymous
         .send(anonymous.request(Method::PUT, "/v1/dashboards"))
         .await

@@ -61,7 +61,13 @@ pub async fn guard(
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
     match credentials {
         Credentials::None => {}
-        Credentials::Caller(caller, cookie) => {
+        Credentials::Caller(mut caller, cookie) => {
+            // Who may not do this at all is told so before what is wrong with the request.
+            let wanted = request.headers().get(ENVIRONMENT_HEADER);
+            let wanted = wanted.and_then(|value| value.to_str().ok()).map(str::to_owned);
+            if let (Some(SessionCookie(cookie)), Some(name)) = (cookie.clone(), wanted) {
+                *caller = http.run(move |app| app.caller_of_session(&cookie, Some(&name))).await?;
+            }
             request.extensions_mut().insert(Caller { ip: peer, ..*caller });
             if let Some(cookie) = cookie {
                 request.extensions_mut().insert(cookie);
@@ -88,7 +94,6 @@ fn forbidden(principal: Principal) -> ApiError {
 fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Credentials> {
     let bearer = bearer(headers)?;
     let cookie = cookie(headers);
-    let environment = headers.get(ENVIRONMENT_HEADER).and_then(|value| value.to_str().ok());
     match (bearer, cookie) {
         (None, None) => Ok(Credentials::None),
         (Some(token), cookie) => {
@@ -108,7 +113,7 @@ fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Cre
             Ok(found)
         }
         (None, Some(cookie)) => {
-            let caller = app.caller_of_session(cookie, environment)?;
+            let caller = app.caller_of_session(cookie, None)?;
             if !is_safe {
                 check_same_origin(headers)?;
             }
