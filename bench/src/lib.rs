@@ -15,7 +15,7 @@ pub const END_MS: i64 = 1_795_000_000_000;
 pub const DAYS: i64 = 30;
 /// The one namespace.
 pub const NAMESPACE: Namespace = Namespace(1);
-/// The largest tenant, which has about a quarter of all events.
+/// The largest tenant, which has about a fifteenth of all events.
 pub const LARGEST: &str = "tenant-0";
 
 const DAY_MS: i64 = 86_400_000;
