@@ -132,6 +132,11 @@ impl<'a> Cursor<'a> {
         Ok(u128::from_le_bytes(self.array()?))
     }
 
+    /// Sixteen bytes that are a UUID.
+    pub fn uuid(&mut self) -> Result<uuid::Uuid> {
+        Ok(uuid::Uuid::from_bytes(self.array()?))
+    }
+
     /// A variable-length integer of at most 64 bits.
     pub fn varint(&mut self) -> Result<u64> {
         let mut value = 0u64;

@@ -61,16 +61,11 @@ impl IdRunMeta {
     /// Reads the record back.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, "id run record");
-        let uuid = read_uuid(&mut cursor)?;
+        let uuid = cursor.uuid()?;
         let meta = Self { uuid, count: cursor.u64()?, len: cursor.u64()?, crc: cursor.u32()? };
         cursor.finish()?;
         Ok(meta)
     }
-}
-
-fn read_uuid(cursor: &mut Cursor<'_>) -> Result<uuid::Uuid> {
-    let bytes = cursor.take(16)?;
-    uuid::Uuid::from_slice(bytes).map_err(|_| cursor.error("is not a uuid"))
 }
 
 /// Writes a run of sorted, distinct hashes under `tmp/` and renames it into place. The caller syncs

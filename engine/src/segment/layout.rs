@@ -225,8 +225,7 @@ impl SegmentMeta {
     /// Reads the record back.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, "segment record");
-        let uuid =
-            uuid::Uuid::from_slice(cursor.take(16)?).map_err(|_| cursor.error("is not a uuid"))?;
+        let uuid = cursor.uuid()?;
         let meta = Self {
             uuid,
             len: cursor.u64()?,

@@ -187,11 +187,7 @@ impl Segment {
         match cursor.u8()? {
             tag if tag == IdEncoding::None as u8 => Ok(vec![None; rows]),
             tag if tag == IdEncoding::Uuid as u8 => (0..rows)
-                .map(|_| {
-                    let uuid = uuid::Uuid::from_slice(cursor.take(16)?);
-                    let uuid = uuid.map_err(|_| cursor.error("is not a uuid"))?;
-                    Ok(Some(uuid.hyphenated().to_string().into_bytes()))
-                })
+                .map(|_| Ok(Some(cursor.uuid()?.hyphenated().to_string().into_bytes())))
                 .collect(),
             tag if tag == IdEncoding::Text as u8 => {
                 let texts = text::read(cursor.take(cursor.remaining())?, rows, &self.place)?;

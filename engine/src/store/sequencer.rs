@@ -293,29 +293,18 @@ impl Sequencer {
     /// caller holds it.
     fn commit_group(&self, writer: &mut Writer, group: TakenGroup, held: Option<&mut Prepare>) {
         let count = group.items.len() as u32;
-        match writer.append(group.lsn_first, count, &group.body) {
-            Ok(()) => {
-                let mut own;
-                let prepare = match held {
-                    Some(held) => held,
-                    None => {
-                        own = self.prepare.lock();
-                        &mut own
-                    }
-                };
-                self.publish(group, prepare);
+        let written = writer.append(group.lsn_first, count, &group.body);
+        let mut own;
+        let prepare = match held {
+            Some(held) => held,
+            None => {
+                own = self.prepare.lock();
+                &mut own
             }
-            Err(failure) => {
-                let mut own;
-                let prepare = match held {
-                    Some(held) => held,
-                    None => {
-                        own = self.prepare.lock();
-                        &mut own
-                    }
-                };
-                self.roll_back(group, failure, prepare);
-            }
+        };
+        match written {
+            Ok(()) => self.publish(group, prepare),
+            Err(failure) => self.roll_back(group, failure, prepare),
         }
     }
 
