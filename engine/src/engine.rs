@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use crate::{
     base::{
         clock::{Clock, SystemClock},
+        hash,
         rng::{Rng, SystemRng},
     },
     batch::Batch,
@@ -23,13 +24,15 @@ use crate::{
     exec::{self, Control},
     keyspace::{KeyReader, Txn},
     query::{Answer, Query},
-    store::{Ingested, Limits, Store},
+    store::{Erasure, Ingested, Limits, Scope, Store},
     vfs::{Vfs, os::OsVfs},
 };
 
-/// How often the background thread looks whether a flush is due. At the highest ingest rate this is
-/// a tenth of a memtable.
+/// How often a background thread looks whether a flush is due. At the highest ingest rate this is a
+/// tenth of a memtable.
 const UPKEEP_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the other one looks whether something should be merged.
+const COMPACTION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What an engine is made of besides its directory.
 #[derive(Clone)]
@@ -40,7 +43,7 @@ pub struct Options {
     pub rng: Arc<dyn Rng>,
     /// When to flush, and bounds.
     pub limits: Limits,
-    /// Whether a thread of the engine flushes when it is due; without it the caller does.
+    /// Whether threads of the engine flush and merge when it is due; without them the caller does.
     pub background: bool,
 }
 
@@ -60,8 +63,11 @@ impl Default for Options {
 /// All calls block; those that write return when the write is durable and visible.
 pub struct Engine {
     store: Arc<Store>,
-    upkeep: Mutex<Option<(mpsc::Sender<()>, JoinHandle<()>)>>,
+    background: Mutex<Vec<Background>>,
 }
+
+/// A thread that ends when its sender is dropped.
+type Background = (mpsc::Sender<()>, JoinHandle<()>);
 
 /// Sizes of an open engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,8 +99,18 @@ impl Engine {
     /// Opens a data directory on any disk.
     pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
         let store = Arc::new(Store::open(vfs, options.clock, options.rng, options.limits)?);
-        let upkeep = if options.background { Some(start_upkeep(&store)?) } else { None };
-        Ok(Self { store, upkeep: Mutex::new(upkeep) })
+        let mut background = Vec::new();
+        if options.background {
+            // A failed flush keeps its rows in memory and in the log, a failed merge its inputs: the
+            // next round tries again.
+            background.push(start(&store, "inlay-upkeep", UPKEEP_INTERVAL, |store| {
+                let _ = store.maintain();
+            })?);
+            background.push(start(&store, "inlay-compaction", COMPACTION_INTERVAL, |store| {
+                let _ = store.compact_when_due();
+            })?);
+        }
+        Ok(Self { store, background: Mutex::new(background) })
     }
 
     /// An empty batch for [`Engine::ingest`].
@@ -131,7 +147,10 @@ impl Engine {
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
     pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        exec::execute(&self.store.version(), query, control)
+        let _running = self.store.query_guard();
+        let version = self.store.version();
+        let horizon_ms = self.store.horizon_ms(&version, query.namespace);
+        exec::execute(&version, query, horizon_ms, control)
     }
 
     /// Writes all rows in memory to segments and takes a checkpoint.
@@ -142,6 +161,56 @@ impl Engine {
     /// Flushes if it is due. Only needed without the background thread.
     pub fn maintain(&self) -> Result<bool> {
         self.store.maintain()
+    }
+
+    /// Does background work (merging, sealing, expiry, erasures) until none is due. Only needed
+    /// without the background threads, or to wait for it.
+    pub fn compact(&self) -> Result<()> {
+        self.store.compact()
+    }
+
+    /// Does one piece of background work, if one is due. Returns whether it did.
+    pub fn compact_step(&self) -> Result<bool> {
+        self.store.compact_step()
+    }
+
+    /// Drops a namespace: when this returns, it is empty for every reader and takes no more events.
+    /// Its bytes go in the background.
+    pub fn drop_namespace(&self, namespace: Namespace) -> Result<Erasure> {
+        self.store.erase(namespace, Scope::Namespace)
+    }
+
+    /// Erases all events of a tenant that were acknowledged before, in the background.
+    pub fn erase_tenant(&self, namespace: Namespace, tenant: &str) -> Result<Erasure> {
+        self.store.erase(namespace, Scope::Tenant(tenant.into()))
+    }
+
+    /// Erases all events of one of a tenant's users that were acknowledged before, in the
+    /// background. What is recorded of it does not hold the user's id.
+    pub fn erase_user(&self, namespace: Namespace, tenant: &str, user: &str) -> Result<Erasure> {
+        let hash = hash::user(self.store.hash_seed(), user.as_bytes());
+        self.store.erase(namespace, Scope::User(tenant.into(), hash))
+    }
+
+    /// An erasure and what came of it, if there is one of this name.
+    pub fn erasure(&self, id: uuid::Uuid) -> Result<Option<Erasure>> {
+        self.store.erasure(id)
+    }
+
+    /// All erasures, oldest first.
+    pub fn erasures(&self) -> Result<Vec<Erasure>> {
+        self.store.erasures()
+    }
+
+    /// Sets how many days of events a namespace keeps; `None` keeps everything.
+    pub fn set_retention(&self, namespace: Namespace, days: Option<u32>) -> Result<()> {
+        self.store.set_retention(namespace, days)
+    }
+
+    /// First millisecond that readers of a namespace see: events before it have expired. `i64::MIN`
+    /// when it keeps everything, `i64::MAX` when it was dropped.
+    pub fn horizon_ms(&self, namespace: Namespace) -> i64 {
+        self.store.horizon_ms(&self.store.version(), namespace)
     }
 
     /// Sizes.
@@ -166,17 +235,21 @@ impl Engine {
 
     /// What keeps the engine from doing its work: refused writes, or the last flush when it failed.
     pub fn trouble(&self) -> Option<String> {
-        self.store.closed().or_else(|| self.store.trouble())
+        self.store
+            .closed()
+            .or_else(|| self.store.trouble())
+            .or_else(|| self.store.compaction_trouble())
     }
 
     /// Flushes and refuses further writes.
     pub fn close(&self) -> Result<()> {
-        self.stop_upkeep();
+        self.stop_background();
         self.store.close()
     }
 
-    fn stop_upkeep(&self) {
-        if let Some((stop, thread)) = self.upkeep.lock().take() {
+    fn stop_background(&self) {
+        self.store.stop_compaction();
+        for (stop, thread) in self.background.lock().drain(..) {
             drop(stop);
             // A panic there is a bug that its own message reports; closing goes on.
             let _ = thread.join();
@@ -186,20 +259,23 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.stop_upkeep();
+        self.stop_background();
     }
 }
 
-fn start_upkeep(store: &Arc<Store>) -> Result<(mpsc::Sender<()>, JoinHandle<()>)> {
+fn start(
+    store: &Arc<Store>,
+    name: &str,
+    interval: Duration,
+    work: impl Fn(&Store) + Send + 'static,
+) -> Result<Background> {
     let (stop, stopped) = mpsc::channel::<()>();
     let store = Arc::clone(store);
     let run = move || {
-        while stopped.recv_timeout(UPKEEP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            // A failed flush keeps its rows in memory and in the log; the next round tries again,
-            // and writers meet the memory bound until one succeeds.
-            let _ = store.maintain();
+        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            work(&store);
         }
     };
-    let thread = thread::Builder::new().name("inlay-upkeep".to_owned()).spawn(run).at("thread")?;
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(run).at("thread")?;
     Ok((stop, thread))
 }

@@ -53,7 +53,7 @@ pub use exec::Control;
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use keyspace::{KeyReader, Txn};
 pub use query::{Answer, Group, Metric, NumberFilter, Query, TextFilter, Value};
-pub use store::{Ingested, Limits};
+pub use store::{CompactionLimits, Erasure, Ingested, Limits, Scope};
 pub use vfs::{
     Vfs, VfsFile, View,
     os::OsVfs,

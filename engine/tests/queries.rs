@@ -259,9 +259,24 @@ fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
     }
 }
 
+/// Days are over and quiet at once.
+fn eager() -> CompactionLimits {
+    CompactionLimits {
+        settle_ms: 0,
+        seal_after_ms: 0,
+        quiet_ms: 0,
+        reseal_after_ms: 0,
+        ..CompactionLimits::default()
+    }
+}
+
 fn engine_on(disk: &SimVfs) -> Engine {
-    let options =
-        Options { rng: Arc::new(SeededRng::new(5)), background: false, ..Options::default() };
+    engine_with(disk, Limits { compaction: eager(), ..Limits::default() })
+}
+
+fn engine_with(disk: &SimVfs, limits: Limits) -> Engine {
+    let rng = Arc::new(SeededRng::new(5));
+    let options = Options { rng, limits, background: false, ..Options::default() };
     Engine::open(Arc::new(disk.clone()), options).unwrap()
 }
 
@@ -288,7 +303,71 @@ fn every_answer_equals_the_definition() {
         ingest(&engine, &facts[4_000..], 1);
         ask(&engine, &facts, "segments and memory", 200);
         drop(engine);
-        ask(&engine_on(&disk), &facts, "after a restart", 150);
+        let engine = engine_on(&disk);
+        ask(&engine, &facts, "after a restart", 150);
+        engine.flush().unwrap();
+        let mut steps = 0;
+        while engine.compact_step().unwrap() {
+            steps += 1;
+            ask(&engine, &facts, "while days are parted and sealed", 15);
+        }
+        assert!(steps > 40, "{steps} steps for forty days");
+        drop(engine);
+        ask(&engine_on(&disk), &facts, "after another restart", 100);
+    }
+}
+
+/// One more day, with rows for days that are sealed already.
+#[test]
+fn late_rows_of_sealed_days_count_at_once_and_after_sealing_again() {
+    let rng = SeededRng::new(9);
+    let facts = facts(&rng, 5_000);
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    let mut known = 3_000;
+    ingest(&engine, &facts[..known], 1);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    for late in [1, 40, 300, 1_600] {
+        ingest(&engine, &facts[known..known + late], 1);
+        known += late;
+        for what in ["in memory", "fresh", "merged"] {
+            for _ in 0..25 {
+                compare(&engine, &facts[..known], &question(&rng), &format!("{late} late {what}"));
+            }
+            if what == "in memory" {
+                engine.flush().unwrap();
+            } else {
+                engine.compact().unwrap();
+            }
+        }
+    }
+    let segments = engine.stats().segments;
+    assert!(segments <= 82, "{segments} segments for forty-one days");
+}
+
+/// Segments that are smaller than the days they come from: series are kept whole where they fit.
+#[test]
+fn days_that_do_not_fit_a_segment_are_cut() {
+    let rng = SeededRng::new(10);
+    let mut facts = facts(&rng, 20_000);
+    for fact in &mut facts {
+        fact.at = START_MS + (fact.at - START_MS) % (2 * DAY_MS);
+    }
+    let disk = SimVfs::new();
+    let limits = Limits {
+        compaction: CompactionLimits { segment_rows_max: 1_500, ..eager() },
+        ..Limits::default()
+    };
+    let engine = engine_with(&disk, limits);
+    for facts in facts.chunks(5_000) {
+        ingest(&engine, facts, 1);
+        engine.flush().unwrap();
+        engine.compact().unwrap();
+    }
+    assert!(engine.stats().segments >= 14, "{} segments", engine.stats().segments);
+    for _ in 0..150 {
+        compare(&engine, &facts, &question(&rng), "cut");
     }
 }
 
@@ -302,6 +381,27 @@ fn a_block_boundary_changes_nothing() {
     engine.flush().unwrap();
     for _ in 0..40 {
         compare(&engine, &facts, &question(&rng), "three blocks");
+    }
+}
+
+/// Blocks of the inputs and of the output end at different rows.
+#[test]
+fn a_merge_over_block_boundaries_changes_nothing() {
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    let rng = SeededRng::new(78);
+    let mut facts = facts(&rng, 150_000);
+    for fact in &mut facts {
+        fact.at = START_MS + (fact.at - START_MS) % (DAY_MS / 2);
+    }
+    for facts in facts.chunks(40_000) {
+        ingest(&engine, facts, 1);
+        engine.flush().unwrap();
+    }
+    engine.compact().unwrap();
+    assert!(engine.stats().segments <= 2);
+    for _ in 0..40 {
+        compare(&engine, &facts, &question(&rng), "merged blocks");
     }
 }
 

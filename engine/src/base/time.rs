@@ -8,7 +8,8 @@ pub const HOUR_MS: i64 = 3_600_000;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 /// 1970-01-01 was a Thursday; weeks start on Monday, four days later.
 const FIRST_MONDAY_MS: i64 = 4 * DAY_MS;
-const WEEK_MS: i64 = 7 * DAY_MS;
+/// Seven days in milliseconds.
+pub const WEEK_MS: i64 = 7 * DAY_MS;
 
 /// Width of a time bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +49,15 @@ impl Granularity {
 /// Rounds `ms` down to a multiple of `width`, counted from `origin`.
 pub fn floor_to(ms: i64, width: i64, origin: i64) -> i64 {
     ms - (ms - origin).rem_euclid(width)
+}
+
+/// Date of a day since 1970, as files are named: `2026-11-21`.
+pub fn day_name(day: i64) -> String {
+    match Timestamp::from_millisecond(day.saturating_mul(DAY_MS)) {
+        Ok(start) => start.to_zoned(TimeZone::UTC).date().to_string(),
+        // Beyond the calendar: a name all the same.
+        Err(_) => format!("day{day}"),
+    }
 }
 
 fn month_start(ms: i64, months_later: i32) -> Option<i64> {

@@ -65,6 +65,11 @@ enum Body<'a> {
 }
 
 impl<'a> IntBlock<'a> {
+    /// A block of zeros: what a column that does not exist would hold.
+    pub fn zeros(rows: usize) -> Self {
+        Self { rows, body: Body::Constant(0) }
+    }
+
     /// Opens a block of `rows` rows. Errors name `place`.
     pub fn open(bytes: &'a [u8], rows: usize, place: &'a str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);

@@ -29,12 +29,20 @@ impl<F: Fn() -> bool> Control for F {
     }
 }
 
-/// Answers `query` over the rows that `version` shows.
+/// Answers `query` over the rows that `version` shows, as far as they are not older than
+/// `horizon_ms`: expired rows are gone for every reader at the same instant, however long their
+/// segments stay.
 ///
 /// Errors: `Invalid` for an impossible question, `Limit` when it takes too much memory or time,
 /// `Corrupt` when a block that it needs is damaged.
-pub fn execute(version: &Version, query: &Query, control: &dyn Control) -> Result<Answer> {
+pub fn execute(
+    version: &Version,
+    query: &Query,
+    horizon_ms: i64,
+    control: &dyn Control,
+) -> Result<Answer> {
     query.validate()?;
+    let version = &Snapshot { version, horizon_ms };
     let starts = query.buckets().unwrap_or_default();
     if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
         check_cells(groups.len(), starts.len())?;
@@ -67,20 +75,27 @@ fn check_cells(groups: usize, buckets: usize) -> Result<()> {
     Err(Error::limit(Limit::QueryMemory, detail))
 }
 
+/// A version as one query sees it.
+struct Snapshot<'a> {
+    version: &'a Version,
+    horizon_ms: i64,
+}
+
 fn pass(
-    version: &Version,
+    snapshot: &Snapshot<'_>,
     query: &Query,
     starts: Vec<i64>,
     mut groups: Groups,
     control: &dyn Control,
 ) -> Result<Answer> {
-    let window = Window { from_ms: query.from_ms, to_ms: query.to_ms, starts };
+    let from_ms = query.from_ms.max(snapshot.horizon_ms);
+    let window = Window { from_ms, to_ms: query.to_ms, starts };
     let mut accumulators = Accumulators::new(query.metric, window.starts.len());
     let mut piece = Piece::default();
     let mut rows_scanned = 0;
     // Without a bucket no row can belong to the answer.
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
-    let sources = if is_empty { &Version::default() } else { version };
+    let sources = if is_empty { &Version::default() } else { snapshot.version };
     let mut check = || {
         if control.must_stop() {
             return Err(Error::limit(Limit::QueryTime, "the query took too long"));

@@ -6,12 +6,21 @@ use crate::{
     base::{
         coding::{Cursor, Put},
         hash::crc,
+        time::{DAY_MS, day_name},
     },
     error::{Error, Result},
 };
 
+/// Directory of all segments.
+pub const DIRECTORY: &str = "seg";
 /// Directory of segments that may span days.
-pub const DIRECTORY: &str = "seg/l0";
+pub const FRESH_DIRECTORY: &str = "seg/l0";
+/// Level of a segment fresh from the memtable; it may span days.
+pub const FRESH: u8 = 0;
+/// Level of a merged segment of one day.
+pub const MERGED: u8 = 1;
+/// Level of a segment of a sealed day.
+pub const SEALED: u8 = 2;
 /// First bytes of the file, and last bytes of its trailer.
 pub const MAGIC: [u8; 8] = *b"INLAYSEG";
 /// A reader refuses another major version.
@@ -51,18 +60,6 @@ pub enum SectionKind {
     Bitmaps = 10,
 }
 
-/// Tag of a block of event ids.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum IdEncoding {
-    /// No row has one.
-    None = 0,
-    /// All are UUIDs in their canonical text: 16 bytes each.
-    Uuid = 1,
-    /// Texts, empty where there is none.
-    Text = 2,
-}
-
 /// Where a block lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRef {
@@ -85,6 +82,13 @@ pub struct Section {
     pub extra: Vec<u8>,
     /// Its blocks.
     pub blocks: Vec<BlockRef>,
+}
+
+impl Section {
+    /// An empty section.
+    pub fn new(kind: SectionKind, name: &str) -> Self {
+        Self { kind: kind as u16, name: name.to_owned(), extra: Vec::new(), blocks: Vec::new() }
+    }
 }
 
 /// The footer.
@@ -201,14 +205,23 @@ pub struct SegmentMeta {
     pub ts_min: i64,
     /// Latest timestamp.
     pub ts_max: i64,
-    /// Compaction level; 0 is fresh from the memtable and may span days.
+    /// [`FRESH`], [`MERGED`] or [`SEALED`]. All but fresh ones hold one day.
     pub level: u8,
 }
 
 impl SegmentMeta {
+    /// Directory of the file: that of its day, unless it may span days.
+    pub fn directory(&self) -> String {
+        if self.level == FRESH {
+            FRESH_DIRECTORY.to_owned()
+        } else {
+            format!("{DIRECTORY}/{}", day_name(self.ts_min.div_euclid(DAY_MS)))
+        }
+    }
+
     /// Path of the file.
     pub fn path(&self) -> String {
-        format!("{DIRECTORY}/{}.seg", self.uuid)
+        format!("{}/{}.seg", self.directory(), self.uuid)
     }
 
     /// Appends the record.
@@ -236,6 +249,9 @@ impl SegmentMeta {
             level: cursor.u8()?,
         };
         cursor.finish()?;
+        if meta.level > SEALED {
+            return Err(Error::corrupt("segment record", "has an unknown level"));
+        }
         Ok(meta)
     }
 }

@@ -5,9 +5,12 @@
 //! length and footer checksum, so a stale, swapped or cut file is refused before it is used, and
 //! each block is verified when it is first touched.
 //!
+//! `merge` makes new segments out of old ones, a column at a time.
+//!
 //! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped,
 //! which is where rollups will be stored.
 
+mod event_ids;
 mod layout;
 mod runs;
 
@@ -15,7 +18,13 @@ mod reader;
 
 mod writer;
 
-pub use layout::{DIRECTORY, SegmentMeta};
+mod merge;
+
+pub use event_ids::EventIds;
+pub use layout::{
+    DIRECTORY, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
+};
+pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{NumberReader, Segment, TextReader};
 pub use runs::{Run, RunDirectory};
-pub use writer::{ColumnStats, SegmentWriter};
+pub use writer::{NewSegment, SegmentWriter, source_of};

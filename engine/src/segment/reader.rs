@@ -2,18 +2,29 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::{
-    layout::{Footer, IdEncoding, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
+    event_ids::EventIds,
+    layout::{FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
     runs::RunDirectory,
 };
 use crate::{
-    base::{coding::Cursor, hash::crc},
-    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock, text},
+    base::{coding::Cursor, hash::crc, time::HOUR_MS},
+    encode::{
+        BLOCK_ROWS, VECTOR_ROWS,
+        ints::IntBlock,
+        numbers::NumberBlock,
+        text::{self, TextList},
+    },
     error::{Error, Result},
     index::{
         bitmaps::BlockBitmaps,
@@ -29,6 +40,7 @@ pub struct Segment {
     view: View,
     footer: Footer,
     runs: RunDirectory,
+    days: BTreeMap<i64, u64>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
     /// For each section, its dictionary once it was read.
@@ -64,6 +76,7 @@ impl Segment {
             dictionaries: footer.sections.iter().map(|_| OnceLock::new()).collect(),
             user_hashes: OnceLock::new(),
             runs: RunDirectory::default(),
+            days: BTreeMap::new(),
             meta,
             place,
             view,
@@ -79,7 +92,42 @@ impl Segment {
                 "runs and footer disagree on the number of rows",
             ));
         }
+        segment.days = segment.runs.rows_by_day();
+        if segment.meta.level != FRESH && segment.days.len() > 1 {
+            return Err(Error::corrupt(&segment.place, "holds more than its one day"));
+        }
         Ok(segment)
+    }
+
+    /// The same segment at another level of the same day.
+    pub fn at_level(&self, level: u8, db: [u8; 16]) -> Result<Self> {
+        Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, db)
+    }
+
+    /// Rows of each day since 1970 that has any.
+    pub fn days(&self) -> &BTreeMap<i64, u64> {
+        &self.days
+    }
+
+    /// Namespaces with rows.
+    pub fn namespaces(&self) -> BTreeSet<u32> {
+        self.runs.runs().iter().map(|run| run.key.namespace.0).collect()
+    }
+
+    /// The section table, for inspection.
+    pub fn sections(&self) -> &[Section] {
+        &self.footer.sections
+    }
+
+    /// Number of blocks of rows.
+    pub fn block_count(&self) -> usize {
+        (self.footer.rows as usize).div_ceil(BLOCK_ROWS)
+    }
+
+    /// Names of the sections of a kind.
+    pub fn names(&self, kind: SectionKind) -> impl Iterator<Item = &str> {
+        let sections = self.footer.sections.iter();
+        sections.filter(move |section| section.kind == kind as u16).map(|section| &*section.name)
     }
 
     /// The recorded facts.
@@ -181,20 +229,45 @@ impl Segment {
     }
 
     /// Event ids of block `index`.
-    pub fn event_ids(&self, index: usize) -> Result<Vec<Option<Vec<u8>>>> {
-        let rows = self.block_rows(index);
-        let mut cursor = Cursor::new(self.block(SectionKind::EventIds, "", index)?, &self.place);
-        match cursor.u8()? {
-            tag if tag == IdEncoding::None as u8 => Ok(vec![None; rows]),
-            tag if tag == IdEncoding::Uuid as u8 => (0..rows)
-                .map(|_| Ok(Some(cursor.uuid()?.hyphenated().to_string().into_bytes())))
-                .collect(),
-            tag if tag == IdEncoding::Text as u8 => {
-                let texts = text::read(cursor.take(cursor.remaining())?, rows, &self.place)?;
-                Ok(texts.into_iter().map(|text| (!text.is_empty()).then_some(text)).collect())
+    pub fn event_ids(&self, index: usize) -> Result<EventIds> {
+        let bytes = self.block(SectionKind::EventIds, "", index)?;
+        EventIds::read(bytes, self.block_rows(index), &self.place)
+    }
+
+    /// Number of users.
+    pub fn user_count(&self) -> Result<usize> {
+        let at = self.find(SectionKind::UserHashes, "");
+        let section = self.section(at.unwrap_or(usize::MAX))?;
+        Ok(Cursor::new(&section.extra, &self.place).varint()? as usize)
+    }
+
+    /// Code of the user with this hash, if any row is his.
+    pub fn user_code(&self, hash: u128) -> Result<Option<i64>> {
+        for index in 0..self.user_blocks() {
+            let (hashes, _) = self.users(index)?;
+            if let Ok(at) = hashes.binary_search(&hash) {
+                return Ok(Some((index * BLOCK_ROWS + at) as i64 + 1));
             }
-            _ => Err(cursor.error("event ids have an unknown encoding")),
         }
+        Ok(None)
+    }
+
+    /// Number of blocks of users.
+    pub fn user_blocks(&self) -> usize {
+        let section = self.find(SectionKind::UserHashes, "");
+        section.and_then(|at| self.footer.sections.get(at)).map_or(0, |found| found.blocks.len())
+    }
+
+    /// Block `index` of the users: rising hashes, and their ids.
+    pub fn users(&self, index: usize) -> Result<(Vec<u128>, TextList)> {
+        let mut cursor = Cursor::new(self.block(SectionKind::UserHashes, "", index)?, &self.place);
+        let mut hashes = Vec::with_capacity(cursor.remaining() / 16);
+        while cursor.remaining() > 0 {
+            hashes.push(cursor.u128()?);
+        }
+        let users = self.block(SectionKind::Users, "", index)?;
+        let users = text::read(users, hashes.len(), &self.place)?;
+        Ok((hashes, users))
     }
 
     /// A string property, if any row of the segment has it.
@@ -222,49 +295,188 @@ impl Segment {
         Ok(Some(NumberReader { segment: self, at, exponent, zones }))
     }
 
-    /// Checks every block, and reads everything that can be read.
-    pub fn verify(&self) -> Result<()> {
+    /// Checks every block and reads everything that can be read. Gives a hash of the values of each
+    /// column.
+    pub fn verify(&self) -> Result<BTreeMap<(u16, String), u64>> {
         for at in 0..self.footer.sections.len() {
             for index in 0..self.section(at)?.blocks.len() {
                 self.block_at(at, index)?;
             }
         }
-        let blocks = (self.footer.rows as usize).div_ceil(BLOCK_ROWS);
-        for index in 0..blocks {
-            self.times(index)?.read_all()?;
-            self.event_ids(index)?;
+        let mut hashes = BTreeMap::new();
+        let mut keep = |kind: SectionKind, name: &str, hash: ColumnHash| {
+            hashes.insert((kind as u16, name.to_owned()), hash.finish());
+        };
+        keep(SectionKind::Times, "", self.verify_times()?);
+        let mut ids = ColumnHash::default();
+        for index in 0..self.block_count() {
+            ids.event_ids(&self.event_ids(index)?);
         }
-        let users = self.user_hashes()?.len() as i64;
-        for index in 0..blocks {
-            if self.user_codes(index)?.read_all()?.iter().any(|&code| code < 0 || code > users) {
-                return Err(Error::corrupt(&self.place, "a user code exceeds the users"));
-            }
-        }
-        for section in &self.footer.sections {
-            if section.kind == SectionKind::TextValues as u16
-                && let Some(text) = self.text(&section.name)?
-            {
-                let count = text.values()?.len() as i64;
-                for index in 0..blocks {
+        keep(SectionKind::EventIds, "", ids);
+        let (keys, users, count) = self.verify_users()?;
+        keep(SectionKind::UserHashes, "", keys);
+        keep(SectionKind::Users, "", users);
+        let codes = self.verify_codes(count, "users", |index| self.user_codes(index))?;
+        keep(SectionKind::UserCodes, "", codes);
+        for name in self.names(SectionKind::TextValues) {
+            if let Some(text) = self.text(name)? {
+                let (values, count) = text.verify_values()?;
+                keep(SectionKind::TextValues, name, values);
+                let codes = self.verify_codes(count, name, |index| text.codes(index))?;
+                keep(SectionKind::TextCodes, name, codes);
+                for index in 0..self.block_count() {
                     text.bitmaps(index)?;
-                    if text.codes(index)?.read_all()?.iter().any(|&code| code < 0 || code > count) {
-                        return Err(Error::corrupt(&self.place, "a code exceeds its dictionary"));
-                    }
-                }
-            }
-            if section.kind == SectionKind::Numbers as u16
-                && let Some(numbers) = self.numbers(&section.name)?
-            {
-                let mut vector = [0.0; VECTOR_ROWS];
-                for index in 0..blocks {
-                    let block = numbers.block(index)?;
-                    for vector_index in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
-                        block.read_vector(vector_index, &mut vector)?;
-                    }
                 }
             }
         }
-        Ok(())
+        for name in self.names(SectionKind::Numbers) {
+            if let Some(numbers) = self.numbers(name)? {
+                let mut hash = ColumnHash::default();
+                let mut vector = [0.0; VECTOR_ROWS];
+                for index in 0..self.block_count() {
+                    let block = numbers.block(index)?;
+                    for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                        let len = block.read_vector(at, &mut vector)?;
+                        hash.numbers(vector.get(..len).unwrap_or_default());
+                    }
+                }
+                keep(SectionKind::Numbers, name, hash);
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// Times rise within each run, and the run directory knows where each hour starts.
+    fn verify_times(&self) -> Result<ColumnHash> {
+        let mut hash = ColumnHash::default();
+        let mut vector = [0; VECTOR_ROWS];
+        let mut runs = self.runs.runs().iter();
+        let mut run = runs.next();
+        let (mut row, mut before, mut hours_seen) = (0u32, i64::MIN, 0usize);
+        for index in 0..self.block_count() {
+            let block = self.times(index)?;
+            for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                let len = block.read_vector(at, &mut vector)?;
+                let times = vector.get(..len).unwrap_or_default();
+                hash.ints(times);
+                for &time in times {
+                    let wrong = || Error::corrupt(&self.place, format!("row {row}: out of order"));
+                    while run.is_some_and(|run| row >= run.first_row + run.rows) {
+                        run = runs.next();
+                        (before, hours_seen) = (i64::MIN, 0);
+                    }
+                    let here = run.ok_or_else(wrong)?;
+                    if time < before || time < here.ts_min || time > here.ts_max {
+                        return Err(wrong());
+                    }
+                    let hour = time.div_euclid(HOUR_MS);
+                    if before == i64::MIN || hour != before.div_euclid(HOUR_MS) {
+                        if here.hours.get(hours_seen) != Some(&(hour, row - here.first_row)) {
+                            return Err(wrong());
+                        }
+                        hours_seen += 1;
+                    }
+                    before = time;
+                    row += 1;
+                }
+            }
+        }
+        Ok(hash)
+    }
+
+    fn verify_users(&self) -> Result<(ColumnHash, ColumnHash, usize)> {
+        let (mut keys, mut users) = (ColumnHash::default(), ColumnHash::default());
+        let (mut count, mut before) = (0, 0);
+        for index in 0..self.user_blocks() {
+            let (hashes, texts) = self.users(index)?;
+            for &hash in &hashes {
+                if hash <= before {
+                    return Err(Error::corrupt(&self.place, "users are not in order"));
+                }
+                before = hash;
+            }
+            count += hashes.len();
+            keys.u128s(&hashes);
+            users.texts(&texts);
+        }
+        Ok((keys, users, count))
+    }
+
+    fn verify_codes<'a>(
+        &self,
+        count: usize,
+        name: &str,
+        open: impl Fn(usize) -> Result<IntBlock<'a>>,
+    ) -> Result<ColumnHash> {
+        let mut hash = ColumnHash::default();
+        let mut vector = [0; VECTOR_ROWS];
+        for index in 0..self.block_count() {
+            let block = open(index)?;
+            for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                let len = block.read_vector(at, &mut vector)?;
+                let codes = vector.get(..len).unwrap_or_default();
+                if codes.iter().any(|&code| code < 0 || code > count as i64) {
+                    let detail = format!("a code of {name} exceeds its dictionary");
+                    return Err(Error::corrupt(&self.place, detail));
+                }
+                hash.ints(codes);
+            }
+        }
+        Ok(hash)
+    }
+}
+
+/// Hash of the values of a column, however they are cut into pieces.
+#[derive(Default, Clone)]
+pub struct ColumnHash(u64);
+
+impl ColumnHash {
+    /// Each step is a bijection of the state, so that one changed value always changes the hash.
+    fn add(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Adds a string.
+    fn text(&mut self, bytes: &[u8]) {
+        self.add(xxh3_64(bytes));
+    }
+
+    /// Adds integers.
+    pub fn ints(&mut self, values: &[i64]) {
+        values.iter().for_each(|&value| self.add(value as u64));
+    }
+
+    /// Adds hashes of users.
+    pub fn u128s(&mut self, values: &[u128]) {
+        for &value in values {
+            self.add(value as u64);
+            self.add((value >> 64) as u64);
+        }
+    }
+
+    /// Adds numbers. Absent ones are all alike.
+    pub fn numbers(&mut self, values: &[f64]) {
+        for value in values {
+            self.add(if value.is_nan() { u64::MAX } else { value.to_bits() });
+        }
+    }
+
+    /// Adds strings.
+    pub fn texts(&mut self, texts: &TextList) {
+        texts.iter().for_each(|text| self.text(text));
+    }
+
+    /// Adds event ids.
+    pub fn event_ids(&mut self, ids: &EventIds) {
+        let mut scratch = Vec::new();
+        for row in 0..ids.len() {
+            self.text(ids.value(row, &mut scratch).unwrap_or_default());
+        }
+    }
+
+    /// The hash.
+    pub fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -286,18 +498,54 @@ impl<'a> TextReader<'a> {
         if let Some(values) = slot.get() {
             return Ok(Arc::clone(values));
         }
-        let section = segment.section(self.values)?;
-        let count = Cursor::new(&section.extra, &segment.place).varint()? as usize;
         let mut values: Vec<Arc<str>> = Vec::new();
-        for index in 0..section.blocks.len() {
-            let here = count.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
-            for bytes in text::read(segment.block_at(self.values, index)?, here, &segment.place)? {
-                let value = std::str::from_utf8(&bytes)
+        for index in 0..self.value_blocks()? {
+            for bytes in self.value_block(index)?.iter() {
+                let value = std::str::from_utf8(bytes)
                     .map_err(|_| Error::corrupt(&segment.place, "a dictionary is not UTF-8"))?;
                 values.push(value.into());
             }
         }
         Ok(Arc::clone(slot.get_or_init(|| values.into())))
+    }
+
+    /// Number of blocks of the dictionary.
+    pub fn value_blocks(&self) -> Result<usize> {
+        Ok(self.segment.section(self.values)?.blocks.len())
+    }
+
+    /// Number of values in the dictionary.
+    pub fn value_count(&self) -> Result<usize> {
+        let section = self.segment.section(self.values)?;
+        Ok(Cursor::new(&section.extra, &self.segment.place).varint()? as usize)
+    }
+
+    /// Block `index` of the dictionary, not kept in memory.
+    pub fn value_block(&self, index: usize) -> Result<TextList> {
+        let here = self.value_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
+        text::read(self.segment.block_at(self.values, index)?, here, &self.segment.place)
+    }
+
+    fn verify_values(&self) -> Result<(ColumnHash, usize)> {
+        let mut hash = ColumnHash::default();
+        let (mut count, mut before) = (0, None::<Vec<u8>>);
+        for index in 0..self.value_blocks()? {
+            let texts = self.value_block(index)?;
+            for text in texts.iter() {
+                if before.as_deref().is_some_and(|before| before >= text) {
+                    return Err(Error::corrupt(&self.segment.place, "a dictionary is not sorted"));
+                }
+                if std::str::from_utf8(text).is_err() {
+                    return Err(Error::corrupt(&self.segment.place, "a dictionary is not UTF-8"));
+                }
+                let before = before.get_or_insert_default();
+                before.clear();
+                before.extend_from_slice(text);
+            }
+            count += texts.len();
+            hash.texts(&texts);
+        }
+        Ok((hash, count))
     }
 
     /// Code of a value, `None` when no row has it.
@@ -333,6 +581,11 @@ pub struct NumberReader<'a> {
 }
 
 impl<'a> NumberReader<'a> {
+    /// Decimal exponent of the column.
+    pub fn exponent(&self) -> u8 {
+        self.exponent
+    }
+
     /// What block `index` can contain.
     pub fn zone(&self, index: usize) -> Option<&NumberZone> {
         self.zones.get(index)

@@ -5,7 +5,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use crate::{
     base::{
@@ -16,6 +16,8 @@ use crate::{
     error::Result,
     event::Namespace,
 };
+
+const HOURS_A_DAY: i64 = 24;
 
 /// The rows of one series.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,26 @@ pub struct Run {
 }
 
 impl Run {
+    /// The days of the run since 1970, each with its rows, in the segment's row numbers.
+    pub fn days(&self) -> Vec<(i64, Range<u32>)> {
+        let first = |row: u32| self.first_row.saturating_add(row);
+        let mut days: Vec<(i64, Range<u32>)> = Vec::new();
+        for (hour, rows) in self.hour_rows() {
+            let day = hour.div_euclid(HOURS_A_DAY);
+            match days.last_mut() {
+                Some((last, range)) if *last == day => range.end = first(rows.end),
+                _ => days.push((day, first(rows.start)..first(rows.end))),
+            }
+        }
+        days
+    }
+
+    /// The hours of the run since 1970, each with its rows, counted in the run.
+    pub fn hour_rows(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
+        let ends = self.hours.iter().skip(1).map(|(_, row)| *row).chain([self.rows]);
+        self.hours.iter().zip(ends).map(|(&(hour, start), end)| (hour, start..end.max(start)))
+    }
+
     /// Rows of the run before the hour that starts at `hour_start_ms`.
     pub fn rows_before(&self, hour_start_ms: i64) -> u32 {
         let hour = hour_start_ms.div_euclid(HOUR_MS);
@@ -69,6 +91,15 @@ impl RunDirectory {
             ts_max: timestamps.last().copied().unwrap_or_default(),
             hours,
         });
+    }
+
+    /// Rows of each day since 1970 that has any.
+    pub fn rows_by_day(&self) -> BTreeMap<i64, u64> {
+        let mut days = BTreeMap::new();
+        for (day, rows) in self.runs.iter().flat_map(Run::days) {
+            *days.entry(day).or_default() += rows.len() as u64;
+        }
+        days
     }
 
     /// All runs.

@@ -1,21 +1,30 @@
-//! Writing a segment: one column after the other, then the footer.
+//! Writing a segment: one column after the other, block by block, then the footer.
 //!
-//! The file is made under `tmp/`, read back and verified in full, synced, and renamed into place.
-//! Only then may a log record name it.
+//! Columns come from *sources*, which are asked for the values of one block at a time, so that a
+//! column is never in memory as a whole unless its owner has it there. The file is made under
+//! `tmp/`, synced, read back and verified in full, and renamed into place. Only then may a log
+//! record name it.
+//!
+//! Every column's values are hashed as they are handed in, and again as they are read back: a bit
+//! that flips in memory between the two is noticed before the old copy is given up.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
+    event_ids::EventIds,
     layout::{
-        ALIGN, BlockRef, Footer, HEADER_LEN, IdEncoding, MAGIC, MAJOR, MINOR, Section, SectionKind,
+        ALIGN, BlockRef, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
         SegmentMeta, block_crc, write_trailer,
     },
-    reader::Segment,
+    reader::{ColumnHash, Segment},
     runs::RunDirectory,
 };
 use crate::{
     base::{coding::Put, hash::crc},
-    encode::{BLOCK_ROWS, ints, numbers, text},
+    encode::{
+        BLOCK_ROWS, ints, numbers,
+        text::{self, TextList},
+    },
     error::{Error, IoContext, Result},
     index::{
         bitmaps::{BlockBitmaps, ROLLUP_DIMENSIONS},
@@ -26,34 +35,38 @@ use crate::{
 
 /// Level of zstd for dictionaries, which are read often and written once.
 const DICTIONARY_LEVEL: i32 = 3;
-/// Level of zstd for event ids, which are hardly ever read.
+/// Level of zstd for users, which are hardly ever read.
 const COLD_LEVEL: i32 = 1;
-
-/// Facts of a whole segment that its writer was told.
-#[derive(Debug, Clone, Copy)]
-pub struct ColumnStats {
-    /// Number of rows.
-    pub rows: u32,
-    /// Earliest timestamp.
-    pub ts_min: i64,
-    /// Latest timestamp.
-    pub ts_max: i64,
-}
 
 /// A segment under construction.
 pub struct SegmentWriter<'a> {
     vfs: &'a dyn Vfs,
-    uuid: uuid::Uuid,
     db: [u8; 16],
     place: String,
     file: Arc<dyn VfsFile>,
-    offset: u64,
     sections: Vec<Section>,
+    hashes: BTreeMap<(u16, String), u64>,
+    /// Facts so far; the length is where the next byte goes.
+    meta: SegmentMeta,
+}
+
+/// What a new segment is.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSegment {
+    /// Its name.
+    pub uuid: uuid::Uuid,
+    /// Its database.
+    pub db: [u8; 16],
+    /// Its level.
+    pub level: u8,
+    /// Number of rows that every column will have.
+    pub rows: u32,
 }
 
 impl<'a> SegmentWriter<'a> {
-    /// Starts a segment of database `db`.
-    pub fn new(vfs: &'a dyn Vfs, uuid: uuid::Uuid, db: [u8; 16]) -> Result<Self> {
+    /// Starts a segment.
+    pub fn new(vfs: &'a dyn Vfs, new: NewSegment) -> Result<Self> {
+        let NewSegment { uuid, db, level, rows } = new;
         let place = format!("tmp/{uuid}.seg");
         let file = vfs.create(&place).at(&place)?;
         let mut header = Vec::with_capacity(HEADER_LEN);
@@ -65,186 +78,293 @@ impl<'a> SegmentWriter<'a> {
         header.resize(HEADER_LEN - 4, 0);
         header.put_u32(crc(&[&header]));
         file.write_at(0, &header).at(&place)?;
-        Ok(Self { vfs, uuid, db, place, file, offset: HEADER_LEN as u64, sections: Vec::new() })
+        let (len, ts_min, ts_max) = (HEADER_LEN as u64, i64::MAX, i64::MIN);
+        let meta = SegmentMeta { uuid, len, footer_crc: 0, rows, ts_min, ts_max, level };
+        Ok(Self { vfs, db, place, file, sections: Vec::new(), hashes: BTreeMap::new(), meta })
     }
 
     /// The run directory.
     pub fn runs(&mut self, runs: &RunDirectory) -> Result<()> {
         let mut bytes = Vec::new();
         runs.write(&mut bytes);
-        self.section(SectionKind::Runs, "", Vec::new(), std::iter::once(Ok(bytes)))
+        let mut section = Section::new(SectionKind::Runs, "");
+        self.block(&mut section, &bytes)?;
+        self.sections.push(section);
+        Ok(())
     }
 
     /// The timestamps.
-    pub fn times(&mut self, timestamps: &[i64]) -> Result<()> {
-        let blocks = timestamps.chunks(BLOCK_ROWS).map(|block| Ok(int_block(block)));
-        self.section(SectionKind::Times, "", Vec::new(), blocks)
+    pub fn times(&mut self, source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>) -> Result<()> {
+        let mut section = Section::new(SectionKind::Times, "");
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        self.int_blocks(&mut section, source, |values| {
+            min = min.min(values.iter().copied().min().unwrap_or(i64::MAX));
+            max = max.max(values.iter().copied().max().unwrap_or(i64::MIN));
+            Ok(())
+        })?;
+        (self.meta.ts_min, self.meta.ts_max) = (min, max);
+        self.sections.push(section);
+        Ok(())
     }
 
-    /// The event ids, `None` where the server made one.
-    pub fn event_ids(&mut self, ids: &[Option<&[u8]>]) -> Result<()> {
-        let blocks = ids.chunks(BLOCK_ROWS).map(event_id_block);
-        self.section(SectionKind::EventIds, "", Vec::new(), blocks)
-    }
-
-    /// The users: hashes in rising order, their ids in the same order, and a code for each row,
-    /// where 0 is "none" and n the n-th user.
-    pub fn users(&mut self, hashes: &[u128], users: &[&[u8]], codes: &[i64]) -> Result<()> {
-        assert!(hashes.len() == users.len() && hashes.is_sorted());
-        let mut extra = Vec::new();
-        extra.put_varint(hashes.len() as u64);
-        let blocks = hashes
-            .chunks(BLOCK_ROWS)
-            .map(|block| Ok(block.iter().flat_map(|hash| hash.to_le_bytes()).collect()));
-        self.section(SectionKind::UserHashes, "", extra.clone(), blocks)?;
-        let blocks =
-            users.chunks(BLOCK_ROWS).map(|block| text_block(block.iter().copied(), COLD_LEVEL));
-        self.section(SectionKind::Users, "", extra, blocks)?;
-        let blocks = codes.chunks(BLOCK_ROWS).map(|block| Ok(int_block(block)));
-        self.section(SectionKind::UserCodes, "", Vec::new(), blocks)
-    }
-
-    /// A string property: sorted distinct values and a code for each row, where 0 is "absent" and n
-    /// the n-th value.
-    pub fn text(&mut self, name: &str, values: &[Arc<str>], codes: &[i64]) -> Result<()> {
-        assert!(values.is_sorted_by(|a, b| a < b), "a dictionary is sorted and has no value twice");
-        let mut extra = Vec::new();
-        extra.put_varint(values.len() as u64);
-        let blocks = values
-            .chunks(BLOCK_ROWS)
-            .map(|block| text_block(block.iter().map(|value| value.as_bytes()), DICTIONARY_LEVEL));
-        self.section(SectionKind::TextValues, name, extra, blocks)?;
-
-        let mut zones = Vec::new();
-        for block in codes.chunks(BLOCK_ROWS) {
-            CodeZone::of(block, values.len()).write(&mut zones);
+    /// The event ids.
+    pub fn event_ids(
+        &mut self,
+        mut source: impl FnMut(usize, &mut EventIds) -> Result<()>,
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::EventIds, "");
+        let mut hash = ColumnHash::default();
+        for rows in self.blocks() {
+            let mut ids = EventIds::default();
+            source(rows, &mut ids)?;
+            assert_eq!(ids.len(), rows, "a source gives what it was asked for");
+            hash.event_ids(&ids);
+            let mut bytes = Vec::new();
+            ids.write(&mut bytes)?;
+            self.block(&mut section, &bytes)?;
         }
-        let blocks = codes.chunks(BLOCK_ROWS).map(|block| Ok(int_block(block)));
-        self.section(SectionKind::TextCodes, name, zones, blocks)?;
+        self.finish_section(section, Some(hash));
+        Ok(())
+    }
 
-        if ROLLUP_DIMENSIONS.contains(&name) {
-            let blocks = codes.chunks(BLOCK_ROWS).map(|block| {
-                let mut out = Vec::new();
-                BlockBitmaps::of(block).write(&mut out).at("bitmap")?;
-                Ok(out)
-            });
-            self.section(SectionKind::Bitmaps, name, Vec::new(), blocks)?;
+    /// The users: hashes in rising order and their ids in the same order, until a source gives less
+    /// than it was asked for. Returns how many there are.
+    pub fn users(
+        &mut self,
+        mut source: impl FnMut(usize, &mut Vec<u128>, &mut TextList) -> Result<()>,
+    ) -> Result<usize> {
+        let mut hashes = Section::new(SectionKind::UserHashes, "");
+        let mut users = Section::new(SectionKind::Users, "");
+        let (mut hash_of_hashes, mut hash_of_users) =
+            (ColumnHash::default(), ColumnHash::default());
+        let (mut count, mut keys, mut texts) = (0, Vec::new(), TextList::default());
+        loop {
+            keys.clear();
+            texts.clear();
+            source(BLOCK_ROWS, &mut keys, &mut texts)?;
+            assert!(keys.len() == texts.len() && keys.is_sorted_by(|a, b| a < b));
+            if !keys.is_empty() {
+                let bytes: Vec<u8> = keys.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+                hash_of_hashes.u128s(&keys);
+                hash_of_users.texts(&texts);
+                self.block(&mut hashes, &bytes)?;
+                self.block(&mut users, &text_block(&texts, COLD_LEVEL)?)?;
+                count += keys.len();
+            }
+            if keys.len() < BLOCK_ROWS {
+                break;
+            }
+        }
+        hashes.extra.put_varint(count as u64);
+        users.extra.put_varint(count as u64);
+        self.finish_section(hashes, Some(hash_of_hashes));
+        self.finish_section(users, Some(hash_of_users));
+        Ok(count)
+    }
+
+    /// The user of each row: 0 is "none" and n the n-th user.
+    pub fn user_codes(
+        &mut self,
+        source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::UserCodes, "");
+        self.int_blocks(&mut section, source, |_| Ok(()))?;
+        self.sections.push(section);
+        Ok(())
+    }
+
+    /// The dictionary of a string property: sorted distinct values, until a source gives less than
+    /// it was asked for. Returns how many there are.
+    pub fn text_values(
+        &mut self,
+        name: &str,
+        mut source: impl FnMut(usize, &mut TextList) -> Result<()>,
+    ) -> Result<usize> {
+        let mut section = Section::new(SectionKind::TextValues, name);
+        let mut hash = ColumnHash::default();
+        let (mut count, mut texts) = (0, TextList::default());
+        loop {
+            texts.clear();
+            source(BLOCK_ROWS, &mut texts)?;
+            if texts.len() > 0 {
+                hash.texts(&texts);
+                self.block(&mut section, &text_block(&texts, DICTIONARY_LEVEL)?)?;
+                count += texts.len();
+            }
+            if texts.len() < BLOCK_ROWS {
+                break;
+            }
+        }
+        section.extra.put_varint(count as u64);
+        self.finish_section(section, Some(hash));
+        Ok(count)
+    }
+
+    /// The code of each row of a string property: 0 is "absent" and n the n-th of
+    /// `dictionary_len` values.
+    pub fn text_codes(
+        &mut self,
+        name: &str,
+        dictionary_len: usize,
+        source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::TextCodes, name);
+        let mut zones = Vec::new();
+        let mut bitmaps = Vec::new();
+        let has_bitmaps = ROLLUP_DIMENSIONS.contains(&name);
+        self.int_blocks(&mut section, source, |codes| {
+            CodeZone::of(codes, dictionary_len).write(&mut zones);
+            if has_bitmaps {
+                let mut bytes = Vec::new();
+                BlockBitmaps::of(codes).write(&mut bytes).at("bitmap")?;
+                bitmaps.push(bytes);
+            }
+            Ok(())
+        })?;
+        section.extra = zones;
+        self.sections.push(section);
+        if has_bitmaps {
+            let mut section = Section::new(SectionKind::Bitmaps, name);
+            for bytes in bitmaps {
+                self.block(&mut section, &bytes)?;
+            }
+            self.sections.push(section);
         }
         Ok(())
     }
 
-    /// A numeric property; NaN is absent.
-    pub fn numbers(&mut self, name: &str, values: &[f64]) -> Result<()> {
-        let exponent = numbers::choose_exponent(values);
-        let mut extra = vec![exponent];
-        for block in values.chunks(BLOCK_ROWS) {
-            NumberZone::of(block).write(&mut extra);
+    /// A numeric property with the column's decimal exponent; NaN is absent.
+    pub fn numbers(
+        &mut self,
+        name: &str,
+        exponent: u8,
+        mut source: impl FnMut(usize, &mut Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::Numbers, name);
+        section.extra.put_u8(exponent);
+        let mut hash = ColumnHash::default();
+        let mut values = Vec::with_capacity(BLOCK_ROWS);
+        for rows in self.blocks() {
+            values.clear();
+            source(rows, &mut values)?;
+            assert_eq!(values.len(), rows, "a source gives what it was asked for");
+            hash.numbers(&values);
+            NumberZone::of(&values).write(&mut section.extra);
+            let mut bytes = Vec::new();
+            numbers::write(&values, exponent, &mut bytes).at("numbers")?;
+            self.block(&mut section, &bytes)?;
         }
-        let blocks = values.chunks(BLOCK_ROWS).map(|block| {
-            let mut out = Vec::new();
-            numbers::write(block, exponent, &mut out).at("numbers")?;
-            Ok(out)
-        });
-        self.section(SectionKind::Numbers, name, extra, blocks)
+        self.finish_section(section, Some(hash));
+        Ok(())
     }
 
-    /// Writes the footer, verifies the whole file, syncs and renames it. The caller syncs the
+    /// Directory that the file will be in. Known once the times are written.
+    pub fn directory(&self) -> String {
+        self.meta.directory()
+    }
+
+    /// Writes the footer, syncs, reads the file back, compares, and renames it. The caller syncs the
     /// directory.
-    pub fn finish(mut self, stats: ColumnStats) -> Result<SegmentMeta> {
+    pub fn finish(mut self) -> Result<SegmentMeta> {
         self.sections.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
         let footer = Footer {
-            rows: stats.rows,
-            ts_min: stats.ts_min,
-            ts_max: stats.ts_max,
+            rows: self.meta.rows,
+            ts_min: self.meta.ts_min,
+            ts_max: self.meta.ts_max,
             sections: std::mem::take(&mut self.sections),
         };
         let bytes = footer.write();
-        let footer_crc = crc(&[self.uuid.as_bytes(), &self.db, &bytes]);
-        let footer_offset = self.offset;
+        let footer_crc = crc(&[self.meta.uuid.as_bytes(), &self.db, &bytes]);
+        let footer_offset = self.meta.len;
         self.put(&bytes)?;
         let len = u32::try_from(bytes.len())
             .map_err(|_| Error::invalid("segment", "footer too large"))?;
         self.put(&write_trailer(footer_offset, len, footer_crc))?;
-        let meta = SegmentMeta {
-            uuid: self.uuid,
-            len: self.offset,
-            footer_crc,
-            rows: stats.rows,
-            ts_min: stats.ts_min,
-            ts_max: stats.ts_max,
-            level: 0,
-        };
+        let meta = SegmentMeta { footer_crc, ..self.meta };
         self.file.sync().at(&self.place)?;
         let view = self.vfs.map(&self.place).at(&self.place)?;
-        Segment::open(view, meta.clone(), self.db)?.verify()?;
+        let read_back = Segment::open(view, meta.clone(), self.db)?.verify()?;
+        if read_back != self.hashes {
+            let differs = read_back.iter().find(|(key, hash)| self.hashes.get(*key) != Some(hash));
+            let name = differs.map_or("?", |((_, name), _)| name.as_str());
+            return Err(Error::corrupt(
+                &self.place,
+                format!("column '{name}' was read back with other values than were written"),
+            ));
+        }
         self.vfs.rename(&self.place, &meta.path()).at(&self.place)?;
         Ok(meta)
     }
 
-    fn section(
+    /// Rows of each block.
+    fn blocks(&self) -> impl Iterator<Item = usize> + use<> {
+        let rows = self.meta.rows as usize;
+        (0..rows.div_ceil(BLOCK_ROWS)).map(move |index| (rows - index * BLOCK_ROWS).min(BLOCK_ROWS))
+    }
+
+    fn int_blocks(
         &mut self,
-        kind: SectionKind,
-        name: &str,
-        extra: Vec<u8>,
-        blocks: impl Iterator<Item = Result<Vec<u8>>>,
+        section: &mut Section,
+        mut source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>,
+        mut look: impl FnMut(&[i64]) -> Result<()>,
     ) -> Result<()> {
-        self.offset = self.offset.next_multiple_of(ALIGN as u64);
-        let mut refs = Vec::new();
-        for (index, bytes) in blocks.enumerate() {
-            let bytes = bytes?;
-            let crc = block_crc(self.uuid, kind as u16, name, index, &bytes);
-            let len = u32::try_from(bytes.len())
-                .map_err(|_| Error::invalid("segment", "a block is too large"))?;
-            refs.push(BlockRef { offset: self.offset, len, crc });
-            self.put(&bytes)?;
+        let mut hash = ColumnHash::default();
+        let mut values = Vec::with_capacity(BLOCK_ROWS);
+        let mut bytes = Vec::new();
+        for rows in self.blocks() {
+            values.clear();
+            source(rows, &mut values)?;
+            assert_eq!(values.len(), rows, "a source gives what it was asked for");
+            hash.ints(&values);
+            look(&values)?;
+            bytes.clear();
+            ints::write(&values, &mut bytes);
+            self.block(section, &bytes)?;
         }
-        self.sections.push(Section {
-            kind: kind as u16,
-            name: name.to_owned(),
-            extra,
-            blocks: refs,
-        });
+        self.hashes.insert((section.kind, section.name.clone()), hash.finish());
         Ok(())
+    }
+
+    fn finish_section(&mut self, section: Section, hash: Option<ColumnHash>) {
+        if let Some(hash) = hash {
+            self.hashes.insert((section.kind, section.name.clone()), hash.finish());
+        }
+        self.sections.push(section);
+    }
+
+    /// Appends a block to a section, which may take turns with another one.
+    fn block(&mut self, section: &mut Section, bytes: &[u8]) -> Result<()> {
+        if section.blocks.is_empty() {
+            self.meta.len = self.meta.len.next_multiple_of(ALIGN as u64);
+        }
+        let index = section.blocks.len();
+        let crc = block_crc(self.meta.uuid, section.kind, &section.name, index, bytes);
+        let len = u32::try_from(bytes.len())
+            .map_err(|_| Error::invalid("segment", "a block is too large"))?;
+        section.blocks.push(BlockRef { offset: self.meta.len, len, crc });
+        self.put(bytes)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_at(self.offset, bytes).at(&self.place)?;
-        self.offset += bytes.len() as u64;
+        self.file.write_at(self.meta.len, bytes).at(&self.place)?;
+        self.meta.len += bytes.len() as u64;
         Ok(())
     }
 }
 
-fn int_block(values: &[i64]) -> Vec<u8> {
-    let mut out = Vec::new();
-    ints::write(values, &mut out);
-    out
-}
-
-fn text_block<'a>(values: impl Iterator<Item = &'a [u8]>, level: i32) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    text::write(values, level, &mut out).at("dictionary")?;
-    Ok(out)
-}
-
-fn event_id_block(ids: &[Option<&[u8]>]) -> Result<Vec<u8>> {
-    if ids.iter().all(Option::is_none) {
-        return Ok(vec![IdEncoding::None as u8]);
+/// A source over values in memory.
+pub fn source_of<T: Copy>(values: &[T]) -> impl FnMut(usize, &mut Vec<T>) -> Result<()> {
+    let mut rest = values;
+    move |rows, out| {
+        let (head, tail) = rest.split_at(rows.min(rest.len()));
+        out.extend_from_slice(head);
+        rest = tail;
+        Ok(())
     }
-    let uuids: Option<Vec<uuid::Uuid>> = ids.iter().map(|id| canonical_uuid((*id)?)).collect();
-    if let Some(uuids) = uuids {
-        let mut out = vec![IdEncoding::Uuid as u8];
-        out.extend(uuids.iter().flat_map(|uuid| uuid.into_bytes()));
-        return Ok(out);
-    }
-    let mut out = vec![IdEncoding::Text as u8];
-    text::write(ids.iter().map(|id| id.unwrap_or_default()), COLD_LEVEL, &mut out)
-        .at("event ids")?;
-    Ok(out)
 }
 
-/// The UUID, if the text is exactly what printing it gives.
-fn canonical_uuid(text: &[u8]) -> Option<uuid::Uuid> {
-    let uuid = uuid::Uuid::try_parse_ascii(text).ok()?;
-    (uuid.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()).as_bytes() == text)
-        .then_some(uuid)
+fn text_block(texts: &TextList, level: i32) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    text::write(texts.iter(), level, &mut out).at("dictionary")?;
+    Ok(out)
 }

@@ -1,7 +1,7 @@
 //! Taking a checkpoint, and deleting the log that nothing needs any more.
 
 use super::{
-    recovery::flushed_lsn,
+    names::flushed_lsn,
     sequencer::Sequencer,
     superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
 };
@@ -27,14 +27,25 @@ pub fn take(vfs: &dyn Vfs, sequencer: &Sequencer, superblock: &mut Superblock) -
         if has_rows { flushed_lsn(&version.tree)?.min(version.lsn) } else { version.lsn };
     let mut next = superblock.clone();
     next.checkpoints.insert(0, CheckpointRef { lsn: version.lsn, replay_after });
-    let dropped = next.checkpoints.split_off(CHECKPOINTS_KEPT.min(next.checkpoints.len()));
+    next.checkpoints.truncate(CHECKPOINTS_KEPT);
     next.store(vfs)?;
     *superblock = next;
-    for old in dropped {
-        let place = checkpoint::path(old.lsn);
-        vfs.remove(&place).at(&place)?;
-    }
+    delete_older(vfs, superblock)?;
     delete_log(vfs, sequencer, superblock)
+}
+
+/// Deletes checkpoints that are older than the kept ones. A younger one may be named by a slot whose
+/// writing seemed to fail.
+pub fn delete_older(vfs: &dyn Vfs, superblock: &Superblock) -> Result<()> {
+    let oldest = superblock.checkpoints.last().map_or(0, |oldest| oldest.lsn);
+    for name in vfs.list(checkpoint::DIRECTORY).at(checkpoint::DIRECTORY)? {
+        let lsn = name.strip_suffix(".kv").and_then(|stem| stem.parse::<u64>().ok());
+        if lsn.is_some_and(|lsn| lsn < oldest) {
+            let place = format!("{}/{name}", checkpoint::DIRECTORY);
+            vfs.remove(&place).at(&place)?;
+        }
+    }
+    Ok(())
 }
 
 /// Deletes log files whose records lie all at or below what every kept checkpoint starts from.

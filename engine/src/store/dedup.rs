@@ -56,9 +56,26 @@ impl Dedup {
         frozen
     }
 
-    /// Replaces the ids set aside by the run that now holds them.
-    pub fn flushed(&mut self, run: Option<Arc<IdRun>>) {
+    /// Ends the flush: the ids that were set aside are in a run now.
+    pub fn forget_frozen(&mut self) {
         self.frozen = None;
-        self.runs.extend(run);
+    }
+
+    /// Runs go and others come.
+    pub fn replace(&mut self, gone: &[uuid::Uuid], come: Vec<Arc<IdRun>>) {
+        if !gone.is_empty() {
+            self.runs.retain(|run| !gone.contains(&run.meta().uuid));
+        }
+        self.runs.extend(come);
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> &[Arc<IdRun>] {
+        &self.runs
+    }
+
+    /// Ids in memory.
+    pub fn recent(&self) -> usize {
+        self.active.len() + self.frozen.as_ref().map_or(0, |ids| ids.len())
     }
 }

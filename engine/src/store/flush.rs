@@ -6,18 +6,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    TEMPORARY,
-    memtable::Memtable,
-    recovery::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, file_key},
-    sequencer::{Flushed, Sequencer},
-};
+use super::{TEMPORARY, edit::Edit, memtable::Memtable, sequencer::Sequencer};
 use crate::{
     base::hash::HashSet128,
     column::{Rows, SeriesKey},
+    encode::numbers,
     error::{Error, IoContext, Result},
-    ids::{self, IdRun},
-    segment::{self, ColumnStats, RunDirectory, Segment, SegmentWriter},
+    ids::{self, IdRun, IdRunMeta, NewRun},
+    segment::{self, NewSegment, RunDirectory, Segment, SegmentWriter, source_of},
     vfs::Vfs,
 };
 
@@ -27,10 +23,12 @@ pub struct FlushContext<'a> {
     pub vfs: &'a dyn Vfs,
     /// The database.
     pub db: [u8; 16],
-    /// Names for the new files.
+    /// Name for the new segment.
     pub segment_uuid: uuid::Uuid,
-    /// Name of the id run.
+    /// Name for the new id run.
     pub ids_uuid: uuid::Uuid,
+    /// Generation of the id run.
+    pub generation: u32,
 }
 
 /// Writes a frozen memtable and makes it live. When writing fails, nothing of it stays behind.
@@ -41,67 +39,57 @@ pub fn flush(
     frozen_ids: &HashSet128,
     lsn: u64,
 ) -> Result<()> {
-    let flushed =
-        write_files(context, memtable, frozen_ids).inspect_err(|_| remove_files(context))?;
-    let mut segment_record = Vec::new();
-    flushed.segment.meta().write(&mut segment_record);
-    let ids_record = flushed.ids.as_ref().map(|run| {
-        let mut record = Vec::new();
-        run.meta().write(&mut record);
-        record
-    });
-    sequencer
-        .publish_flush(flushed, |txn| {
-            txn.write_system(&file_key(SEGMENT_PREFIX, context.segment_uuid), Some(segment_record));
-            if let Some(record) = ids_record {
-                txn.write_system(&file_key(ID_RUN_PREFIX, context.ids_uuid), Some(record));
-            }
-            txn.write_system(FLUSHED_KEY, Some(lsn.to_le_bytes().to_vec()));
-        })
-        .inspect_err(|error| {
-            // After a fatal failure the record may be in the log all the same: then the files stay.
-            if matches!(error, Error::Limit { .. }) {
-                remove_files(context);
-            }
-        })
+    let mut paths = Vec::new();
+    let written = write_files(context, memtable, frozen_ids, lsn, &mut paths);
+    let edit = written.inspect_err(|_| remove_files(context, &paths))?;
+    sequencer.publish_edit(edit, |_| ()).inspect_err(|error| {
+        // After a fatal failure the record may be in the log all the same: then the files stay.
+        if matches!(error, Error::Limit { .. }) {
+            remove_files(context, &paths);
+        }
+    })
 }
 
-/// Most of them do not exist; what cannot be removed now goes at the next start.
-fn remove_files(context: &FlushContext<'_>) {
-    let (segment, ids) = (context.segment_uuid, context.ids_uuid);
-    for path in [
-        format!("{TEMPORARY}/{segment}.seg"),
-        format!("{}/{segment}.seg", segment::DIRECTORY),
-        format!("{TEMPORARY}/{ids}.ids"),
-        format!("{}/{ids}.ids", ids::DIRECTORY),
-    ] {
-        let _ = context.vfs.remove(&path);
+/// What cannot be removed now goes at the next start.
+fn remove_files(context: &FlushContext<'_>, paths: &[String]) {
+    let temporary = format!("{TEMPORARY}/{}.seg", context.segment_uuid);
+    for path in paths.iter().chain([&temporary]) {
+        let _ = context.vfs.remove(path);
     }
 }
 
-/// Segment and id run, durable under their final names.
+/// Segment and id run, durable under their final names, which are also put into `paths`.
 fn write_files(
     context: &FlushContext<'_>,
     memtable: &Memtable,
     frozen_ids: &HashSet128,
-) -> Result<Flushed> {
+    lsn: u64,
+    paths: &mut Vec<String>,
+) -> Result<Edit> {
+    let vfs = context.vfs;
     let meta = write_segment(context, memtable.chunks())?;
-    let segment = Segment::open(context.vfs.map(&meta.path()).at(&meta.path())?, meta, context.db)?;
-    let ids = write_ids(context, frozen_ids)?;
-    context.vfs.sync_dir(segment::DIRECTORY).at(segment::DIRECTORY)?;
-    context.vfs.sync_dir(ids::DIRECTORY).at(ids::DIRECTORY)?;
-    Ok(Flushed { segment: Arc::new(segment), ids: ids.map(Arc::new) })
+    paths.push(meta.path());
+    let segment = Segment::open(vfs.map(&meta.path()).at(&meta.path())?, meta, context.db)?;
+    vfs.sync_dir(segment::FRESH_DIRECTORY).at(segment::FRESH_DIRECTORY)?;
+    let mut edit =
+        Edit { segments_in: vec![Arc::new(segment)], flushed: Some(lsn), ..Edit::default() };
+    if !frozen_ids.is_empty() {
+        let mut hashes: Vec<u128> = frozen_ids.iter().copied().collect();
+        hashes.sort_unstable();
+        let new = NewRun { uuid: context.ids_uuid, db: context.db, generation: context.generation };
+        let meta = ids::write(vfs, new, source_of(&hashes))?;
+        paths.push(meta.path());
+        edit.runs_in.push(Arc::new(open_run(vfs, meta, context.db)?));
+    }
+    Ok(edit)
 }
 
-fn write_ids(context: &FlushContext<'_>, frozen: &HashSet128) -> Result<Option<IdRun>> {
-    if frozen.is_empty() {
-        return Ok(None);
-    }
-    let mut hashes: Vec<u128> = frozen.iter().copied().collect();
-    hashes.sort_unstable();
-    let meta = ids::write(context.vfs, context.ids_uuid, context.db, &hashes)?;
-    let path = meta.path();
-    IdRun::open(context.vfs.map(&path).at(&path)?, meta, context.db).map(Some)
+/// Makes a new run's name durable and opens it.
+pub fn open_run(vfs: &dyn Vfs, meta: IdRunMeta, db: [u8; 16]) -> Result<IdRun> {
+    let (path, directory) = (meta.path(), meta.directory());
+    vfs.sync_dir(&directory).at(&directory)?;
+    vfs.sync_dir(ids::DIRECTORY).at(ids::DIRECTORY)?;
+    IdRun::open(vfs.map(&path).at(&path)?, meta, db)
 }
 
 /// Writes the rows of `chunks`, oldest first, as a segment.
@@ -111,24 +99,44 @@ pub fn write_segment(
 ) -> Result<segment::SegmentMeta> {
     let gather = Gather::new(chunks);
     let times = gather.times();
-    let mut writer = SegmentWriter::new(context.vfs, context.segment_uuid, context.db)?;
+    let new = NewSegment {
+        uuid: context.segment_uuid,
+        db: context.db,
+        level: segment::FRESH,
+        rows: times.len() as u32,
+    };
+    let mut writer = SegmentWriter::new(context.vfs, new)?;
     writer.runs(&gather.run_directory(&times))?;
-    writer.times(&times)?;
-    writer.event_ids(&gather.event_ids())?;
-    let (hashes, users, codes) = gather.users();
-    writer.users(&hashes, &users, &codes)?;
+    writer.times(source_of(&times))?;
+    let mut ids = gather.event_ids();
+    writer.event_ids(|rows, out| {
+        ids.by_ref().take(rows).for_each(|id| out.push(id));
+        Ok(())
+    })?;
+    let (users, codes) = gather.users();
+    let mut users = users.into_iter();
+    writer.users(|count, hashes, texts| {
+        for (hash, text) in users.by_ref().take(count) {
+            hashes.push(hash);
+            texts.push(text);
+        }
+        Ok(())
+    })?;
+    writer.user_codes(source_of(&codes))?;
     for name in gather.names(|rows| rows.strings.keys()) {
         let (values, codes) = gather.text(&name);
-        writer.text(&name, &values, &codes)?;
+        let mut rest = values.iter();
+        writer.text_values(&name, |count, out| {
+            rest.by_ref().take(count).for_each(|value| out.push(value.as_bytes()));
+            Ok(())
+        })?;
+        writer.text_codes(&name, values.len(), source_of(&codes))?;
     }
     for name in gather.names(|rows| rows.numbers.keys()) {
-        writer.numbers(&name, &gather.numbers(&name))?;
+        let values = gather.numbers(&name);
+        writer.numbers(&name, numbers::choose_exponent(&values), source_of(&values))?;
     }
-    writer.finish(ColumnStats {
-        rows: times.len() as u32,
-        ts_min: times.iter().copied().min().unwrap_or_default(),
-        ts_max: times.iter().copied().max().unwrap_or_default(),
-    })
+    writer.finish()
 }
 
 /// Rows of several chunks in the order of a segment.
@@ -187,12 +195,12 @@ impl<'a> Gather<'a> {
         runs
     }
 
-    fn event_ids(&self) -> Vec<Option<&'a [u8]>> {
-        self.rows().map(|(rows, row)| rows.event_ids.value(row)).collect()
+    fn event_ids(&self) -> impl Iterator<Item = Option<&'a [u8]>> {
+        self.rows().map(|(rows, row)| rows.event_ids.value(row))
     }
 
     /// Distinct users by rising hash, and a code for each row.
-    fn users(&self) -> (Vec<u128>, Vec<&'a [u8]>, Vec<i64>) {
+    fn users(&self) -> (Vec<(u128, &'a [u8])>, Vec<i64>) {
         let mut known: Vec<(u128, &[u8])> = self
             .rows()
             .filter_map(|(rows, row)| Some((rows.user_hashes[row], rows.users.value(row)?)))
@@ -204,8 +212,7 @@ impl<'a> Gather<'a> {
             hash => known.partition_point(|(other, _)| *other < hash) as i64 + 1,
         };
         let codes = self.rows().map(code).collect();
-        let (hashes, users) = known.into_iter().unzip();
-        (hashes, users, codes)
+        (known, codes)
     }
 
     fn names<'n, I: Iterator<Item = &'n Arc<str>>>(

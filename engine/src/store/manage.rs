@@ -1,12 +1,20 @@
 //! The store as a whole: open, write, flush when it is time, close.
 
-use std::{any::Any, sync::Arc};
+use std::{
+    any::Any,
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 
 use super::{
     LOCK, TEMPORARY, checkpoint,
     flush::{FlushContext, flush},
+    policy::CompactionLimits,
     recovery::{Recovered, recover},
     sequencer::{Ingested, Sequencer},
     superblock::Superblock,
@@ -40,6 +48,10 @@ pub struct Limits {
     pub memtable_bytes_max: usize,
     /// Size of a log file.
     pub log_file_bytes: u64,
+    /// Days of events that a namespace keeps unless it has a rule of its own; `None` keeps all.
+    pub retention_days: Option<u32>,
+    /// When to merge what.
+    pub compaction: CompactionLimits,
 }
 
 impl Default for Limits {
@@ -47,32 +59,42 @@ impl Default for Limits {
         Self {
             flush_rows: 250_000,
             flush_bytes: 64 << 20,
-            flush_age_ms: 15 * 60_000,
+            flush_age_ms: 60_000,
             flush_columns: 2_000,
             columns_max: 8_000,
             memtable_bytes_max: 512 << 20,
             log_file_bytes: 64 << 20,
+            retention_days: None,
+            compaction: CompactionLimits::default(),
         }
     }
 }
 
 /// An open data directory.
 pub struct Store {
-    vfs: Arc<dyn Vfs>,
-    clock: Arc<dyn Clock>,
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) clock: Arc<dyn Clock>,
     rng: Arc<dyn Rng>,
-    limits: Limits,
-    db: [u8; 16],
-    hash_seed: u64,
-    sequencer: Sequencer,
-    upkeep: Mutex<Upkeep>,
+    pub(super) limits: Limits,
+    pub(super) db: [u8; 16],
+    pub(super) hash_seed: u64,
+    pub(super) sequencer: Sequencer,
+    /// One compaction, erasure or backup at a time. Taken before `upkeep`.
+    pub(super) compaction: Mutex<Compaction>,
+    pub(super) upkeep: Mutex<Upkeep>,
     /// Why the last flush failed, until one succeeds.
     trouble: Mutex<Option<String>>,
+    /// Why the last step of the compaction failed, until one succeeds.
+    pub(super) compaction_trouble: Mutex<Option<String>>,
+    pub(super) pace: Pace,
+    pub(super) totals: Totals,
+    /// Whether an id run could not answer and has to be written anew.
+    pub(super) ids_are_damaged: AtomicBool,
     _lock: Box<dyn Any + Send + Sync>,
 }
 
-struct Upkeep {
-    superblock: Superblock,
+pub(super) struct Upkeep {
+    pub(super) superblock: Superblock,
     /// A memtable that was set aside and not flushed yet: its ids and last LSN.
     frozen: Option<(Arc<HashSet128>, u64)>,
     active_since_ms: Option<i64>,
@@ -80,8 +102,35 @@ struct Upkeep {
     retry_at_ms: i64,
 }
 
+/// State of the compaction.
+#[derive(Default)]
+pub(super) struct Compaction {
+    /// Segments that cannot be read: they are left alone until somebody restores them.
+    pub(super) damaged: BTreeSet<uuid::Uuid>,
+    pub(super) retry_at_ms: i64,
+}
+
+/// How compaction shares the machine: it waits while queries run, and ends when it must.
+#[derive(Default)]
+pub(super) struct Pace {
+    pub(super) queries: AtomicUsize,
+    pub(super) must_end: AtomicBool,
+}
+
+/// What the background did since the start.
+#[derive(Default)]
+pub(super) struct Totals {
+    pub(super) flushes: AtomicU64,
+    pub(super) flushed_bytes: AtomicU64,
+    pub(super) compactions: AtomicU64,
+    pub(super) compacted_rows: AtomicU64,
+    pub(super) compaction_read_bytes: AtomicU64,
+    pub(super) compaction_written_bytes: AtomicU64,
+    pub(super) expired_rows: AtomicU64,
+}
+
 /// Wait after a failed flush: a full disk is not filled again at once.
-const RETRY_MS: i64 = 5_000;
+pub(super) const RETRY_MS: i64 = 5_000;
 /// Records of metadata alone at which a checkpoint is due, so that the log does not grow without
 /// bound where no events come.
 const CHECKPOINT_RECORDS: u64 = 20_000;
@@ -105,7 +154,7 @@ impl Store {
             TEMPORARY,
             wal::DIRECTORY,
             keyspace_checkpoint::DIRECTORY,
-            segment::DIRECTORY,
+            segment::FRESH_DIRECTORY,
             ids::DIRECTORY,
         ] {
             vfs.create_dir(directory).at(directory)?;
@@ -114,7 +163,7 @@ impl Store {
             Some(superblock) => superblock,
             None => create(&*vfs, &*rng)?,
         };
-        let Recovered { version, dedup, tail } = recover(&*vfs, &superblock)?;
+        let Recovered { version, dedup, tail, runs_lost } = recover(&*vfs, &superblock)?;
         let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
         let writer = wal::Writer::new(
             Arc::clone(&vfs),
@@ -123,10 +172,11 @@ impl Store {
             tail.chain,
             limits.log_file_bytes,
         );
-        Ok(Self {
+        let store = Self {
             db: superblock.db,
             hash_seed: superblock.hash_seed,
             sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
+            compaction: Mutex::new(Compaction::default()),
             upkeep: Mutex::new(Upkeep {
                 superblock,
                 frozen: None,
@@ -134,12 +184,18 @@ impl Store {
                 retry_at_ms: i64::MIN,
             }),
             trouble: Mutex::new(None),
+            compaction_trouble: Mutex::new(None),
+            pace: Pace::default(),
+            totals: Totals::default(),
+            ids_are_damaged: AtomicBool::new(false),
             vfs,
             clock,
             rng,
             limits,
             _lock: lock,
-        })
+        };
+        store.replace_lost_runs(&runs_lost)?;
+        Ok(store)
     }
 
     /// Secret seed of the stored hashes.
@@ -173,7 +229,19 @@ impl Store {
             )
             .into());
         }
-        self.sequencer.ingest(batch, extra)
+        if version.fresh_segments() >= self.limits.compaction.fresh_max {
+            return Err(Error::limit(
+                Limit::Backlog,
+                "recent segments wait to be merged; retry soon",
+            )
+            .into());
+        }
+        self.sequencer.ingest(batch, |txn, ingested| extra(txn, ingested)).inspect_err(|_| {
+            // An id run that cannot answer stops all writes until it is written anew.
+            if !self.sequencer.ids_answer() {
+                self.ids_are_damaged.store(true, Ordering::Relaxed);
+            }
+        })
     }
 
     /// See [`Sequencer::transact`].
@@ -235,7 +303,7 @@ impl Store {
         done
     }
 
-    fn flush_all(&self, upkeep: &mut Upkeep) -> Result<()> {
+    pub(super) fn flush_all(&self, upkeep: &mut Upkeep) -> Result<()> {
         if let Some(why) = self.closed() {
             return Err(Error::Closed(why));
         }
@@ -255,6 +323,7 @@ impl Store {
             db: self.db,
             segment_uuid: self.uuid(),
             ids_uuid: self.uuid(),
+            generation: ids::generation_at(self.clock.now_ms()),
         };
         flush(&self.sequencer, &context, &memtable, &ids, lsn)?;
         upkeep.frozen = None;
@@ -271,7 +340,8 @@ impl Store {
         flushed
     }
 
-    fn uuid(&self) -> uuid::Uuid {
+    /// A new name: files sort by the time at which they were named.
+    pub(super) fn uuid(&self) -> uuid::Uuid {
         let mut random = [0; 10];
         self.rng.fill(&mut random);
         let now = u64::try_from(self.clock.now_ms()).unwrap_or(0);

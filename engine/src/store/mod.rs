@@ -1,25 +1,42 @@
 //! The store: one order of all changes, and the versions that readers see.
 //!
 //! `superblock` and `recovery` start it, `sequencer` orders and commits, `flush` turns the memtable
-//! into segments, `checkpoint` bounds the log. A [`Version`] is everything one query sees.
+//! into segments, `checkpoint` bounds the log. `policy` says what to merge, `compaction` does it,
+//! `erase` takes out what was deleted. A [`Version`] is everything one query sees, and an `Edit` is
+//! the only way to change which files are live.
 
 mod dedup;
 mod memtable;
+mod names;
 mod superblock;
 
+mod retention;
 mod version;
+
+mod edit;
+mod policy;
 
 mod sequencer;
 
+mod erasure;
+
 mod recovery;
 
+mod checkpoint;
 mod flush;
 
-mod checkpoint;
+mod compaction;
+
+mod erase;
 
 mod manage;
 
+mod background;
+
+pub use compaction::Done;
+pub use erasure::{Erasure, Scope};
 pub use manage::{Limits, Store};
+pub use policy::CompactionLimits;
 pub use sequencer::Ingested;
 pub use version::Version;
 

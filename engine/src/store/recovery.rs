@@ -5,11 +5,12 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use super::{
     TEMPORARY,
     dedup::Dedup,
+    names::{ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn},
     superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
     version::Version,
 };
@@ -18,28 +19,11 @@ use crate::{
     column::{Rows, RowsBuilder},
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta},
-    keyspace::{SYSTEM, Tree, Writes, checkpoint, read_writes},
+    keyspace::{Tree, Writes, checkpoint, read_writes},
     segment::{self, Segment, SegmentMeta},
     vfs::Vfs,
     wal::{self, LogTail, RecordKind},
 };
-
-/// Key of the LSN up to which all events are in segments.
-pub const FLUSHED_KEY: &[u8] = &[SYSTEM, b'f'];
-/// Prefix of the keys of live segments, followed by their uuid.
-pub const SEGMENT_PREFIX: &[u8] = &[SYSTEM, b's'];
-/// Prefix of the keys of live id runs, followed by their uuid.
-pub const ID_RUN_PREFIX: &[u8] = &[SYSTEM, b'i'];
-
-/// The key of a file under one of the prefixes.
-pub fn file_key(prefix: &[u8], uuid: uuid::Uuid) -> Vec<u8> {
-    [prefix, uuid.as_bytes()].concat()
-}
-
-/// LSN up to which all events are in segments.
-pub fn flushed_lsn(tree: &Tree) -> Result<u64> {
-    tree.find(FLUSHED_KEY).map_or(Ok(0), |value| Cursor::new(value, "flushed lsn").u64())
-}
 
 /// What a start finds.
 pub struct Recovered {
@@ -49,6 +33,8 @@ pub struct Recovered {
     pub dedup: Dedup,
     /// Where the log ends.
     pub tail: LogTail,
+    /// Id runs that cannot be opened: their ids have to be read from the segments again.
+    pub runs_lost: Vec<uuid::Uuid>,
 }
 
 /// Recovers the database of `superblock`.
@@ -59,6 +45,7 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
     let after = checkpoint.map_or(0, |checkpoint| checkpoint.replay_after);
     let checkpoint_lsn = checkpoint.map_or(0, |checkpoint| checkpoint.lsn);
     let (records, tail) = wal::read(vfs, superblock.db, after)?;
+    wal::harden(vfs, &tail)?;
     if tail.lsn_last < checkpoint_lsn {
         return Err(Error::corrupt(
             wal::DIRECTORY,
@@ -78,7 +65,8 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
     }
     let flushed = flushed_lsn(&tree)?;
     let segments = open_segments(vfs, superblock.db, &tree)?;
-    let mut dedup = Dedup::new(open_id_runs(vfs, superblock.db, &tree)?);
+    let (runs, runs_lost) = open_id_runs(vfs, superblock.db, &tree)?;
+    let mut dedup = Dedup::new(runs);
     let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };
     for record in records.iter().filter(|record| record.lsn > flushed) {
         if record.kind == RecordKind::Events {
@@ -90,7 +78,7 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
         }
     }
     delete_unnamed(vfs, superblock, &version.tree)?;
-    Ok(Recovered { version, dedup, tail })
+    Ok(Recovered { version, dedup, tail, runs_lost })
 }
 
 /// The newest checkpoint that can be read; an older one needs a longer log, which is kept. While
@@ -176,18 +164,43 @@ fn open_segments(vfs: &dyn Vfs, db: [u8; 16], tree: &Tree) -> Result<Vec<Arc<Seg
         .collect()
 }
 
-fn open_id_runs(vfs: &dyn Vfs, db: [u8; 16], tree: &Tree) -> Result<Vec<Arc<IdRun>>> {
-    tree.scan(ID_RUN_PREFIX, &[])
-        .map(|(_, value)| {
-            let meta = IdRunMeta::read(value)?;
-            let path = meta.path();
-            Ok(Arc::new(IdRun::open(vfs.map(&path).at(&path)?, meta, db)?))
-        })
-        .collect()
+/// The runs that open, and the names of those that are damaged or missing. Segments hold the ids
+/// too, so a lost run is work and not a loss.
+fn open_id_runs(
+    vfs: &dyn Vfs,
+    db: [u8; 16],
+    tree: &Tree,
+) -> Result<(Vec<Arc<IdRun>>, Vec<uuid::Uuid>)> {
+    let (mut runs, mut lost) = (Vec::new(), Vec::new());
+    for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
+        let meta = IdRunMeta::read(value)?;
+        let (path, uuid) = (meta.path(), meta.uuid);
+        let opened = match vfs.map(&path) {
+            Ok(view) => IdRun::open(view, meta, db),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::corrupt(&path, "is missing"))
+            }
+            Err(error) => return Err(Error::io(path, &error)),
+        };
+        match opened {
+            Ok(run) => runs.push(Arc::new(run)),
+            Err(Error::Corrupt { .. }) => lost.push(uuid),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((runs, lost))
 }
 
-/// Removes what no key names: files of a flush or checkpoint that did not finish.
-fn delete_unnamed(vfs: &dyn Vfs, superblock: &Superblock, tree: &Tree) -> Result<()> {
+/// Removes what no key names: files of a flush, merge or checkpoint that did not finish.
+pub fn delete_unnamed(vfs: &dyn Vfs, superblock: &Superblock, tree: &Tree) -> Result<()> {
+    let named = superblock.checkpoints.iter().map(|known| checkpoint::path(known.lsn)).collect();
+    remove_others(vfs, TEMPORARY, &BTreeSet::new())?;
+    remove_others(vfs, checkpoint::DIRECTORY, &named)?;
+    delete_dead(vfs, tree)
+}
+
+/// Removes segments and id runs that no key names.
+pub fn delete_dead(vfs: &dyn Vfs, tree: &Tree) -> Result<()> {
     let mut named = BTreeSet::new();
     for (_, value) in tree.scan(SEGMENT_PREFIX, &[]) {
         named.insert(SegmentMeta::read(value)?.path());
@@ -195,14 +208,29 @@ fn delete_unnamed(vfs: &dyn Vfs, superblock: &Superblock, tree: &Tree) -> Result
     for (_, value) in tree.scan(ID_RUN_PREFIX, &[]) {
         named.insert(IdRunMeta::read(value)?.path());
     }
-    named.extend(superblock.checkpoints.iter().map(|known| checkpoint::path(known.lsn)));
-    for directory in [TEMPORARY, segment::DIRECTORY, ids::DIRECTORY, checkpoint::DIRECTORY] {
-        for name in vfs.list(directory).at(directory)? {
-            let path = format!("{directory}/{name}");
-            if !named.contains(&path) {
-                vfs.remove(&path).at(&path)?;
+    for parent in [segment::DIRECTORY, ids::DIRECTORY] {
+        for name in vfs.list_dirs(parent).at(parent)? {
+            let directory = format!("{parent}/{name}");
+            let is_used = remove_others(vfs, &directory, &named)?;
+            if !is_used && directory != segment::FRESH_DIRECTORY {
+                // Only tidiness: an empty directory does no harm.
+                let _ = vfs.remove_dir(&directory);
             }
         }
     }
     Ok(())
+}
+
+/// Removes the files of a directory that are not named. Returns whether any is.
+fn remove_others(vfs: &dyn Vfs, directory: &str, named: &BTreeSet<String>) -> Result<bool> {
+    let mut is_used = false;
+    for name in vfs.list(directory).at(directory)? {
+        let path = format!("{directory}/{name}");
+        if named.contains(&path) {
+            is_used = true;
+        } else {
+            vfs.remove(&path).at(&path)?;
+        }
+    }
+    Ok(is_used)
 }

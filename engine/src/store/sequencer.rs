@@ -10,12 +10,15 @@
 //! it back. Any other failure of the log closes the store for writes: its state on disk is unknown
 //! until a restart replays it. Readers go on with what was published.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{dedup::Dedup, version::Version};
+use super::{dedup::Dedup, edit::Edit, names::is_dropped, version::Version};
 use crate::{
     base::{
         coding::Put,
@@ -26,7 +29,6 @@ use crate::{
     error::{Error, Limit, Result},
     ids::IdRun,
     keyspace::{Tree, Txn, Writes, write_writes},
-    segment::Segment,
     wal::{AppendError, RecordKind, Writer, put_record},
 };
 
@@ -43,21 +45,13 @@ pub struct Ingested {
     pub duplicates: Vec<bool>,
 }
 
-/// What a flush changed.
-pub struct Flushed {
-    /// The new segment.
-    pub segment: Arc<Segment>,
-    /// The ids of its rows, if any has one.
-    pub ids: Option<Arc<IdRun>>,
-}
-
 /// The result of one writer's record, filled by whoever commits it.
 type Ticket = Arc<OnceLock<Result<()>>>;
 
 enum Effect {
     None,
     Rows(Arc<Rows>),
-    Flushed(Flushed),
+    Edit(Edit),
 }
 
 struct Item {
@@ -88,6 +82,8 @@ pub struct Sequencer {
     version: ArcSwap<Version>,
     /// Why writes are refused, once they are.
     closed: OnceLock<String>,
+    /// Whether an id run could not answer.
+    ids_failed: AtomicBool,
 }
 
 impl Sequencer {
@@ -106,6 +102,7 @@ impl Sequencer {
             commit: Mutex::new(writer),
             version: ArcSwap::from_pointee(version),
             closed: OnceLock::new(),
+            ids_failed: AtomicBool::new(false),
         }
     }
 
@@ -131,7 +128,11 @@ impl Sequencer {
         self.make_room()?;
         let mut prepare = self.prepare.lock();
         self.check_open()?;
-        let (ingested, new_ids) = decide(&prepare.dedup, &hashes)?;
+        if is_dropped(&prepare.tree, namespace) {
+            return Err(Error::invalid("namespace", "was dropped").into());
+        }
+        let (ingested, new_ids) = decide(&prepare.dedup, &hashes)
+            .inspect_err(|_| self.ids_failed.store(true, Ordering::Relaxed))?;
         if ingested.new == 0 {
             let last = prepare.last.clone();
             drop(prepare);
@@ -183,16 +184,37 @@ impl Sequencer {
         Ok(out)
     }
 
-    /// Makes a flushed segment live, with the engine's own keys that `run` writes.
-    pub fn publish_flush(&self, flushed: Flushed, run: impl FnOnce(&mut Txn)) -> Result<()> {
+    /// Publishes a change of what is live, with more of the engine's own keys that `extra` writes.
+    pub fn publish_edit(&self, edit: Edit, extra: impl FnOnce(&mut Txn)) -> Result<()> {
         let mut prepare = self.prepare.lock();
         self.check_open()?;
         let mut txn = Txn::new(prepare.tree.clone());
-        run(&mut txn);
+        edit.write(&mut txn);
+        extra(&mut txn);
         let (tree, writes) = txn.finish();
-        let ticket = prepare.push_writes(tree, &writes, Effect::Flushed(flushed));
+        let ticket = prepare.push_writes(tree, &writes, Effect::Edit(edit));
         drop(prepare);
         self.settle(&ticket)
+    }
+
+    /// The id runs that decide about duplicates.
+    pub fn id_runs(&self) -> Vec<Arc<IdRun>> {
+        self.prepare.lock().dedup.runs().to_vec()
+    }
+
+    /// Whether the id runs could answer when they were last asked.
+    pub fn ids_answer(&self) -> bool {
+        !self.ids_failed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Ids in memory that no run holds yet.
+    pub fn recent_ids(&self) -> usize {
+        self.prepare.lock().dedup.recent()
+    }
+
+    /// Ends the current log file: the next record starts a new one.
+    pub fn rotate_log(&self) {
+        self.commit.lock().rotate();
     }
 
     /// Sets the memtable aside for a flush: its ids, and the LSN of its last row. `None` when it is
@@ -317,11 +339,7 @@ impl Sequencer {
             match item.effect {
                 Effect::None => {}
                 Effect::Rows(rows) => version.active.append(rows, self.hash_seed),
-                Effect::Flushed(flushed) => {
-                    version.frozen = None;
-                    version.segments.push(flushed.segment);
-                    prepare.dedup.flushed(flushed.ids);
-                }
+                Effect::Edit(edit) => edit.apply(&mut version, &mut prepare.dedup),
             }
             tickets.push(item.ticket);
         }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::memtable::Memtable;
-use crate::{keyspace::Tree, segment::Segment};
+use crate::{
+    keyspace::Tree,
+    segment::{FRESH, Segment},
+};
 
 /// A consistent view of everything. Holding it keeps its segments readable.
 #[derive(Clone, Default)]
@@ -24,6 +27,11 @@ impl Version {
     /// The memtables, older first.
     pub fn memtables(&self) -> impl Iterator<Item = &Memtable> {
         self.frozen.as_deref().into_iter().chain(std::iter::once(&self.active))
+    }
+
+    /// Segments that wait for their first merge.
+    pub fn fresh_segments(&self) -> usize {
+        self.segments.iter().filter(|segment| segment.meta().level == FRESH).count()
     }
 
     /// Bytes of rows in memory.

@@ -3,9 +3,11 @@
 //! [`os::OsVfs`] is a real directory. [`sim::SimVfs`] is a disk in memory that keeps apart what was written
 //! and what was synced, and that can lose power at any step. The engine runs on both unchanged.
 //!
-//! Paths are relative to the data directory, with `/` between names.
+//! Paths are relative to the data directory, with `/` between names. The target of a backup lies
+//! elsewhere: its paths may be absolute.
 
 pub mod os;
+pub mod read_only;
 pub mod sim;
 
 use std::{any::Any, io, ops::Deref, sync::Arc};
@@ -22,12 +24,20 @@ pub trait Vfs: Send + Sync + 'static {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a name. Open files and views of it stay readable.
     fn remove(&self, path: &str) -> io::Result<()>;
+    /// Gives a file a second name. `CrossesDevices` or `Unsupported` when the disk cannot.
+    fn link(&self, from: &str, to: &str) -> io::Result<()>;
     /// Makes a directory and its parents; existing ones are fine.
     fn create_dir(&self, path: &str) -> io::Result<()>;
+    /// Removes a directory that is empty.
+    fn remove_dir(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable. The empty path is the data directory itself.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
     /// Names of the files (not directories) in a directory, sorted.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
+    /// Names of the directories in a directory, sorted.
+    fn list_dirs(&self, path: &str) -> io::Result<Vec<String>>;
+    /// Bytes that can still be written, where the disk knows.
+    fn free_bytes(&self) -> io::Result<u64>;
     /// Takes the advisory lock of a file, creating it; `None` when another process holds it. The
     /// lock lives as long as the returned value.
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;

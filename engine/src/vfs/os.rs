@@ -20,6 +20,7 @@ const MAP_BYTES_MIN: u64 = 256 * 1024;
 #[derive(Debug, Clone)]
 pub struct OsVfs {
     root: PathBuf,
+    reads_only: bool,
 }
 
 impl OsVfs {
@@ -27,11 +28,30 @@ impl OsVfs {
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root)?;
-        Ok(Self { root })
+        Ok(Self { root, reads_only: false })
+    }
+
+    /// The tree below `root` as somebody else's: nothing is made, and files are opened for reading.
+    pub fn existing(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), reads_only: true }
     }
 
     fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
+    }
+
+    fn names(&self, path: &str, wanted: impl Fn(fs::FileType) -> bool) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.at(path))? {
+            let entry = entry?;
+            if wanted(entry.file_type()?)
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 }
 
@@ -43,7 +63,7 @@ impl Vfs for OsVfs {
     }
 
     fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
-        let file = OpenOptions::new().read(true).write(true).open(self.at(path))?;
+        let file = OpenOptions::new().read(true).write(!self.reads_only).open(self.at(path))?;
         Ok(Arc::new(OsFile(file)))
     }
 
@@ -74,8 +94,16 @@ impl Vfs for OsVfs {
         fs::remove_file(self.at(path))
     }
 
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::hard_link(self.at(from), self.at(to))
+    }
+
     fn create_dir(&self, path: &str) -> io::Result<()> {
         fs::create_dir_all(self.at(path))
+    }
+
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir(self.at(path))
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
@@ -83,17 +111,16 @@ impl Vfs for OsVfs {
     }
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(self.at(path))? {
-            let entry = entry?;
-            if entry.file_type()?.is_file()
-                && let Ok(name) = entry.file_name().into_string()
-            {
-                names.push(name);
-            }
-        }
-        names.sort();
-        Ok(names)
+        self.names(path, |kind| kind.is_file())
+    }
+
+    fn list_dirs(&self, path: &str) -> io::Result<Vec<String>> {
+        self.names(path, |kind| kind.is_dir())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.root)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {

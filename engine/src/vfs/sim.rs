@@ -59,6 +59,10 @@ struct Disk {
     durable_names: BTreeMap<String, usize>,
     pending_names: Vec<NameChange>,
     directories: BTreeSet<String>,
+    /// Directories whose own name was synced; the root always is.
+    durable_directories: BTreeSet<String>,
+    /// A place whose syncs do nothing, for tests of the tests.
+    unsynced: Option<&'static str>,
     locked: BTreeSet<String>,
     step: u64,
     plan: Option<FaultPlan>,
@@ -182,6 +186,12 @@ impl SimVfs {
         self.disk.lock().full_for = suffix;
     }
 
+    /// From now on, syncs of files whose name ends with `place` (where it starts with a dot), or of
+    /// directories whose name starts with it (where not), claim success and do nothing: the order of syncs is right only if a test notices.
+    pub fn set_unsynced(&self, place: Option<&'static str>) {
+        self.disk.lock().unsynced = place;
+    }
+
     /// The disk as it may be found after power returns: synced state, and any part of the rest.
     pub fn after_power_loss(&self, rng: &dyn Rng) -> Self {
         let disk = self.disk.lock();
@@ -201,12 +211,24 @@ impl SimVfs {
                 apply_names(&mut names, change);
             }
         }
-        let directories = disk.directories.clone();
+        let mut directories = disk.durable_directories.clone();
+        for directory in disk.directories.difference(&disk.durable_directories) {
+            let parent = directory_of(directory);
+            if (parent.is_empty() || directories.contains(&parent)) && rng.below(2) == 0 {
+                directories.insert(directory.clone());
+            }
+        }
+        // What lies in a directory that was lost cannot be found.
+        names.retain(|name, _| {
+            let directory = directory_of(name);
+            directory.is_empty() || directories.contains(&directory)
+        });
         Self {
             disk: Arc::new(Mutex::new(Disk {
                 inodes,
                 durable_names: names.clone(),
                 names,
+                durable_directories: directories.clone(),
                 directories,
                 ..Disk::default()
             })),
@@ -224,6 +246,7 @@ impl SimVfs {
                 durable_names: disk.durable_names.clone(),
                 pending_names: disk.pending_names.clone(),
                 directories: disk.directories.clone(),
+                durable_directories: disk.durable_directories.clone(),
                 ..Disk::default()
             })),
         }
@@ -244,6 +267,7 @@ impl SimVfs {
                 names: disk.names.clone(),
                 durable_names: disk.names.clone(),
                 directories: disk.directories.clone(),
+                durable_directories: disk.directories.clone(),
                 ..Disk::default()
             })),
         }
@@ -364,10 +388,42 @@ impl Vfs for SimVfs {
         Ok(())
     }
 
+    fn link(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.step(Kind::Grow)?;
+        let inode = disk.inode(from)?;
+        if disk.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let directory = directory_of(to);
+        disk.change(NameChange {
+            directories: [directory.clone(), directory],
+            remove: None,
+            add: Some((to.to_owned(), inode)),
+        });
+        Ok(())
+    }
+
     fn create_dir(&self, path: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.alive()?;
+        for (at, _) in path.match_indices('/') {
+            disk.directories.insert(path[..at].to_owned());
+        }
         disk.directories.insert(path.to_owned());
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &str) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.alive()?;
+        let below = format!("{path}/");
+        let is_used = |name: &String| name.starts_with(&below);
+        if disk.names.keys().any(is_used) || disk.directories.iter().any(is_used) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        disk.directories.remove(path);
+        disk.durable_directories.remove(path);
         Ok(())
     }
 
@@ -376,6 +432,12 @@ impl Vfs for SimVfs {
         if !disk.step(Kind::Sync)? {
             return Err(io::Error::other("injected sync error"));
         }
+        if disk.unsynced.is_some_and(|place| path.starts_with(place)) {
+            return Ok(());
+        }
+        let inside: Vec<String> =
+            disk.directories.iter().filter(|name| directory_of(name) == path).cloned().collect();
+        disk.durable_directories.extend(inside);
         let pending = std::mem::take(&mut disk.pending_names);
         for change in pending {
             if change.directories.iter().any(|directory| directory == path) {
@@ -396,6 +458,18 @@ impl Vfs for SimVfs {
             .filter(|name| directory_of(name) == path)
             .map(|name| name.rsplit('/').next().unwrap_or(name).to_owned())
             .collect())
+    }
+
+    fn list_dirs(&self, path: &str) -> io::Result<Vec<String>> {
+        let disk = self.disk.lock();
+        disk.alive()?;
+        let inside = disk.directories.iter().filter(|name| directory_of(name) == path);
+        Ok(inside.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).collect())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        self.disk.lock().alive()?;
+        Ok(u64::MAX)
     }
 
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
@@ -449,6 +523,13 @@ impl VfsFile for SimFile {
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let works = disk.step(Kind::Sync)?;
+        let is_unsynced = |place: &str| {
+            disk.names.iter().any(|(name, &inode)| inode == self.inode && name.ends_with(place))
+        };
+        if works && disk.unsynced.is_some_and(|place| place.starts_with('.') && is_unsynced(place))
+        {
+            return Ok(());
+        }
         let inode = &mut disk.inodes[self.inode];
         let pending = std::mem::take(&mut inode.pending);
         if !works {

@@ -14,7 +14,7 @@ mod reader;
 mod writer;
 
 pub use frame::{RecordKind, put_record};
-pub use reader::{LogTail, read};
+pub use reader::{LogTail, harden, read};
 pub use writer::{AppendError, Writer};
 
 /// Directory of the log files.

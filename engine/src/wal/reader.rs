@@ -4,6 +4,8 @@
 //! in its file, and no later file continues after it. Everything else is damage, which is reported
 //! with file and offset and never skipped.
 
+use std::ops::Range;
+
 use super::{
     DIRECTORY,
     frame::{ALIGN, FRAME_HEADER_LEN, FileHeader, HEADER_LEN, RecordKind, frame_at, records},
@@ -32,7 +34,7 @@ impl Record {
 }
 
 /// Where the log ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogTail {
     /// LSN of the last record, or the one given to [`read`] when there is none.
     pub lsn_last: u64,
@@ -40,6 +42,21 @@ pub struct LogTail {
     pub chain: u32,
     /// Bytes of a torn frame that were ignored.
     pub torn_bytes: u64,
+    /// The last file, and where its last frame lies, if it has one.
+    pub last: Option<(String, Range<usize>)>,
+}
+
+/// Makes the end of the log durable before it counts: what a killed process wrote may not be on the
+/// disk yet. Its last frame is written once more, because after a sync that failed the system may
+/// show bytes that it will never write.
+pub fn harden(vfs: &dyn Vfs, tail: &LogTail) -> Result<()> {
+    let Some((place, frame)) = &tail.last else { return Ok(()) };
+    let view = vfs.map(place).at(place)?;
+    let file = vfs.open(place).at(place)?;
+    if let Some(bytes) = view.get(frame.clone()).filter(|bytes| !bytes.is_empty()) {
+        file.write_at(frame.start as u64, bytes).at(place)?;
+    }
+    file.sync().at(place)
 }
 
 /// Reads all records with an LSN above `after`. Log files that end before are not looked at.
@@ -82,12 +99,12 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 format!("does not continue the log at record {expected}"),
             ));
         }
-        let (offset, last_crc) = read_file(&view, &header, &place, &mut expected, |record| {
+        let (offset, last_frame) = read_file(&view, &header, &place, &mut expected, |record| {
             if record.lsn > after {
                 out.push(record);
             }
         })?;
-        let chain_here = last_crc.unwrap_or(header.chain);
+        let chain_here = last_frame.as_ref().map_or(header.chain, |last| last.crc);
         chain = Some(chain_here);
         tail.chain = chain_here;
         let continues = files.peek().is_some_and(|(next, _)| *next == expected);
@@ -107,24 +124,30 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 .iter()
                 .rposition(|&byte| byte != 0)
                 .map_or(0, |at| at as u64 + 1);
-            // What a killed process wrote may not be on the disk yet; it must be before it counts.
-            vfs.open(&place).and_then(|file| file.sync()).at(&place)?;
+            tail.last = Some((place, last_frame.map_or(0..0, |last| last.bytes)));
         }
     }
     tail.lsn_last = tail.lsn_last.max(expected - 1);
     Ok((out, tail))
 }
 
-/// Reads frames until one does not verify; gives its offset and the last good checksum.
+/// The last whole frame of a file.
+struct LastFrame {
+    bytes: Range<usize>,
+    crc: u32,
+}
+
+/// Reads frames until one does not verify; gives its offset, and place and checksum of the last good
+/// one.
 fn read_file(
     view: &View,
     header: &FileHeader,
     place: &str,
     expected: &mut u64,
     mut take: impl FnMut(Record),
-) -> Result<(usize, Option<u32>)> {
+) -> Result<(usize, Option<LastFrame>)> {
     let mut offset = HEADER_LEN;
-    let mut last_crc = None;
+    let mut last = None;
     while let Some(frame) = frame_at(view, offset, header, *expected) {
         if frame.lsn_first != *expected {
             return Err(Error::corrupt(
@@ -138,10 +161,10 @@ fn read_file(
             take(Record { lsn, kind, file: view.clone(), start, len: payload.len() });
         }
         *expected += u64::from(frame.count);
-        last_crc = Some(frame.crc);
+        last = Some(LastFrame { bytes: offset..frame.end.min(view.len()), crc: frame.crc });
         offset = frame.end;
     }
-    Ok((offset, last_crc))
+    Ok((offset, last))
 }
 
 /// A good frame behind a bad one means that the bad one was synced once: it is damage.

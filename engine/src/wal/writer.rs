@@ -109,6 +109,11 @@ impl Writer {
         Ok(Current { place, ..prepared })
     }
 
+    /// Ends the current file: the next append starts a new one.
+    pub fn rotate(&mut self) {
+        self.current = None;
+    }
+
     /// First LSN of the file that is written to, if any.
     pub fn current_lsn_first(&self) -> Option<u64> {
         self.current.as_ref().map(|current| current.header.lsn_first)

@@ -1,0 +1,271 @@
+//! Blocks of event ids: nothing, UUIDs as sixteen bytes, or texts.
+//!
+//! Ids are hardly ever read and are the largest column of most segments. UUIDs that rise with time
+//! share their leading bytes, so they are also tried byte by byte (all first bytes, then all second
+//! ones): zstd then removes what repeats and leaves the chance.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use crate::{
+    base::coding::Cursor,
+    encode::text::{self, TextList},
+    error::{IoContext, Result},
+};
+
+/// Level of zstd: the column is written once or twice and read by repairs.
+const LEVEL: i32 = 1;
+const UUID_LEN: usize = 16;
+
+const NONE: u8 = 0;
+const UUIDS: u8 = 1;
+const TEXTS: u8 = 2;
+const PLANES: u8 = 3;
+
+/// Event ids of consecutive rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventIds {
+    /// So many rows without one.
+    None(usize),
+    /// UUIDs in canonical text, sixteen bytes each.
+    Uuids(Vec<u8>),
+    /// Texts, empty where there is none.
+    Texts(TextList),
+}
+
+impl Default for EventIds {
+    fn default() -> Self {
+        Self::None(0)
+    }
+}
+
+impl EventIds {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::None(rows) => *rows,
+            Self::Uuids(bytes) => bytes.len() / UUID_LEN,
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Bytes of all ids.
+    pub fn bytes_used(&self) -> usize {
+        match self {
+            Self::None(_) => 0,
+            Self::Uuids(bytes) => bytes.len(),
+            Self::Texts(texts) => texts.bytes_used() + texts.len() * 8,
+        }
+    }
+
+    /// Appends an id, `None` or empty where the event has none.
+    pub fn push(&mut self, id: Option<&[u8]>) {
+        let id = id.unwrap_or_default();
+        let uuid = canonical_uuid(id);
+        match (&mut *self, uuid) {
+            (Self::None(rows), _) if id.is_empty() => *rows += 1,
+            (Self::None(0), Some(uuid)) => *self = Self::Uuids(uuid.into_bytes().to_vec()),
+            (Self::Uuids(bytes), Some(uuid)) => bytes.extend_from_slice(uuid.as_bytes()),
+            _ => self.texts().push(id),
+        }
+    }
+
+    /// Appends rows `range` of another list.
+    pub fn append(&mut self, other: &Self, range: std::ops::Range<usize>) {
+        match (&mut *self, other) {
+            (Self::None(rows), Self::None(_)) => *rows += range.len(),
+            (Self::None(0) | Self::Uuids(_), Self::Uuids(from)) => {
+                let from = from.get(range.start * UUID_LEN..range.end * UUID_LEN);
+                match self {
+                    Self::Uuids(bytes) => bytes.extend_from_slice(from.unwrap_or_default()),
+                    _ => *self = Self::Uuids(from.unwrap_or_default().to_vec()),
+                }
+            }
+            _ => {
+                let mut scratch = Vec::new();
+                let texts = self.texts();
+                for row in range {
+                    texts.push(other.value(row, &mut scratch).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// The id of a row as its sender wrote it. `scratch` holds the text of a UUID.
+    pub fn value<'a>(&'a self, row: usize, scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        match self {
+            Self::None(_) => None,
+            Self::Texts(texts) => Some(texts.at(row)).filter(|id| !id.is_empty()),
+            Self::Uuids(bytes) => {
+                let bytes = bytes.get(row * UUID_LEN..(row + 1) * UUID_LEN)?;
+                let uuid = uuid::Uuid::from_slice(bytes).ok()?;
+                scratch.resize(uuid::fmt::Hyphenated::LENGTH, 0);
+                uuid.hyphenated().encode_lower(scratch);
+                Some(scratch)
+            }
+        }
+    }
+
+    /// The same rows as texts.
+    fn texts(&mut self) -> &mut TextList {
+        if !matches!(self, Self::Texts(_)) {
+            let mut texts = TextList::default();
+            let mut scratch = Vec::new();
+            for row in 0..self.len() {
+                texts.push(self.value(row, &mut scratch).unwrap_or_default());
+            }
+            *self = Self::Texts(texts);
+        }
+        match self {
+            Self::Texts(texts) => texts,
+            _ => unreachable!("made above"),
+        }
+    }
+
+    /// Appends the block as bytes.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::None(_) => out.push(NONE),
+            Self::Texts(texts) => {
+                out.push(TEXTS);
+                text::write(texts.iter(), LEVEL, out).at("event ids")?;
+            }
+            Self::Uuids(bytes) => {
+                let planes = zstd::bulk::compress(&transpose(bytes, UUID_LEN), LEVEL);
+                let planes = planes.at("event ids")?;
+                // Chance does not compress: then the plain bytes are read faster.
+                if planes.len() + bytes.len() / 20 < bytes.len() {
+                    out.push(PLANES);
+                    out.extend_from_slice(&planes);
+                } else {
+                    out.push(UUIDS);
+                    out.extend_from_slice(bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a block of `rows` rows back.
+    pub fn read(bytes: &[u8], rows: usize, place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, place);
+        let tag = cursor.u8()?;
+        let rest = cursor.take(cursor.remaining())?;
+        match tag {
+            NONE => Ok(Self::None(rows)),
+            TEXTS => Ok(Self::Texts(text::read(rest, rows, place)?)),
+            UUIDS if rest.len() == rows * UUID_LEN => Ok(Self::Uuids(rest.to_vec())),
+            UUIDS => Err(cursor.error("event ids have another number than rows")),
+            PLANES => {
+                let planes = zstd::bulk::decompress(rest, rows * UUID_LEN).map_err(|error| {
+                    cursor.error(&format!("event ids do not decompress: {error}"))
+                })?;
+                if planes.len() != rows * UUID_LEN {
+                    return Err(cursor.error("event ids have another number than rows"));
+                }
+                Ok(Self::Uuids(transpose(&planes, rows)))
+            }
+            _ => Err(cursor.error("event ids have an unknown encoding")),
+        }
+    }
+}
+
+/// Rows of `width` bytes become columns: byte c of row r moves to r of column c.
+fn transpose(bytes: &[u8], width: usize) -> Vec<u8> {
+    if width == 0 {
+        return Vec::new();
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    for column in 0..width {
+        out.extend(bytes.iter().skip(column).step_by(width));
+    }
+    out
+}
+
+/// The UUID, if the text is exactly what printing it gives.
+fn canonical_uuid(text: &[u8]) -> Option<uuid::Uuid> {
+    if text.len() != uuid::fmt::Hyphenated::LENGTH {
+        return None;
+    }
+    let uuid = uuid::Uuid::try_parse_ascii(text).ok()?;
+    (uuid.hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()).as_bytes() == text)
+        .then_some(uuid)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(ids: &[Option<String>]) -> EventIds {
+        let mut list = EventIds::default();
+        for id in ids {
+            list.push(id.as_deref().map(str::as_bytes));
+        }
+        list
+    }
+
+    fn texts(list: &EventIds) -> Vec<Option<String>> {
+        let mut scratch = Vec::new();
+        (0..list.len())
+            .map(|row| {
+                let id = list.value(row, &mut scratch)?;
+                Some(String::from_utf8(id.to_vec()).unwrap())
+            })
+            .collect()
+    }
+
+    fn id() -> impl Strategy<Value = Option<String>> {
+        prop_oneof![
+            Just(None),
+            "[a-z]{1,8}".prop_map(Some),
+            any::<u128>().prop_map(|n| Some(uuid::Uuid::from_u128(n).to_string())),
+            any::<u128>().prop_map(|n| Some(uuid::Uuid::from_u128(n).to_string().to_uppercase())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn ids_round_trip(ids in prop::collection::vec(id(), 0..40), cut in 0usize..40) {
+            let list = of(&ids);
+            prop_assert_eq!(&texts(&list), &ids);
+            let mut bytes = Vec::new();
+            list.write(&mut bytes).unwrap();
+            let read = EventIds::read(&bytes, ids.len(), "test").unwrap();
+            prop_assert_eq!(&texts(&read), &ids);
+            let cut = cut.min(ids.len());
+            let mut joined = EventIds::default();
+            joined.append(&read, 0..cut);
+            joined.append(&of(&ids[cut..]), 0..ids.len() - cut);
+            prop_assert_eq!(&texts(&joined), &ids);
+        }
+
+        #[test]
+        fn damaged_ids_never_panic(bytes: Vec<u8>, rows in 0usize..1_000) {
+            if let Ok(list) = EventIds::read(&bytes, rows, "test") {
+                texts_lossy(&list);
+            }
+        }
+    }
+
+    fn texts_lossy(list: &EventIds) {
+        let mut scratch = Vec::new();
+        for row in 0..list.len() {
+            let _ = list.value(row, &mut scratch);
+        }
+    }
+
+    #[test]
+    fn rising_uuids_take_less_than_their_bytes() {
+        let mut list = EventIds::default();
+        for n in 0..10_000u128 {
+            let chance = n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 54;
+            let uuid = uuid::Uuid::from_u128((0x0193_0000_0000_7000 + (n << 4)) << 64 | chance);
+            list.push(Some(uuid.to_string().as_bytes()));
+        }
+        let mut bytes = Vec::new();
+        list.write(&mut bytes).unwrap();
+        assert!(bytes.len() < 10_000 * 15, "{} bytes", bytes.len());
+        assert_eq!(EventIds::read(&bytes, 10_000, "test").unwrap(), list);
+    }
+}

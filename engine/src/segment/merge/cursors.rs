@@ -1,0 +1,168 @@
+//! Reading columns of the inputs in the order of the output.
+//!
+//! The order is a list of spans. Within one input they only move forward, so each column needs one
+//! decoded vector an input, and one block where blocks are decoded whole.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
+    error::Result,
+    segment::NumberReader,
+};
+
+use super::plan::Piece;
+
+/// Bytes of decoded blocks that are kept of one column and input: a merge that parts many days
+/// comes back to the same few blocks for each of them.
+const CACHE_BYTES: usize = 8 << 20;
+
+/// Walks a list of spans, so many rows at a time.
+pub struct Spans<'s> {
+    spans: &'s [Piece],
+    /// Rows of the first span that were given already.
+    used: u32,
+}
+
+impl<'s> Spans<'s> {
+    /// From the beginning.
+    pub fn new(spans: &'s [Piece]) -> Self {
+        Self { spans, used: 0 }
+    }
+
+    /// Calls `visit` with consecutive rows of inputs until `rows` were given.
+    pub fn next(&mut self, rows: usize, mut visit: impl FnMut(Piece) -> Result<()>) -> Result<()> {
+        let mut wanted = rows as u32;
+        while wanted > 0 {
+            let Some(span) = self.spans.first() else { return Ok(()) };
+            let rows = (span.rows - self.used).min(wanted);
+            visit(Piece { input: span.input, start: span.start + self.used, rows })?;
+            wanted -= rows;
+            self.used += rows;
+            if self.used == span.rows {
+                self.spans = self.spans.get(1..).unwrap_or_default();
+                self.used = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of an integer column, with the last vector kept.
+pub struct IntCursor<'a> {
+    block: Option<(usize, IntBlock<'a>)>,
+    vector: usize,
+    values: Box<[i64; VECTOR_ROWS]>,
+}
+
+impl Default for IntCursor<'_> {
+    fn default() -> Self {
+        Self { block: None, vector: usize::MAX, values: Box::new([0; VECTOR_ROWS]) }
+    }
+}
+
+impl<'a> IntCursor<'a> {
+    /// Calls `visit` with the values of `rows`, a vector at a time. `open` opens a block.
+    pub fn read(
+        &mut self,
+        piece: Piece,
+        open: impl Fn(usize) -> Result<IntBlock<'a>>,
+        mut visit: impl FnMut(&[i64]),
+    ) -> Result<()> {
+        let (mut row, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
+        while row < end {
+            let vector = row / VECTOR_ROWS;
+            if self.vector != vector {
+                let index = row / BLOCK_ROWS;
+                if self.block.as_ref().is_none_or(|(open, _)| *open != index) {
+                    self.block = Some((index, open(index)?));
+                }
+                if let Some((_, block)) = &self.block {
+                    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
+                }
+                self.vector = vector;
+            }
+            let stop = end.min((vector + 1) * VECTOR_ROWS);
+            visit(&self.values[row % VECTOR_ROWS..row % VECTOR_ROWS + stop - row]);
+            row = stop;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a numeric column, with the last vector kept.
+pub struct NumberCursor<'a> {
+    reader: NumberReader<'a>,
+    block: Option<(usize, NumberBlock<'a>)>,
+    vector: usize,
+    values: Box<[f64; VECTOR_ROWS]>,
+}
+
+impl<'a> NumberCursor<'a> {
+    /// Over a column.
+    pub fn new(reader: NumberReader<'a>) -> Self {
+        let values = Box::new([0.0; VECTOR_ROWS]);
+        Self { reader, block: None, vector: usize::MAX, values }
+    }
+
+    /// The column.
+    pub fn reader(&self) -> &NumberReader<'a> {
+        &self.reader
+    }
+
+    /// Appends the values of `rows`.
+    pub fn read(&mut self, piece: Piece, out: &mut Vec<f64>) -> Result<()> {
+        let (mut row, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
+        while row < end {
+            let vector = row / VECTOR_ROWS;
+            if self.vector != vector {
+                let index = row / BLOCK_ROWS;
+                if self.block.as_ref().is_none_or(|(open, _)| *open != index) {
+                    self.block = Some((index, self.reader.block(index)?));
+                }
+                if let Some((_, block)) = &self.block {
+                    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
+                }
+                self.vector = vector;
+            }
+            let stop = end.min((vector + 1) * VECTOR_ROWS);
+            out.extend_from_slice(&self.values[row % VECTOR_ROWS..row % VECTOR_ROWS + stop - row]);
+            row = stop;
+        }
+        Ok(())
+    }
+}
+
+/// Decoded blocks of one column of one input.
+pub struct BlockCache<T> {
+    blocks: BTreeMap<usize, T>,
+    bytes: usize,
+}
+
+impl<T> Default for BlockCache<T> {
+    fn default() -> Self {
+        Self { blocks: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<T> BlockCache<T> {
+    /// The block at `index`, opened if it is not here. `size` gives the bytes that it takes.
+    pub fn block(
+        &mut self,
+        index: usize,
+        open: impl FnOnce(usize) -> Result<T>,
+        size: impl Fn(&T) -> usize,
+    ) -> Result<&T> {
+        if !self.blocks.contains_key(&index) {
+            let block = open(index)?;
+            let bytes = size(&block);
+            if self.bytes + bytes > CACHE_BYTES {
+                self.blocks.clear();
+                self.bytes = 0;
+            }
+            self.bytes += bytes;
+            self.blocks.insert(index, block);
+        }
+        Ok(&self.blocks[&index])
+    }
+}

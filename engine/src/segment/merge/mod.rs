@@ -1,0 +1,427 @@
+//! Merging segments into new ones.
+//!
+//! `plan` decides from run directories which rows make up which output. For each output the order of
+//! its rows is computed once, as spans of the inputs; then one column after the other is streamed
+//! through it. In memory are the spans and times of one output, one decoded vector of the column at
+//! hand for each input, and one block where blocks are decoded whole.
+//!
+//! The same code parts days, seals them, and takes out what was deleted: a row is left out by the
+//! plan (its series) or by the order (its user).
+
+mod plan;
+
+mod cursors;
+
+mod dictionary;
+mod order;
+
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
+
+pub use plan::{Fate, Split};
+
+use self::{
+    cursors::{BlockCache, IntCursor, NumberCursor, Spans},
+    dictionary::{UsedCodes, ValueStream, next_values},
+    order::{Order, order},
+    plan::{Piece, plan},
+};
+use crate::{
+    column::SeriesKey,
+    encode::{BLOCK_ROWS, VECTOR_ROWS, numbers, text::TextList},
+    error::{IoContext, Result},
+    segment::{
+        EventIds, NewSegment, Segment, SegmentMeta, SegmentWriter, TextReader, layout::SectionKind,
+        source_of,
+    },
+    vfs::Vfs,
+};
+
+/// Values of a numeric column that decide about its exponent, from each input.
+const SAMPLE_VECTORS: usize = 4;
+
+/// What a merge needs to know.
+pub struct MergeContext<'a> {
+    /// The disk.
+    pub vfs: &'a dyn Vfs,
+    /// The database.
+    pub db: [u8; 16],
+    /// Names of new segments.
+    pub uuid: &'a dyn Fn() -> uuid::Uuid,
+    /// Level of the outputs.
+    pub level: u8,
+    /// Whether days are parted.
+    pub split: Split,
+    /// Rows of an output, at most.
+    pub rows_max: u32,
+    /// What happens to the rows of a series on a day since 1970.
+    pub fate: &'a dyn Fn(&SeriesKey, i64) -> Fate,
+    /// Called for each block: waits while others need the machine, fails when the merge must end.
+    pub breathe: &'a dyn Fn() -> Result<()>,
+}
+
+/// What came of a merge.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// The new segments, durable under their final names but for their directories.
+    pub segments: Vec<SegmentMeta>,
+    /// For each input, the rows that were left out.
+    pub dropped: Vec<Vec<Range<u32>>>,
+}
+
+/// Merges `inputs`, oldest first. On failure nothing is left behind but what a start removes.
+pub fn merge(context: &MergeContext<'_>, inputs: &[Arc<Segment>]) -> Result<Merged> {
+    let mut merged = Merged::default();
+    let done = merge_into(context, inputs, &mut merged);
+    if done.is_err() {
+        for meta in &merged.segments {
+            let _ = context.vfs.remove(&meta.path());
+        }
+    }
+    done.map(|()| merged)
+}
+
+fn merge_into(
+    context: &MergeContext<'_>,
+    inputs: &[Arc<Segment>],
+    merged: &mut Merged,
+) -> Result<()> {
+    let segments: Vec<&Segment> = inputs.iter().map(|segment| &**segment).collect();
+    let plan = plan(&segments, context.split, context.rows_max, context.fate);
+    merged.dropped = plan.dropped;
+    let mut merger = Merger::new(context, segments);
+    for series in &plan.outputs {
+        let order = order(&merger.inputs, series)?;
+        for piece in &order.dropped {
+            merged.dropped[usize::from(piece.input)].push(piece.start..piece.start + piece.rows);
+        }
+        if !order.times.is_empty() {
+            merged.segments.push(merger.write(&order)?);
+        }
+    }
+    let rows = |metas: &[SegmentMeta]| metas.iter().map(|meta| u64::from(meta.rows)).sum::<u64>();
+    let dropped: usize = merged.dropped.iter().flatten().map(ExactSizeIterator::len).sum();
+    let read: u64 = inputs.iter().map(|segment| u64::from(segment.meta().rows)).sum();
+    assert_eq!(
+        rows(&merged.segments) + dropped as u64,
+        read,
+        "a merge neither loses nor adds rows"
+    );
+    Ok(())
+}
+
+/// Inputs with the blocks of theirs that were decoded.
+struct Merger<'a, 'c> {
+    context: &'c MergeContext<'c>,
+    inputs: Vec<&'a Segment>,
+    event_ids: Vec<BlockCache<EventIds>>,
+    users: Vec<BlockCache<(Vec<u128>, TextList)>>,
+}
+
+impl<'a, 'c> Merger<'a, 'c> {
+    fn new(context: &'c MergeContext<'c>, inputs: Vec<&'a Segment>) -> Self {
+        let event_ids = inputs.iter().map(|_| BlockCache::default()).collect();
+        let users = inputs.iter().map(|_| BlockCache::default()).collect();
+        Self { context, inputs, event_ids, users }
+    }
+
+    fn write(&mut self, order: &Order) -> Result<SegmentMeta> {
+        let context = self.context;
+        let uuid = (context.uuid)();
+        let rows = order.times.len() as u32;
+        let new = NewSegment { uuid, db: context.db, level: context.level, rows };
+        let mut writer = SegmentWriter::new(context.vfs, new)?;
+        let written = self.write_columns(&mut writer, order).and_then(|()| {
+            let directory = writer.directory();
+            context.vfs.create_dir(&directory).at(&directory)?;
+            writer.finish()
+        });
+        if written.is_err() {
+            let _ = context.vfs.remove(&format!("tmp/{uuid}.seg"));
+        }
+        written
+    }
+
+    fn write_columns(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
+        writer.runs(&order.runs)?;
+        let mut times = source_of(&order.times);
+        writer.times(|rows, out| {
+            (self.context.breathe)()?;
+            times(rows, out)
+        })?;
+        self.write_event_ids(writer, order)?;
+        self.write_users(writer, order)?;
+        for name in self.names(SectionKind::TextValues) {
+            self.write_text(writer, order, name)?;
+        }
+        for name in self.names(SectionKind::Numbers) {
+            self.write_numbers(writer, order, name)?;
+        }
+        Ok(())
+    }
+
+    fn names(&self, kind: SectionKind) -> BTreeSet<&'a str> {
+        self.inputs.iter().flat_map(|segment| segment.names(kind)).collect()
+    }
+
+    fn write_event_ids(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
+        let mut spans = Spans::new(&order.spans);
+        writer.event_ids(|rows, out| {
+            (self.context.breathe)()?;
+            spans.next(rows, |piece| {
+                let segment = self.inputs[usize::from(piece.input)];
+                let cache = &mut self.event_ids[usize::from(piece.input)];
+                for (index, range) in by_block(piece) {
+                    let size = |ids: &EventIds| ids.bytes_used();
+                    out.append(cache.block(index, |index| segment.event_ids(index), size)?, range);
+                }
+                Ok(())
+            })
+        })
+    }
+
+    fn write_users(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
+        let used = self.used_codes(
+            order,
+            |segment| Ok(Some(segment.user_count()?)),
+            |input, block| self.inputs[input].user_codes(block),
+        )?;
+        let mut remaps: Vec<Vec<u32>> = Vec::new();
+        for (segment, used) in self.inputs.iter().zip(&used) {
+            let count = if used.is_some() { segment.user_count()? } else { 0 };
+            remaps.push(vec![0; count + 1]);
+        }
+        let mut next = vec![0usize; self.inputs.len()];
+        let mut given = 0u32;
+        // Users are few beside rows and ordered by hash: the smallest next hash of any input is the
+        // output's next user.
+        let count = writer.users(|wanted, hashes, texts| {
+            (self.context.breathe)()?;
+            for _ in 0..wanted {
+                let mut least: Option<u128> = None;
+                for (input, used) in used.iter().enumerate() {
+                    let Some(used) = used else { continue };
+                    while next[input] + 1 < remaps[input].len() && !used.contains(next[input] + 1) {
+                        next[input] += 1;
+                    }
+                    if let Some(hash) = self.user_at(input, next[input])? {
+                        least = Some(least.map_or(hash.0, |least| least.min(hash.0)));
+                    }
+                }
+                let Some(least) = least else { break };
+                given += 1;
+                hashes.push(least);
+                let mut is_known = false;
+                for input in 0..next.len() {
+                    if used[input].is_none() {
+                        continue;
+                    }
+                    let Some((hash, text)) = self.user_at(input, next[input])? else { continue };
+                    if hash == least {
+                        if !is_known {
+                            texts.push(text);
+                            is_known = true;
+                        }
+                        remaps[input][next[input] + 1] = given;
+                        next[input] += 1;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        debug_assert_eq!(count, given as usize);
+        let inputs = &self.inputs;
+        let open = |input: usize, block: usize| inputs[input].user_codes(block);
+        let source = self.remapped(order, &remaps, &open);
+        writer.user_codes(source)
+    }
+
+    /// The user with 0-based number `at` of an input, if there are so many.
+    fn user_at(&mut self, input: usize, at: usize) -> Result<Option<(u128, &[u8])>> {
+        let segment = self.inputs[input];
+        if at / BLOCK_ROWS >= segment.user_blocks() {
+            return Ok(None);
+        }
+        let size = |block: &(Vec<u128>, TextList)| block.0.len() * 16 + block.1.bytes_used();
+        let (hashes, texts) =
+            self.users[input].block(at / BLOCK_ROWS, |index| segment.users(index), size)?;
+        let hash = hashes.get(at % BLOCK_ROWS);
+        Ok(hash.map(|&hash| (hash, texts.at(at % BLOCK_ROWS))))
+    }
+
+    fn write_text(
+        &mut self,
+        writer: &mut SegmentWriter<'_>,
+        order: &Order,
+        name: &str,
+    ) -> Result<()> {
+        let readers: Vec<Option<TextReader<'_>>> =
+            self.inputs.iter().map(|segment| segment.text(name)).collect::<Result<_>>()?;
+        let open = |input: usize, block: usize| match &readers[input] {
+            Some(reader) => reader.codes(block),
+            None => Ok(crate::encode::ints::IntBlock::zeros(BLOCK_ROWS)),
+        };
+        let count =
+            |segment: &Segment| segment.text(name)?.map(|reader| reader.value_count()).transpose();
+        let used = self.used_codes(order, count, open)?;
+        if used.iter().flatten().all(UsedCodes::is_empty) {
+            // Every value of the column was in other rows.
+            return Ok(());
+        }
+        let mut caches: Vec<BlockCache<TextList>> =
+            readers.iter().map(|_| BlockCache::default()).collect();
+        let mut streams: Vec<Option<ValueStream<'_, '_>>> = Vec::new();
+        for ((reader, cache), used) in readers.iter().zip(&mut caches).zip(&used) {
+            streams.push(match (reader, used) {
+                (Some(reader), Some(used)) => Some(ValueStream::start(reader, cache, used)?),
+                _ => None,
+            });
+        }
+        let mut given = 0;
+        let values = writer.text_values(name, |wanted, out| {
+            (self.context.breathe)()?;
+            next_values(&mut streams, wanted, &mut given, out)
+        })?;
+        let remaps: Vec<Vec<u32>> = streams
+            .into_iter()
+            .map(|stream| stream.map_or_else(|| vec![0], |stream| stream.remap))
+            .collect();
+        let source = self.remapped(order, &remaps, &open);
+        writer.text_codes(name, values, source)
+    }
+
+    /// For each input, the codes that rows of the output have; `None` where it gives no row or
+    /// lacks the column.
+    fn used_codes<'b>(
+        &self,
+        order: &Order,
+        count: impl Fn(&Segment) -> Result<Option<usize>>,
+        open: impl Fn(usize, usize) -> Result<crate::encode::ints::IntBlock<'b>>,
+    ) -> Result<Vec<Option<UsedCodes>>> {
+        let mut used: Vec<Option<UsedCodes>> = Vec::new();
+        for segment in &self.inputs {
+            used.push(count(segment)?.map(UsedCodes::none));
+        }
+        let mut cursors: Vec<IntCursor<'_>> =
+            self.inputs.iter().map(|_| IntCursor::default()).collect();
+        for &span in &order.spans {
+            let input = usize::from(span.input);
+            if let Some(used) = &mut used[input] {
+                cursors[input].read(
+                    span,
+                    |block| open(input, block),
+                    |codes| codes.iter().for_each(|&code| used.mark(code)),
+                )?;
+            }
+        }
+        Ok(used)
+    }
+
+    /// A source of codes of the output.
+    fn remapped<'m, 'b: 'm>(
+        &'m self,
+        order: &'m Order,
+        remaps: &'m [Vec<u32>],
+        open: &'m (dyn Fn(usize, usize) -> Result<crate::encode::ints::IntBlock<'b>> + 'm),
+    ) -> impl FnMut(usize, &mut Vec<i64>) -> Result<()> + 'm {
+        let mut cursors: Vec<IntCursor<'b>> =
+            self.inputs.iter().map(|_| IntCursor::default()).collect();
+        let mut spans = Spans::new(&order.spans);
+        move |rows, out| {
+            (self.context.breathe)()?;
+            spans.next(rows, |piece| {
+                let input = usize::from(piece.input);
+                let remap = &remaps[input];
+                cursors[input].read(
+                    piece,
+                    |block| open(input, block),
+                    |codes| {
+                        let code = |code: &i64| remap.get(*code as usize).copied().unwrap_or(0);
+                        out.extend(codes.iter().map(|here| i64::from(code(here))));
+                    },
+                )
+            })
+        }
+    }
+
+    fn write_numbers(
+        &mut self,
+        writer: &mut SegmentWriter<'_>,
+        order: &Order,
+        name: &str,
+    ) -> Result<()> {
+        let mut cursors: Vec<Option<NumberCursor<'_>>> = Vec::new();
+        for segment in &self.inputs {
+            cursors.push(segment.numbers(name)?.map(NumberCursor::new));
+        }
+        let Some(exponent) = self.exponent(order, &mut cursors)? else { return Ok(()) };
+        let mut spans = Spans::new(&order.spans);
+        writer.numbers(name, exponent, |rows, out| {
+            (self.context.breathe)()?;
+            spans.next(rows, |piece| match &mut cursors[usize::from(piece.input)] {
+                Some(cursor) => cursor.read(piece, out),
+                None => {
+                    out.resize(out.len() + piece.rows as usize, f64::NAN);
+                    Ok(())
+                }
+            })
+        })
+    }
+
+    /// The exponent for the output's column: the inputs' own where they agree, else what suits a
+    /// sample. `None` when no row of the output has a number.
+    fn exponent(
+        &self,
+        order: &Order,
+        cursors: &mut [Option<NumberCursor<'_>>],
+    ) -> Result<Option<u8>> {
+        let mut exponents = BTreeSet::new();
+        let mut sample = Vec::new();
+        let mut has_any = false;
+        let step = (order.spans.len() / (SAMPLE_VECTORS * self.inputs.len().max(1))).max(1);
+        for (at, span) in order.spans.iter().enumerate() {
+            if let Some(cursor) = &mut cursors[usize::from(span.input)] {
+                exponents.insert(cursor.reader().exponent());
+                if at % step == 0 || !has_any {
+                    let rows = span.rows.min(VECTOR_ROWS as u32);
+                    cursor.read(Piece { rows, ..*span }, &mut sample)?;
+                    has_any |= sample.iter().any(|value| !value.is_nan());
+                    if sample.len() > 1 << 16 {
+                        sample.retain(|value| !value.is_nan());
+                        sample.truncate(1 << 16);
+                    }
+                }
+            }
+        }
+        if !has_any && !self.has_number(order, cursors)? {
+            return Ok(None);
+        }
+        Ok(Some(match exponents.len() {
+            1 => exponents.first().copied().unwrap_or_default(),
+            _ => numbers::choose_exponent(&sample),
+        }))
+    }
+
+    /// Whether any row of the output has a number, by reading all of them.
+    fn has_number(&self, order: &Order, cursors: &mut [Option<NumberCursor<'_>>]) -> Result<bool> {
+        let mut values = Vec::new();
+        for span in &order.spans {
+            if let Some(cursor) = &mut cursors[usize::from(span.input)] {
+                values.clear();
+                cursor.read(*span, &mut values)?;
+                if values.iter().any(|value| !value.is_nan()) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The blocks that a piece touches, with the rows of each within it.
+fn by_block(piece: Piece) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let (start, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
+    (start / BLOCK_ROWS..end.div_ceil(BLOCK_ROWS)).map(move |index| {
+        let base = index * BLOCK_ROWS;
+        (index, start.max(base) - base..end.min(base + BLOCK_ROWS) - base)
+    })
+}

@@ -1,0 +1,235 @@
+//! Work that nobody waits for: compaction, erasures, repairs.
+//!
+//! One thing at a time. A step that fails is tried again later; a segment that cannot be read is left
+//! alone, so that it does not stop the others.
+
+use std::{sync::atomic::Ordering, thread, time::Duration};
+
+use super::{
+    checkpoint,
+    compaction::{Done, Worker},
+    edit::Edit,
+    erasure::{self, Erasure, Scope},
+    manage::{Compaction, RETRY_MS, Store},
+    names::{DROPPED_PREFIX, namespace_key},
+    recovery, retention,
+    version::Version,
+};
+use crate::{
+    error::{Error, Result},
+    event::Namespace,
+    keyspace::Txn,
+};
+
+/// How long a step waits at each block while queries run. A block takes about as long, so that
+/// compaction gets half of one core then and still comes to its end.
+const YIELD: Duration = Duration::from_millis(1);
+
+impl Store {
+    /// Does one piece of background work if one is due. Returns whether it did.
+    ///
+    /// Errors: what the work met; it is tried again later.
+    pub fn compact_step(&self) -> Result<bool> {
+        let mut compaction = self.compaction.lock();
+        if self.closed().is_some() || self.clock.now_ms() < compaction.retry_at_ms {
+            return Ok(false);
+        }
+        let done = self.work(&mut compaction);
+        match &done {
+            Ok(_) => {
+                *self.compaction_trouble.lock() = None;
+                compaction.retry_at_ms = i64::MIN;
+            }
+            Err(_) if self.pace.must_end.load(Ordering::Relaxed) => {}
+            Err(error) => {
+                *self.compaction_trouble.lock() = Some(error.to_string());
+                compaction.retry_at_ms = self.clock.now_ms() + RETRY_MS;
+                self.leave_damaged(&mut compaction, error);
+            }
+        }
+        done
+    }
+
+    /// Does background work until nothing is left to do, also what failed a moment ago.
+    pub fn compact(&self) -> Result<()> {
+        self.compaction.lock().retry_at_ms = i64::MIN;
+        self.compact_when_due()
+    }
+
+    /// Does background work until nothing is due.
+    pub fn compact_when_due(&self) -> Result<()> {
+        while self.compact_step()? {}
+        Ok(())
+    }
+
+    fn work(&self, compaction: &mut Compaction) -> Result<bool> {
+        if self.ids_are_damaged.swap(false, Ordering::Relaxed) {
+            return self.with_worker(|worker| worker.repair_runs().map(|bad| bad > 0));
+        }
+        let erasures = erasure::all(&self.version().tree)?;
+        if let Some(next) = erasures.iter().find(|erasure| erasure.finished_ms.is_none()) {
+            return self.erase_step(next).map(|()| true);
+        }
+        let done = self.with_worker(|worker| worker.step(&compaction.damaged))?;
+        if let Some(done) = done {
+            self.count(&done);
+        }
+        Ok(done.is_some())
+    }
+
+    fn with_worker<T>(&self, run: impl FnOnce(&Worker<'_>) -> Result<T>) -> Result<T> {
+        run(&Worker {
+            vfs: &*self.vfs,
+            db: self.db,
+            hash_seed: self.hash_seed,
+            sequencer: &self.sequencer,
+            limits: &self.limits.compaction,
+            retention_days: self.limits.retention_days,
+            uuid: &|| self.uuid(),
+            now_ms: self.clock.now_ms(),
+            breathe: &|| self.breathe(),
+        })
+    }
+
+    fn breathe(&self) -> Result<()> {
+        if self.pace.must_end.load(Ordering::Relaxed) {
+            return Err(Error::Closed("the store is being closed".to_owned()));
+        }
+        if self.pace.queries.load(Ordering::Relaxed) > 0 {
+            thread::sleep(YIELD);
+        }
+        Ok(())
+    }
+
+    fn count(&self, done: &Done) {
+        let add = |total: &std::sync::atomic::AtomicU64, more| {
+            total.fetch_add(more, Ordering::Relaxed);
+        };
+        add(&self.totals.compactions, 1);
+        add(&self.totals.compacted_rows, done.rows);
+        add(&self.totals.compaction_read_bytes, done.bytes_read);
+        add(&self.totals.compaction_written_bytes, done.bytes_written);
+        add(&self.totals.expired_rows, done.rows_expired);
+    }
+
+    /// A merge that met damage names the file: the segment is left out of later ones.
+    fn leave_damaged(&self, compaction: &mut Compaction, error: &Error) {
+        let Error::Corrupt { place, .. } = error else { return };
+        let version = self.version();
+        let metas = version.segments.iter().map(|segment| segment.meta());
+        compaction.damaged.extend(metas.filter(|meta| meta.path() == *place).map(|meta| meta.uuid));
+    }
+
+    /// Why the last step of the background failed, until one succeeds.
+    pub fn compaction_trouble(&self) -> Option<String> {
+        self.compaction_trouble.lock().clone()
+    }
+
+    /// Ends the step under way at its next block, and all later ones.
+    pub fn stop_compaction(&self) {
+        self.pace.must_end.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a query that runs, until the guard is dropped: compaction makes room for it.
+    pub fn query_guard(&self) -> impl Drop + '_ {
+        self.pace.queries.fetch_add(1, Ordering::Relaxed);
+        QueryGuard(self)
+    }
+
+    /// Records that events must go, and returns at once. A namespace is gone for readers when this
+    /// returns; tenants and users when the erasure is done.
+    pub fn erase(&self, namespace: Namespace, scope: Scope) -> Result<Erasure> {
+        let erasure = Erasure {
+            id: self.uuid(),
+            namespace,
+            scope,
+            requested_ms: self.clock.now_ms(),
+            finished_ms: None,
+            pending: None,
+            rows_removed: 0,
+            ids_removed: 0,
+            segments_changed: 0,
+        };
+        self.transact(|txn: &mut Txn| {
+            if erasure.scope == Scope::Namespace {
+                let since = erasure.requested_ms.to_le_bytes().to_vec();
+                txn.write_system(&namespace_key(DROPPED_PREFIX, namespace), Some(since));
+            }
+            erasure.put(txn);
+            Ok::<_, Error>(())
+        })?;
+        Ok(erasure)
+    }
+
+    /// The erasure `id`, if there is one.
+    pub fn erasure(&self, id: uuid::Uuid) -> Result<Option<Erasure>> {
+        erasure::find(&self.version().tree, id)
+    }
+
+    /// All erasures, oldest first.
+    pub fn erasures(&self) -> Result<Vec<Erasure>> {
+        erasure::all(&self.version().tree)
+    }
+
+    fn erase_step(&self, erasure: &Erasure) -> Result<()> {
+        match &erasure.pending {
+            None => {
+                self.flush()?;
+                self.with_worker(|worker| worker.list_erasure(erasure))
+            }
+            Some(pending) if !pending.is_empty() => {
+                self.with_worker(|worker| worker.continue_erasure(erasure))
+            }
+            Some(_) => self.finish_erasure(erasure),
+        }
+    }
+
+    /// Nothing that is live holds the events any more: now the log and the checkpoints that do are
+    /// replaced by younger ones, and files that nothing names go.
+    fn finish_erasure(&self, erasure: &Erasure) -> Result<()> {
+        let touch = || self.sequencer.publish_edit(Edit::default(), |txn| erasure.put(txn));
+        let mut upkeep = self.upkeep.lock();
+        self.sequencer.rotate_log();
+        // Two checkpoints are kept: both have to be younger than the rows.
+        for _ in 0..2 {
+            touch()?;
+            self.flush_all(&mut upkeep)?;
+        }
+        checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
+        recovery::delete_dead(&*self.vfs, &self.version().tree)?;
+        let done = Erasure { finished_ms: Some(self.clock.now_ms()), ..erasure.clone() };
+        self.sequencer.publish_edit(Edit::default(), |txn| done.put(txn))
+    }
+
+    /// Sets how many days a namespace keeps; `None` keeps everything.
+    pub fn set_retention(&self, namespace: Namespace, days: Option<u32>) -> Result<()> {
+        self.transact(|txn: &mut Txn| {
+            retention::set(txn, namespace, days);
+            Ok(())
+        })
+    }
+
+    /// First millisecond that readers of a namespace see in `version`.
+    pub fn horizon_ms(&self, version: &Version, namespace: Namespace) -> i64 {
+        let (days, now_ms) = (self.limits.retention_days, self.clock.now_ms());
+        retention::horizon_ms(&version.tree, namespace, days, now_ms)
+    }
+
+    /// Writes id runs that could not be opened at the start anew from the segments.
+    pub(super) fn replace_lost_runs(&self, lost: &[uuid::Uuid]) -> Result<()> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let runs_in = self.with_worker(|worker| worker.rebuild_runs(&self.version().segments))?;
+        let edit = Edit { runs_out: lost.to_vec(), runs_in, ..Edit::default() };
+        self.with_worker(|worker| worker.publish(edit, &[], &[], |_| ()))
+    }
+}
+
+struct QueryGuard<'a>(&'a Store);
+
+impl Drop for QueryGuard<'_> {
+    fn drop(&mut self) {
+        self.0.pace.queries.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,227 @@
+//! Erasures: events of a user, a tenant or a whole namespace that must not be anywhere any more.
+//!
+//! An erasure is a record in the keyspace until it is done, and a receipt afterwards. It takes all
+//! matching events that arrived before it runs: memory is flushed, each segment with such rows is
+//! rewritten without them, their ids leave the id runs, and then the log and the checkpoints that
+//! knew them are replaced. A crash at any point resumes where the last record says.
+//!
+//! Users are named by their hash only, so that the record itself does not keep what it erases.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::{ops::Range, sync::Arc};
+
+use super::names::{ERASURE_PREFIX, uuid_key};
+use crate::{
+    base::{
+        coding::{Cursor, Put},
+        hash::{self, HashSet128},
+    },
+    column::SeriesKey,
+    encode::BLOCK_ROWS,
+    error::Result,
+    event::Namespace,
+    keyspace::{Tree, Txn},
+    segment::{Fate, Segment},
+};
+
+/// Whose events go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All of the namespace, which is gone for readers at once and takes no more events.
+    Namespace,
+    /// Those of a tenant.
+    Tenant(Arc<str>),
+    /// Those of a tenant's user, by the hash of his id.
+    User(Arc<str>, u128),
+}
+
+/// An erasure, under way or done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Erasure {
+    /// Its name.
+    pub id: uuid::Uuid,
+    /// Whose events.
+    pub namespace: Namespace,
+    /// Which of them.
+    pub scope: Scope,
+    /// When it was asked for.
+    pub requested_ms: i64,
+    /// When everything was gone; `None` while it is under way.
+    pub finished_ms: Option<i64>,
+    /// Segments that still have to be looked at; `None` before the first look.
+    pub pending: Option<Vec<uuid::Uuid>>,
+    /// Events that were removed.
+    pub rows_removed: u64,
+    /// Event ids that were forgotten.
+    pub ids_removed: u64,
+    /// Segments that were rewritten or dropped.
+    pub segments_changed: u64,
+}
+
+const NAMESPACE: u8 = 0;
+const TENANT: u8 = 1;
+const USER: u8 = 2;
+
+impl Erasure {
+    /// What happens to the rows of a series.
+    pub fn fate(&self, series: &SeriesKey) -> Fate {
+        let is_tenants = |tenant: &str| &*series.tenant == tenant;
+        match &self.scope {
+            _ if series.namespace != self.namespace => Fate::Keep,
+            Scope::Namespace => Fate::Drop,
+            Scope::Tenant(tenant) if is_tenants(tenant) => Fate::Drop,
+            Scope::User(tenant, hash) if is_tenants(tenant) => Fate::WithoutUser(*hash),
+            _ => Fate::Keep,
+        }
+    }
+
+    /// Whether a segment may hold rows that go.
+    pub fn concerns(&self, segment: &Segment) -> Result<bool> {
+        let mut fates = segment.runs().runs().iter().map(|run| self.fate(&run.key));
+        match fates.find(|fate| *fate != Fate::Keep) {
+            Some(Fate::WithoutUser(hash)) => Ok(segment.user_code(hash)?.is_some()),
+            fate => Ok(fate.is_some()),
+        }
+    }
+
+    /// Writes the record.
+    pub fn put(&self, txn: &mut Txn) {
+        txn.write_system(&uuid_key(ERASURE_PREFIX, self.id), Some(self.encode()));
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(self.namespace.0);
+        match &self.scope {
+            Scope::Namespace => out.put_u8(NAMESPACE),
+            Scope::Tenant(tenant) => {
+                out.put_u8(TENANT);
+                out.put_bytes(tenant.as_bytes());
+            }
+            Scope::User(tenant, hash) => {
+                out.put_u8(USER);
+                out.put_bytes(tenant.as_bytes());
+                out.put_u128(*hash);
+            }
+        }
+        out.put_i64(self.requested_ms);
+        out.put_i64(self.finished_ms.unwrap_or(i64::MIN));
+        out.put_u64(self.rows_removed);
+        out.put_u64(self.ids_removed);
+        out.put_u64(self.segments_changed);
+        out.put_u8(u8::from(self.pending.is_some()));
+        out.put_varint(self.pending.iter().flatten().count() as u64);
+        for uuid in self.pending.iter().flatten() {
+            out.extend_from_slice(uuid.as_bytes());
+        }
+        out
+    }
+
+    fn decode(id: uuid::Uuid, bytes: &[u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, "erasure record");
+        let namespace = Namespace(cursor.u32()?);
+        let scope = match cursor.u8()? {
+            NAMESPACE => Scope::Namespace,
+            TENANT => Scope::Tenant(cursor.text()?.into()),
+            USER => Scope::User(cursor.text()?.into(), cursor.u128()?),
+            _ => return Err(cursor.error("has an unknown scope")),
+        };
+        let (requested_ms, finished) = (cursor.i64()?, cursor.i64()?);
+        let (rows_removed, ids_removed) = (cursor.u64()?, cursor.u64()?);
+        let segments_changed = cursor.u64()?;
+        let was_listed = cursor.u8()? != 0;
+        let count = cursor.count(16)?;
+        let pending = (0..count).map(|_| cursor.uuid()).collect::<Result<Vec<_>>>()?;
+        cursor.finish()?;
+        Ok(Self {
+            id,
+            namespace,
+            scope,
+            requested_ms,
+            finished_ms: (finished != i64::MIN).then_some(finished),
+            pending: was_listed.then_some(pending),
+            rows_removed,
+            ids_removed,
+            segments_changed,
+        })
+    }
+}
+
+/// The erasure `id`, if there is one.
+pub fn find(tree: &Tree, id: uuid::Uuid) -> Result<Option<Erasure>> {
+    let record = tree.find(&uuid_key(ERASURE_PREFIX, id));
+    record.map(|bytes| Erasure::decode(id, bytes)).transpose()
+}
+
+/// All erasures, oldest first.
+pub fn all(tree: &Tree) -> Result<Vec<Erasure>> {
+    tree.scan(ERASURE_PREFIX, &[])
+        .map(|(key, value)| {
+            let id =
+                Cursor::new(key.get(ERASURE_PREFIX.len()..).unwrap_or_default(), "erasure key")
+                    .uuid()?;
+            Erasure::decode(id, value)
+        })
+        .collect()
+}
+
+/// The hashes of the event ids of some rows of a segment.
+pub fn id_hashes(
+    segment: &Segment,
+    rows: &[Range<u32>],
+    hash_seed: u64,
+    out: &mut HashSet128,
+) -> Result<()> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|range| range.start);
+    let mut block = None;
+    let (mut text, mut scratch) = (Vec::new(), Vec::new());
+    let mut runs = segment.runs().runs().iter().peekable();
+    for row in rows.into_iter().flatten() {
+        while runs.peek().is_some_and(|run| row >= run.first_row + run.rows) {
+            runs.next();
+        }
+        let Some(run) = runs.peek() else { break };
+        let index = row as usize / BLOCK_ROWS;
+        if block.as_ref().is_none_or(|(open, _)| *open != index) {
+            block = Some((index, segment.event_ids(index)?));
+        }
+        let ids = block.as_ref().map(|(_, ids)| ids);
+        if let Some(id) = ids.and_then(|ids| ids.value(row as usize % BLOCK_ROWS, &mut text)) {
+            let tenant = run.key.tenant.as_bytes();
+            out.insert(hash::event_id(hash_seed, run.key.namespace.0, tenant, id, &mut scratch));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_round_trip() {
+        let mut erasure = Erasure {
+            id: uuid::Uuid::from_u128(7),
+            namespace: Namespace(3),
+            scope: Scope::User("acme".into(), 99),
+            requested_ms: 5,
+            finished_ms: None,
+            pending: None,
+            rows_removed: 1,
+            ids_removed: 2,
+            segments_changed: 3,
+        };
+        for scope in [erasure.scope.clone(), Scope::Namespace, Scope::Tenant("x".into())] {
+            erasure.scope = scope;
+            erasure.pending = Some(vec![uuid::Uuid::from_u128(1)]);
+            let mut txn = Txn::new(Tree::default());
+            erasure.put(&mut txn);
+            let (tree, _) = txn.finish();
+            assert_eq!(find(&tree, erasure.id).unwrap(), Some(erasure.clone()));
+            assert_eq!(all(&tree).unwrap(), [erasure.clone()]);
+            erasure.finished_ms = Some(8);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A disk that is looked at and never changed.
+//!
+//! Inspection and verification read a directory that may belong to a running server, so every change
+//! is refused here, and a sync does nothing: what the looker sees need not be durable.
+
+use std::{any::Any, io, sync::Arc};
+
+use super::{Vfs, VfsFile, View};
+
+/// Wraps a disk and refuses every change.
+pub struct ReadOnlyVfs<V>(pub V);
+
+fn refused<T>() -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "this view of the directory only reads"))
+}
+
+impl<V: Vfs> Vfs for ReadOnlyVfs<V> {
+    fn create(&self, _: &str) -> io::Result<Arc<dyn VfsFile>> {
+        refused()
+    }
+    fn open(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
+        Ok(Arc::new(ReadOnlyFile(self.0.open(path)?)))
+    }
+    fn map(&self, path: &str) -> io::Result<View> {
+        self.0.map(path)
+    }
+    fn rename(&self, _: &str, _: &str) -> io::Result<()> {
+        refused()
+    }
+    fn remove(&self, _: &str) -> io::Result<()> {
+        refused()
+    }
+    fn link(&self, _: &str, _: &str) -> io::Result<()> {
+        refused()
+    }
+    fn create_dir(&self, _: &str) -> io::Result<()> {
+        refused()
+    }
+    fn remove_dir(&self, _: &str) -> io::Result<()> {
+        refused()
+    }
+    fn sync_dir(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+    fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        self.0.list(path)
+    }
+    fn list_dirs(&self, path: &str) -> io::Result<Vec<String>> {
+        self.0.list_dirs(path)
+    }
+    fn free_bytes(&self) -> io::Result<u64> {
+        self.0.free_bytes()
+    }
+    fn lock(&self, _: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
+        refused()
+    }
+}
+
+struct ReadOnlyFile(Arc<dyn VfsFile>);
+
+impl VfsFile for ReadOnlyFile {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(offset, out)
+    }
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        refused()
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+    fn allocate(&self, _: u64) -> io::Result<()> {
+        refused()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+}

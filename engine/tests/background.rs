@@ -1,0 +1,371 @@
+//! What happens in the background: retention, deletion, repair of id runs, back-pressure.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use inlay_engine::*;
+
+const DAY_MS: i64 = 86_400_000;
+/// A midnight.
+const TODAY_MS: i64 = 20_000 * DAY_MS;
+
+struct World {
+    disk: SimVfs,
+    clock: Arc<ManualClock>,
+    limits: Limits,
+}
+
+impl World {
+    fn new() -> Self {
+        let compaction = CompactionLimits {
+            fan_in: 2,
+            settle_ms: 0,
+            seal_after_ms: 0,
+            quiet_ms: 0,
+            ..CompactionLimits::default()
+        };
+        Self {
+            disk: SimVfs::new(),
+            clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
+            limits: Limits { compaction, log_file_bytes: 64 * 1024, ..Limits::default() },
+        }
+    }
+
+    fn open(&self) -> Engine {
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
+        let rng = Arc::new(SeededRng::new(3));
+        let options = Options { clock, rng, limits: self.limits, background: false };
+        Engine::open(Arc::new(self.disk.clone()), options).unwrap()
+    }
+}
+
+/// Ingests `count` events of a tenant `days_ago`; their ids count on from `first`.
+fn ingest(
+    engine: &Engine,
+    namespace: u32,
+    tenant: &str,
+    days_ago: i64,
+    first: usize,
+    count: usize,
+) -> u32 {
+    let mut batch = engine.batch(Namespace(namespace));
+    for n in first..first + count {
+        let (id, user) = (format!("id-{n}"), format!("person-{}@example.org", n % 5));
+        let event = Event {
+            tenant,
+            name: "call",
+            timestamp_ms: TODAY_MS - days_ago * DAY_MS + n as i64 * 1_000,
+            event_id: Some(&id),
+            user_id: Some(&user),
+        };
+        batch.push(&event, &[("contact", &user), ("model", "m")], &[("ms", n as f64)]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap().new
+}
+
+fn ask(engine: &Engine, namespace: u32, tenant: Option<&str>, metric: Metric) -> f64 {
+    let query = Query {
+        namespace: Namespace(namespace),
+        tenant: tenant.map(str::to_owned),
+        event: "call".into(),
+        metric,
+        number: Some("ms".into()),
+        from_ms: TODAY_MS - 500 * DAY_MS,
+        to_ms: TODAY_MS + DAY_MS,
+        granularity: None,
+        group_by: None,
+        texts: vec![],
+        numbers: vec![],
+        groups_max: 10,
+        groups: None,
+        starts: None,
+    };
+    engine.query(&query, &|| false).unwrap().values[0][0].as_f64().unwrap_or(0.0)
+}
+
+fn count(engine: &Engine, namespace: u32, tenant: &str) -> u64 {
+    ask(engine, namespace, Some(tenant), Metric::Count) as u64
+}
+
+fn holds(disk: &SimVfs, text: &str) -> Vec<String> {
+    let holds = |bytes: &Vec<u8>| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    disk.files().into_iter().filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path).collect()
+}
+
+#[test]
+fn retention_hides_whole_days_at_midnight_and_drops_their_files() {
+    let mut world = World::new();
+    world.limits.retention_days = Some(400);
+    let engine = world.open();
+    engine.set_retention(Namespace(1), Some(3)).unwrap();
+    for days_ago in 0..6 {
+        ingest(&engine, 1, "a", days_ago, days_ago as usize * 100, 10);
+        ingest(&engine, 2, "a", days_ago, days_ago as usize * 100, 10);
+    }
+    // Today and the three days before; nothing was flushed, let alone dropped.
+    assert_eq!(count(&engine, 1, "a"), 40);
+    assert_eq!(count(&engine, 2, "a"), 60);
+    engine.flush().unwrap();
+    assert_eq!(count(&engine, 1, "a"), 40);
+    engine.compact().unwrap();
+    assert_eq!((count(&engine, 1, "a"), count(&engine, 2, "a")), (40, 60));
+    assert_eq!(engine.stats().segment_rows, 100, "expired rows are gone from the files");
+
+    world.clock.advance(2 * DAY_MS);
+    assert_eq!(count(&engine, 1, "a"), 20, "before any compaction");
+    engine.compact().unwrap();
+    assert_eq!(engine.stats().segment_rows, 80);
+    engine.set_retention(Namespace(1), None).unwrap();
+    assert_eq!(count(&engine, 1, "a"), 20, "what expired does not come back");
+
+    world.clock.advance(410 * DAY_MS);
+    engine.compact().unwrap();
+    assert_eq!((count(&engine, 1, "a"), count(&engine, 2, "a")), (20, 0));
+    assert_eq!(engine.stats().segment_rows, 20);
+    drop(engine);
+    let days: Vec<String> =
+        world.disk.files().into_keys().filter(|path| path.starts_with("seg/")).collect();
+    assert_eq!(days.len(), 2, "{days:?}");
+    assert_eq!(count(&world.open(), 1, "a"), 20);
+}
+
+#[test]
+fn a_whole_generation_of_ids_expires_with_its_events() {
+    let mut world = World::new();
+    world.limits.retention_days = Some(30);
+    let engine = world.open();
+    ingest(&engine, 1, "a", 0, 0, 50);
+    engine.flush().unwrap();
+    world.clock.advance(20 * DAY_MS);
+    engine.compact().unwrap();
+    assert_eq!(ingest(&engine, 1, "a", 0, 0, 50), 0, "known while they are kept");
+    world.clock.advance(25 * DAY_MS);
+    engine.compact().unwrap();
+    assert!(!world.disk.files().keys().any(|path| path.starts_with("ids/")));
+}
+
+#[test]
+fn a_dropped_namespace_is_empty_at_once_and_gone_soon() {
+    let world = World::new();
+    let engine = world.open();
+    ingest(&engine, 1, "a", 1, 0, 40);
+    ingest(&engine, 2, "a", 1, 0, 40);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    ingest(&engine, 1, "a", 0, 100, 20);
+    let before = engine.keys();
+    let erasure = engine.drop_namespace(Namespace(1)).unwrap();
+    assert_eq!(count(&engine, 1, "a"), 0, "at once");
+    assert_eq!(count(&engine, 2, "a"), 40);
+    let mut batch = engine.batch(Namespace(1));
+    let event =
+        Event { tenant: "a", name: "call", timestamp_ms: TODAY_MS, event_id: None, user_id: None };
+    batch.push(&event, &[], &[]).unwrap();
+    let refused = engine.ingest(batch, |_, _| Ok::<_, Error>(()));
+    assert!(matches!(refused, Err(Error::Invalid { field: "namespace", .. })), "{refused:?}");
+    drop(before);
+    engine.compact().unwrap();
+    let receipt = engine.erasure(erasure.id).unwrap().unwrap();
+    assert_eq!((receipt.rows_removed, receipt.ids_removed), (60, 60));
+    assert!(receipt.finished_ms.is_some());
+    assert_eq!(engine.stats().segment_rows, 40);
+    drop(engine);
+    let engine = world.open();
+    assert_eq!((count(&engine, 1, "a"), count(&engine, 2, "a")), (0, 40));
+}
+
+#[test]
+fn after_an_erasure_no_file_holds_the_user_id() {
+    let world = World::new();
+    let engine = world.open();
+    for days_ago in 0..4 {
+        ingest(&engine, 1, "acme", days_ago, days_ago as usize * 50, 50);
+        ingest(&engine, 1, "other", days_ago, days_ago as usize * 50, 50);
+        if days_ago % 2 == 0 {
+            engine.flush().unwrap();
+            engine.compact().unwrap();
+        }
+    }
+    // Another tenant's user of the same name is somebody else: his events stay. So look for one that
+    // only this tenant has.
+    let mut batch = engine.batch(Namespace(1));
+    for n in 0..30 {
+        let id = format!("secret-{n}");
+        let event = Event {
+            tenant: "acme",
+            name: "call",
+            timestamp_ms: TODAY_MS - n * DAY_MS / 10,
+            event_id: Some(&id),
+            user_id: Some("jane.doe@example.org"),
+        };
+        let strings = [("contact", "jane.doe@example.org"), ("model", "m")];
+        batch.push(&event, &strings, &[("ms", 1.0)]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    let users = ask(&engine, 1, Some("acme"), Metric::Distinct) as u64;
+    let found = holds(&world.disk, "jane.doe@example.org");
+    assert!(!found.is_empty(), "the test would see it: the log holds it in clear");
+
+    let erasure = engine.erase_user(Namespace(1), "acme", "jane.doe@example.org").unwrap();
+    // An event that arrives after the request stays.
+    engine.compact().unwrap();
+    let receipt = engine.erasure(erasure.id).unwrap().unwrap();
+    assert_eq!((receipt.rows_removed, receipt.ids_removed), (30, 30));
+    assert_eq!(count(&engine, 1, "acme"), 200);
+    assert_eq!(count(&engine, 1, "other"), 200);
+    assert_eq!(ask(&engine, 1, Some("acme"), Metric::Distinct) as u64, users - 1);
+    assert_eq!(holds(&world.disk, "jane.doe@example.org"), Vec::<String>::new());
+    // Dictionaries are compressed: look inside as well.
+    let group = Query { group_by: Some("contact".into()), ..everything() };
+    let answer = engine.query(&group, &|| false).unwrap();
+    assert!(answer.groups.iter().flatten().all(|group| !group.contains("jane")));
+    // Erased ids are not known any more.
+    let mut batch = engine.batch(Namespace(1));
+    let event = Event {
+        tenant: "acme",
+        name: "call",
+        timestamp_ms: TODAY_MS,
+        event_id: Some("secret-3"),
+        user_id: None,
+    };
+    batch.push(&event, &[], &[]).unwrap();
+    assert_eq!(engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap().new, 1);
+    drop(engine);
+    assert_eq!(holds(&world.disk, "jane.doe@example.org"), Vec::<String>::new());
+    assert_eq!(count(&world.open(), 1, "acme"), 201);
+}
+
+fn everything() -> Query {
+    Query {
+        namespace: Namespace(1),
+        tenant: None,
+        event: "call".into(),
+        metric: Metric::Count,
+        number: None,
+        from_ms: TODAY_MS - 500 * DAY_MS,
+        to_ms: TODAY_MS + DAY_MS,
+        granularity: None,
+        group_by: None,
+        texts: vec![],
+        numbers: vec![],
+        groups_max: 1_000,
+        groups: None,
+        starts: None,
+    }
+}
+
+/// The list is the truth of the filter, and the segments are the truth of the list.
+#[test]
+fn a_lost_or_damaged_id_run_is_written_anew() {
+    for damage in ["missing", "frame", "block"] {
+        let world = World::new();
+        let engine = world.open();
+        ingest(&engine, 1, "a", 1, 0, 300);
+        engine.flush().unwrap();
+        engine.compact().unwrap();
+        engine.close().unwrap();
+        drop(engine);
+        let files = world.disk.files();
+        let (path, bytes) = files.into_iter().find(|(path, _)| path.starts_with("ids/")).unwrap();
+        let mut bytes = bytes;
+        let len = bytes.len();
+        match damage {
+            "missing" => world.disk.set_file(&path, None),
+            "frame" => {
+                bytes[len - 5] ^= 1;
+                world.disk.set_file(&path, Some(bytes));
+            }
+            _ => {
+                bytes[77] ^= 1;
+                world.disk.set_file(&path, Some(bytes));
+            }
+        }
+        let engine = world.open();
+        if damage == "block" {
+            // Noticed when it has to answer: the write is refused, and the run is written anew.
+            let mut batch = engine.batch(Namespace(1));
+            let event = Event {
+                tenant: "a",
+                name: "call",
+                timestamp_ms: TODAY_MS,
+                event_id: Some("id-7"),
+                user_id: None,
+            };
+            batch.push(&event, &[], &[]).unwrap();
+            let refused = engine.ingest(batch, |_, _| Ok::<_, Error>(()));
+            assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+            engine.compact().unwrap();
+        }
+        assert_eq!(ingest(&engine, 1, "a", 1, 0, 310), 10, "{damage}: 300 were known");
+        assert_eq!(count(&engine, 1, "a"), 310, "{damage}");
+    }
+}
+
+#[test]
+fn writes_are_refused_while_too_many_fresh_segments_wait() {
+    let mut world = World::new();
+    world.limits.compaction.fresh_max = 5;
+    let engine = world.open();
+    for n in 0..5 {
+        ingest(&engine, 1, "a", 0, n * 10, 10);
+        engine.flush().unwrap();
+    }
+    let mut batch = engine.batch(Namespace(1));
+    let event =
+        Event { tenant: "a", name: "call", timestamp_ms: TODAY_MS, event_id: None, user_id: None };
+    batch.push(&event, &[], &[]).unwrap();
+    let refused = engine.ingest(batch, |_, _| Ok::<_, Error>(()));
+    assert!(matches!(refused, Err(Error::Limit { limit: Limit::Backlog, .. })), "{refused:?}");
+    engine.compact().unwrap();
+    assert_eq!(ingest(&engine, 1, "a", 0, 100, 10), 10);
+}
+
+/// The union of all namespaces is everything, and none shows another's rows, also when they share
+/// segments.
+#[test]
+fn namespaces_that_share_segments_stay_apart() {
+    let world = World::new();
+    let engine = world.open();
+    for namespace in 1..=20 {
+        ingest(&engine, namespace, "a", i64::from(namespace % 3), 0, namespace as usize);
+        if namespace % 4 == 0 {
+            engine.flush().unwrap();
+        }
+    }
+    for _ in 0..2 {
+        for namespace in 1..=20 {
+            assert_eq!(ask(&engine, namespace, None, Metric::Count) as u32, namespace);
+        }
+        assert_eq!(ask(&engine, 21, None, Metric::Count) as u32, 0);
+        engine.compact().unwrap();
+    }
+}
+
+#[test]
+fn clocks_that_jump_neither_stop_the_background_nor_lose_events() {
+    let world = World::new();
+    let engine = world.open();
+    let jumps = [
+        3_600_000,
+        -3_600_000,
+        400 * DAY_MS,
+        -800 * DAY_MS,
+        -TODAY_MS + 300 * DAY_MS,
+        68 * 365 * DAY_MS,
+        -DAY_MS,
+    ];
+    let mut total = 0;
+    for (n, jump) in jumps.into_iter().enumerate() {
+        total += u64::from(ingest(&engine, 1, "a", 2, n * 100, 30));
+        engine.flush().unwrap();
+        world.clock.advance(jump);
+        engine.compact().unwrap();
+        assert_eq!(ingest(&engine, 1, "a", 2, n * 100, 30), 0, "known after jump {n}");
+        assert_eq!(count(&engine, 1, "a"), total, "after jump {n}");
+    }
+    drop(engine);
+    assert_eq!(count(&world.open(), 1, "a"), total);
+}

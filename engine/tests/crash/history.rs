@@ -1,0 +1,202 @@
+//! Random histories, and running them on a disk until it fails.
+
+use std::sync::Arc;
+
+use inlay_engine::*;
+
+use crate::model::Model;
+
+pub const TENANTS: [&str; 2] = ["acme", "globex"];
+pub const EVENTS: [&str; 2] = ["call", "view"];
+/// A midnight.
+pub const FIRST_DAY_MS: i64 = 1_699_056_000_000;
+pub const DAYS: i64 = 4;
+const DAY_MS: i64 = 86_400_000;
+const NOW_MS: i64 = 1_700_000_000_000;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub tenant: usize,
+    pub event: usize,
+    pub day: i64,
+    pub id: Option<u32>,
+    pub user: u32,
+    pub ms: f64,
+}
+
+#[derive(Debug, Clone)]
+pub enum Operation {
+    Ingest(Vec<Row>),
+    Keys(Vec<(String, Option<String>)>),
+    Flush,
+    /// All the background work that is due: merges, days parted and sealed, id runs merged.
+    Compact,
+    /// A tenant's events, or those of one of its users, asked for and carried out.
+    Erase {
+        tenant: usize,
+        user: Option<u32>,
+    },
+    Restart,
+}
+
+/// A random history.
+pub fn history(rng: &SeededRng) -> Vec<Operation> {
+    let mut next_id = 0;
+    (0..6 + rng.below(10))
+        .map(|_| match rng.below(16) {
+            0..7 => Operation::Ingest(
+                (0..1 + rng.below(6)).map(|_| random_row(rng, &mut next_id)).collect(),
+            ),
+            7..9 => Operation::Keys(
+                (0..1 + rng.below(3))
+                    .map(|_| {
+                        let value = (rng.below(4) > 0).then(|| rng.below(100).to_string());
+                        (format!("k{}", rng.below(5)), value)
+                    })
+                    .collect(),
+            ),
+            9..12 => Operation::Flush,
+            12..14 => Operation::Compact,
+            14 => Operation::Erase {
+                tenant: rng.below(2) as usize,
+                user: (rng.below(4) > 0).then(|| rng.below(5) as u32),
+            },
+            _ => Operation::Restart,
+        })
+        .collect()
+}
+
+fn random_row(rng: &SeededRng, next_id: &mut u64) -> Row {
+    let id = match rng.below(4) {
+        0 => None,
+        1 if *next_id > 0 => Some(rng.below(*next_id) as u32),
+        _ => {
+            *next_id += 1;
+            Some(*next_id as u32 - 1)
+        }
+    };
+    Row {
+        tenant: rng.below(2) as usize,
+        event: rng.below(2) as usize,
+        day: rng.below(DAYS as u64) as i64,
+        id,
+        user: rng.below(5) as u32,
+        ms: rng.below(1_000) as f64 / 4.0,
+    }
+}
+
+/// Opens an engine whose limits are small, so that few rows make many files.
+pub fn open(disk: &SimVfs, seed: u64) -> Result<Engine> {
+    let compaction = CompactionLimits {
+        fan_in: 2,
+        inputs_max: 4,
+        settle_ms: 0,
+        seal_after_ms: 0,
+        quiet_ms: 0,
+        segment_rows_max: 8,
+        run_ids_max: 20,
+        ..CompactionLimits::default()
+    };
+    let options = Options {
+        clock: Arc::new(ManualClock::new(NOW_MS)),
+        rng: Arc::new(SeededRng::new(seed)),
+        limits: Limits { log_file_bytes: 2_048, compaction, ..Limits::default() },
+        background: false,
+    };
+    Engine::open(Arc::new(disk.clone()), options)
+}
+
+pub fn run(engine: &Engine, operation: &Operation) -> Result<()> {
+    match operation {
+        Operation::Ingest(rows) => ingest(engine, rows),
+        Operation::Keys(writes) => engine.transact(|txn| {
+            for (key, value) in writes {
+                match value {
+                    Some(value) => txn.put(key.as_bytes(), value.as_bytes()),
+                    None => txn.delete(key.as_bytes()),
+                }
+            }
+            Ok(())
+        }),
+        Operation::Flush => engine.flush(),
+        Operation::Compact => engine.compact(),
+        Operation::Erase { tenant, user } => {
+            let tenant = TENANTS[*tenant];
+            match user {
+                None => engine.erase_tenant(Namespace(1), tenant)?,
+                Some(user) => engine.erase_user(Namespace(1), tenant, &format!("user-{user}"))?,
+            };
+            engine.compact()
+        }
+        Operation::Restart => Ok(()),
+    }
+}
+
+fn ingest(engine: &Engine, rows: &[Row]) -> Result<()> {
+    let mut batch = engine.batch(Namespace(1));
+    for (at, row) in rows.iter().enumerate() {
+        let id = row.id.map(|id| format!("id-{id}"));
+        let user_id = format!("user-{}", row.user);
+        let event = Event {
+            tenant: TENANTS[row.tenant],
+            name: EVENTS[row.event],
+            timestamp_ms: FIRST_DAY_MS + row.day * DAY_MS + at as i64 * 7_000_000,
+            event_id: id.as_deref(),
+            user_id: Some(&user_id),
+        };
+        let user = row.user.to_string();
+        batch.push(&event, &[("user", &user)], &[("ms", row.ms)])?;
+    }
+    engine.ingest(batch, |txn, ingested| {
+        let used = txn
+            .find(b"used")
+            .map_or(0, |used| String::from_utf8_lossy(&used).parse::<u32>().unwrap());
+        txn.put(b"used", (used + ingested.new).to_string().as_bytes());
+        Ok::<_, Error>(())
+    })?;
+    Ok(())
+}
+
+/// Runs a history until an operation fails for good. Gives the state of what was acknowledged, and
+/// that state with the operation under way, if one was.
+pub fn play(
+    disk: &SimVfs,
+    operations: &[Operation],
+    seed: u64,
+    stop_at_error: bool,
+) -> (Model, Option<Model>) {
+    let mut model = Model::default();
+    let Ok(mut engine) = open(disk, seed) else { return (model, None) };
+    // An erasure that met a full disk is carried out later: from then on both may be seen.
+    let mut later: Option<Model> = None;
+    for (at, operation) in operations.iter().enumerate() {
+        if matches!(operation, Operation::Restart) {
+            drop(engine);
+            match open(disk, seed + at as u64 + 1) {
+                Ok(opened) => engine = opened,
+                Err(_) => return (model, later),
+            }
+            continue;
+        }
+        if later.is_some() {
+            // What exactly an unfinished erasure will find is not decided yet.
+            return (model, later);
+        }
+        let is_background = matches!(operation, Operation::Flush | Operation::Compact);
+        match run(&engine, operation) {
+            Ok(()) => model.apply(operation),
+            Err(Error::Limit { .. }) if !matches!(operation, Operation::Erase { .. }) => {}
+            Err(_) if !stop_at_error && is_background && engine.closed().is_none() => {}
+            Err(_) => {
+                let mut with = model.clone();
+                with.apply(operation);
+                let goes_on = !stop_at_error && engine.closed().is_none();
+                later = Some(with);
+                if !goes_on {
+                    return (model, later);
+                }
+            }
+        }
+    }
+    (model, later)
+}
