@@ -24,7 +24,7 @@ use crate::{
     exec::{self, Control},
     keyspace::{KeyReader, Txn},
     query::{Answer, Query},
-    store::{Erasure, Ingested, Limits, Scope, Store},
+    store::{BackupProgress, Erasure, Ingested, Limits, Scope, Store},
     vfs::{Vfs, os::OsVfs},
 };
 
@@ -172,6 +172,21 @@ impl Engine {
     /// Does one piece of background work, if one is due. Returns whether it did.
     pub fn compact_step(&self) -> Result<bool> {
         self.store.compact_step()
+    }
+
+    /// Writes a backup of everything acknowledged so far into `directory`, which is empty or does not
+    /// exist, while reads and writes go on. Files are shared with the data directory where the disk
+    /// can, else taken from the backup `since` where it has them, else copied. `report` is told after
+    /// each file.
+    ///
+    /// Errors: `Invalid` naming `directory` or `since`; then nothing is left behind.
+    pub fn backup(
+        &self,
+        directory: &str,
+        since: Option<&str>,
+        report: &mut dyn FnMut(&BackupProgress),
+    ) -> Result<BackupProgress> {
+        self.store.backup(directory, since, report)
     }
 
     /// Drops a namespace: when this returns, it is empty for every reader and takes no more events.

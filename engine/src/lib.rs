@@ -34,6 +34,7 @@ mod keyspace;
 
 mod store;
 
+mod inspect;
 mod query;
 
 mod exec;
@@ -51,9 +52,16 @@ pub use error::{Error, Limit, Result};
 pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace};
 pub use exec::Control;
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
+pub use inspect::{
+    BlockInfo, IdRunInfo, Inspection, KeyInfo, Problem, RecordInfo, RunInfo, SectionInfo,
+    SegmentInfo, VerifyReport,
+};
 pub use keyspace::{KeyReader, Txn};
 pub use query::{Answer, Group, Metric, NumberFilter, Query, TextFilter, Value};
-pub use store::{CompactionLimits, Erasure, Ingested, Limits, Scope};
+pub use store::{
+    BackupFile, BackupList, BackupProgress, CompactionLimits, Erasure, Ingested, Limits, Scope,
+    restore,
+};
 pub use vfs::{
     Vfs, VfsFile, View,
     os::OsVfs,

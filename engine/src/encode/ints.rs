@@ -19,6 +19,13 @@ pub enum Encoding {
     Sparse = 3,
 }
 
+impl Encoding {
+    /// What the encoding with this tag is called.
+    pub fn name_of(tag: u8) -> &'static str {
+        ["constant", "packed", "delta", "sparse"].get(usize::from(tag)).copied().unwrap_or("?")
+    }
+}
+
 /// The smallest encoding for `values`.
 pub fn choose(values: &[i64]) -> Encoding {
     if constant::estimate(values).is_some() || values.is_empty() {

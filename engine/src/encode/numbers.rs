@@ -119,6 +119,20 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
     Ok(())
 }
 
+/// What the encoding of a block is called.
+pub fn describe(bytes: &[u8], exponent: u8) -> String {
+    if exponent == RAW {
+        return "raw zstd".to_owned();
+    }
+    let presence = match bytes.first() {
+        Some(&ALL) => "all",
+        Some(&LISTED) => "listed",
+        Some(&MARKED) => "marked",
+        _ => "?",
+    };
+    format!("decimal {exponent}, {presence}")
+}
+
 /// A readable block of numbers.
 pub struct NumberBlock<'a> {
     rows: usize,

@@ -39,6 +39,11 @@ impl BlockBitmaps {
         Self { codes: hits.into_iter().collect() }
     }
 
+    /// Number of values with a bitmap.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
     /// Rows of the block with `code`, if that code has a bitmap.
     pub fn rows(&self, code: u32) -> Option<&RoaringBitmap> {
         let at = self.codes.binary_search_by_key(&code, |(code, _)| *code).ok()?;

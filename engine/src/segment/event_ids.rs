@@ -39,6 +39,17 @@ impl Default for EventIds {
 }
 
 impl EventIds {
+    /// What the encoding of a block with this first byte is called.
+    pub fn encoding_name(tag: u8) -> &'static str {
+        match tag {
+            NONE => "none",
+            UUIDS => "uuid",
+            TEXTS => "front-coded zstd",
+            PLANES => "uuid planes zstd",
+            _ => "?",
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {

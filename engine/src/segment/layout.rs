@@ -60,6 +60,42 @@ pub enum SectionKind {
     Bitmaps = 10,
 }
 
+impl SectionKind {
+    const ALL: [Self; 10] = [
+        Self::Runs,
+        Self::Times,
+        Self::EventIds,
+        Self::UserHashes,
+        Self::Users,
+        Self::UserCodes,
+        Self::TextValues,
+        Self::TextCodes,
+        Self::Numbers,
+        Self::Bitmaps,
+    ];
+
+    /// The kind of a stored number, if this build knows it.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u16 == number)
+    }
+
+    /// What it is called when it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Times => "times",
+            Self::EventIds => "event ids",
+            Self::UserHashes => "user hashes",
+            Self::Users => "users",
+            Self::UserCodes => "user codes",
+            Self::TextValues => "text values",
+            Self::TextCodes => "text codes",
+            Self::Numbers => "numbers",
+            Self::Bitmaps => "bitmaps",
+        }
+    }
+}
+
 /// Where a block lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRef {

@@ -167,8 +167,8 @@ impl Segment {
         self.block_at(at, index)
     }
 
-    /// A block's bytes, checked on first touch.
-    fn block_at(&self, at: usize, index: usize) -> Result<&[u8]> {
+    /// Bytes of block `index` of section `at` of the table, checked on first touch.
+    pub fn block_at(&self, at: usize, index: usize) -> Result<&[u8]> {
         let section = self.section(at)?;
         let missing = || {
             Error::corrupt(&self.place, format!("lacks block {index} of section {}", section.kind))

@@ -5,6 +5,7 @@
 //! `erase` takes out what was deleted. A [`Version`] is everything one query sees, and an `Edit` is
 //! the only way to change which files are live.
 
+mod backup_list;
 mod dedup;
 mod memtable;
 mod names;
@@ -32,12 +33,17 @@ mod erase;
 mod manage;
 
 mod background;
+mod backup;
 
-pub use compaction::Done;
-pub use erasure::{Erasure, Scope};
+pub use backup::{BackupProgress, restore};
+pub use backup_list::{BackupFile, BackupList, LIST, measure};
+pub use erasure::{Erasure, Scope, id_hashes};
 pub use manage::{Limits, Store};
+pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};
 pub use policy::CompactionLimits;
+pub use recovery::{State, read_state, rows_of, writes_of};
 pub use sequencer::Ingested;
+pub use superblock::Superblock;
 pub use version::Version;
 
 /// Directory where every file starts; emptied at each start.

@@ -22,7 +22,7 @@ use crate::{
     keyspace::{Tree, Writes, checkpoint, read_writes},
     segment::{self, Segment, SegmentMeta},
     vfs::Vfs,
-    wal::{self, LogTail, RecordKind},
+    wal::{self, LogTail, Record, RecordKind},
 };
 
 /// What a start finds.
@@ -37,32 +37,59 @@ pub struct Recovered {
     pub runs_lost: Vec<uuid::Uuid>,
 }
 
-/// Recovers the database of `superblock`.
+/// What the files of a database say, without opening what they name.
+pub struct State {
+    /// Keys as of the last record.
+    pub tree: Tree,
+    /// Records that were read.
+    pub records: Vec<Record>,
+    /// Where the log ends.
+    pub tail: LogTail,
+}
+
+/// Reads checkpoint and log. Changes nothing.
 ///
 /// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
-pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
+pub fn read_state(vfs: &dyn Vfs, superblock: &Superblock) -> Result<State> {
     let (base, checkpoint) = load_checkpoint(vfs, superblock)?;
     let after = checkpoint.map_or(0, |checkpoint| checkpoint.replay_after);
     let checkpoint_lsn = checkpoint.map_or(0, |checkpoint| checkpoint.lsn);
     let (records, tail) = wal::read(vfs, superblock.db, after)?;
-    wal::harden(vfs, &tail)?;
     if tail.lsn_last < checkpoint_lsn {
         return Err(Error::corrupt(
             wal::DIRECTORY,
             format!("ends before checkpoint {checkpoint_lsn}"),
         ));
     }
-
-    // Keys first: they say which events are in segments already.
     let mut tree = base;
     for record in records.iter().filter(|record| record.lsn > checkpoint_lsn) {
-        let place = format!("record {}", record.lsn);
-        let writes = match record.kind {
-            RecordKind::Writes => read_whole(record.payload(), &place)?,
-            RecordKind::Events => EventsRecord::read(record.payload(), &place)?.writes,
-        };
-        tree.apply_all(&writes);
+        tree.apply_all(&writes_of(record)?);
     }
+    Ok(State { tree, records, tail })
+}
+
+/// The keyspace writes of a record.
+pub fn writes_of(record: &Record) -> Result<Writes> {
+    let place = format!("record {}", record.lsn);
+    match record.kind {
+        RecordKind::Writes => read_whole(record.payload(), &place),
+        RecordKind::Events => Ok(EventsRecord::read(record.payload(), &place)?.writes),
+    }
+}
+
+/// The rows of an events record that were new.
+pub fn rows_of(record: &Record, hash_seed: u64) -> Result<Rows> {
+    let place = format!("record {}", record.lsn);
+    EventsRecord::read(record.payload(), &place)?.new_rows(hash_seed, &place)
+}
+
+/// Recovers the database of `superblock`.
+///
+/// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
+pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
+    let State { tree, records, tail } = read_state(vfs, superblock)?;
+    wal::harden(vfs, &tail)?;
+    // Keys first: they say which events are in segments already.
     let flushed = flushed_lsn(&tree)?;
     let segments = open_segments(vfs, superblock.db, &tree)?;
     let (runs, runs_lost) = open_id_runs(vfs, superblock.db, &tree)?;
@@ -70,9 +97,7 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
     let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };
     for record in records.iter().filter(|record| record.lsn > flushed) {
         if record.kind == RecordKind::Events {
-            let place = format!("record {}", record.lsn);
-            let events = EventsRecord::read(record.payload(), &place)?;
-            let rows = events.new_rows(superblock.hash_seed, &place)?;
+            let rows = rows_of(record, superblock.hash_seed)?;
             remember_ids(&mut dedup, &rows, superblock.hash_seed);
             version.active.append(Arc::new(rows), superblock.hash_seed);
         }

@@ -29,7 +29,7 @@ use crate::{
     error::{Error, Limit, Result},
     ids::IdRun,
     keyspace::{Tree, Txn, Writes, write_writes},
-    wal::{AppendError, RecordKind, Writer, put_record},
+    wal::{self, AppendError, RecordKind, Writer, put_record},
 };
 
 /// Pending bytes at which a writer commits before it adds more, so that a group stays small enough
@@ -210,6 +210,13 @@ impl Sequencer {
     /// Ids in memory that no run holds yet.
     pub fn recent_ids(&self) -> usize {
         self.prepare.lock().dedup.recent()
+    }
+
+    /// What readers see now, and where the log ends that says so.
+    pub fn pin(&self) -> Result<(Arc<Version>, Option<wal::LogEnd>)> {
+        let writer = self.commit.lock();
+        self.check_open()?;
+        Ok((self.version(), writer.end()))
     }
 
     /// Ends the current log file: the next record starts a new one.

@@ -122,6 +122,11 @@ impl Superblock {
         vfs.sync_dir("").at("the data directory")
     }
 
+    /// Both slots as bytes, with their names.
+    pub fn slots(&self) -> [(&'static str, Vec<u8>); 2] {
+        SLOTS.map(|name| (name, self.encode()))
+    }
+
     fn put_slot(&self, vfs: &dyn Vfs, place: &str) -> Result<()> {
         let temporary = format!("tmp/{place}");
         let _ = vfs.remove(&temporary);

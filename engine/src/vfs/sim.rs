@@ -292,6 +292,10 @@ impl SimVfs {
                 let index = disk.inodes.len() - 1;
                 disk.names.insert(path.to_owned(), index);
                 disk.durable_names.insert(path.to_owned(), index);
+                for (at, _) in path.match_indices('/') {
+                    disk.directories.insert(path[..at].to_owned());
+                    disk.durable_directories.insert(path[..at].to_owned());
+                }
             }
             None => {
                 disk.names.remove(path);
@@ -452,6 +456,9 @@ impl Vfs for SimVfs {
     fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let disk = self.disk.lock();
         disk.alive()?;
+        if !path.is_empty() && !disk.directories.contains(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         Ok(disk
             .names
             .keys()

@@ -10,12 +10,13 @@
 
 mod frame;
 
-mod reader;
 mod writer;
 
+mod reader;
+
 pub use frame::{RecordKind, put_record};
-pub use reader::{LogTail, harden, read};
-pub use writer::{AppendError, Writer};
+pub use reader::{LogTail, Record, files_after, harden, read};
+pub use writer::{AppendError, LogEnd, Writer};
 
 /// Directory of the log files.
 pub const DIRECTORY: &str = "wal";

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::{
     DIRECTORY,
     frame::{ALIGN, FRAME_HEADER_LEN, FileHeader, HEADER_LEN, RecordKind, frame_at, records},
+    writer::LogEnd,
 };
 use crate::{
     error::{Error, IoContext, Result},
@@ -21,12 +22,19 @@ pub struct Record {
     pub lsn: u64,
     /// What it holds.
     pub kind: RecordKind,
+    /// First LSN of its file.
+    pub file_lsn_first: u64,
     file: View,
     start: usize,
     len: usize,
 }
 
 impl Record {
+    /// Where its bytes start in the file.
+    pub fn offset(&self) -> u64 {
+        self.start as u64
+    }
+
     /// Its bytes.
     pub fn payload(&self) -> &[u8] {
         &self.file[self.start..self.start + self.len]
@@ -59,10 +67,8 @@ pub fn harden(vfs: &dyn Vfs, tail: &LogTail) -> Result<()> {
     file.sync().at(place)
 }
 
-/// Reads all records with an LSN above `after`. Log files that end before are not looked at.
-///
-/// Errors: `Corrupt` naming file and offset when a record above `after` is missing or damaged.
-pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, LogTail)> {
+/// The log files that can hold records above `after`: first LSN and path, in order.
+fn list(vfs: &dyn Vfs, after: u64) -> Result<Vec<(u64, String)>> {
     let mut files = Vec::new();
     for name in vfs.list(DIRECTORY).at(DIRECTORY)? {
         let first = name.strip_suffix(".wal").and_then(|stem| stem.parse::<u64>().ok());
@@ -74,7 +80,28 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
     }
     files.sort();
     let skipped = files.partition_point(|(first, _)| *first <= after + 1).saturating_sub(1);
-    let mut files = files.split_off(skipped.min(files.len())).into_iter().peekable();
+    Ok(files.split_off(skipped.min(files.len())))
+}
+
+/// The log files that hold the records above `after` up to `end`, and how much of each counts.
+pub fn files_after(vfs: &dyn Vfs, after: u64, end: Option<LogEnd>) -> Result<Vec<(String, u64)>> {
+    list(vfs, after)?
+        .into_iter()
+        .map(|(first, place)| {
+            let len = match end.filter(|end| end.lsn_first == first) {
+                Some(end) => end.offset,
+                None => vfs.open(&place).and_then(|file| file.len()).at(&place)?,
+            };
+            Ok((place, len))
+        })
+        .collect()
+}
+
+/// Reads all records with an LSN above `after`. Log files that end before are not looked at.
+///
+/// Errors: `Corrupt` naming file and offset when a record above `after` is missing or damaged.
+pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, LogTail)> {
+    let mut files = list(vfs, after)?.into_iter().peekable();
 
     let mut tail = LogTail { lsn_last: after, ..LogTail::default() };
     let mut out = Vec::new();
@@ -158,7 +185,8 @@ fn read_file(
         let body = offset + FRAME_HEADER_LEN;
         for (lsn, kind, payload) in records(&frame, place)? {
             let start = body + (payload.as_ptr() as usize - frame.body.as_ptr() as usize);
-            take(Record { lsn, kind, file: view.clone(), start, len: payload.len() });
+            let (file_lsn_first, len) = (header.lsn_first, payload.len());
+            take(Record { lsn, kind, file_lsn_first, file: view.clone(), start, len });
         }
         *expected += u64::from(frame.count);
         last = Some(LastFrame { bytes: offset..frame.end.min(view.len()), crc: frame.crc });

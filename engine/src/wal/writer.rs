@@ -34,6 +34,15 @@ struct Current {
     len: u64,
 }
 
+/// The end of the log: its newest file and the bytes of it that were synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEnd {
+    /// First LSN of the file.
+    pub lsn_first: u64,
+    /// Where the next frame goes.
+    pub offset: u64,
+}
+
 /// Why a group was not written.
 #[derive(Debug)]
 pub enum AppendError {
@@ -107,6 +116,12 @@ impl Writer {
         self.vfs.rename(&prepared.place, &place).at(&place)?;
         self.vfs.sync_dir(DIRECTORY).at(DIRECTORY)?;
         Ok(Current { place, ..prepared })
+    }
+
+    /// Where the log ends, if this process has written any of it.
+    pub fn end(&self) -> Option<LogEnd> {
+        let current = self.current.as_ref()?;
+        Some(LogEnd { lsn_first: current.header.lsn_first, offset: current.offset })
     }
 
     /// Ends the current file: the next append starts a new one.

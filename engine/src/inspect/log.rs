@@ -1,0 +1,87 @@
+//! Records of the log and keys of the keyspace, described.
+
+use super::Inspection;
+use crate::{
+    keyspace::SYSTEM,
+    store::{rows_of, writes_of},
+    wal::RecordKind,
+};
+
+/// One record of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordInfo {
+    /// Its log sequence number.
+    pub lsn: u64,
+    /// `events` or `writes`.
+    pub kind: &'static str,
+    /// Its file.
+    pub file: String,
+    /// Where its bytes start.
+    pub offset: u64,
+    /// Length of its payload.
+    pub bytes: u64,
+    /// Events that were new.
+    pub events: usize,
+    /// Keys that were written or deleted.
+    pub keys: Vec<String>,
+    /// What is wrong with it, if anything.
+    pub damage: Option<String>,
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyInfo {
+    /// `engine` or `user`.
+    pub space: &'static str,
+    /// The key, printable.
+    pub key: String,
+    /// Bytes of its value.
+    pub value: Vec<u8>,
+}
+
+impl Inspection {
+    /// The records above the older checkpoint, from `lsn_from` on.
+    pub fn log(&self, lsn_from: u64) -> impl Iterator<Item = RecordInfo> + '_ {
+        let records = self.records.iter().filter(move |record| record.lsn >= lsn_from);
+        records.map(|record| {
+            let mut info = RecordInfo {
+                lsn: record.lsn,
+                kind: match record.kind {
+                    RecordKind::Events => "events",
+                    RecordKind::Writes => "writes",
+                },
+                file: format!("wal/{:020}.wal", record.file_lsn_first),
+                offset: record.offset(),
+                bytes: record.payload().len() as u64,
+                events: 0,
+                keys: Vec::new(),
+                damage: None,
+            };
+            match writes_of(record) {
+                Ok(writes) => info.keys = writes.iter().map(|(key, _)| printable(key)).collect(),
+                Err(error) => info.damage = Some(error.to_string()),
+            }
+            if record.kind == RecordKind::Events {
+                match rows_of(record, self.superblock.hash_seed) {
+                    Ok(rows) => info.events = rows.len(),
+                    Err(error) => info.damage = Some(error.to_string()),
+                }
+            }
+            info
+        })
+    }
+
+    /// The keys that start with `prefix`, as they are printed, in order.
+    pub fn keys<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = KeyInfo> + 'a {
+        self.tree.iter().filter_map(move |(key, value)| {
+            let space = if key.first() == Some(&SYSTEM) { "engine" } else { "user" };
+            let key = printable(key.get(1..).unwrap_or_default());
+            key.starts_with(prefix).then(|| KeyInfo { space, key, value: value.to_vec() })
+        })
+    }
+}
+
+/// Text as it is, other bytes as `\x..`.
+fn printable(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect()
+}

@@ -1,0 +1,82 @@
+//! Looking into a data directory without changing it, also while a server uses it.
+//!
+//! What is damaged is described, not refused: an inspection shows as much as can be read, and
+//! `verify` lists everything that is wrong.
+
+mod log;
+mod segments;
+
+mod verify;
+
+use std::sync::Arc;
+
+pub use log::{KeyInfo, RecordInfo};
+pub use segments::{BlockInfo, IdRunInfo, RunInfo, SectionInfo, SegmentInfo};
+pub use verify::{Problem, VerifyReport};
+
+use crate::{
+    error::{Error, Result},
+    keyspace::Tree,
+    store::{State, Superblock, read_state},
+    vfs::{Vfs, read_only::ReadOnlyVfs},
+    wal::{LogTail, Record},
+};
+
+/// How often the state is read again when the log of a running server changed meanwhile.
+const READ_ATTEMPTS: usize = 5;
+
+/// A data directory as it was found.
+pub struct Inspection {
+    vfs: Arc<dyn Vfs>,
+    superblock: Superblock,
+    tree: Tree,
+    records: Vec<Record>,
+    tail: LogTail,
+}
+
+impl Inspection {
+    /// Reads the state of a data directory.
+    ///
+    /// Errors: `Invalid` when there is none, `Corrupt` when neither checkpoint nor log give a state.
+    pub fn open<V: Vfs>(vfs: V) -> Result<Self> {
+        let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(vfs));
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match Self::read(&vfs) {
+                // A checkpoint that was just replaced, or a frame that was just being written.
+                Err(Error::Corrupt { .. } | Error::Io { .. }) if attempt < READ_ATTEMPTS => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn read(vfs: &Arc<dyn Vfs>) -> Result<Self> {
+        let superblock = Superblock::load(&**vfs)?.ok_or_else(|| {
+            Error::invalid("directory", "holds no database: SUPER.a and SUPER.b are missing")
+        })?;
+        let State { tree, records, tail } = read_state(&**vfs, &superblock)?;
+        Ok(Self { vfs: Arc::clone(vfs), superblock, tree, records, tail })
+    }
+
+    /// The identity of the database.
+    pub fn db(&self) -> uuid::Uuid {
+        uuid::Uuid::from_bytes(self.superblock.db)
+    }
+
+    /// LSN of the last record.
+    pub fn lsn(&self) -> u64 {
+        self.tail.lsn_last
+    }
+
+    /// Checkpoints, newest first: LSN, and the LSN after which the log is needed with it.
+    pub fn checkpoints(&self) -> Vec<(u64, u64)> {
+        let kept = self.superblock.checkpoints.iter();
+        kept.map(|checkpoint| (checkpoint.lsn, checkpoint.replay_after)).collect()
+    }
+
+    /// Bytes behind the last whole frame of the log that are not zero.
+    pub fn torn_bytes(&self) -> u64 {
+        self.tail.torn_bytes
+    }
+}

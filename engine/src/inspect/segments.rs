@@ -1,0 +1,307 @@
+//! Segments and id runs, described: what they hold, how it is encoded, what it costs.
+
+use std::collections::BTreeMap;
+
+use super::Inspection;
+use crate::{
+    base::time::{DAY_MS, day_name},
+    encode::{BLOCK_ROWS, ints::Encoding},
+    error::{IoContext, Result},
+    ids::{IdRun, IdRunMeta},
+    index::{bitmaps::BlockBitmaps, zones::CodeZone},
+    segment::{FRESH, MERGED, Section, SectionKind, Segment, SegmentMeta},
+    store::{ID_RUN_PREFIX, SEGMENT_PREFIX},
+};
+
+/// One segment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SegmentInfo {
+    /// Its name.
+    pub uuid: uuid::Uuid,
+    /// Its file.
+    pub path: String,
+    /// `fresh`, `merged` or `sealed`.
+    pub level: &'static str,
+    /// First day with rows.
+    pub day_first: String,
+    /// Last day with rows.
+    pub day_last: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Number of series; 0 when the file cannot be read.
+    pub series: u64,
+    /// What is wrong with it, if anything was noticed on opening.
+    pub damage: Option<String>,
+}
+
+/// One section of a segment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SectionInfo {
+    /// What it holds.
+    pub kind: String,
+    /// The property, empty where there is none.
+    pub column: String,
+    /// Bytes of all its blocks.
+    pub bytes: u64,
+    /// Values in it: rows, or entries of a dictionary.
+    pub values: u64,
+    /// Blocks by encoding.
+    pub encodings: BTreeMap<String, u64>,
+    /// Its blocks.
+    pub blocks: Vec<BlockInfo>,
+}
+
+/// One block of a section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockInfo {
+    /// Where it starts in the file.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// How it is encoded.
+    pub encoding: String,
+    /// What it can contain, where that is kept.
+    pub zone: Option<String>,
+    /// What is wrong with it, if anything.
+    pub damage: Option<String>,
+}
+
+/// One series of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunInfo {
+    /// Whose events.
+    pub namespace: u32,
+    /// Tenant.
+    pub tenant: String,
+    /// Event name.
+    pub event: String,
+    /// First row.
+    pub first_row: u32,
+    /// Number of rows.
+    pub rows: u32,
+    /// Hours with rows.
+    pub hours: usize,
+}
+
+/// One id run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdRunInfo {
+    /// Its name.
+    pub uuid: uuid::Uuid,
+    /// Its file.
+    pub path: String,
+    /// Week in which its ids arrived, since 1970.
+    pub generation: u32,
+    /// Ids.
+    pub ids: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Of these, the filter.
+    pub filter_bytes: u64,
+    /// What is wrong with it, if anything was noticed on opening.
+    pub damage: Option<String>,
+}
+
+impl Inspection {
+    /// The records of all live segments.
+    pub(super) fn segment_metas(&self) -> Result<Vec<SegmentMeta>> {
+        self.tree.scan(SEGMENT_PREFIX, &[]).map(|(_, value)| SegmentMeta::read(value)).collect()
+    }
+
+    /// The records of all live id runs.
+    pub(super) fn run_metas(&self) -> Result<Vec<IdRunMeta>> {
+        self.tree.scan(ID_RUN_PREFIX, &[]).map(|(_, value)| IdRunMeta::read(value)).collect()
+    }
+
+    /// Opens a live segment.
+    pub(super) fn open_segment(&self, meta: SegmentMeta) -> Result<Segment> {
+        let path = meta.path();
+        Segment::open(self.vfs.map(&path).at(&path)?, meta, self.superblock.db)
+    }
+
+    /// Opens a live id run.
+    pub(super) fn open_run(&self, meta: IdRunMeta) -> Result<IdRun> {
+        let path = meta.path();
+        IdRun::open(self.vfs.map(&path).at(&path)?, meta, self.superblock.db)
+    }
+
+    /// All live segments, by name.
+    pub fn segments(&self) -> Result<Vec<SegmentInfo>> {
+        let metas = self.segment_metas()?;
+        Ok(metas.into_iter().map(|meta| self.describe(meta)).collect())
+    }
+
+    fn describe(&self, meta: SegmentMeta) -> SegmentInfo {
+        let opened = self.open_segment(meta.clone());
+        SegmentInfo {
+            uuid: meta.uuid,
+            path: meta.path(),
+            level: level_name(meta.level),
+            day_first: day_name(meta.ts_min.div_euclid(DAY_MS)),
+            day_last: day_name(meta.ts_max.div_euclid(DAY_MS)),
+            rows: u64::from(meta.rows),
+            bytes: meta.len,
+            series: opened.as_ref().map_or(0, |segment| segment.runs().runs().len() as u64),
+            damage: opened.err().map(|error| error.to_string()),
+        }
+    }
+
+    /// The one live segment whose name starts with `name`.
+    ///
+    /// Errors: `Invalid` when none or several do.
+    pub fn find_segment(&self, name: &str) -> Result<uuid::Uuid> {
+        let metas = self.segment_metas()?;
+        let mut found = metas.iter().filter(|meta| meta.uuid.to_string().starts_with(name));
+        match (found.next(), found.next()) {
+            (Some(meta), None) => Ok(meta.uuid),
+            (None, _) => {
+                Err(crate::error::Error::invalid("segment", format!("no live one is {name}")))
+            }
+            _ => Err(crate::error::Error::invalid("segment", format!("several start with {name}"))),
+        }
+    }
+
+    fn segment(&self, uuid: uuid::Uuid) -> Result<Segment> {
+        let meta = self.segment_metas()?.into_iter().find(|meta| meta.uuid == uuid);
+        let meta = meta.ok_or_else(|| crate::error::Error::invalid("segment", "is not live"))?;
+        self.open_segment(meta)
+    }
+
+    /// The sections of a segment, in the order of its section table.
+    pub fn sections(&self, uuid: uuid::Uuid) -> Result<Vec<SectionInfo>> {
+        let segment = self.segment(uuid)?;
+        let sections = segment.sections().iter().enumerate();
+        Ok(sections.map(|(at, section)| describe_section(&segment, at, section)).collect())
+    }
+
+    /// The series of a segment.
+    pub fn runs(&self, uuid: uuid::Uuid) -> Result<Vec<RunInfo>> {
+        let segment = self.segment(uuid)?;
+        let runs = segment.runs().runs().iter().map(|run| RunInfo {
+            namespace: run.key.namespace.0,
+            tenant: run.key.tenant.to_string(),
+            event: run.key.name.to_string(),
+            first_row: run.first_row,
+            rows: run.rows,
+            hours: run.hours.len(),
+        });
+        Ok(runs.collect())
+    }
+
+    /// All live id runs, by name.
+    pub fn id_runs(&self) -> Result<Vec<IdRunInfo>> {
+        let describe = |meta: IdRunMeta| {
+            let opened = self.open_run(meta.clone());
+            IdRunInfo {
+                uuid: meta.uuid,
+                path: meta.path(),
+                generation: meta.generation,
+                ids: meta.count,
+                bytes: meta.len,
+                filter_bytes: opened.as_ref().map_or(0, |run| run.filter_bytes() as u64),
+                damage: opened.err().map(|error| error.to_string()),
+            }
+        };
+        Ok(self.run_metas()?.into_iter().map(describe).collect())
+    }
+}
+
+/// What a level is called.
+pub fn level_name(level: u8) -> &'static str {
+    match level {
+        FRESH => "fresh",
+        MERGED => "merged",
+        _ => "sealed",
+    }
+}
+
+fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionInfo {
+    let kind = SectionKind::from_number(section.kind);
+    let mut info = SectionInfo {
+        kind: kind
+            .map_or_else(|| format!("unknown {}", section.kind), |kind| kind.name().to_owned()),
+        column: section.name.clone(),
+        bytes: section.blocks.iter().map(|block| u64::from(block.len)).sum(),
+        values: kind.map_or(0, |kind| values_in(segment, kind, section)),
+        encodings: BTreeMap::new(),
+        blocks: Vec::new(),
+    };
+    let zones = kind.map(|kind| zones_of(segment, kind, &section.name)).unwrap_or_default();
+    for (index, block) in section.blocks.iter().enumerate() {
+        let bytes = segment.block_at(at, index);
+        let encoding = match (&bytes, kind) {
+            (Ok(bytes), Some(kind)) => encoding_of(kind, bytes, segment, &section.name),
+            _ => "?".to_owned(),
+        };
+        *info.encodings.entry(encoding.clone()).or_default() += 1;
+        info.blocks.push(BlockInfo {
+            offset: block.offset,
+            bytes: block.len,
+            encoding,
+            zone: zones.get(index).cloned(),
+            damage: bytes.err().map(|error| error.to_string()),
+        });
+    }
+    info
+}
+
+fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
+    match kind {
+        SectionKind::Runs => segment.runs().runs().len() as u64,
+        SectionKind::UserHashes | SectionKind::Users | SectionKind::TextValues => {
+            let mut cursor = crate::base::coding::Cursor::new(&section.extra, "section");
+            cursor.varint().unwrap_or_default()
+        }
+        _ => u64::from(segment.meta().rows),
+    }
+}
+
+fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str) -> String {
+    let tag = bytes.first().copied().unwrap_or_default();
+    match kind {
+        SectionKind::Times | SectionKind::UserCodes | SectionKind::TextCodes => {
+            Encoding::name_of(tag).to_owned()
+        }
+        SectionKind::EventIds => crate::segment::EventIds::encoding_name(tag).to_owned(),
+        SectionKind::Numbers => match segment.numbers(column) {
+            Ok(Some(numbers)) => crate::encode::numbers::describe(bytes, numbers.exponent()),
+            _ => "?".to_owned(),
+        },
+        SectionKind::Bitmaps => match BlockBitmaps::read(bytes, "bitmaps") {
+            Ok(bitmaps) => format!("roaring, {} values", bitmaps.len()),
+            Err(_) => "?".to_owned(),
+        },
+        SectionKind::Users | SectionKind::TextValues => "front-coded zstd".to_owned(),
+        SectionKind::UserHashes => "128-bit".to_owned(),
+        SectionKind::Runs => "directory".to_owned(),
+    }
+}
+
+fn zones_of(segment: &Segment, kind: SectionKind, column: &str) -> Vec<String> {
+    let blocks = 0..(segment.meta().rows as usize).div_ceil(BLOCK_ROWS);
+    match kind {
+        SectionKind::TextCodes => {
+            let Ok(Some(text)) = segment.text(column) else { return Vec::new() };
+            blocks.filter_map(|index| text.zone(index).map(describe_codes)).collect()
+        }
+        SectionKind::Numbers => {
+            let Ok(Some(numbers)) = segment.numbers(column) else { return Vec::new() };
+            let describe = |index| {
+                let zone = numbers.zone(index)?;
+                Some(format!("{} to {}, {} absent", zone.min, zone.max, zone.absent))
+            };
+            blocks.filter_map(describe).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn describe_codes(zone: &CodeZone) -> String {
+    let present = zone.set.map(|set| set.iter().map(|word| word.count_ones()).sum::<u32>());
+    match present {
+        Some(present) => format!("codes {} to {}, {present} present", zone.min, zone.max),
+        None => format!("codes {} to {}", zone.min, zone.max),
+    }
+}

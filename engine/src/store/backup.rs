@@ -1,0 +1,350 @@
+//! Backups of a running store, and bringing one back.
+//!
+//! Files of a store never change once they have their name, so a backup links them where the disk
+//! can and copies them where it cannot. What is left is the log above the newest checkpoint, which is
+//! copied up to one commit. While names are linked, nothing is merged or deleted; writes go on.
+//!
+//! A backup is a data directory with a list. The list comes last: without it, it is not a backup.
+
+use std::{collections::BTreeSet, io, sync::Arc};
+
+use super::{
+    backup_list::{BackupFile, BackupList, LIST, join, measure},
+    manage::Store,
+    superblock::{CheckpointRef, Superblock},
+    version::Version,
+};
+use crate::{
+    error::{Error, IoContext, Result},
+    ids,
+    keyspace::checkpoint,
+    segment,
+    vfs::Vfs,
+    wal,
+};
+
+/// How far a backup is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackupProgress {
+    /// Files that are in place.
+    pub files: u64,
+    /// Files in all.
+    pub files_total: u64,
+    /// Bytes of the files in place.
+    pub bytes: u64,
+    /// Files that share their bytes with the data directory.
+    pub linked: u64,
+    /// Files that share their bytes with the earlier backup.
+    pub reused: u64,
+    /// LSN of the last record that the backup holds.
+    pub lsn: u64,
+    /// Whether it is whole: the list is written.
+    pub is_done: bool,
+}
+
+impl Store {
+    /// Writes a backup into `target`, a directory that is empty or does not exist. Files that cannot
+    /// be linked are taken from the backup `since` where it has them, else copied. `report` is told
+    /// after each file.
+    pub fn backup(
+        &self,
+        target: &str,
+        since: Option<&str>,
+        report: &mut dyn FnMut(&BackupProgress),
+    ) -> Result<BackupProgress> {
+        let vfs = &*self.vfs;
+        check_empty(vfs, target)?;
+        let since = since
+            .map(|directory| BackupList::load(vfs, directory).map(|list| (directory, list)))
+            .transpose()?;
+        if let Some((directory, list)) = &since
+            && list.db.into_bytes() != self.db
+        {
+            let detail = format!("{directory} is a backup of another database");
+            return Err(Error::invalid("since", detail));
+        }
+        let earlier = since.as_ref().map(|(directory, list)| (*directory, list));
+        let mut job = Job {
+            vfs,
+            target,
+            earlier,
+            progress: BackupProgress::default(),
+            paths: BTreeSet::new(),
+            directories: BTreeSet::from([String::new()]),
+            report,
+        };
+        let done = self.backup_into(&mut job);
+        if done.is_err() {
+            job.remove_all();
+        }
+        done
+    }
+
+    fn backup_into(&self, job: &mut Job<'_>) -> Result<BackupProgress> {
+        // Nothing is merged, erased or deleted until all names are linked.
+        let compaction = self.compaction.lock();
+        let version = {
+            let mut upkeep = self.upkeep.lock();
+            self.flush_all(&mut upkeep)?;
+            let (version, log) = self.sequencer.pin()?;
+            let newest = upkeep
+                .superblock
+                .checkpoints
+                .first()
+                .copied()
+                .unwrap_or(CheckpointRef { lsn: 0, replay_after: 0 });
+            job.progress.lsn = version.lsn;
+            job.count(&version);
+            if newest.lsn > 0 {
+                job.share(&checkpoint::path(newest.lsn))?;
+            }
+            for (path, len) in wal::files_after(self.vfs.as_ref(), newest.replay_after, log)? {
+                job.copy(&path, len)?;
+            }
+            let checkpoints = if newest.lsn > 0 { vec![newest] } else { Vec::new() };
+            job.superblock(&Superblock { checkpoints, ..upkeep.superblock.clone() })?;
+            version
+        };
+        for segment in &version.segments {
+            job.share(&segment.meta().path())?;
+        }
+        for run in self.sequencer.id_runs() {
+            job.share(&run.meta().path())?;
+        }
+        drop(compaction);
+        job.finish(uuid::Uuid::from_bytes(self.db), self.clock.now_ms())
+    }
+}
+
+/// A backup under way.
+struct Job<'a> {
+    vfs: &'a dyn Vfs,
+    target: &'a str,
+    earlier: Option<(&'a str, &'a BackupList)>,
+    progress: BackupProgress,
+    paths: BTreeSet<String>,
+    directories: BTreeSet<String>,
+    report: &'a mut dyn FnMut(&BackupProgress),
+}
+
+impl Job<'_> {
+    fn count(&mut self, version: &Arc<Version>) {
+        self.progress.files_total = version.segments.len() as u64;
+    }
+
+    fn place(&mut self, path: &str) -> Result<String> {
+        if let Some((directory, _)) = path.rsplit_once('/') {
+            let mut end = 0;
+            while let Some(next) = directory[end..].find('/') {
+                self.directories.insert(directory[..end + next].to_owned());
+                end += next + 1;
+            }
+            if self.directories.insert(directory.to_owned()) {
+                let place = join(self.target, directory);
+                self.vfs.create_dir(&place).at(&place)?;
+            }
+        }
+        Ok(join(self.target, path))
+    }
+
+    /// Gives an immutable file a second name, or copies it.
+    fn share(&mut self, path: &str) -> Result<()> {
+        let place = self.place(path)?;
+        match self.vfs.link(path, &place) {
+            Ok(()) => self.progress.linked += 1,
+            Err(error) if !can_copy_instead(&error) => return Err(Error::io(place, &error)),
+            Err(_) => {
+                let len = self.vfs.open(path).and_then(|file| file.len()).at(path)?;
+                let earlier = self.earlier.filter(|(_, list)| list.holds(path, len));
+                let linked = earlier
+                    .is_some_and(|(from, _)| self.vfs.link(&join(from, path), &place).is_ok());
+                if linked {
+                    self.progress.reused += 1;
+                } else {
+                    return self.copy(path, len);
+                }
+            }
+        }
+        self.added(path);
+        Ok(())
+    }
+
+    /// Copies the first `len` bytes of a file.
+    fn copy(&mut self, path: &str, len: u64) -> Result<()> {
+        let place = self.place(path)?;
+        self.paths.insert(path.to_owned());
+        let from = self.vfs.open(path).at(path)?;
+        let to = self.vfs.create(&place).at(&place)?;
+        let mut buffer = vec![0; super::backup_list::CHUNK_BYTES];
+        let mut offset = 0;
+        while offset < len {
+            let wanted = buffer.len().min((len - offset) as usize);
+            let read = from.read_at(offset, &mut buffer[..wanted]).at(path)?;
+            if read == 0 {
+                return Err(Error::corrupt(path, "is shorter than it was"));
+            }
+            to.write_at(offset, &buffer[..read]).at(&place)?;
+            offset += read as u64;
+        }
+        to.sync().at(&place)?;
+        self.added(path);
+        Ok(())
+    }
+
+    fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
+        for (path, bytes) in superblock.slots() {
+            let place = self.place(path)?;
+            self.paths.insert(path.to_owned());
+            let file = self.vfs.create(&place).at(&place)?;
+            file.write_at(0, &bytes).at(&place)?;
+            file.sync().at(&place)?;
+            self.added(path);
+        }
+        Ok(())
+    }
+
+    fn added(&mut self, path: &str) {
+        self.paths.insert(path.to_owned());
+        self.progress.files = self.paths.len() as u64;
+        self.progress.files_total = self.progress.files_total.max(self.progress.files);
+        (self.report)(&self.progress);
+    }
+
+    /// Reads everything back for the list, makes all names durable, and writes the list.
+    fn finish(&mut self, db: uuid::Uuid, created_ms: i64) -> Result<BackupProgress> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            let place = join(self.target, path);
+            let file = self.vfs.open(&place).at(&place)?;
+            let (len, crc) = measure(&*file, |_| Ok(()))?;
+            self.progress.bytes += len;
+            files.push(BackupFile { path: path.clone(), len, crc });
+            (self.report)(&self.progress);
+        }
+        // An empty store has no directory of its own for these, and a data directory has.
+        for directory in [segment::FRESH_DIRECTORY, ids::DIRECTORY, wal::DIRECTORY] {
+            let place = join(self.target, directory);
+            self.vfs.create_dir(&place).at(&place)?;
+        }
+        for directory in &self.directories {
+            let place = join(self.target, directory);
+            let place = place.strip_suffix('/').unwrap_or(&place);
+            self.vfs.sync_dir(place).at(place)?;
+        }
+        let list = BackupList { db, lsn: self.progress.lsn, created_ms, files };
+        let (temporary, place) = (join(self.target, "BACKUP.partial"), join(self.target, LIST));
+        let file = self.vfs.create(&temporary).at(&temporary)?;
+        file.write_at(0, list.write().as_bytes()).at(&temporary)?;
+        file.sync().at(&temporary)?;
+        self.vfs.rename(&temporary, &place).at(&place)?;
+        self.vfs.sync_dir(self.target).at(self.target)?;
+        // The directory's own name, and those of parents that may be as new.
+        let mut child = self.target.trim_end_matches('/');
+        let mut is_parent = true;
+        while let Some((parent, _)) =
+            child.rsplit_once('/').or((!child.is_empty()).then_some(("", child)))
+        {
+            let place =
+                if parent.is_empty() && self.target.starts_with('/') { "/" } else { parent };
+            match self.vfs.sync_dir(place) {
+                Err(error) if is_parent => return Err(Error::io(place, &error)),
+                _ => is_parent = false,
+            }
+            child = parent;
+        }
+        self.progress.is_done = true;
+        (self.report)(&self.progress);
+        Ok(self.progress.clone())
+    }
+
+    /// Takes back what was written, as far as that is possible.
+    fn remove_all(&self) {
+        let leftover = ["BACKUP.partial".to_owned(), LIST.to_owned()];
+        for path in self.paths.iter().chain(&leftover) {
+            let _ = self.vfs.remove(&join(self.target, path));
+        }
+        let more = [segment::FRESH_DIRECTORY, segment::DIRECTORY, ids::DIRECTORY, wal::DIRECTORY];
+        let more = more.iter().map(|directory| (*directory).to_owned());
+        for directory in self.directories.iter().rev().cloned().chain(more) {
+            let _ = self.vfs.remove_dir(&join(self.target, &directory));
+        }
+    }
+}
+
+/// Another disk, or one without links, or another owner's files.
+fn can_copy_instead(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::CrossesDevices
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::TooManyLinks
+    )
+}
+
+fn check_empty(vfs: &dyn Vfs, target: &str) -> Result<()> {
+    let names = |names: io::Result<Vec<String>>| match names {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names.at(target),
+    };
+    if names(vfs.list(target))?.is_empty() && names(vfs.list_dirs(target))?.is_empty() {
+        return vfs.create_dir(target).at(target);
+    }
+    Err(Error::invalid("directory", format!("{target} is not empty")))
+}
+
+/// Copies the backup in `from` into the empty directory `to`. Both are whole disks, so that a backup
+/// can come from anywhere. Every byte is checked against the list.
+///
+/// Errors: `Invalid` when `from` is no backup or `to` is not empty, `Corrupt` naming the file that
+/// differs from the list. Nothing is left behind then.
+pub fn restore(from: &dyn Vfs, to: &dyn Vfs) -> Result<BackupList> {
+    let list = BackupList::load(from, "")?;
+    check_empty(to, "")?;
+    let mut written = Vec::new();
+    let done = restore_files(from, to, &list, &mut written);
+    if done.is_err() {
+        written.iter().for_each(|path: &String| drop(to.remove(path)));
+    }
+    done.map(|()| list)
+}
+
+fn restore_files(
+    from: &dyn Vfs,
+    to: &dyn Vfs,
+    list: &BackupList,
+    written: &mut Vec<String>,
+) -> Result<()> {
+    let mut directories = BTreeSet::from([String::new()]);
+    // The superblock comes last: without it the directory is not taken for a database.
+    let is_superblock = |file: &&BackupFile| file.path.starts_with("SUPER.");
+    let (last, first): (Vec<_>, Vec<_>) = list.files.iter().partition(is_superblock);
+    for (at, files) in [first, last].into_iter().enumerate() {
+        for file in files {
+            let path = &file.path;
+            if let Some((directory, _)) = path.rsplit_once('/') {
+                to.create_dir(directory).at(directory)?;
+                let whole = directory.match_indices('/').map(|(end, _)| &directory[..end]);
+                directories.extend(whole.chain([directory]).map(str::to_owned));
+            }
+            written.push(path.clone());
+            let (source, copy) = (from.open(path).at(path)?, to.create(path).at(path)?);
+            let mut offset = 0;
+            let (len, crc) = measure(&*source, |bytes| {
+                copy.write_at(offset, bytes).at(path)?;
+                offset += bytes.len() as u64;
+                Ok(())
+            })?;
+            if (len, crc) != (file.len, file.crc) {
+                return Err(Error::corrupt(path, "differs from the backup's list"));
+            }
+            copy.sync().at(path)?;
+        }
+        if at == 0 {
+            for directory in &directories {
+                to.sync_dir(directory).at(directory)?;
+            }
+        }
+    }
+    to.sync_dir("").at("the data directory")
+}
