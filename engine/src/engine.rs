@@ -1,9 +1,11 @@
 //! The façade: what the rest of Inlay sees of the event store.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{
         Arc,
+        atomic::{AtomicU64, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     thread::{self, JoinHandle},
@@ -16,15 +18,17 @@ use crate::{
     base::{
         clock::{Clock, SystemClock},
         hash,
+        meter::{Distribution, MICROSECONDS, Meter},
         rng::{Rng, SystemRng},
     },
     batch::Batch,
     error::{Error, IoContext, Result},
     event::Namespace,
-    exec::{self, Control},
+    exec::{self, Control, ExplainStep},
+    inspect::Inspection,
     keyspace::{KeyReader, Txn},
-    query::{Answer, Query},
-    store::{BackupProgress, Erasure, Ingested, Limits, Scope, Store},
+    query::{Answer, Metric, Query},
+    store::{BackupProgress, Erasure, Ingested, Limits, Metrics, Scope, Store},
     vfs::{Vfs, os::OsVfs},
 };
 
@@ -63,7 +67,43 @@ impl Default for Options {
 /// All calls block; those that write return when the write is durable and visible.
 pub struct Engine {
     store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    query_meters: BTreeMap<&'static str, QueryMeter>,
     background: Mutex<Vec<Background>>,
+}
+
+/// What queries of one kind did since the start.
+struct QueryMeter {
+    took_us: Meter,
+    failed: AtomicU64,
+    rows: AtomicU64,
+}
+
+/// What queries of one kind did since the start.
+#[derive(Debug, Clone)]
+pub struct QueryMetrics {
+    /// Microseconds that each took, failed ones included.
+    pub took_us: Distribution,
+    /// How many failed.
+    pub failed: u64,
+    /// Rows that were looked at.
+    pub rows_scanned: u64,
+}
+
+/// Whose events an erasure takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose<'a> {
+    /// Everybody's.
+    Namespace,
+    /// A tenant's.
+    Tenant(&'a str),
+    /// Those of one of a tenant's users.
+    User {
+        /// The tenant.
+        tenant: &'a str,
+        /// The user's id.
+        user: &'a str,
+    },
 }
 
 /// A thread that ends when its sender is dropped.
@@ -98,6 +138,7 @@ impl Engine {
 
     /// Opens a data directory on any disk.
     pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
+        let clock = Arc::clone(&options.clock);
         let store = Arc::new(Store::open(vfs, options.clock, options.rng, options.limits)?);
         let mut background = Vec::new();
         if options.background {
@@ -110,7 +151,13 @@ impl Engine {
                 let _ = store.compact_when_due();
             })?);
         }
-        Ok(Self { store, background: Mutex::new(background) })
+        let meter = || QueryMeter {
+            took_us: Meter::new(MICROSECONDS),
+            failed: AtomicU64::new(0),
+            rows: AtomicU64::new(0),
+        };
+        let query_meters = Metric::KINDS.iter().map(|kind| (*kind, meter())).collect();
+        Ok(Self { store, clock, query_meters, background: Mutex::new(background) })
     }
 
     /// An empty batch for [`Engine::ingest`].
@@ -148,9 +195,28 @@ impl Engine {
     /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
     pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
         let _running = self.store.query_guard();
+        let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        exec::execute(&version, query, horizon_ms, control)
+        let answer = exec::execute(&version, query, horizon_ms, control);
+        let meter = &self.query_meters[query.metric.kind()];
+        meter.took_us.record(self.clock.elapsed_us().saturating_sub(before_us));
+        match &answer {
+            Ok(answer) => meter.rows.fetch_add(answer.rows_scanned, Ordering::Relaxed),
+            Err(_) => meter.failed.fetch_add(1, Ordering::Relaxed),
+        };
+        answer
+    }
+
+    /// What a question would read, source by source.
+    pub fn explain(&self, query: &Query) -> Result<Vec<ExplainStep>> {
+        let version = self.store.version();
+        exec::explain(&version, query, self.store.horizon_ms(&version, query.namespace))
+    }
+
+    /// A look at the files, as of now.
+    pub fn inspect(&self) -> Result<Inspection> {
+        Inspection::of(self.store.vfs())
     }
 
     /// Writes all rows in memory to segments and takes a checkpoint.
@@ -164,8 +230,8 @@ impl Engine {
     }
 
     /// Does background work (merging, sealing, expiry, erasures) until none is due. Only needed
-    /// without the background threads, or to wait for it.
-    pub fn compact(&self) -> Result<()> {
+    /// without the background threads, or to wait for it. Returns how many steps it took.
+    pub fn compact(&self) -> Result<u64> {
         self.store.compact()
     }
 
@@ -189,22 +255,20 @@ impl Engine {
         self.store.backup(directory, since, report)
     }
 
-    /// Drops a namespace: when this returns, it is empty for every reader and takes no more events.
-    /// Its bytes go in the background.
-    pub fn drop_namespace(&self, namespace: Namespace) -> Result<Erasure> {
-        self.store.erase(namespace, Scope::Namespace)
-    }
-
-    /// Erases all events of a tenant that were acknowledged before, in the background.
-    pub fn erase_tenant(&self, namespace: Namespace, tenant: &str) -> Result<Erasure> {
-        self.store.erase(namespace, Scope::Tenant(tenant.into()))
-    }
-
-    /// Erases all events of one of a tenant's users that were acknowledged before, in the
-    /// background. What is recorded of it does not hold the user's id.
-    pub fn erase_user(&self, namespace: Namespace, tenant: &str, user: &str) -> Result<Erasure> {
-        let hash = hash::user(self.store.hash_seed(), user.as_bytes());
-        self.store.erase(namespace, Scope::User(tenant.into(), hash))
+    /// Erases events, in the background, when the transaction is durable. From then on a dropped
+    /// namespace is empty for every reader and takes no more events; the events of a tenant or a user
+    /// that were acknowledged before are gone when the erasure is done.
+    pub fn erase(&self, txn: &mut Txn, namespace: Namespace, whose: &Whose<'_>) -> Erasure {
+        let scope = match *whose {
+            Whose::Namespace => Scope::Namespace,
+            Whose::Tenant(tenant) => Scope::Tenant(tenant.into()),
+            // What is recorded does not hold the user's id.
+            Whose::User { tenant, user } => {
+                let hash = hash::user(self.store.hash_seed(), user.as_bytes());
+                Scope::User(tenant.into(), hash)
+            }
+        };
+        self.store.erase(txn, namespace, scope)
     }
 
     /// An erasure and what came of it, if there is one of this name.
@@ -240,6 +304,21 @@ impl Engine {
             memtable_bytes: version.memtable_bytes(),
             lsn: version.lsn,
         }
+    }
+
+    /// Numbers about the store.
+    pub fn metrics(&self) -> Metrics {
+        self.store.metrics()
+    }
+
+    /// Numbers about queries, by kind of metric.
+    pub fn query_metrics(&self) -> BTreeMap<&'static str, QueryMetrics> {
+        let read = |meter: &QueryMeter| QueryMetrics {
+            took_us: meter.took_us.read(),
+            failed: meter.failed.load(Ordering::Relaxed),
+            rows_scanned: meter.rows.load(Ordering::Relaxed),
+        };
+        self.query_meters.iter().map(|(kind, meter)| (*kind, read(meter))).collect()
     }
 
     /// Why writes are refused, if they are: after a failed write the log's state on disk is

@@ -43,14 +43,15 @@ mod engine;
 
 pub use base::{
     clock::{Clock, ManualClock, SystemClock},
+    meter::Distribution,
     rng::{Rng, SeededRng, SystemRng},
     time::Granularity,
 };
 pub use batch::Batch;
-pub use engine::{Engine, Options, Stats};
+pub use engine::{Engine, Options, QueryMetrics, Stats, Whose};
 pub use error::{Error, Limit, Result};
 pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace};
-pub use exec::Control;
+pub use exec::{Control, ExplainStep};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{
     BlockInfo, IdRunInfo, Inspection, KeyInfo, Problem, RecordInfo, RunInfo, SectionInfo,
@@ -59,8 +60,8 @@ pub use inspect::{
 pub use keyspace::{KeyReader, Txn};
 pub use query::{Answer, Group, Metric, NumberFilter, Query, TextFilter, Value};
 pub use store::{
-    BackupFile, BackupList, BackupProgress, CompactionLimits, Erasure, Ingested, Limits, Scope,
-    restore,
+    BackupFile, BackupList, BackupProgress, CompactionLimits, Erasure, Ingested, LevelMetrics,
+    Limits, Metrics, Scope, restore,
 };
 pub use vfs::{
     Vfs, VfsFile, View,

@@ -35,6 +35,34 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// All that [`Metric::kind`] gives.
+    pub const KINDS: [&str; 9] = [
+        "count",
+        "distinct",
+        "distinct_approx",
+        "sum",
+        "avg",
+        "min",
+        "max",
+        "percentile",
+        "percentile_approx",
+    ];
+
+    /// What it is called where queries are counted.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Distinct => "distinct",
+            Self::DistinctApprox => "distinct_approx",
+            Self::Sum => "sum",
+            Self::Avg => "avg",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Percentile(_) => "percentile",
+            Self::PercentileApprox(_) => "percentile_approx",
+        }
+    }
+
     /// Whether it is computed over a numeric property.
     pub fn needs_number(self) -> bool {
         !matches!(self, Self::Count | Self::Distinct | Self::DistinctApprox)

@@ -84,6 +84,10 @@ fn ask(engine: &Engine, namespace: u32, tenant: Option<&str>, metric: Metric) ->
     engine.query(&query, &|| false).unwrap().values[0][0].as_f64().unwrap_or(0.0)
 }
 
+fn erase(engine: &Engine, whose: &Whose<'_>) -> Erasure {
+    engine.transact(|txn| Ok::<_, Error>(engine.erase(txn, Namespace(1), whose))).unwrap()
+}
+
 fn count(engine: &Engine, namespace: u32, tenant: &str) -> u64 {
     ask(engine, namespace, Some(tenant), Metric::Count) as u64
 }
@@ -155,7 +159,7 @@ fn a_dropped_namespace_is_empty_at_once_and_gone_soon() {
     engine.compact().unwrap();
     ingest(&engine, 1, "a", 0, 100, 20);
     let before = engine.keys();
-    let erasure = engine.drop_namespace(Namespace(1)).unwrap();
+    let erasure = erase(&engine, &Whose::Namespace);
     assert_eq!(count(&engine, 1, "a"), 0, "at once");
     assert_eq!(count(&engine, 2, "a"), 40);
     let mut batch = engine.batch(Namespace(1));
@@ -209,7 +213,7 @@ fn after_an_erasure_no_file_holds_the_user_id() {
     let found = holds(&world.disk, "jane.doe@example.org");
     assert!(!found.is_empty(), "the test would see it: the log holds it in clear");
 
-    let erasure = engine.erase_user(Namespace(1), "acme", "jane.doe@example.org").unwrap();
+    let erasure = erase(&engine, &Whose::User { tenant: "acme", user: "jane.doe@example.org" });
     // An event that arrives after the request stays.
     engine.compact().unwrap();
     let receipt = engine.erasure(erasure.id).unwrap().unwrap();

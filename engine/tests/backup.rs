@@ -122,7 +122,12 @@ fn a_backup_brings_back_everything_acknowledged_before_it_and_nothing_after() {
         engine.flush().unwrap();
         engine.compact().unwrap();
     }
-    engine.erase_tenant(Namespace(1), "a").unwrap();
+    engine
+        .transact(|txn| {
+            engine.erase(txn, Namespace(1), &Whose::Tenant("a"));
+            Ok::<_, Error>(())
+        })
+        .unwrap();
     engine.compact().unwrap();
 
     let copy = below(&disk, "backups/one");

@@ -15,3 +15,6 @@ pub mod names;
 pub mod v1 {
     include!("inlay.v1.rs");
 }
+
+/// The compiled description of the service, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!("inlay.v1.bin");

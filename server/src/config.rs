@@ -18,6 +18,12 @@ pub struct Config {
     /// Address of the internal gRPC server; port 0 picks a free one
     #[arg(long, env = "INLAY_GRPC_ADDR", default_value = "127.0.0.1:8081")]
     pub grpc_addr: SocketAddr,
+    /// Bearer token of the gRPC server; needed when its address is not a loopback address
+    #[arg(long, env = "INLAY_GRPC_TOKEN", hide_env_values = true)]
+    pub grpc_token: Option<String>,
+    /// Days of events that are kept, in whole days; all are kept without it
+    #[arg(long, env = "INLAY_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub retention_days: Option<u32>,
     /// Where browsers reach this server; the HTTP address by default
     #[arg(long, env = "INLAY_BASE_URL")]
     pub base_url: Option<String>,
@@ -73,10 +79,12 @@ fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
 }
 
 /// Variables that other parts read, or that later versions of a deployment may set for tools.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 10] = [
     "INLAY_DATA_DIR",
     "INLAY_HTTP_ADDR",
     "INLAY_GRPC_ADDR",
+    "INLAY_GRPC_TOKEN",
+    "INLAY_RETENTION_DAYS",
     "INLAY_BASE_URL",
     "INLAY_DEFAULT_PLAN",
     "INLAY_RATE_LIMITS",

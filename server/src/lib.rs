@@ -19,8 +19,10 @@ mod grpc;
 mod http;
 mod jobs;
 
+mod commands;
 mod serve;
 
+pub use commands::{Backup, Restore, Server, Verify, backup, restore, verify};
 pub use config::{Config, RateLimits, unknown_variable};
 pub use error::{ApiError, Code};
 pub use inlay_engine as engine;

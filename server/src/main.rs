@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand};
-use inlay_server::Config;
+use inlay_server::{Backup, Config, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -17,15 +17,28 @@ struct Cli {
 enum Command {
     /// Run the server; the first start makes the data directory
     Serve(Box<Config>),
+    /// Write a backup of the running server, while it works
+    Backup(Backup),
+    /// Bring a backup back into an empty data directory
+    Restore(Restore),
+    /// Check every checksum and every reference of a data directory or a backup
+    Verify(Verify),
 }
 
 fn main() -> anyhow::Result<()> {
     if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
         anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
     }
-    let Command::Serve(config) = Cli::parse().command;
-    start_log(&config)?;
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(*config))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match Cli::parse().command {
+        Command::Serve(config) => {
+            start_log(&config)?;
+            runtime.block_on(run(*config))
+        }
+        Command::Backup(command) => runtime.block_on(inlay_server::backup(&command)),
+        Command::Restore(command) => inlay_server::restore(&command),
+        Command::Verify(command) => runtime.block_on(inlay_server::verify(&command)),
+    }
 }
 
 fn start_log(config: &Config) -> anyhow::Result<()> {

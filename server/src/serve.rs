@@ -8,7 +8,8 @@ use hyper_util::{
     server::{conn::auto, graceful::GracefulShutdown},
     service::TowerToHyperService,
 };
-use inlay_engine::{Clock, Engine, Options, Rng, SystemClock, SystemRng};
+use inlay_engine::{Clock, Engine, Limits, Options, Rng, SystemClock, SystemRng};
+use inlay_proto::v1::inlay_server::InlayServer;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
@@ -32,6 +33,8 @@ const CONNECTIONS_MAX: u64 = 10_000;
 const DESCRIPTORS_KEPT: u64 = 256;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of one gRPC message, at most.
+const GRPC_BYTES_MAX: usize = 32 << 20;
 /// Requests that run when the server stops get this long to finish.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -61,14 +64,16 @@ pub async fn serve_with(
     clock: Arc<dyn Clock>,
     rng: Arc<dyn Rng>,
 ) -> anyhow::Result<Running> {
-    if !config.grpc_addr.ip().is_loopback() {
+    if !config.grpc_addr.ip().is_loopback() && config.grpc_token.is_none() {
         bail!(
-            "the gRPC address {} is not a loopback address, and gRPC is internal",
+            "the gRPC address {} is not a loopback address, and gRPC is internal: \
+             it needs a token (INLAY_GRPC_TOKEN)",
             config.grpc_addr
         );
     }
+    let limits = Limits { retention_days: config.retention_days, ..Limits::default() };
     let options =
-        Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), ..Options::default() };
+        Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), limits, ..Options::default() };
     let directory = config.data_dir.clone();
     let engine = tokio::task::spawn_blocking(move || Engine::open_directory(&directory, options))
         .await?
@@ -106,9 +111,10 @@ pub async fn serve_with(
             .context("cannot seed the demo")?;
     }
     let (stop, stopped) = watch::channel(false);
+    let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let tasks = vec![
         tokio::spawn(serve_http(listener, Http::new(app.clone()), stopped.clone())),
-        tokio::spawn(serve_grpc(grpc_listener, app.clone(), stopped.clone())),
+        tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
@@ -218,13 +224,31 @@ fn connect(
     });
 }
 
-async fn serve_grpc(listener: TcpListener, app: App, mut stopped: watch::Receiver<bool>) {
+async fn serve_grpc(
+    listener: TcpListener,
+    app: App,
+    guard: grpc::Guard,
+    mut stopped: watch::Receiver<bool>,
+) {
     let (reporter, health) = tonic_health::server::health_reporter();
-    reporter.set_service_status("", tonic_health::ServingStatus::Serving).await;
+    for name in ["", "inlay.v1.Inlay"] {
+        reporter.set_service_status(name, tonic_health::ServingStatus::Serving).await;
+    }
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(inlay_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1();
+    let reflection = match reflection {
+        Ok(reflection) => reflection,
+        Err(error) => return warn!(%error, "the gRPC server cannot describe itself"),
+    };
+    let service = InlayServer::new(grpc::service(app)).max_decoding_message_size(GRPC_BYTES_MAX);
     let incoming = tonic::transport::server::TcpIncoming::from(listener);
     let served = tonic::transport::Server::builder()
+        .layer(tonic::service::InterceptorLayer::new(guard))
         .add_service(health)
-        .add_service(grpc::service(app))
+        .add_service(reflection)
+        .add_service(service)
         .serve_with_incoming_shutdown(incoming, async move {
             let _ = stopped.changed().await;
         })

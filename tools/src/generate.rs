@@ -8,25 +8,32 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, bail};
+use prost::Message as _;
 
 const PROTO: &str = "proto/inlay/v1/inlay.proto";
 const GENERATED: &str = "proto/src/inlay.v1.rs";
+/// The compiled description of the service, which reflection hands out.
+const DESCRIPTORS: &str = "proto/src/inlay.v1.bin";
 
 /// Writes the generated code, or says that it is not current.
 pub fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     let descriptors = protox::compile([root.join(PROTO)], [root.join("proto")]).context(PROTO)?;
     let out = std::env::temp_dir().join(format!("inlay-gen-{}", std::process::id()));
     fs::create_dir_all(&out)?;
+    let described = descriptors.encode_to_vec();
     tonic_prost_build::configure().build_client(true).out_dir(&out).compile_fds(descriptors)?;
     let fresh = fs::read_to_string(out.join("inlay.v1.rs"))?;
     fs::remove_dir_all(&out)?;
     let path = root.join(GENERATED);
     if check {
-        if fs::read_to_string(&path).unwrap_or_default() != fresh {
+        let is_current = fs::read_to_string(&path).unwrap_or_default() == fresh
+            && fs::read(root.join(DESCRIPTORS)).unwrap_or_default() == described;
+        if !is_current {
             bail!("{GENERATED} is not current: run `cargo tool gen`");
         }
         return Ok(());
     }
     fs::write(path, fresh)?;
+    fs::write(root.join(DESCRIPTORS), described)?;
     Ok(())
 }

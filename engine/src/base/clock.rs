@@ -1,12 +1,26 @@
 //! Time as an argument: the wall clock of the machine, or one that a test moves.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    sync::{
+        LazyLock,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Instant,
+};
 
 /// Tells the wall time. Only used to name and to place things, never to order them.
 pub trait Clock: Send + Sync + 'static {
     /// Milliseconds since 1970 in UTC.
     fn now_ms(&self) -> i64;
+
+    /// Microseconds that never go backwards, for measuring how long something took. A clock that is
+    /// moved by hand measures nothing.
+    fn elapsed_us(&self) -> u64 {
+        0
+    }
 }
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +33,10 @@ impl Clock for SystemClock {
             Ok(since) => since.as_millis() as i64,
             Err(before) => -(before.duration().as_millis() as i64),
         }
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        START.elapsed().as_micros() as u64
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod coding;
+pub mod meter;
 pub mod rng;
 pub mod time;
 

@@ -14,6 +14,8 @@ mod window;
 mod memory;
 mod segments;
 
+mod explain;
 mod run;
 
+pub use explain::{ExplainStep, explain};
 pub use run::{Control, execute};

@@ -50,6 +50,21 @@ pub fn scan(
     Ok(scanned)
 }
 
+/// For each series of the query in a segment, its rows inside the window.
+pub fn rows_in_window(segment: &Segment, query: &Query, window: &Window) -> Result<Vec<u64>> {
+    let mut out = Vec::new();
+    for run in segment.runs().of(query.namespace, query.tenant.as_deref()) {
+        if *run.key.name == *query.event {
+            let ranges = bucket_rows(segment, run, window)?;
+            let rows: usize = ranges.iter().map(|(_, rows)| rows.len()).sum();
+            if rows > 0 {
+                out.push(rows as u64);
+            }
+        }
+    }
+    Ok(out)
+}
+
 /// Row ranges of a run inside the window, by bucket, in the segment's row numbers.
 fn bucket_rows(
     segment: &Segment,

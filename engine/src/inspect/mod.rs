@@ -38,7 +38,12 @@ impl Inspection {
     /// Reads the state of a data directory.
     ///
     /// Errors: `Invalid` when there is none, `Corrupt` when neither checkpoint nor log give a state.
-    pub fn open<V: Vfs>(vfs: V) -> Result<Self> {
+    pub fn open(vfs: impl Vfs) -> Result<Self> {
+        Self::of(Arc::new(vfs))
+    }
+
+    /// As [`Inspection::open`], of a disk that is shared.
+    pub fn of(vfs: Arc<dyn Vfs>) -> Result<Self> {
         let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(vfs));
         let mut attempt = 0;
         loop {

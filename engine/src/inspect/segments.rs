@@ -9,7 +9,7 @@ use crate::{
     error::{IoContext, Result},
     ids::{IdRun, IdRunMeta},
     index::{bitmaps::BlockBitmaps, zones::CodeZone},
-    segment::{FRESH, MERGED, Section, SectionKind, Segment, SegmentMeta},
+    segment::{Section, SectionKind, Segment, SegmentMeta},
     store::{ID_RUN_PREFIX, SEGMENT_PREFIX},
 };
 
@@ -138,7 +138,7 @@ impl Inspection {
         SegmentInfo {
             uuid: meta.uuid,
             path: meta.path(),
-            level: level_name(meta.level),
+            level: meta.level_name(),
             day_first: day_name(meta.ts_min.div_euclid(DAY_MS)),
             day_last: day_name(meta.ts_max.div_euclid(DAY_MS)),
             rows: u64::from(meta.rows),
@@ -205,15 +205,6 @@ impl Inspection {
             }
         };
         Ok(self.run_metas()?.into_iter().map(describe).collect())
-    }
-}
-
-/// What a level is called.
-pub fn level_name(level: u8) -> &'static str {
-    match level {
-        FRESH => "fresh",
-        MERGED => "merged",
-        _ => "sealed",
     }
 }
 

@@ -74,6 +74,11 @@ impl Tree {
         self.0.iter()
     }
 
+    /// Bytes of all keys and values.
+    pub fn bytes_used(&self) -> usize {
+        self.iter().map(|(key, value)| key.len() + value.len()).sum()
+    }
+
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.0.size()

@@ -246,6 +246,15 @@ pub struct SegmentMeta {
 }
 
 impl SegmentMeta {
+    /// What its level is called.
+    pub fn level_name(&self) -> &'static str {
+        match self.level {
+            FRESH => "fresh",
+            MERGED => "merged",
+            _ => "sealed",
+        }
+    }
+
     /// Directory of the file: that of its day, unless it may span days.
     pub fn directory(&self) -> String {
         if self.level == FRESH {

@@ -114,6 +114,18 @@ impl Segment {
         self.runs.runs().iter().map(|run| run.key.namespace.0).collect()
     }
 
+    /// Bytes of dictionaries and user hashes that are kept in memory.
+    pub fn kept_bytes(&self) -> usize {
+        const ARC_BYTES: usize = 32;
+        let dictionary = |slot: &OnceLock<Arc<[Arc<str>]>>| {
+            slot.get().map_or(0, |values| {
+                values.iter().map(|value| value.len() + ARC_BYTES).sum::<usize>()
+            })
+        };
+        let hashes = self.user_hashes.get().map_or(0, |hashes| hashes.len() * 16);
+        self.dictionaries.iter().map(dictionary).sum::<usize>() + hashes
+    }
+
     /// The section table, for inspection.
     pub fn sections(&self) -> &[Section] {
         &self.footer.sections

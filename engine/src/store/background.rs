@@ -50,16 +50,20 @@ impl Store {
         done
     }
 
-    /// Does background work until nothing is left to do, also what failed a moment ago.
-    pub fn compact(&self) -> Result<()> {
+    /// Does background work until nothing is left to do, also what failed a moment ago. Returns how
+    /// many steps that were.
+    pub fn compact(&self) -> Result<u64> {
         self.compaction.lock().retry_at_ms = i64::MIN;
         self.compact_when_due()
     }
 
-    /// Does background work until nothing is due.
-    pub fn compact_when_due(&self) -> Result<()> {
-        while self.compact_step()? {}
-        Ok(())
+    /// Does background work until nothing is due. Returns how many steps that were.
+    pub fn compact_when_due(&self) -> Result<u64> {
+        let mut steps = 0;
+        while self.compact_step()? {
+            steps += 1;
+        }
+        Ok(steps)
     }
 
     fn work(&self, compaction: &mut Compaction) -> Result<bool> {
@@ -70,8 +74,11 @@ impl Store {
         if let Some(next) = erasures.iter().find(|erasure| erasure.finished_ms.is_none()) {
             return self.erase_step(next).map(|()| true);
         }
+        let before_us = self.clock.elapsed_us();
         let done = self.with_worker(|worker| worker.step(&compaction.damaged))?;
         if let Some(done) = done {
+            let took_us = self.clock.elapsed_us().saturating_sub(before_us);
+            self.totals.compaction_us.record(took_us);
             self.count(&done);
         }
         Ok(done.is_some())
@@ -105,7 +112,6 @@ impl Store {
         let add = |total: &std::sync::atomic::AtomicU64, more| {
             total.fetch_add(more, Ordering::Relaxed);
         };
-        add(&self.totals.compactions, 1);
         add(&self.totals.compacted_rows, done.rows);
         add(&self.totals.compaction_read_bytes, done.bytes_read);
         add(&self.totals.compaction_written_bytes, done.bytes_written);
@@ -136,9 +142,9 @@ impl Store {
         QueryGuard(self)
     }
 
-    /// Records that events must go, and returns at once. A namespace is gone for readers when this
-    /// returns; tenants and users when the erasure is done.
-    pub fn erase(&self, namespace: Namespace, scope: Scope) -> Result<Erasure> {
+    /// Records that events must go, within a transaction. A namespace is gone for readers when that
+    /// is durable; tenants and users when the erasure is done.
+    pub fn erase(&self, txn: &mut Txn, namespace: Namespace, scope: Scope) -> Erasure {
         let erasure = Erasure {
             id: self.uuid(),
             namespace,
@@ -150,15 +156,12 @@ impl Store {
             ids_removed: 0,
             segments_changed: 0,
         };
-        self.transact(|txn: &mut Txn| {
-            if erasure.scope == Scope::Namespace {
-                let since = erasure.requested_ms.to_le_bytes().to_vec();
-                txn.write_system(&namespace_key(DROPPED_PREFIX, namespace), Some(since));
-            }
-            erasure.put(txn);
-            Ok::<_, Error>(())
-        })?;
-        Ok(erasure)
+        if erasure.scope == Scope::Namespace {
+            let since = erasure.requested_ms.to_le_bytes().to_vec();
+            txn.write_system(&namespace_key(DROPPED_PREFIX, namespace), Some(since));
+        }
+        erasure.put(txn);
+        erasure
     }
 
     /// The erasure `id`, if there is one.

@@ -27,15 +27,6 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Whether nothing changes.
-    pub fn is_empty(&self) -> bool {
-        self.segments_out.is_empty()
-            && self.segments_in.is_empty()
-            && self.runs_out.is_empty()
-            && self.runs_in.is_empty()
-            && self.flushed.is_none()
-    }
-
     /// Writes the keys that say the same.
     pub fn write(&self, txn: &mut Txn) {
         for &uuid in &self.segments_out {

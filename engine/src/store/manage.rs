@@ -21,7 +21,12 @@ use super::{
     version::Version,
 };
 use crate::{
-    base::{clock::Clock, hash::HashSet128, rng::Rng},
+    base::{
+        clock::Clock,
+        hash::HashSet128,
+        meter::{MICROSECONDS, Meter},
+        rng::Rng,
+    },
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     ids,
@@ -88,6 +93,8 @@ pub struct Store {
     pub(super) compaction_trouble: Mutex<Option<String>>,
     pub(super) pace: Pace,
     pub(super) totals: Totals,
+    /// What the log did.
+    pub(super) log_meters: Arc<wal::LogMeters>,
     /// Whether an id run could not answer and has to be written anew.
     pub(super) ids_are_damaged: AtomicBool,
     _lock: Box<dyn Any + Send + Sync>,
@@ -118,15 +125,28 @@ pub(super) struct Pace {
 }
 
 /// What the background did since the start.
-#[derive(Default)]
 pub(super) struct Totals {
-    pub(super) flushes: AtomicU64,
-    pub(super) flushed_bytes: AtomicU64,
-    pub(super) compactions: AtomicU64,
+    pub(super) flush_us: Meter,
+    pub(super) flushed_rows: AtomicU64,
+    pub(super) compaction_us: Meter,
     pub(super) compacted_rows: AtomicU64,
     pub(super) compaction_read_bytes: AtomicU64,
     pub(super) compaction_written_bytes: AtomicU64,
     pub(super) expired_rows: AtomicU64,
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self {
+            flush_us: Meter::new(MICROSECONDS),
+            flushed_rows: AtomicU64::new(0),
+            compaction_us: Meter::new(MICROSECONDS),
+            compacted_rows: AtomicU64::new(0),
+            compaction_read_bytes: AtomicU64::new(0),
+            compaction_written_bytes: AtomicU64::new(0),
+            expired_rows: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Wait after a failed flush: a full disk is not filled again at once.
@@ -167,12 +187,15 @@ impl Store {
         let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
         let writer = wal::Writer::new(
             Arc::clone(&vfs),
+            Arc::clone(&clock),
             Arc::clone(&rng),
             superblock.db,
             tail.chain,
             limits.log_file_bytes,
         );
+        let log_meters = writer.meters();
         let store = Self {
+            log_meters,
             db: superblock.db,
             hash_seed: superblock.hash_seed,
             sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
@@ -196,6 +219,11 @@ impl Store {
         };
         store.replace_lost_runs(&runs_lost)?;
         Ok(store)
+    }
+
+    /// The disk.
+    pub fn vfs(&self) -> Arc<dyn Vfs> {
+        Arc::clone(&self.vfs)
     }
 
     /// Secret seed of the stored hashes.
@@ -325,8 +353,12 @@ impl Store {
             ids_uuid: self.uuid(),
             generation: ids::generation_at(self.clock.now_ms()),
         };
+        let before_us = self.clock.elapsed_us();
         flush(&self.sequencer, &context, &memtable, &ids, lsn)?;
         upkeep.frozen = None;
+        let took_us = self.clock.elapsed_us().saturating_sub(before_us);
+        self.totals.flush_us.record(took_us);
+        self.totals.flushed_rows.fetch_add(memtable.rows() as u64, Ordering::Relaxed);
         Ok(())
     }
 

@@ -35,10 +35,13 @@ mod manage;
 mod background;
 mod backup;
 
+mod metrics;
+
 pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
 pub use erasure::{Erasure, Scope, id_hashes};
 pub use manage::{Limits, Store};
+pub use metrics::{LevelMetrics, Metrics};
 pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};
 pub use policy::CompactionLimits;
 pub use recovery::{State, read_state, rows_of, writes_of};

@@ -172,8 +172,8 @@ pub fn choose(
     }
     for (_, day) in days.iter().filter(|(day, _)| is_over(**day)) {
         let late: Vec<&&SegmentFacts> = day.iter().filter(|facts| facts.level == MERGED).collect();
-        let youngest = late.iter().map(|facts| age(*facts)).min();
-        let oldest = late.iter().map(|facts| age(*facts)).max().unwrap_or(0);
+        let youngest = late.iter().map(|facts| age(facts)).min();
+        let oldest = late.iter().map(|facts| age(facts)).max().unwrap_or(0);
         let rows = |level: u8| -> u64 {
             day.iter().filter(|facts| facts.level == level).map(|facts| facts.rows).sum()
         };
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(decide(&yesterday(60_000)), Choice::Nothing, "not quiet yet");
         assert_eq!(merges(decide(&yesterday(4_000_000))), (2, SEALED));
         let alone = segment(1, MERGED, 1, 70, 4_000_000);
-        assert_eq!(decide(&[alone.clone()]), Choice::Seal(alone.uuid));
+        assert_eq!(decide(std::slice::from_ref(&alone)), Choice::Seal(alone.uuid));
     }
 
     #[test]

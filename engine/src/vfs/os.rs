@@ -124,8 +124,13 @@ impl Vfs for OsVfs {
     }
 
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
+        // Somebody else's directory gets no file from us: there a lock is only asked for.
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!self.reads_only)
+            .create(!self.reads_only)
+            .truncate(false)
+            .open(self.at(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -8,13 +8,13 @@ use std::{any::Any, io, sync::Arc};
 use super::{Vfs, VfsFile, View, read_all};
 
 /// Wraps a disk and refuses every change.
-pub struct ReadOnlyVfs<V>(pub V);
+pub struct ReadOnlyVfs(pub Arc<dyn Vfs>);
 
 fn refused<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "this view of the directory only reads"))
 }
 
-impl<V: Vfs> Vfs for ReadOnlyVfs<V> {
+impl Vfs for ReadOnlyVfs {
     fn create(&self, _: &str) -> io::Result<Arc<dyn VfsFile>> {
         refused()
     }

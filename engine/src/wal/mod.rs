@@ -16,7 +16,7 @@ mod reader;
 
 pub use frame::{RecordKind, put_record};
 pub use reader::{LogTail, Record, files_after, harden, read};
-pub use writer::{AppendError, LogEnd, Writer};
+pub use writer::{AppendError, LogEnd, LogMeters, Writer};
 
 /// Directory of the log files.
 pub const DIRECTORY: &str = "wal";

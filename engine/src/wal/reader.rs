@@ -224,14 +224,19 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{base::rng::SeededRng, vfs::sim::SimVfs, wal::Writer, wal::frame::put_record};
+    use crate::{
+        base::{clock::ManualClock, rng::SeededRng},
+        vfs::sim::SimVfs,
+        wal::{Writer, frame::put_record},
+    };
 
     const DB: [u8; 16] = [7; 16];
 
     fn written(groups: u64, file_bytes: u64) -> SimVfs {
         let vfs = SimVfs::new();
         let rng = Arc::new(SeededRng::new(1));
-        let mut writer = Writer::new(Arc::new(vfs.clone()), rng, DB, 0, file_bytes);
+        let clock = Arc::new(ManualClock::new(0));
+        let mut writer = Writer::new(Arc::new(vfs.clone()), clock, rng, DB, 0, file_bytes);
         let mut lsn = 1;
         for group in 0..groups {
             let mut body = Vec::new();

@@ -4,20 +4,52 @@
 //! the log. So every file in the log has a whole header, and a full disk is met before anything of
 //! a group was written.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use super::{
     DIRECTORY,
     frame::{FRAME_HEADER_LEN, FileHeader, HEADER_LEN, build},
 };
 use crate::{
-    base::rng::Rng,
+    base::{
+        clock::Clock,
+        meter::{COUNTS, MICROSECONDS, Meter},
+        rng::Rng,
+    },
     error::{Error, IoContext, Result},
     vfs::{Vfs, VfsFile},
 };
 
+/// What the log did since the start.
+pub struct LogMeters {
+    /// Records of each group.
+    pub group_records: Meter,
+    /// Microseconds that each sync took.
+    pub sync_us: Meter,
+    /// Bytes that were appended.
+    pub bytes: AtomicU64,
+}
+
+impl Default for LogMeters {
+    fn default() -> Self {
+        Self {
+            group_records: Meter::new(COUNTS),
+            sync_us: Meter::new(MICROSECONDS),
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
 /// Appends to the newest log file.
 pub struct Writer {
+    meters: Arc<LogMeters>,
+    clock: Arc<dyn Clock>,
     vfs: Arc<dyn Vfs>,
     rng: Arc<dyn Rng>,
     db: [u8; 16],
@@ -57,12 +89,19 @@ impl Writer {
     /// frame in the log so far. `file_bytes` is the size of a file.
     pub fn new(
         vfs: Arc<dyn Vfs>,
+        clock: Arc<dyn Clock>,
         rng: Arc<dyn Rng>,
         db: [u8; 16],
         chain: u32,
         file_bytes: u64,
     ) -> Self {
-        Self { vfs, rng, db, file_bytes, current: None, chain }
+        let meters = Arc::default();
+        Self { meters, clock, vfs, rng, db, file_bytes, current: None, chain }
+    }
+
+    /// What it did so far.
+    pub fn meters(&self) -> Arc<LogMeters> {
+        Arc::clone(&self.meters)
     }
 
     /// Writes `count` records as one frame and syncs. Their first LSN is `lsn_first`.
@@ -85,7 +124,11 @@ impl Writer {
             let retry = error.is_disk_full() && erased;
             return Err(if retry { AppendError::Retry(error) } else { AppendError::Fatal(error) });
         }
+        let before_us = self.clock.elapsed_us();
         current.file.sync().at(&current.place).map_err(AppendError::Fatal)?;
+        self.meters.sync_us.record(self.clock.elapsed_us().saturating_sub(before_us));
+        self.meters.group_records.record(u64::from(count));
+        self.meters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         current.offset += bytes.len() as u64;
         self.chain = crc;
         Ok(())

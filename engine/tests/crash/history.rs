@@ -119,14 +119,19 @@ pub fn run(engine: &Engine, operation: &Operation) -> Result<()> {
             Ok(())
         }),
         Operation::Flush => engine.flush(),
-        Operation::Compact => engine.compact(),
+        Operation::Compact => engine.compact().map(drop),
         Operation::Erase { tenant, user } => {
             let tenant = TENANTS[*tenant];
-            match user {
-                None => engine.erase_tenant(Namespace(1), tenant)?,
-                Some(user) => engine.erase_user(Namespace(1), tenant, &format!("user-{user}"))?,
+            let user = user.map(|user| format!("user-{user}"));
+            let whose = match &user {
+                None => Whose::Tenant(tenant),
+                Some(user) => Whose::User { tenant, user },
             };
-            engine.compact()
+            engine.transact(|txn| {
+                engine.erase(txn, Namespace(1), &whose);
+                Ok::<_, Error>(())
+            })?;
+            engine.compact().map(drop)
         }
         Operation::Restart => Ok(()),
     }

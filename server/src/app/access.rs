@@ -80,6 +80,11 @@ operations! {
     ListApiKeys b"133yyy31";
     CreateApiKey b"133yyy31";
     RevokeApiKey b"133yyy31";
+    EraseTenantEvents b"133yyy31";
+    EraseUserEvents b"133yyy31";
+    ListErasures b"133yyy31";
+    GetErasure b"133yyy31";
+    DeleteOrg b"1333y331";
     ListAudit b"133yyy31";
     DemoEmbedUrl b"yyyyyyyy";
     EmbedDashboard b"1111111y";

@@ -150,10 +150,12 @@ impl App {
             return Err(ApiError::field(Code::TooManyEvents, "events", message));
         }
         let now = self.now_ms();
-        let mut batch = self.engine.batch(caller.environment.namespace());
+        let namespace = caller.environment.namespace();
+        let window = AcceptedTimes { now, oldest: self.engine.horizon_ms(namespace).max(0) };
+        let mut batch = self.engine.batch(namespace);
         let mut rejected = Vec::new();
         for (index, raw) in events.iter().enumerate() {
-            if let Err((field, code, message)) = add_event(raw, now, &mut batch) {
+            if let Err((field, code, message)) = add_event(raw, window, &mut batch) {
                 rejected.push(RejectedEvent {
                     index,
                     event_id: event_id_of(raw),
@@ -250,7 +252,7 @@ fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
 }
 
 /// Parses and checks one event, and appends it to the batch.
-fn add_event(raw: &RawValue, now: i64, batch: &mut Batch) -> Result<(), Refusal> {
+fn add_event(raw: &RawValue, window: AcceptedTimes, batch: &mut Batch) -> Result<(), Refusal> {
     let json = raw.get();
     if json.len() > EVENT_BYTES_MAX {
         return Err((
@@ -264,8 +266,8 @@ fn add_event(raw: &RawValue, now: i64, batch: &mut Batch) -> Result<(), Refusal>
     }
     let event: RawEvent<'_> = serde_json::from_str(json).map_err(|_| explain(json))?;
     let timestamp_ms = match &event.timestamp {
-        None => now,
-        Some(Text(text)) => parse_timestamp(text, now)?,
+        None => window.now,
+        Some(Text(text)) => parse_timestamp(text, window)?,
     };
     let id = |field, text: &Option<Text<'_>>| -> Result<(), Refusal> {
         text.as_ref().map_or(Ok(()), |Text(text)| check_text(field, text, ID_BYTES_MAX))
@@ -307,19 +309,28 @@ fn add_event(raw: &RawValue, now: i64, batch: &mut Batch) -> Result<(), Refusal>
     })
 }
 
-fn parse_timestamp(text: &str, now: i64) -> Result<i64, Refusal> {
+/// When an event may have happened.
+#[derive(Clone, Copy)]
+struct AcceptedTimes {
+    now: i64,
+    /// First millisecond that is still kept.
+    oldest: i64,
+}
+
+fn parse_timestamp(text: &str, window: AcceptedTimes) -> Result<i64, Refusal> {
     let ms = instant::parse(text).ok_or_else(|| {
         refuse("timestamp", Code::InvalidField, "timestamp is not an ISO 8601 date-time or date")
     })?;
-    if ms > now.saturating_add(AHEAD_MS_MAX) {
-        return Err(refuse(
-            "timestamp",
-            Code::OutOfRange,
-            "timestamp lies more than 24 hours ahead",
-        ));
+    let out_of_range = |message: String| Err(refuse("timestamp", Code::OutOfRange, message));
+    if ms > window.now.saturating_add(AHEAD_MS_MAX) {
+        return out_of_range("timestamp lies more than 24 hours ahead".to_owned());
     }
     if ms < 0 {
-        return Err(refuse("timestamp", Code::OutOfRange, "timestamp lies before 1970"));
+        return out_of_range("timestamp lies before 1970".to_owned());
+    }
+    if ms < window.oldest {
+        let oldest = instant::format(window.oldest);
+        return out_of_range(format!("timestamp lies before {oldest}, beyond the retention"));
     }
     Ok(ms)
 }

@@ -11,7 +11,10 @@ mod plans;
 
 mod audit;
 mod events;
+mod orgs;
 mod query;
+
+mod erasures;
 
 mod api_keys;
 
@@ -33,5 +36,6 @@ pub use api_keys::KeyRequest;
 pub use context::{App, Caller, Settings};
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
-pub use query::{Ask, QueryAnswer, QueryRow, granularity_name};
+pub use erasures::scope_name;
+pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
 pub use widgets::{Preview, ViewFilters, WidgetAnswer};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use super::meters::Requests;
 use crate::{
     app::App,
     error::{ApiError, Code, Result},
@@ -28,6 +29,8 @@ pub struct Http {
     pub app: App,
     /// Files for browsers.
     pub files: Arc<Files>,
+    /// Requests that were answered.
+    pub requests: Arc<Requests>,
     ingest: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
@@ -40,6 +43,7 @@ impl Http {
         Self {
             app,
             files: Arc::new(Files::load()),
+            requests: Arc::default(),
             ingest: Arc::new(Semaphore::new(INGEST_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Semaphore::new(BODIES_AT_ONCE)),

@@ -66,6 +66,26 @@ impl<S: Send + Sync> FromRequestParts<S> for WidgetId {
     }
 }
 
+/// The `{tenant_id}` of a path, any text.
+pub struct TenantId(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for TenantId {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        parameter(parts, state, "tenant_id").await.map(Self)
+    }
+}
+
+/// The `{user_id}` of a path, any text.
+pub struct UserId(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for UserId {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+        parameter(parts, state, "user_id").await.map(Self)
+    }
+}
+
 async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String> {
     let wrong = || ApiError::field(Code::InvalidField, name, format!("{name} is not readable"));
     let parameters = RawPathParams::from_request_parts(parts, state).await.map_err(|_| wrong())?;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use axum::{
     Json,
-    extract::{MatchedPath, Request},
+    extract::{MatchedPath, Request, State},
     http::{HeaderName, HeaderValue, StatusCode},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -12,7 +12,10 @@ use axum::{
 use inlay_proto::names::REQUEST_ID_HEADER;
 use tracing::{error, info, warn};
 
-use super::respond::{ErrorNote, error_body};
+use super::{
+    context::Http,
+    respond::{ErrorNote, error_body},
+};
 use crate::error::{ApiError, Code};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
@@ -20,7 +23,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 /// Gives the request an id, logs it, and puts the id on the answer and into an error's body.
 ///
 /// The log has the pattern of the path, never the path or the query: they hold ids and tokens.
-pub async fn observe(request: Request, next: Next) -> Response {
+pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().to_string();
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
@@ -29,6 +32,7 @@ pub async fn observe(request: Request, next: Next) -> Response {
     let mut response = in_one_shape(next.run(request).await);
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
+    http.requests.count((path.clone(), method.to_string(), status), duration_ms / 1_000.0);
     if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
         let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
         if status >= 500 {

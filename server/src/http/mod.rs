@@ -3,6 +3,8 @@
 //! `v1` has one file a resource and one table of all operations. Every operation of the table
 //! passes `caller`, which finds out who asks and whether he may; a handler only runs when he may.
 
+mod meters;
+
 mod context;
 mod respond;
 
@@ -13,6 +15,7 @@ mod extract;
 mod layers;
 
 mod embed_page;
+mod metrics;
 mod system;
 mod v1;
 

@@ -13,7 +13,7 @@ use tower_http::{
 
 use super::{
     context::Http,
-    embed_page, layers,
+    embed_page, layers, metrics,
     respond::{no_such_method, no_such_path},
     system, v1,
 };
@@ -33,6 +33,7 @@ pub fn router(http: Http) -> Router {
         .route("/assets/{hash}/{*path}", get(system::asset))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
+        .route("/metrics", get(metrics::metrics))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
         .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX))
@@ -41,7 +42,7 @@ pub fn router(http: Http) -> Router {
             axum::http::StatusCode::GATEWAY_TIMEOUT,
             std::time::Duration::from_secs(REQUEST_SECONDS),
         ))
-        .layer(middleware::from_fn(layers::observe))
+        .layer(middleware::from_fn_with_state(http.clone(), layers::observe))
         .layer(compress)
         .with_state(http)
 }

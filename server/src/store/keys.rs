@@ -83,6 +83,35 @@ pub fn global_list<R: DeserializeOwned>(keys: &impl Keys, kind: &str) -> Result<
     keys.values(&prefix).iter().map(record).collect()
 }
 
+/// Removes every record of an organisation, and those of nobody that belong to it: its users with
+/// their addresses, sessions, keys and signing keys.
+pub fn forget_org(txn: &mut Txn, org: &str, environments: &[String]) -> Result<()> {
+    for environment in environments {
+        global_delete(txn, "signing_key_of", environment);
+    }
+    let prefix = format!("o/{org}/").into_bytes();
+    let mut gone: Vec<Vec<u8>> = txn.scan(&prefix).into_iter().map(|(key, _)| key).collect();
+    let globals = txn.scan(b"g/");
+    let mut users = Vec::new();
+    for (key, bytes) in &globals {
+        let record: serde_json::Value = decode(bytes)?;
+        if record.get("org").and_then(serde_json::Value::as_str) == Some(org) {
+            if key.starts_with(b"g/user/") {
+                users.push(record.get("id").cloned().unwrap_or_default());
+            }
+            gone.push(key.clone());
+        }
+    }
+    // An address leads to its user's id.
+    for (key, bytes) in globals.iter().filter(|(key, _)| key.starts_with(b"g/email/")) {
+        if users.contains(&decode(bytes)?) {
+            gone.push(key.clone());
+        }
+    }
+    gone.iter().for_each(|key| txn.delete(key));
+    Ok(())
+}
+
 /// The next unused namespace of the engine.
 pub fn next_namespace(txn: &mut Txn) -> Result<u32> {
     let next = global_find::<u32>(txn, "counter", "namespace")?.unwrap_or(1);

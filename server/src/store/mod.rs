@@ -14,6 +14,6 @@ mod org;
 
 mod records;
 
-pub use keys::{global_delete, global_find, global_list, global_put, next_namespace};
+pub use keys::{forget_org, global_delete, global_find, global_list, global_put, next_namespace};
 pub use org::{OrgReader, OrgTxn, global_records};
 pub use records::*;

@@ -20,8 +20,10 @@ mod audit;
 mod dashboards;
 mod demo;
 mod embed;
+mod erasures;
 mod events;
 mod query;
+mod settings;
 mod widgets;
 
 mod auth;
@@ -105,7 +107,22 @@ pub fn operations(http: Http) -> Router<Http> {
         .row(POST, "/v1/api-keys", Operation::CreateApiKey, api_keys::create)
         .row(DELETE, "/v1/api-keys/{id}", Operation::RevokeApiKey, api_keys::revoke)
         .row(GET, "/v1/demo/embed-url", Operation::DemoEmbedUrl, demo::embed_url)
+        .row(DELETE, "/v1/settings/org", Operation::DeleteOrg, settings::delete)
         .row(GET, "/v1/audit", Operation::ListAudit, audit::list)
+        .row(
+            DELETE,
+            "/v1/tenants/{tenant_id}/events",
+            Operation::EraseTenantEvents,
+            erasures::tenant,
+        )
+        .row(
+            DELETE,
+            "/v1/tenants/{tenant_id}/users/{user_id}/events",
+            Operation::EraseUserEvents,
+            erasures::user,
+        )
+        .row(GET, "/v1/erasures", Operation::ListErasures, erasures::list)
+        .row(GET, "/v1/erasures/{id}", Operation::GetErasure, erasures::get)
         .row(GET, "/v1/embed/dashboard", Operation::EmbedDashboard, embed::dashboard)
         .row(POST, "/v1/embed/data", Operation::EmbedData, embed::data);
     table.router

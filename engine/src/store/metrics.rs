@@ -1,0 +1,122 @@
+//! Numbers about the store, for whoever watches it.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use super::{manage::Store, version::Version};
+use crate::base::meter::Distribution;
+
+/// Segments of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LevelMetrics {
+    /// How many.
+    pub segments: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Numbers as of one instant, and counts since the start.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// LSN of the last visible record.
+    pub lsn: u64,
+    /// Records of each commit group.
+    pub log_group_records: Distribution,
+    /// Microseconds of each sync of the log.
+    pub log_sync_us: Distribution,
+    /// Bytes appended to the log.
+    pub log_bytes: u64,
+    /// Rows in memory.
+    pub memtable_rows: u64,
+    /// Bytes of the rows in memory.
+    pub memtable_bytes: u64,
+    /// Segments by level: `fresh`, `merged`, `sealed`.
+    pub levels: BTreeMap<&'static str, LevelMetrics>,
+    /// Bytes of segments that are not sealed: what compaction still has to rewrite.
+    pub compaction_debt_bytes: u64,
+    /// Microseconds of each flush.
+    pub flush_us: Distribution,
+    /// Rows that were flushed.
+    pub flushed_rows: u64,
+    /// Microseconds of each step of the compaction.
+    pub compaction_us: Distribution,
+    /// Rows that compaction read.
+    pub compacted_rows: u64,
+    /// Bytes that compaction read.
+    pub compaction_read_bytes: u64,
+    /// Bytes that compaction wrote.
+    pub compaction_written_bytes: u64,
+    /// Rows that went because they had expired.
+    pub expired_rows: u64,
+    /// Id runs.
+    pub id_runs: u64,
+    /// Ids in them.
+    pub id_run_ids: u64,
+    /// Bytes of their filters, which every probe touches.
+    pub id_filter_bytes: u64,
+    /// Ids in memory that no run holds yet.
+    pub recent_ids: u64,
+    /// Bytes of dictionaries and user hashes of segments that are kept in memory.
+    pub dictionary_bytes: u64,
+    /// Keys of the keyspace.
+    pub keys: u64,
+    /// Bytes of keys and values.
+    pub key_bytes: u64,
+    /// Queries that run now.
+    pub queries_running: u64,
+    /// Erasures that are not done.
+    pub erasures_pending: u64,
+}
+
+impl Store {
+    /// Numbers as of now. Shape: looks at every segment, id run and key once.
+    pub fn metrics(&self) -> Metrics {
+        let version = self.version();
+        let runs = self.sequencer.id_runs();
+        let read = |total: &std::sync::atomic::AtomicU64| total.load(Ordering::Relaxed);
+        let totals = &self.totals;
+        let levels = levels(&version);
+        let unsealed = levels.iter().filter(|(name, _)| **name != "sealed");
+        Metrics {
+            lsn: version.lsn,
+            log_group_records: self.log_meters.group_records.read(),
+            log_sync_us: self.log_meters.sync_us.read(),
+            log_bytes: read(&self.log_meters.bytes),
+            memtable_rows: version.memtables().map(|memtable| memtable.rows() as u64).sum(),
+            memtable_bytes: version.memtable_bytes() as u64,
+            compaction_debt_bytes: unsealed.map(|(_, level)| level.bytes).sum(),
+            levels,
+            flush_us: totals.flush_us.read(),
+            flushed_rows: read(&totals.flushed_rows),
+            compaction_us: totals.compaction_us.read(),
+            compacted_rows: read(&totals.compacted_rows),
+            compaction_read_bytes: read(&totals.compaction_read_bytes),
+            compaction_written_bytes: read(&totals.compaction_written_bytes),
+            expired_rows: read(&totals.expired_rows),
+            id_runs: runs.len() as u64,
+            id_run_ids: runs.iter().map(|run| run.meta().count).sum(),
+            id_filter_bytes: runs.iter().map(|run| run.filter_bytes() as u64).sum(),
+            recent_ids: self.sequencer.recent_ids() as u64,
+            dictionary_bytes: version.segments.iter().map(|one| one.kept_bytes() as u64).sum(),
+            keys: version.tree.len() as u64,
+            key_bytes: version.tree.bytes_used() as u64,
+            queries_running: self.pace.queries.load(Ordering::Relaxed) as u64,
+            erasures_pending: self.erasures().map_or(0, |all| {
+                all.iter().filter(|erasure| erasure.finished_ms.is_none()).count() as u64
+            }),
+        }
+    }
+}
+
+fn levels(version: &Version) -> BTreeMap<&'static str, LevelMetrics> {
+    let mut levels: BTreeMap<_, LevelMetrics> =
+        ["fresh", "merged", "sealed"].map(|name| (name, LevelMetrics::default())).into();
+    for segment in &version.segments {
+        let level = levels.entry(segment.meta().level_name()).or_default();
+        level.segments += 1;
+        level.rows += u64::from(segment.meta().rows);
+        level.bytes += segment.meta().len;
+    }
+    levels
+}

@@ -1,0 +1,76 @@
+//! Erasing events of a tenant or of one of its users, with a receipt.
+//!
+//! The engine does the work in the background and survives restarts with it. Here is who may ask, and
+//! what is written down: never the user's id.
+
+use inlay_engine::{Erasure, Scope, Whose};
+use serde_json::json;
+
+use super::context::{App, Caller};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::OrgTxn,
+};
+
+/// Bytes of a tenant's or user's id, at most, as for events.
+const ID_BYTES_MAX: usize = 256;
+
+impl App {
+    /// Starts erasing all events of a tenant that were accepted before, in the caller's environment.
+    pub fn erase_tenant(&self, caller: &Caller, tenant: &str) -> Result<Erasure> {
+        check_id("tenant_id", tenant)?;
+        self.erase(caller, tenant, &Whose::Tenant(tenant))
+    }
+
+    /// Starts erasing all events of one of a tenant's users that were accepted before.
+    pub fn erase_user(&self, caller: &Caller, tenant: &str, user: &str) -> Result<Erasure> {
+        check_id("tenant_id", tenant)?;
+        check_id("user_id", user)?;
+        self.erase(caller, tenant, &Whose::User { tenant, user })
+    }
+
+    fn erase(&self, caller: &Caller, tenant: &str, whose: &Whose<'_>) -> Result<Erasure> {
+        self.engine.transact(|txn| {
+            let erasure = self.engine.erase(txn, caller.environment.namespace(), whose);
+            let mut records = OrgTxn::new(txn, &caller.org);
+            let metadata = json!({"tenant_id": tenant, "scope": scope_name(&erasure)});
+            let id = erasure.id.to_string();
+            self.audit(&mut records, caller, "events.erase", ("erasure", &id), metadata)?;
+            Ok(erasure)
+        })
+    }
+
+    /// The erasures of the caller's environment, newest first.
+    pub fn erasures(&self, caller: &Caller) -> Result<Vec<Erasure>> {
+        let mut all = self.engine.erasures()?;
+        all.retain(|erasure| erasure.namespace == caller.environment.namespace());
+        all.reverse();
+        Ok(all)
+    }
+
+    /// One erasure. 404 when the caller's environment has none of this id.
+    pub fn erasure(&self, caller: &Caller, id: &str) -> Result<Erasure> {
+        let id = uuid::Uuid::parse_str(id).ok();
+        let found = id.map(|id| self.engine.erasure(id)).transpose()?.flatten();
+        found
+            .filter(|erasure| erasure.namespace == caller.environment.namespace())
+            .ok_or_else(|| ApiError::not_found("erasure"))
+    }
+}
+
+/// What an erasure takes: `tenant` or `user`.
+pub fn scope_name(erasure: &Erasure) -> &'static str {
+    match erasure.scope {
+        Scope::Namespace => "environment",
+        Scope::Tenant(_) => "tenant",
+        Scope::User(..) => "user",
+    }
+}
+
+fn check_id(field: &str, id: &str) -> Result<()> {
+    if id.is_empty() || id.len() > ID_BYTES_MAX {
+        let message = format!("{field} must have 1 to {ID_BYTES_MAX} bytes");
+        return Err(ApiError::field(Code::InvalidField, field, message));
+    }
+    Ok(())
+}

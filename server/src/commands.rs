@@ -1,0 +1,214 @@
+//! The commands beside `serve`: backup, restore and verify.
+//!
+//! A backup is taken by the running server, which is asked through its gRPC service. A restore and a
+//! verification work on directories; a directory that a server uses is verified by that server.
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use inlay_engine::{Inspection, OsVfs, VerifyReport, Vfs as _, restore as restore_backup};
+use inlay_proto::v1::{BackupProgress, BackupRequest, VerifyRequest, inlay_client::InlayClient};
+use tonic::{
+    Request,
+    codegen::tokio_stream::StreamExt as _,
+    metadata::{Ascii, MetadataValue},
+    transport::{Channel, Endpoint},
+};
+
+/// Where the running server is.
+#[derive(Debug, Clone, Args)]
+pub struct Server {
+    /// Address of the running server's gRPC service
+    #[arg(long, env = "INLAY_GRPC_ADDR", default_value = "127.0.0.1:8081")]
+    pub grpc_addr: SocketAddr,
+    /// Its bearer token, where it asks for one
+    #[arg(long, env = "INLAY_GRPC_TOKEN", hide_env_values = true)]
+    pub grpc_token: Option<String>,
+}
+
+/// What `inlay backup` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct Backup {
+    /// Where to: a directory that is empty or does not exist yet
+    pub directory: PathBuf,
+    /// An earlier backup: files that it has are linked from it instead of copied
+    #[arg(long)]
+    pub since: Option<PathBuf>,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// What `inlay restore` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct Restore {
+    /// The backup
+    pub directory: PathBuf,
+    /// The data directory: it is empty or does not exist yet
+    #[arg(long, env = "INLAY_DATA_DIR", default_value = "./data")]
+    pub data_dir: PathBuf,
+}
+
+/// What `inlay verify` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct Verify {
+    /// A backup or a data directory; the data directory of the settings when left out
+    pub directory: Option<PathBuf>,
+    #[arg(long, env = "INLAY_DATA_DIR", default_value = "./data")]
+    data_dir: PathBuf,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Asks the running server for a backup and says how far it is.
+pub async fn backup(command: &Backup) -> anyhow::Result<()> {
+    let since = command.since.as_deref().map(std::path::absolute).transpose()?;
+    let directory = std::path::absolute(&command.directory)?;
+    let text = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.with_context(|| format!("{} is not UTF-8", path.display()))
+    };
+    let request = BackupRequest {
+        directory: text(&directory)?,
+        since: since.as_deref().map(text).transpose()?.unwrap_or_default(),
+    };
+    let mut server = connect(&command.server).await?;
+    let request = server.request(request);
+    let mut stream = server.client.backup(request).await.map_err(refused)?.into_inner();
+    let mut last = BackupProgress::default();
+    while let Some(now) = stream.next().await.transpose().map_err(refused)? {
+        if now.files / 100 > last.files / 100 {
+            say(&format!("{} of {} files", now.files, now.files_total))?;
+        }
+        last = now;
+    }
+    if !last.done {
+        bail!("the server ended before the backup was whole");
+    }
+    say(&format!(
+        "backup of {} files, {} bytes, in {}: everything up to record {} ({} linked, {} from the \
+         earlier backup, {} copied)",
+        last.files,
+        last.bytes,
+        directory.display(),
+        last.lsn,
+        last.linked,
+        last.reused,
+        last.files - last.linked - last.reused,
+    ))
+}
+
+/// Copies a backup into an empty data directory and verifies it.
+pub fn restore(command: &Restore) -> anyhow::Result<()> {
+    let (from, to) = (&command.directory, &command.data_dir);
+    let target = OsVfs::new(to).with_context(|| format!("cannot use {}", to.display()))?;
+    let list = restore_backup(&OsVfs::existing(from), &target)
+        .with_context(|| format!("cannot restore {} into {}", from.display(), to.display()))?;
+    say(&format!("restored {} files, everything up to record {}", list.files.len(), list.lsn))?;
+    verify_directory(to)
+}
+
+/// Checks a backup or a data directory. Fails when anything is wrong.
+pub async fn verify(command: &Verify) -> anyhow::Result<()> {
+    let directory = command.directory.as_deref().unwrap_or(&command.data_dir);
+    let is_backup = directory.join("BACKUP").exists();
+    if is_backup || !is_in_use(directory) {
+        return verify_directory(directory);
+    }
+    let mut server = connect(&command.server).await?;
+    let request = server.request(VerifyRequest {});
+    let report = server.client.verify(request).await.map_err(refused)?.into_inner();
+    let problems = report.problems.into_iter();
+    conclude(&VerifyReport {
+        segments: report.segments,
+        rows: report.rows,
+        id_runs: report.id_runs,
+        ids: report.ids,
+        checkpoints: report.checkpoints,
+        records: report.records,
+        backup_files: None,
+        unnamed: report.unnamed,
+        problems: problems
+            .map(|one| inlay_engine::Problem { place: one.place, detail: one.detail })
+            .collect(),
+    })
+}
+
+/// Whether a server has the lock of a data directory.
+fn is_in_use(directory: &Path) -> bool {
+    directory.join("LOCK").exists()
+        && OsVfs::existing(directory).lock("LOCK").is_ok_and(|lock| lock.is_none())
+}
+
+fn verify_directory(directory: &Path) -> anyhow::Result<()> {
+    let inspection = Inspection::open(OsVfs::existing(directory))
+        .with_context(|| format!("cannot read {}", directory.display()))?;
+    conclude(&inspection.verify(&mut |_| ()))
+}
+
+fn conclude(report: &VerifyReport) -> anyhow::Result<()> {
+    say(&format!(
+        "{} segments with {} rows, {} id runs with {} ids, {} checkpoints, {} log records",
+        report.segments,
+        report.rows,
+        report.id_runs,
+        report.ids,
+        report.checkpoints,
+        report.records,
+    ))?;
+    if let Some(files) = report.backup_files {
+        say(&format!("{files} files of the backup's list"))?;
+    }
+    for path in &report.unnamed {
+        say(&format!("{path}: nothing names it; the next start removes it"))?;
+    }
+    for problem in &report.problems {
+        say(&format!("{}: {}", problem.place, problem.detail))?;
+    }
+    match report.problems.len() {
+        0 => say("everything is as it was written"),
+        count => bail!("{count} problems"),
+    }
+}
+
+/// A connection, and what every request carries.
+struct Connection {
+    client: InlayClient<Channel>,
+    authorization: Option<MetadataValue<Ascii>>,
+}
+
+impl Connection {
+    fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(value) = &self.authorization {
+            request.metadata_mut().insert("authorization", value.clone());
+        }
+        request
+    }
+}
+
+async fn connect(server: &Server) -> anyhow::Result<Connection> {
+    let address = format!("http://{}", server.grpc_addr);
+    let channel = Endpoint::from_shared(address)?.connect().await.with_context(|| {
+        format!("no server answers at {} (gRPC); is it running?", server.grpc_addr)
+    })?;
+    let token = server.grpc_token.as_ref();
+    let authorization = token
+        .map(|token| format!("Bearer {token}").parse())
+        .transpose()
+        .context("the token cannot be sent in a header")?;
+    Ok(Connection { client: InlayClient::new(channel), authorization })
+}
+
+/// A status as a sentence.
+fn refused(status: tonic::Status) -> anyhow::Error {
+    anyhow::anyhow!("{}", status.message())
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(io::stdout().lock(), "{line}").context("cannot write to the terminal")
+}

@@ -1,0 +1,207 @@
+//! The calls. Each asks the engine on the blocking pool and answers in the words of the wire.
+
+use std::{pin::Pin, time::Duration};
+
+use inlay_engine::{Engine, Error, Namespace};
+use inlay_proto::v1::{self, inlay_server::Inlay};
+use tokio::sync::mpsc;
+use tonic::{
+    Request, Response, Status, Streaming,
+    codegen::tokio_stream::{Stream, StreamExt as _, wrappers::ReceiverStream},
+};
+
+use super::convert;
+use crate::{app::App, error::ApiError};
+
+/// Messages of a stream that wait for their reader.
+const STREAM_WAITING: usize = 64;
+/// How often a reader at the end of the log looks for more.
+const TAIL_INTERVAL: Duration = Duration::from_millis(200);
+
+type Answer<T> = Result<Response<T>, Status>;
+type Stream_<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The service over the product.
+pub fn service(app: App) -> impl Inlay {
+    Internal { app }
+}
+
+struct Internal {
+    app: App,
+}
+
+impl Internal {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Engine) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Status> {
+        let engine = std::sync::Arc::clone(&self.app.engine);
+        let done = tokio::task::spawn_blocking(move || work(&engine)).await;
+        let ended = |error| ApiError::internal(format!("a task ended: {error}"));
+        done.map_err(|error| convert::status(ended(error)))?.map_err(convert::engine_status)
+    }
+}
+
+#[tonic::async_trait]
+impl Inlay for Internal {
+    async fn ingest(
+        &self,
+        request: Request<Streaming<v1::IngestRequest>>,
+    ) -> Answer<v1::IngestResponse> {
+        let mut messages = request.into_inner();
+        let mut total = v1::IngestResponse::default();
+        while let Some(message) = messages.next().await.transpose()? {
+            let mut batch = self.app.engine.batch(Namespace(message.namespace));
+            for event in &message.events {
+                convert::add_event(&mut batch, event)?;
+            }
+            if batch.is_empty() {
+                continue;
+            }
+            let sent = message.events.len() as u64;
+            let ingested =
+                self.run(move |engine| engine.ingest(batch, |_, _| Ok::<_, Error>(()))).await?;
+            total.new += u64::from(ingested.new);
+            total.duplicates += sent - u64::from(ingested.new);
+        }
+        Ok(Response::new(total))
+    }
+
+    async fn query(&self, request: Request<v1::QueryRequest>) -> Answer<v1::QueryResponse> {
+        let query = convert::query(request.into_inner())?;
+        let deadline =
+            std::time::Instant::now() + Duration::from_millis(self.app.settings.query_ms_max);
+        let is_late = move || std::time::Instant::now() >= deadline;
+        let answer = self.run(move |engine| engine.query(&query, &is_late)).await?;
+        Ok(Response::new(convert::answer(&answer)))
+    }
+
+    async fn explain(&self, request: Request<v1::QueryRequest>) -> Answer<v1::ExplainResponse> {
+        let query = convert::query(request.into_inner())?;
+        let steps = self.run(move |engine| engine.explain(&query)).await?;
+        let steps = steps.into_iter().map(convert::step).collect();
+        Ok(Response::new(v1::ExplainResponse { steps }))
+    }
+
+    async fn list_segments(
+        &self,
+        _: Request<v1::ListSegmentsRequest>,
+    ) -> Answer<v1::ListSegmentsResponse> {
+        let segments = self.run(|engine| engine.inspect()?.segments()).await?;
+        let segments = segments.into_iter().map(convert::segment).collect();
+        Ok(Response::new(v1::ListSegmentsResponse { segments }))
+    }
+
+    async fn describe_segment(
+        &self,
+        request: Request<v1::DescribeSegmentRequest>,
+    ) -> Answer<v1::DescribeSegmentResponse> {
+        let name = request.into_inner().name;
+        let (segment, sections) = self
+            .run(move |engine| {
+                let inspection = engine.inspect()?;
+                let uuid = inspection.find_segment(&name)?;
+                let all = inspection.segments()?;
+                let segment = all.into_iter().find(|segment| segment.uuid == uuid);
+                Ok((segment, inspection.sections(uuid)?))
+            })
+            .await?;
+        Ok(Response::new(v1::DescribeSegmentResponse {
+            segment: segment.map(convert::segment),
+            sections: sections.into_iter().map(convert::section).collect(),
+        }))
+    }
+
+    async fn stats(&self, _: Request<v1::StatsRequest>) -> Answer<v1::StatsResponse> {
+        let stats = self.run(|engine| Ok(engine.stats())).await?;
+        Ok(Response::new(v1::StatsResponse {
+            segments: stats.segments as u64,
+            segment_rows: stats.segment_rows,
+            segment_bytes: stats.segment_bytes,
+            memtable_rows: stats.memtable_rows as u64,
+            memtable_bytes: stats.memtable_bytes as u64,
+            lsn: stats.lsn,
+        }))
+    }
+
+    async fn flush(&self, _: Request<v1::FlushRequest>) -> Answer<v1::FlushResponse> {
+        self.run(Engine::flush).await?;
+        Ok(Response::new(v1::FlushResponse {}))
+    }
+
+    async fn compact(&self, _: Request<v1::CompactRequest>) -> Answer<v1::CompactResponse> {
+        let steps = self.run(Engine::compact).await?;
+        Ok(Response::new(v1::CompactResponse { steps }))
+    }
+
+    type BackupStream = Stream_<v1::BackupProgress>;
+
+    async fn backup(&self, request: Request<v1::BackupRequest>) -> Answer<Self::BackupStream> {
+        let v1::BackupRequest { directory, since } = request.into_inner();
+        let since = Some(since).filter(|since| !since.is_empty());
+        for (field, path) in [("directory", Some(&directory)), ("since", since.as_ref())] {
+            if path.is_some_and(|path| !path.starts_with('/')) {
+                let message = format!("{field} must be an absolute path on the server's machine");
+                return Err(Status::invalid_argument(message));
+            }
+        }
+        let (sender, receiver) = mpsc::channel(STREAM_WAITING);
+        let engine = std::sync::Arc::clone(&self.app.engine);
+        tokio::task::spawn_blocking(move || {
+            // A reader that is slow, or gone, does not hold up the backup: reports may be left out.
+            let mut report = |now: &inlay_engine::BackupProgress| {
+                let _ = sender.try_send(Ok(convert::progress(now)));
+            };
+            let done = engine.backup(&directory, since.as_deref(), &mut report);
+            // The last word is not left out.
+            let last = done.map(|now| convert::progress(&now)).map_err(convert::engine_status);
+            let _ = sender.blocking_send(last);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn verify(&self, _: Request<v1::VerifyRequest>) -> Answer<v1::VerifyResponse> {
+        let report = self.run(|engine| Ok(engine.inspect()?.verify(&mut |_| ()))).await?;
+        Ok(Response::new(convert::report(report)))
+    }
+
+    type TailWalStream = Stream_<v1::WalRecord>;
+
+    async fn tail_wal(&self, request: Request<v1::TailWalRequest>) -> Answer<Self::TailWalStream> {
+        let v1::TailWalRequest { lsn_from, follow } = request.into_inner();
+        let (sender, receiver) = mpsc::channel(STREAM_WAITING);
+        let engine = std::sync::Arc::clone(&self.app.engine);
+        tokio::spawn(async move {
+            let mut next = lsn_from;
+            loop {
+                if engine.stats().lsn >= next {
+                    let engine = std::sync::Arc::clone(&engine);
+                    let read = move || engine.inspect().map(|found| found.log(next).collect());
+                    let records: Result<Vec<_>, Error> =
+                        match tokio::task::spawn_blocking(read).await {
+                            Ok(records) => records,
+                            Err(_) => return,
+                        };
+                    let records = match records {
+                        Ok(records) => records,
+                        Err(error) => {
+                            let _ = sender.send(Err(convert::engine_status(error))).await;
+                            return;
+                        }
+                    };
+                    for record in records {
+                        next = record.lsn + 1;
+                        if sender.send(Ok(convert::record(record))).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+                if !follow || sender.is_closed() {
+                    return;
+                }
+                tokio::time::sleep(TAIL_INTERVAL).await;
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+}
