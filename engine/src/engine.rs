@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    panic::{self, AssertUnwindSafe},
     path::Path,
     sync::{
         Arc,
@@ -145,10 +146,10 @@ impl Engine {
             // A failed flush keeps its rows in memory and in the log, a failed merge its inputs: the
             // next round tries again.
             background.push(start(&store, "inlay-upkeep", UPKEEP_INTERVAL, |store| {
-                let _ = store.maintain();
+                store.maintain().map(drop)
             })?);
             background.push(start(&store, "inlay-compaction", COMPACTION_INTERVAL, |store| {
-                let _ = store.compact_when_due();
+                store.compact_when_due().map(drop)
             })?);
         }
         let meter = || QueryMeter {
@@ -361,13 +362,19 @@ fn start(
     store: &Arc<Store>,
     name: &str,
     interval: Duration,
-    work: impl Fn(&Store) + Send + 'static,
+    work: impl Fn(&Store) -> Result<()> + Send + 'static,
 ) -> Result<Background> {
     let (stop, stopped) = mpsc::channel::<()>();
     let store = Arc::clone(store);
     let run = move || {
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            work(&store);
+            let worked = panic::catch_unwind(AssertUnwindSafe(|| work(&store)));
+            if worked.is_err() {
+                // A bug, which its own message reports. Nothing was half published: the thread ends,
+                // reads and writes go on, and whoever asks for trouble hears of it.
+                store.note_panic(thread::current().name().unwrap_or_default());
+                break;
+            }
         }
     };
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run).at("thread")?;

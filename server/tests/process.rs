@@ -19,6 +19,7 @@ const KILLS: u32 = 8;
 struct Process {
     child: Child,
     base: String,
+    grpc: String,
 }
 
 fn command(directory: &Path) -> Command {
@@ -37,7 +38,8 @@ fn start(directory: &Path) -> Process {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let base = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    Process { child, base }
+    let grpc = line.split("(gRPC on ").nth(1).unwrap().trim().trim_end_matches(')').to_owned();
+    Process { child, base, grpc }
 }
 
 impl Drop for Process {
@@ -155,6 +157,73 @@ async fn a_termination_signal_writes_everything_and_exits_with_zero() {
     assert_eq!(process.child.wait().unwrap().code(), Some(0));
     let process = start(directory.path());
     assert_eq!(value(&process.base, &key, "count").await, 1);
+}
+
+/// Runs another command of the binary; gives its exit code and everything that it wrote.
+fn inlay(arguments: &[&str], process: &Process, directory: &Path) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_inlay"))
+        .args(arguments)
+        .env("INLAY_DATA_DIR", directory)
+        .env("INLAY_GRPC_ADDR", &process.grpc)
+        .env_remove("RUST_BACKTRACE")
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_under_load_is_restored_and_verified_by_the_commands() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    let text = |name: &str| at(name).to_str().unwrap().to_owned();
+    let process = start(&at("data"));
+    let key = register(&process.base).await;
+    let worker = tokio::spawn(pour(process.base.clone(), key.clone(), 0, 0));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = value(&process.base, &key, "count").await;
+    let (ok, said) = inlay(&["backup", &text("one")], &process, &at("data"));
+    assert!(ok && said.contains("everything up to record"), "{said}");
+    let after = value(&process.base, &key, "count").await;
+    assert!(after > before, "events came in meanwhile");
+    let (ok, said) =
+        inlay(&["backup", &text("two"), "--since", &text("one")], &process, &at("data"));
+    assert!(ok, "{said}");
+    let (ok, said) = inlay(&["backup", &text("one")], &process, &at("data"));
+    assert!(!ok && said.contains("is not empty"), "{said}");
+    // A data directory in use is verified by the server that uses it.
+    let (ok, said) = inlay(&["verify"], &process, &at("data"));
+    assert!(ok && said.contains("everything is as it was written"), "{said}");
+    worker.abort();
+    drop(process);
+
+    let stopped = start(&at("other"));
+    let (ok, said) = inlay(&["restore", &text("one")], &stopped, &at("restored"));
+    assert!(ok, "{said}");
+    let (ok, said) = inlay(&["restore", &text("one")], &stopped, &at("restored"));
+    assert!(!ok && said.contains("is not empty"), "{said}");
+    let (ok, said) = inlay(&["verify", &text("two")], &stopped, &at("restored"));
+    assert!(ok && said.contains("files of the backup's list"), "{said}");
+    let restored = start(&at("restored"));
+    let count = value(&restored.base, &key, "count").await;
+    assert!((before..=after).contains(&count), "{before} <= {count} <= {after}");
+    assert_eq!(count % 10, 0, "batches are whole");
+    assert_eq!(count, value(&restored.base, &key, "sum").await);
+
+    // One flipped bit in a shared file is found, and named.
+    let damaged = at("two/SUPER.a");
+    #[expect(clippy::disallowed_methods, reason = "a test damages the files themselves")]
+    {
+        let mut bytes = std::fs::read(&damaged).unwrap();
+        bytes[100] ^= 1;
+        std::fs::write(&damaged, bytes).unwrap();
+    }
+    let (ok, said) = inlay(&["verify", &text("two")], &stopped, &at("restored"));
+    assert!(!ok && said.contains("SUPER.a"), "{said}");
+    let (ok, said) = inlay(&["restore", &text("two")], &stopped, &at("elsewhere"));
+    assert!(!ok && said.contains("SUPER.a"), "{said}");
+    let (ok, said) = inlay(&["restore", &text("data")], &stopped, &at("elsewhere"));
+    assert!(!ok && said.contains("not a backup"), "{said}");
 }
 
 #[tokio::test]

@@ -7,5 +7,8 @@ mod accounts;
 mod browser;
 mod dashboards;
 mod embed;
+mod erasures;
 mod events;
+mod internal;
+mod metrics;
 mod query;

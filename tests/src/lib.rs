@@ -28,6 +28,10 @@ pub struct TestServer {
     pub directory: tempfile::TempDir,
     running: Option<Running>,
     plan: String,
+    /// Bearer token of its gRPC service.
+    pub grpc_token: Option<String>,
+    /// Days of events that it keeps, from its next start on.
+    pub retention_days: Option<u32>,
 }
 
 /// An answer: status, headers, body.
@@ -96,6 +100,8 @@ impl TestServer {
             directory: tempfile::tempdir().unwrap(),
             running: None,
             plan: plan.to_owned(),
+            grpc_token: None,
+            retention_days: None,
         };
         server.run().await;
         server
@@ -106,6 +112,8 @@ impl TestServer {
             data_dir: self.directory.path().to_owned(),
             http_addr: ([127, 0, 0, 1], 0).into(),
             grpc_addr: ([127, 0, 0, 1], 0).into(),
+            grpc_token: self.grpc_token.clone(),
+            retention_days: self.retention_days,
             base_url: None,
             default_plan: self.plan.clone(),
             rate_limits: RateLimits(std::collections::BTreeMap::new()),
@@ -126,6 +134,11 @@ impl TestServer {
         // Ids and secrets must not repeat after the restart.
         self.clock.advance(1);
         self.run().await;
+    }
+
+    /// Address of its gRPC service.
+    pub fn grpc(&self) -> String {
+        format!("http://{}", self.running.as_ref().unwrap().grpc_addr)
     }
 
     /// Removes the records of ended sessions; returns how many.

@@ -1,7 +1,14 @@
 //! What a question would read, without reading it.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use super::{segments::rows_in_window, window::Window};
-use crate::{error::Result, query::Query, store::Version};
+use crate::{
+    column::{Rows, SeriesKey},
+    error::Result,
+    query::Query,
+    store::Version,
+};
 
 /// One source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +17,7 @@ pub struct ExplainStep {
     pub source: String,
     /// `memory`, `fresh`, `merged` or `sealed`.
     pub level: &'static str,
-    /// Rows of the asked series inside the window. In memory: rows of the chunk's namespaces, which
-    /// are all looked at.
+    /// Rows of the asked series inside the window.
     pub rows: u64,
     /// Series that are read.
     pub series: u64,
@@ -46,9 +52,40 @@ pub fn explain(version: &Version, query: &Query, horizon_ms: i64) -> Result<Vec<
         }
         steps.push(step);
     }
-    let rows = version.memtables().map(|memtable| memtable.rows() as u64).sum();
-    let skipped = (rows == 0).then_some("empty");
-    let source = "memtable".to_owned();
-    steps.push(ExplainStep { source, level: "memory", rows, series: 0, skipped });
+    let chunks = version.memtables().flat_map(|memtable| memtable.chunks());
+    let (rows, series) = match is_empty {
+        true => (0, BTreeSet::new()),
+        false => rows_in_memory(chunks, query, &window),
+    };
+    steps.push(ExplainStep {
+        source: "memtable".to_owned(),
+        level: "memory",
+        rows,
+        series: series.len() as u64,
+        skipped: (rows == 0).then_some("no such rows"),
+    });
     Ok(steps)
+}
+
+fn rows_in_memory<'a>(
+    chunks: impl Iterator<Item = &'a Arc<Rows>>,
+    query: &Query,
+    window: &Window,
+) -> (u64, BTreeSet<SeriesKey>) {
+    let (mut count, mut found) = (0, BTreeSet::new());
+    for rows in chunks {
+        for row in (0..rows.len()).filter(|&row| window.contains(rows.timestamps[row])) {
+            let key = rows.series_of(row);
+            let is_asked = key.namespace == query.namespace
+                && *key.name == *query.event
+                && query.tenant.as_deref().is_none_or(|tenant| *key.tenant == *tenant);
+            if is_asked {
+                count += 1;
+                if !found.contains(key) {
+                    found.insert(key.clone());
+                }
+            }
+        }
+    }
+    (count, found)
 }

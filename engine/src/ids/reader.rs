@@ -63,7 +63,13 @@ impl IdRun {
         if stored_crc != meta.crc || crc(&[meta.uuid.as_bytes(), body]) != stored_crc {
             return Err(damaged("the trailer's checksum does not match"));
         }
-        if magic != MAGIC || version != VERSION || owner != db || count != meta.count {
+        if magic == MAGIC && version != VERSION {
+            return Err(Error::invalid(
+                "data directory",
+                format!("{place} has id run version {version}; this build reads {VERSION}"),
+            ));
+        }
+        if magic != MAGIC || owner != db || count != meta.count {
             return Err(damaged("is not the recorded run"));
         }
         if (filter_offset as u64) != count.saturating_mul(ID_LEN as u64) {

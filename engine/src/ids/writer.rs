@@ -31,7 +31,7 @@ pub struct NewRun {
 /// Writes a run under `tmp/`, verifies it and renames it into place. `next` gives the hashes, sorted
 /// and distinct, so many at a time, and fewer at the end. The caller syncs the directory.
 ///
-/// Shape: the filter is built from eight bytes a hash in memory.
+/// Shape: while the filter is built, some 35 bytes a hash are in memory.
 pub fn write(
     vfs: &dyn Vfs,
     new: NewRun,

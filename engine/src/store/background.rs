@@ -10,7 +10,7 @@ use super::{
     compaction::{Done, Worker},
     edit::Edit,
     erasure::{self, Erasure, Scope},
-    manage::{Compaction, RETRY_MS, Store},
+    manage::{Compaction, Store, waits},
     names::{DROPPED_PREFIX, namespace_key},
     recovery, retention,
     version::Version,
@@ -31,19 +31,19 @@ impl Store {
     /// Errors: what the work met; it is tried again later.
     pub fn compact_step(&self) -> Result<bool> {
         let mut compaction = self.compaction.lock();
-        if self.closed().is_some() || self.clock.now_ms() < compaction.retry_at_ms {
+        if self.closed().is_some() || waits(compaction.failed_at_ms, self.clock.now_ms()) {
             return Ok(false);
         }
         let done = self.work(&mut compaction);
         match &done {
             Ok(_) => {
                 *self.compaction_trouble.lock() = None;
-                compaction.retry_at_ms = i64::MIN;
+                compaction.failed_at_ms = None;
             }
             Err(_) if self.pace.must_end.load(Ordering::Relaxed) => {}
             Err(error) => {
                 *self.compaction_trouble.lock() = Some(error.to_string());
-                compaction.retry_at_ms = self.clock.now_ms() + RETRY_MS;
+                compaction.failed_at_ms = Some(self.clock.now_ms());
                 self.leave_damaged(&mut compaction, error);
             }
         }
@@ -53,7 +53,7 @@ impl Store {
     /// Does background work until nothing is left to do, also what failed a moment ago. Returns how
     /// many steps that were.
     pub fn compact(&self) -> Result<u64> {
-        self.compaction.lock().retry_at_ms = i64::MIN;
+        self.compaction.lock().failed_at_ms = None;
         self.compact_when_due()
     }
 
@@ -67,13 +67,25 @@ impl Store {
     }
 
     fn work(&self, compaction: &mut Compaction) -> Result<bool> {
-        if self.ids_are_damaged.swap(false, Ordering::Relaxed) {
-            return self.with_worker(|worker| worker.repair_runs().map(|bad| bad > 0));
+        if self.ids_are_damaged.load(Ordering::Relaxed) {
+            let bad = self.with_worker(|worker| worker.repair_runs())?;
+            self.ids_are_damaged.store(false, Ordering::Relaxed);
+            return Ok(bad > 0);
         }
         let erasures = erasure::all(&self.version().tree)?;
-        if let Some(next) = erasures.iter().find(|erasure| erasure.finished_ms.is_none()) {
-            return self.erase_step(next).map(|()| true);
+        let next = erasures.iter().find(|erasure| erasure.finished_ms.is_none());
+        match next.map(|next| self.erase_step(next)) {
+            None => self.merge_step(compaction),
+            Some(Ok(())) => Ok(true),
+            // An erasure that cannot go on (no room, a damaged segment) must not stop the rest.
+            Some(Err(error)) => match self.merge_step(compaction)? {
+                true => Ok(true),
+                false => Err(error),
+            },
         }
+    }
+
+    fn merge_step(&self, compaction: &Compaction) -> Result<bool> {
         let before_us = self.clock.elapsed_us();
         let done = self.with_worker(|worker| worker.step(&compaction.damaged))?;
         if let Some(done) = done {
@@ -126,9 +138,14 @@ impl Store {
         compaction.damaged.extend(metas.filter(|meta| meta.path() == *place).map(|meta| meta.uuid));
     }
 
+    /// Remembers that a thread of the background ended by a panic.
+    pub fn note_panic(&self, thread: &str) {
+        let _ = self.panicked.set(format!("the thread {thread} ended by a panic"));
+    }
+
     /// Why the last step of the background failed, until one succeeds.
     pub fn compaction_trouble(&self) -> Option<String> {
-        self.compaction_trouble.lock().clone()
+        self.panicked.get().cloned().or_else(|| self.compaction_trouble.lock().clone())
     }
 
     /// Ends the step under way at its next block, and all later ones.

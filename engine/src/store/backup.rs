@@ -96,20 +96,24 @@ impl Store {
             job.progress.lsn = version.lsn;
             job.count(&version);
             if newest.lsn > 0 {
-                job.share(&checkpoint::path(newest.lsn))?;
+                // Its name is a number, which another history of this database may have given too:
+                // it never comes from an earlier backup.
+                let path = checkpoint::path(newest.lsn);
+                let len = self.vfs.open(&path).and_then(|file| file.len()).at(&path)?;
+                job.copy(&path, len)?;
             }
             for (path, len) in wal::files_after(self.vfs.as_ref(), newest.replay_after, log)? {
                 job.copy(&path, len)?;
             }
             let checkpoints = if newest.lsn > 0 { vec![newest] } else { Vec::new() };
             job.superblock(&Superblock { checkpoints, ..upkeep.superblock.clone() })?;
+            for run in self.sequencer.id_runs() {
+                job.share(&run.meta().path())?;
+            }
             version
         };
         for segment in &version.segments {
             job.share(&segment.meta().path())?;
-        }
-        for run in self.sequencer.id_runs() {
-            job.share(&run.meta().path())?;
         }
         drop(compaction);
         job.finish(uuid::Uuid::from_bytes(self.db), self.clock.now_ms())

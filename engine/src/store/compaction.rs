@@ -71,13 +71,20 @@ impl Worker<'_> {
     pub fn step(&self, damaged: &BTreeSet<uuid::Uuid>) -> Result<Option<Done>> {
         let version = self.sequencer.version();
         let retention = Retention::of(&version.tree, self.retention_days, self.now_ms);
-        let facts: Vec<SegmentFacts> = version
-            .segments
-            .iter()
-            .filter(|segment| !damaged.contains(&segment.meta().uuid))
-            .map(|segment| SegmentFacts::of(segment))
-            .collect();
-        match policy::choose(&facts, self.limits, &retention, self.now_ms) {
+        let mut facts: Vec<SegmentFacts> =
+            version.segments.iter().map(|segment| SegmentFacts::of(segment)).collect();
+        let choose =
+            |facts: &[SegmentFacts]| policy::choose(facts, self.limits, &retention, self.now_ms);
+        let choice = match choose(&facts) {
+            // What expires need not be read.
+            choice @ Choice::Drop(_) => choice,
+            _ if damaged.is_empty() => choose(&facts),
+            _ => {
+                facts.retain(|facts| !damaged.contains(&facts.uuid));
+                choose(&facts)
+            }
+        };
+        match choice {
             Choice::Nothing => self.step_ids(&retention),
             Choice::Drop(uuids) => self.drop_segments(self.live(&uuids)).map(Some),
             Choice::Merge(merge) => self.merge(&merge, &retention).map(Some),

@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::BTreeSet,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -91,6 +91,8 @@ pub struct Store {
     trouble: Mutex<Option<String>>,
     /// Why the last step of the compaction failed, until one succeeds.
     pub(super) compaction_trouble: Mutex<Option<String>>,
+    /// Which thread of the background ended by a panic, if one did.
+    pub(super) panicked: OnceLock<String>,
     pub(super) pace: Pace,
     pub(super) totals: Totals,
     /// What the log did.
@@ -105,8 +107,8 @@ pub(super) struct Upkeep {
     /// A memtable that was set aside and not flushed yet: its ids and last LSN.
     frozen: Option<(Arc<HashSet128>, u64)>,
     active_since_ms: Option<i64>,
-    /// Until when a failed flush is not tried again.
-    retry_at_ms: i64,
+    /// When a flush failed, until one succeeds.
+    failed_at_ms: Option<i64>,
 }
 
 /// State of the compaction.
@@ -114,7 +116,8 @@ pub(super) struct Upkeep {
 pub(super) struct Compaction {
     /// Segments that cannot be read: they are left alone until somebody restores them.
     pub(super) damaged: BTreeSet<uuid::Uuid>,
-    pub(super) retry_at_ms: i64,
+    /// When a step failed, until one succeeds.
+    pub(super) failed_at_ms: Option<i64>,
 }
 
 /// How compaction shares the machine: it waits while queries run, and ends when it must.
@@ -149,8 +152,8 @@ impl Default for Totals {
     }
 }
 
-/// Wait after a failed flush: a full disk is not filled again at once.
-pub(super) const RETRY_MS: i64 = 5_000;
+/// Wait after something failed: a full disk is not filled again at once.
+const RETRY_MS: u64 = 5_000;
 /// Records of metadata alone at which a checkpoint is due, so that the log does not grow without
 /// bound where no events come.
 const CHECKPOINT_RECORDS: u64 = 20_000;
@@ -179,6 +182,10 @@ impl Store {
         ] {
             vfs.create_dir(directory).at(directory)?;
         }
+        // A restored backup, or a start that was cut off, may have had fewer of them.
+        for directory in [segment::DIRECTORY, ""] {
+            vfs.sync_dir(directory).at(directory)?;
+        }
         let superblock = match Superblock::load(&*vfs)? {
             Some(superblock) => superblock,
             None => create(&*vfs, &*rng)?,
@@ -204,10 +211,11 @@ impl Store {
                 superblock,
                 frozen: None,
                 active_since_ms,
-                retry_at_ms: i64::MIN,
+                failed_at_ms: None,
             }),
             trouble: Mutex::new(None),
             compaction_trouble: Mutex::new(None),
+            panicked: OnceLock::new(),
             pace: Pace::default(),
             totals: Totals::default(),
             ids_are_damaged: AtomicBool::new(false),
@@ -293,7 +301,7 @@ impl Store {
         let due = {
             let mut upkeep = self.upkeep.lock();
             let due = upkeep.frozen.is_some() || self.is_flush_due(&mut upkeep);
-            due && self.clock.now_ms() >= upkeep.retry_at_ms
+            due && !waits(upkeep.failed_at_ms, self.clock.now_ms())
         };
         if due {
             return self.flush().map(|()| true);
@@ -326,7 +334,7 @@ impl Store {
     pub fn flush(&self) -> Result<()> {
         let mut upkeep = self.upkeep.lock();
         let done = self.flush_all(&mut upkeep);
-        upkeep.retry_at_ms = if done.is_ok() { i64::MIN } else { self.clock.now_ms() + RETRY_MS };
+        upkeep.failed_at_ms = done.is_err().then(|| self.clock.now_ms());
         *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
         done
     }
@@ -381,9 +389,21 @@ impl Store {
     }
 }
 
+/// Whether it is too early to try again. A clock that was set back or forth waits no longer than one
+/// that was not.
+pub(super) fn waits(failed_at_ms: Option<i64>, now_ms: i64) -> bool {
+    failed_at_ms.is_some_and(|failed| now_ms.abs_diff(failed) < RETRY_MS)
+}
+
 /// Makes a new database, unless files without a superblock say that one was lost.
 fn create(vfs: &dyn Vfs, rng: &dyn Rng) -> Result<Superblock> {
-    for directory in [wal::DIRECTORY, keyspace_checkpoint::DIRECTORY, segment::DIRECTORY] {
+    let mut directories =
+        vec![wal::DIRECTORY.to_owned(), keyspace_checkpoint::DIRECTORY.to_owned()];
+    for parent in [segment::DIRECTORY, ids::DIRECTORY] {
+        let inside = vfs.list_dirs(parent).at(parent)?;
+        directories.extend(inside.iter().map(|name| format!("{parent}/{name}")));
+    }
+    for directory in &directories {
         if let Some(name) = vfs.list(directory).at(directory)?.first() {
             return Err(Error::corrupt(
                 "SUPER.a",
@@ -397,8 +417,6 @@ fn create(vfs: &dyn Vfs, rng: &dyn Rng) -> Result<Superblock> {
     }
     let mut db = [0; 16];
     rng.fill(&mut db);
-    // The names of the directories themselves; the superblock makes those of the root durable.
-    vfs.sync_dir("seg").at("seg")?;
     let superblock =
         Superblock { db, hash_seed: rng.next_u64(), generation: 0, checkpoints: Vec::new() };
     superblock.create(vfs)?;

@@ -19,7 +19,7 @@ use super::retention::Retention;
 pub struct CompactionLimits {
     /// Segments, or id runs, of similar size that are merged together.
     pub fan_in: usize,
-    /// Inputs of one merge, at most.
+    /// Inputs of one merge, at most; a seal takes all segments of its day.
     pub inputs_max: usize,
     /// Age at which a fresh segment with rows of a past day is merged although it is alone.
     pub settle_ms: i64,
@@ -135,7 +135,10 @@ pub fn choose(
 ) -> Choice {
     // A clock that was set back must not stop everything: the distance counts.
     let age = |facts: &&SegmentFacts| (now_ms - facts.created_ms).abs();
-    let is_over = |day: i64| (day + 1).saturating_mul(DAY_MS) + limits.seal_after_ms <= now_ms;
+    let is_over = |day: i64| {
+        let end_ms = day.saturating_add(1).saturating_mul(DAY_MS);
+        end_ms.saturating_add(limits.seal_after_ms) <= now_ms
+    };
 
     let (expired, partly): (Vec<_>, Vec<_>) = segments
         .iter()
@@ -155,9 +158,10 @@ pub fn choose(
         return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Days });
     }
 
-    if let Some(facts) = partly.iter().find(|facts| facts.level != FRESH || is_settled(facts)) {
-        let split = if facts.level == FRESH { Split::Nothing } else { Split::Days };
-        return Choice::Merge(Merge { inputs: vec![facts.uuid], level: facts.level, split });
+    // A fresh one that has settled was merged above, without what has expired.
+    if let Some(facts) = partly.iter().find(|facts| facts.level != FRESH) {
+        let (inputs, level) = (vec![facts.uuid], facts.level);
+        return Choice::Merge(Merge { inputs, level, split: Split::Days });
     }
 
     let mut days: BTreeMap<i64, Vec<&SegmentFacts>> = BTreeMap::new();

@@ -35,8 +35,12 @@ impl Retention {
         let mut days = BTreeMap::new();
         for (key, value) in tree.scan(RETENTION_PREFIX, &[]) {
             let namespace = key.get(RETENTION_PREFIX.len()..).and_then(|rest| rest.try_into().ok());
-            if let Some(namespace) = namespace {
-                days.insert(u32::from_be_bytes(namespace), read_days(value));
+            let namespace = namespace.map(u32::from_be_bytes);
+            // The rule of a dropped namespace keeps nothing.
+            if let Some(namespace) =
+                namespace.filter(|&number| !is_dropped(tree, Namespace(number)))
+            {
+                days.insert(namespace, read_days(value));
             }
         }
         Self { now_ms, default_days, days }

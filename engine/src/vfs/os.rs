@@ -80,8 +80,10 @@ impl Vfs for OsVfs {
             unsafe_code,
             reason = "mapped files are immutable: only whole, renamed files get here"
         )]
-        // SAFETY: the engine maps a file only after it was renamed into place, never writes to it
-        // again, and holds the directory's lock, so that no other process of ours does either.
+        // SAFETY: nobody changes or cuts the bytes of a file that is mapped. New files are mapped after
+        // their last write; the newest log file, mapped at a start, is only given the bytes that it
+        // has; and the directory's lock keeps other processes of ours away. Whoever looks into a
+        // directory in use copies its log instead.
         let map = unsafe { memmap2::Mmap::map(&file)? };
         Ok(View::new(map))
     }

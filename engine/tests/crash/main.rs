@@ -102,8 +102,8 @@ fn one_fault(seed: u64) -> Result<(), String> {
     let killed = fault != Fault::PowerLoss && rng.below(2) == 0;
     let after = if killed { disk.after_kill() } else { disk.after_power_loss(&rng) };
     // Power fails again while it recovers and while it catches up.
-    let at = rng.below(40);
-    after.set_plan(Some(FaultPlan { at, fault: Fault::PowerLoss, sticky: true }));
+    let again = FaultPlan { at: rng.below(40), fault: Fault::PowerLoss, sticky: true };
+    after.set_plan(Some(again));
     if let Ok(engine) = open(&after, seed) {
         let _ = engine.compact();
     }
