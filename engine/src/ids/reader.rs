@@ -25,6 +25,7 @@ pub struct IdRun {
     meta: IdRunMeta,
     view: View,
     filter: RunFilter,
+    filter_is_good: bool,
     crcs: Vec<u32>,
     checked: Vec<AtomicBool>,
 }
@@ -95,7 +96,7 @@ impl IdRun {
         } else {
             RunFilter::None
         };
-        let mut run = Self { meta, view, filter, crcs, checked };
+        let mut run = Self { meta, view, filter, filter_is_good: is_good, crcs, checked };
         if !is_good {
             run.filter = run.rebuild_filter()?;
         }
@@ -123,6 +124,17 @@ impl IdRun {
             RunFilter::Stored(range) => range.len(),
             RunFilter::Rebuilt(filter) => filter.fingerprints.len(),
             RunFilter::None => 0,
+        }
+    }
+
+    /// Whether the stored filter is as it was written. A damaged one was replaced on opening, so that
+    /// answers do not change; only who checks the file wants to know.
+    ///
+    /// Errors: `Corrupt` when it is damaged.
+    pub fn check_filter(&self) -> Result<()> {
+        match self.filter_is_good {
+            true => Ok(()),
+            false => Err(Error::corrupt(self.meta.path(), "the filter's checksum does not match")),
         }
     }
 

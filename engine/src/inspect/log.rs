@@ -22,7 +22,8 @@ pub struct RecordInfo {
     pub bytes: u64,
     /// Events that were new.
     pub events: usize,
-    /// Keys that were written or deleted.
+    /// Keys that were written or deleted: each one's space and key, as [`KeyInfo`] has them, with a
+    /// blank between.
     pub keys: Vec<String>,
     /// What is wrong with it, if anything.
     pub damage: Option<String>,
@@ -40,7 +41,8 @@ pub struct KeyInfo {
 }
 
 impl Inspection {
-    /// The records above the older checkpoint, from `lsn_from` on.
+    /// The records that a start would read, those above the newest checkpoint's `replay_after`, from
+    /// `lsn_from` on.
     pub fn log(&self, lsn_from: u64) -> impl Iterator<Item = RecordInfo> + '_ {
         let records = self.records.iter().filter(move |record| record.lsn >= lsn_from);
         records.map(|record| {
@@ -58,7 +60,10 @@ impl Inspection {
                 damage: None,
             };
             match writes_of(record) {
-                Ok(writes) => info.keys = writes.iter().map(|(key, _)| printable(key)).collect(),
+                Ok(writes) => {
+                    let keys = writes.iter().map(|(key, _)| named(key));
+                    info.keys = keys.map(|(space, key)| format!("{space} {key}")).collect();
+                }
                 Err(error) => info.damage = Some(error.to_string()),
             }
             if record.kind == RecordKind::Events {
@@ -74,11 +79,26 @@ impl Inspection {
     /// The keys that start with `prefix`, as they are printed, in order.
     pub fn keys<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = KeyInfo> + 'a {
         self.tree.iter().filter_map(move |(key, value)| {
-            let space = if key.first() == Some(&SYSTEM) { "engine" } else { "user" };
-            let key = printable(key.get(1..).unwrap_or_default());
+            let (space, key) = named(key);
             key.starts_with(prefix).then(|| KeyInfo { space, key, value: value.to_vec() })
         })
     }
+}
+
+/// Whose a key is, and how it is printed. The engine's own keys are a letter, then nothing, a uuid,
+/// or the number of a namespace.
+fn named(key: &[u8]) -> (&'static str, String) {
+    let Some((&space, key)) = key.split_first() else { return ("user", String::new()) };
+    if space != SYSTEM {
+        return ("user", printable(key));
+    }
+    let (letter, rest) = key.split_at(key.len().min(1));
+    let rest = match (<[u8; 16]>::try_from(rest), <[u8; 4]>::try_from(rest)) {
+        (Ok(uuid), _) => format!(" {}", uuid::Uuid::from_bytes(uuid)),
+        (_, Ok(namespace)) => format!(" {}", u32::from_be_bytes(namespace)),
+        _ => printable(rest),
+    };
+    ("engine", printable(letter) + &rest)
 }
 
 /// Text as it is, other bytes as `\x..`.

@@ -16,8 +16,8 @@ pub use verify::{Problem, VerifyReport};
 
 use crate::{
     error::{Error, Result},
-    keyspace::Tree,
-    store::{State, Superblock, read_state},
+    keyspace::{Tree, checkpoint},
+    store::{State, Superblock, flushed_lsn, read_state},
     vfs::{Vfs, read_only::ReadOnlyVfs},
     wal::{LogTail, Record},
 };
@@ -56,10 +56,37 @@ impl Inspection {
         }
     }
 
-    fn read(vfs: &Arc<dyn Vfs>) -> Result<Self> {
-        let superblock = Superblock::load(&**vfs)?.ok_or_else(|| {
+    /// Reads the newest checkpoint that can be read, and no log: for a directory that
+    /// [`Inspection::open`] refuses because its log is damaged. What came after that checkpoint is
+    /// not seen, so files that it names may be gone for a good reason.
+    ///
+    /// Errors: as [`Inspection::open`]; `Corrupt` also when there is no checkpoint yet.
+    pub fn open_without_log(vfs: impl Vfs) -> Result<Self> {
+        let vfs: Arc<dyn Vfs> = Arc::new(ReadOnlyVfs(Arc::new(vfs)));
+        let superblock = Self::load(&vfs)?;
+        let mut first_error = None;
+        for kept in superblock.checkpoints.clone() {
+            match checkpoint::read(&*vfs, superblock.db, kept.lsn) {
+                Ok(tree) => {
+                    let tail = LogTail { lsn_last: kept.lsn, ..LogTail::default() };
+                    return Ok(Self { vfs, superblock, tree, records: Vec::new(), tail });
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        Err(first_error.unwrap_or_else(|| Error::corrupt(checkpoint::DIRECTORY, "holds none")))
+    }
+
+    fn load(vfs: &Arc<dyn Vfs>) -> Result<Superblock> {
+        Superblock::load(&**vfs)?.ok_or_else(|| {
             Error::invalid("directory", "holds no database: SUPER.a and SUPER.b are missing")
-        })?;
+        })
+    }
+
+    fn read(vfs: &Arc<dyn Vfs>) -> Result<Self> {
+        let superblock = Self::load(vfs)?;
         let State { tree, records, tail } = read_state(&**vfs, &superblock)?;
         Ok(Self { vfs: Arc::clone(vfs), superblock, tree, records, tail })
     }
@@ -72,6 +99,11 @@ impl Inspection {
     /// LSN of the last record.
     pub fn lsn(&self) -> u64 {
         self.tail.lsn_last
+    }
+
+    /// LSN up to which all events are in segments. Errors: `Corrupt` when its key is damaged.
+    pub fn flushed_lsn(&self) -> Result<u64> {
+        flushed_lsn(&self.tree)
     }
 
     /// Checkpoints, newest first: LSN, and the LSN after which the log is needed with it.

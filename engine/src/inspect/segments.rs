@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Inspection;
 use crate::{
-    base::time::{DAY_MS, day_name},
+    base::time::{DAY_MS, WEEK_MS, day_name},
     encode::{BLOCK_ROWS, ints::Encoding},
     error::{IoContext, Result},
     ids::{IdRun, IdRunMeta},
@@ -94,6 +94,8 @@ pub struct IdRunInfo {
     pub path: String,
     /// Week in which its ids arrived, since 1970.
     pub generation: u32,
+    /// First day of that week.
+    pub day_first: String,
     /// Ids.
     pub ids: u64,
     /// Bytes of the file.
@@ -194,14 +196,16 @@ impl Inspection {
     pub fn id_runs(&self) -> Result<Vec<IdRunInfo>> {
         let describe = |meta: IdRunMeta| {
             let opened = self.open_run(meta.clone());
+            let checked = opened.as_ref().map_err(Clone::clone).and_then(IdRun::check_filter);
             IdRunInfo {
                 uuid: meta.uuid,
                 path: meta.path(),
                 generation: meta.generation,
+                day_first: day_name(i64::from(meta.generation) * (WEEK_MS / DAY_MS)),
                 ids: meta.count,
                 bytes: meta.len,
                 filter_bytes: opened.as_ref().map_or(0, |run| run.filter_bytes() as u64),
-                damage: opened.err().map(|error| error.to_string()),
+                damage: checked.err().map(|error| error.to_string()),
             }
         };
         Ok(self.run_metas()?.into_iter().map(describe).collect())

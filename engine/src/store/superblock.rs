@@ -170,6 +170,13 @@ impl Superblock {
             (None, None) => Ok(None),
         }
     }
+
+    /// What is wrong with either slot. One good slot is enough to start, so [`Superblock::load`] does
+    /// not mention the other.
+    pub fn check_slots(vfs: &dyn Vfs) -> Vec<Error> {
+        let check = |place| Self::decode(&read_all(&*vfs.open(place).at(place)?).at(place)?, place);
+        SLOTS.into_iter().filter_map(|place| check(place).err()).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,209 @@
+//! `segment NAME`: one segment, its sections, and on request its blocks and series.
+
+use std::io::{self, Write};
+
+use inlay_engine::{BlockInfo, Error, Inspection, Result, RunInfo, SectionInfo, SegmentInfo};
+use serde_json::{Value, json};
+
+use crate::{
+    amount,
+    columns::{block_damage, encodings},
+    segments::{days, describe},
+    table::{Table, numbers, words, write_facts},
+    view::View,
+};
+
+/// What to show besides facts and sections.
+#[derive(Clone, Copy)]
+pub struct Details {
+    /// The blocks of each section.
+    pub blocks: bool,
+    /// The series.
+    pub series: bool,
+}
+
+/// One segment. Sections and series are empty when its file cannot be opened.
+pub struct OneSegment {
+    info: SegmentInfo,
+    sections: Vec<SectionInfo>,
+    series: Vec<RunInfo>,
+    details: Details,
+    damage: Vec<String>,
+}
+
+impl OneSegment {
+    /// Reads the live segment whose name starts with `name`. Errors: `Invalid` when that is not one.
+    pub fn of(inspection: &Inspection, name: &str, details: Details) -> Result<Self> {
+        let uuid = inspection.find_segment(&name.to_ascii_lowercase())?;
+        let info = inspection.segments()?.into_iter().find(|info| info.uuid == uuid);
+        let info = info.ok_or_else(|| Error::Invalid {
+            field: "segment",
+            detail: format!("{uuid} is not live"),
+        })?;
+        let (sections, series, damage) = match (inspection.sections(uuid), inspection.runs(uuid)) {
+            (Ok(sections), Ok(series)) => {
+                let damage = block_damage(&sections).collect();
+                (sections, series, damage)
+            }
+            (Err(error), _) | (_, Err(error)) => (Vec::new(), Vec::new(), vec![error.to_string()]),
+        };
+        Ok(Self { info, sections, series, details, damage })
+    }
+
+    fn write_sections(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new([
+            words("section"),
+            words("column"),
+            numbers("values"),
+            numbers("bytes"),
+            numbers("bytes/value"),
+            numbers("blocks"),
+            words("encodings"),
+        ]);
+        for section in &self.sections {
+            table.row([
+                section.kind.clone(),
+                section.column.clone(),
+                amount::count(section.values),
+                amount::bytes(section.bytes),
+                amount::ratio(amount::per(section.bytes, section.values)),
+                amount::count(section.blocks.len() as u64),
+                encodings(&section.encodings),
+            ]);
+        }
+        writeln!(out)?;
+        table.write(out)
+    }
+
+    fn write_blocks(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new([
+            words("section"),
+            words("column"),
+            numbers("block"),
+            numbers("offset"),
+            numbers("bytes"),
+            words("encoding"),
+            words("zone"),
+            words("damage"),
+        ]);
+        for section in &self.sections {
+            for (at, block) in section.blocks.iter().enumerate() {
+                table.row([
+                    section.kind.clone(),
+                    section.column.clone(),
+                    amount::count(at as u64),
+                    amount::count(block.offset),
+                    amount::count(u64::from(block.bytes)),
+                    block.encoding.clone(),
+                    block.zone.clone().unwrap_or_default(),
+                    block.damage.as_ref().map_or_else(String::new, |_| "see below".to_owned()),
+                ]);
+            }
+        }
+        writeln!(out)?;
+        table.write(out)
+    }
+
+    fn write_series(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new([
+            numbers("namespace"),
+            words("tenant"),
+            words("event"),
+            numbers("first row"),
+            numbers("rows"),
+            numbers("hours"),
+        ]);
+        for run in &self.series {
+            table.row([
+                run.namespace.to_string(),
+                run.tenant.clone(),
+                run.event.clone(),
+                amount::count(u64::from(run.first_row)),
+                amount::count(u64::from(run.rows)),
+                amount::count(run.hours as u64),
+            ]);
+        }
+        writeln!(out)?;
+        table.write(out)
+    }
+}
+
+impl View for OneSegment {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let info = &self.info;
+        let per_row = amount::ratio(amount::per(info.bytes, info.rows));
+        write_facts(
+            out,
+            [
+                ("segment", info.uuid.to_string()),
+                ("file", info.path.clone()),
+                ("level", info.level.to_owned()),
+                ("days", days(info)),
+                ("rows", amount::count(info.rows)),
+                ("bytes", format!("{}, {per_row} a row", amount::bytes(info.bytes))),
+                ("series", amount::count(info.series)),
+            ],
+        )?;
+        if self.sections.is_empty() {
+            return writeln!(out, "\nThe file cannot be opened: its sections are not known.");
+        }
+        self.write_sections(out)?;
+        if self.details.blocks {
+            self.write_blocks(out)?;
+        }
+        if self.details.series {
+            self.write_series(out)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> Value {
+        let section = |section: &SectionInfo| {
+            let mut json = json!({
+                "kind": section.kind,
+                "column": section.column,
+                "values": section.values,
+                "bytes": section.bytes,
+                "bytes_per_value": amount::per(section.bytes, section.values),
+                "encodings": section.encodings,
+            });
+            if self.details.blocks {
+                json["blocks"] = section.blocks.iter().map(describe_block).collect();
+            }
+            json
+        };
+        let mut json = json!({
+            "segment": describe(&self.info),
+            "sections": self.sections.iter().map(section).collect::<Vec<_>>(),
+        });
+        if self.details.series {
+            json["series"] = self.series.iter().map(describe_series).collect();
+        }
+        json
+    }
+
+    fn damage(&self) -> Vec<String> {
+        self.damage.clone()
+    }
+}
+
+fn describe_block(block: &BlockInfo) -> Value {
+    json!({
+        "offset": block.offset,
+        "bytes": block.bytes,
+        "encoding": block.encoding,
+        "zone": block.zone,
+        "damage": block.damage,
+    })
+}
+
+fn describe_series(run: &RunInfo) -> Value {
+    json!({
+        "namespace": run.namespace,
+        "tenant": run.tenant,
+        "event": run.event,
+        "first_row": run.first_row,
+        "rows": run.rows,
+        "hours": run.hours,
+    })
+}
