@@ -6,7 +6,9 @@
 use crate::{
     column::{Rows, RowsBuilder},
     error::{Error, Result},
-    event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace},
+    event::{
+        BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN,
+    },
 };
 
 /// Events of one namespace, in columns.
@@ -23,7 +25,7 @@ impl Batch {
 
     /// Appends an event with its string and numeric properties.
     ///
-    /// Errors: `Invalid` when a name or tenant is empty, a number is not finite, or the batch has
+    /// Errors: `Invalid` when a name or tenant is empty, a timestamp is absurd, a number is not finite, or the batch has
     /// no room for more rows or property names; the batch is unchanged then.
     pub fn push(
         &mut self,
@@ -36,6 +38,9 @@ impl Batch {
         }
         if event.name.is_empty() {
             return Err(Error::invalid("event_name", "is empty"));
+        }
+        if !(TIMESTAMP_MS_MIN..=TIMESTAMP_MS_MAX).contains(&event.timestamp_ms) {
+            return Err(Error::invalid("timestamp", "lies outside the years 1 to 9999"));
         }
         if numbers.iter().any(|(_, number)| !number.is_finite()) {
             return Err(Error::invalid("numeric_props", "holds a number that is not finite"));

@@ -21,6 +21,11 @@ pub struct Event<'a> {
     pub user_id: Option<&'a str>,
 }
 
+/// First millisecond that an event can have: year 1. Days before have no names.
+pub const TIMESTAMP_MS_MIN: i64 = -62_135_596_800_000;
+/// Last millisecond that an event can have: the end of year 9999.
+pub const TIMESTAMP_MS_MAX: i64 = 253_402_300_799_999;
+
 /// Rows per batch, at most: the row mask of a log record and the server's limit agree on it.
 pub const BATCH_ROWS_MAX: usize = 65_536;
 

@@ -50,7 +50,9 @@ pub use base::{
 pub use batch::Batch;
 pub use engine::{Engine, Options, QueryMetrics, Stats, Whose};
 pub use error::{Error, Limit, Result};
-pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace};
+pub use event::{
+    BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN,
+};
 pub use exec::{Control, ExplainStep};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{
@@ -66,5 +68,5 @@ pub use store::{
 pub use vfs::{
     Vfs, VfsFile, View,
     os::OsVfs,
-    sim::{Fault, FaultPlan, SimVfs},
+    sim::{FailedSync, Fault, FaultPlan, SimVfs},
 };

@@ -20,7 +20,23 @@ pub fn event_id(seed: u64, ns: u32, tenant: &[u8], id: &[u8], scratch: &mut Vec<
     scratch.put_u32(ns);
     scratch.put_bytes(tenant);
     scratch.extend_from_slice(id);
-    xxh3_128_with_seed(scratch, seed ^ EVENT_ID_DOMAIN)
+    shortened(xxh3_128_with_seed(scratch, seed ^ EVENT_ID_DOMAIN))
+}
+
+#[cfg(not(test))]
+fn shortened(hash: u128) -> u128 {
+    hash
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Bits that hashes of event ids keep, so that a test can see what collisions do.
+    pub static KEPT_BITS: std::cell::Cell<u128> = const { std::cell::Cell::new(u128::MAX) };
+}
+
+#[cfg(test)]
+fn shortened(hash: u128) -> u128 {
+    hash & KEPT_BITS.get()
 }
 
 /// Separates the hashes of event ids from those of users under one seed.

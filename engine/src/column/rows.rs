@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::event::Namespace;
 
 /// The code of a row that lacks the property.
@@ -95,6 +97,39 @@ impl Rows {
     /// Series of a row.
     pub fn series_of(&self, row: usize) -> &SeriesKey {
         &self.series[self.series_codes[row] as usize]
+    }
+
+    /// A hash of everything in the columns: rows that wait in memory for their flush are compared
+    /// with it, because nothing else would notice a bit that flips there.
+    pub fn checksum(&self) -> u64 {
+        // Each step is a bijection of the sum: one changed value always changes it.
+        fn add(sum: u64, value: u64) -> u64 {
+            (sum ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        }
+        let mut sum = self.timestamps.iter().fold(0, |sum, &time| add(sum, time as u64));
+        sum = self.series_codes.iter().fold(sum, |sum, &code| add(sum, u64::from(code)));
+        sum = self
+            .user_hashes
+            .iter()
+            .fold(sum, |sum, &hash| add(add(sum, hash as u64), (hash >> 64) as u64));
+        for column in [&self.event_ids, &self.users] {
+            sum = column.ends.iter().fold(sum, |sum, &end| add(sum, u64::from(end)));
+            sum = add(sum, xxh3_64(&column.bytes));
+        }
+        for key in &self.series {
+            sum = add(sum, u64::from(key.namespace.0));
+            sum = add(add(sum, xxh3_64(key.tenant.as_bytes())), xxh3_64(key.name.as_bytes()));
+        }
+        for (name, column) in &self.strings {
+            sum = add(sum, xxh3_64(name.as_bytes()));
+            sum = column.codes.iter().fold(sum, |sum, &code| add(sum, u64::from(code)));
+            sum = column.values.iter().fold(sum, |sum, text| add(sum, xxh3_64(text.as_bytes())));
+        }
+        for (name, numbers) in &self.numbers {
+            sum = add(sum, xxh3_64(name.as_bytes()));
+            sum = numbers.iter().fold(sum, |sum, number| add(sum, number.to_bits()));
+        }
+        sum
     }
 
     /// Bytes that the rows take in memory, roughly.

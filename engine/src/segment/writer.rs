@@ -368,3 +368,41 @@ fn text_block(texts: &TextList, level: i32) -> Result<Vec<u8>> {
     text::write(texts.iter(), level, &mut out).at("dictionary")?;
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{column::SeriesKey, event::Namespace, vfs::sim::SimVfs};
+
+    /// What is read back is compared with what was handed in, not only with its own checksum.
+    #[test]
+    fn a_column_that_changed_on_its_way_is_not_kept() {
+        let vfs = SimVfs::new();
+        for is_damaged in [false, true] {
+            let uuid = uuid::Uuid::from_u128(u128::from(is_damaged));
+            let new = NewSegment { uuid, db: [1; 16], level: 0, rows: 2 };
+            let mut writer = SegmentWriter::new(&vfs, new).unwrap();
+            let key = SeriesKey { namespace: Namespace(1), tenant: "t".into(), name: "e".into() };
+            let mut runs = RunDirectory::default();
+            runs.push(key, &[5, 6]);
+            writer.runs(&runs).unwrap();
+            writer.times(source_of(&[5, 6])).unwrap();
+            writer
+                .event_ids(|rows, out| {
+                    (0..rows).for_each(|_| out.push(None));
+                    Ok(())
+                })
+                .unwrap();
+            writer.users(|_, _, _| Ok(())).unwrap();
+            writer.user_codes(source_of(&[0, 0])).unwrap();
+            writer.numbers("ms", 0, source_of(&[1.0, 2.0])).unwrap();
+            if is_damaged {
+                let hash = writer.hashes.get_mut(&(SectionKind::Numbers as u16, "ms".to_owned()));
+                *hash.unwrap() ^= 1;
+            }
+            vfs.create_dir("seg/l0").unwrap();
+            let done = writer.finish();
+            assert_eq!(done.is_err(), is_damaged, "{done:?}");
+        }
+    }
+}

@@ -67,6 +67,7 @@ fn write_files(
     paths: &mut Vec<String>,
 ) -> Result<Edit> {
     let vfs = context.vfs;
+    memtable.check()?;
     let meta = write_segment(context, memtable.chunks())?;
     paths.push(meta.path());
     let segment = Segment::open(vfs.map(&meta.path()).at(&meta.path())?, meta, context.db)?;

@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use crate::column::{Rows, RowsBuilder};
+use crate::{
+    column::{Rows, RowsBuilder},
+    error::{Error, Result},
+};
 
 /// A chunk below this is copied together with the rows that follow it. The copy costs at most this
 /// many rows a group of commits, and the list stays short.
@@ -17,6 +20,8 @@ const OWN_CHUNK_ROWS: usize = 256;
 #[derive(Clone, Default)]
 pub struct Memtable {
     chunks: Vec<Arc<Rows>>,
+    /// Of each chunk, as it came.
+    checksums: Vec<u64>,
     rows: usize,
     bytes: usize,
     /// Names of all properties, numbers marked. Shared between versions until a new one appears.
@@ -32,16 +37,34 @@ impl Memtable {
         let joins = rows.len() < OWN_CHUNK_ROWS && tail > 0 && tail + rows.len() <= CHUNK_ROWS;
         let tail = if joins { self.chunks.pop() } else { None };
         let Some(tail) = tail else {
-            self.bytes += rows.bytes_used();
-            self.chunks.push(rows);
+            self.push(rows);
             return;
         };
+        self.checksums.pop();
         self.bytes -= tail.bytes_used();
         let mut builder = RowsBuilder::resume(Arc::unwrap_or_clone(tail), seed);
         builder.append(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
         let joined = builder.finish();
-        self.bytes += joined.bytes_used();
-        self.chunks.push(Arc::new(joined));
+        self.push(Arc::new(joined));
+    }
+
+    fn push(&mut self, chunk: Arc<Rows>) {
+        self.bytes += chunk.bytes_used();
+        self.checksums.push(chunk.checksum());
+        self.chunks.push(chunk);
+    }
+
+    /// Whether the rows are still those that came. Errors: `Corrupt` when memory changed under them.
+    pub fn check(&self) -> Result<()> {
+        for (chunk, checksum) in self.chunks.iter().zip(&self.checksums) {
+            if chunk.checksum() != *checksum {
+                return Err(Error::corrupt(
+                    "memory",
+                    "rows that wait for a flush have changed; the log has them as they were, restart",
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The chunks, oldest first.
@@ -71,6 +94,52 @@ impl Memtable {
             if !self.names.contains(&name) {
                 Arc::make_mut(&mut self.names).insert(name);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, Namespace};
+
+    fn rows(count: i64) -> Arc<Rows> {
+        let mut builder = RowsBuilder::new(1);
+        for n in 0..count {
+            let event = Event {
+                tenant: "t",
+                name: "e",
+                timestamp_ms: n,
+                event_id: Some("id"),
+                user_id: Some("u"),
+            };
+            builder.push(Namespace(1), &event, &[("model", "m")], &[("ms", 0.5)]);
+        }
+        Arc::new(builder.finish())
+    }
+
+    /// A bit that flips in memory would be written to a segment with a good checksum.
+    #[test]
+    fn a_bit_that_flips_in_memory_is_noticed() {
+        let mut memtable = Memtable::default();
+        memtable.append(rows(10), 1);
+        memtable.append(rows(20), 1);
+        memtable.append(rows(700), 1);
+        memtable.check().unwrap();
+        let flips: [fn(&mut Rows); 6] = [
+            |rows| rows.timestamps[3] ^= 1 << 40,
+            |rows| rows.series_codes[0] ^= 1,
+            |rows| rows.user_hashes[9] ^= 1 << 99,
+            |rows| rows.numbers.get_mut("ms").unwrap()[5] = 0.25,
+            |rows| rows.strings.get_mut("model").unwrap().codes[2] ^= 2,
+            |rows| rows.strings.get_mut("model").unwrap().values[0] = "n".into(),
+        ];
+        for flip in flips {
+            let mut damaged = memtable.clone();
+            let mut chunk = Rows::clone(&damaged.chunks[0]);
+            flip(&mut chunk);
+            damaged.chunks[0] = Arc::new(chunk);
+            assert!(matches!(damaged.check(), Err(Error::Corrupt { .. })));
         }
     }
 }

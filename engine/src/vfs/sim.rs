@@ -46,6 +46,18 @@ pub struct FaultPlan {
     pub sticky: bool,
 }
 
+/// What a reader sees of unsynced writes after a sync has failed: systems differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailedSync {
+    /// What was written, although it will never reach the disk.
+    #[default]
+    New,
+    /// What was there before.
+    Old,
+    /// Zeros.
+    Zero,
+}
+
 /// The simulated disk. Clones share it.
 #[derive(Clone, Default)]
 pub struct SimVfs {
@@ -61,6 +73,10 @@ struct Disk {
     directories: BTreeSet<String>,
     /// Directories whose own name was synced; the root always is.
     durable_directories: BTreeSet<String>,
+    /// What can be read of a file after its sync failed.
+    failed_sync: FailedSync,
+    /// Room that the disk claims to have; as much as can be without it.
+    free_bytes: Option<u64>,
     /// A place whose syncs do nothing, for tests of the tests.
     unsynced: Option<&'static str>,
     locked: BTreeSet<String>,
@@ -184,6 +200,16 @@ impl SimVfs {
     /// From now on, files whose name ends with `suffix` cannot be created for lack of room.
     pub fn set_full_for(&self, suffix: Option<&'static str>) {
         self.disk.lock().full_for = suffix;
+    }
+
+    /// From now on, a failed sync leaves this to be read.
+    pub fn set_failed_sync(&self, leaves: FailedSync) {
+        self.disk.lock().failed_sync = leaves;
+    }
+
+    /// From now on, the disk claims to have so much room.
+    pub fn set_free_bytes(&self, bytes: u64) {
+        self.disk.lock().free_bytes = Some(bytes);
     }
 
     /// From now on, syncs of files whose name ends with `place` (where it starts with a dot), or of
@@ -475,8 +501,9 @@ impl Vfs for SimVfs {
     }
 
     fn free_bytes(&self) -> io::Result<u64> {
-        self.disk.lock().alive()?;
-        Ok(u64::MAX)
+        let disk = self.disk.lock();
+        disk.alive()?;
+        Ok(disk.free_bytes.unwrap_or(u64::MAX))
     }
 
     fn lock(&self, path: &str) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
@@ -537,9 +564,21 @@ impl VfsFile for SimFile {
         {
             return Ok(());
         }
+        let leaves = disk.failed_sync;
         let inode = &mut disk.inodes[self.inode];
         let pending = std::mem::take(&mut inode.pending);
         if !works {
+            match leaves {
+                FailedSync::New => {}
+                FailedSync::Old => inode.content = inode.durable.clone(),
+                FailedSync::Zero => {
+                    for write in &pending {
+                        if let Write::Bytes { offset, bytes } = write {
+                            inode.content[*offset..offset + bytes.len()].fill(0);
+                        }
+                    }
+                }
+            }
             return Err(io::Error::other("injected sync error"));
         }
         for write in &pending {

@@ -234,6 +234,7 @@ mod tests {
 
     fn written(groups: u64, file_bytes: u64) -> SimVfs {
         let vfs = SimVfs::new();
+        vfs.create_dir(DIRECTORY).unwrap();
         let rng = Arc::new(SeededRng::new(1));
         let clock = Arc::new(ManualClock::new(0));
         let mut writer = Writer::new(Arc::new(vfs.clone()), clock, rng, DB, 0, file_bytes);
@@ -264,6 +265,34 @@ mod tests {
         let all = texts(&vfs, 0).unwrap();
         assert_eq!(all.len(), 39);
         assert_eq!(texts(&vfs, 30).unwrap(), all[30..]);
+    }
+
+    /// Space that an older file of the same database left behind holds whole frames with the right
+    /// numbers: the salt of each file tells them apart.
+    #[test]
+    fn frames_of_an_earlier_life_of_the_space_are_not_records() {
+        let write = |seed, groups: u64| {
+            let vfs = SimVfs::new();
+            vfs.create_dir(DIRECTORY).unwrap();
+            let clock = Arc::new(ManualClock::new(0));
+            let rng = Arc::new(SeededRng::new(seed));
+            let mut writer = Writer::new(Arc::new(vfs.clone()), clock, rng, DB, 0, 4_096);
+            for group in 0..groups {
+                let mut body = Vec::new();
+                put_record(RecordKind::Writes, format!("{seed}/{group}").as_bytes(), &mut body);
+                writer.append(group + 1, 1, &body).unwrap();
+            }
+            vfs
+        };
+        let (old, new) = (write(1, 20), write(2, 3));
+        let (path, old_bytes) = old.files().into_iter().next().unwrap();
+        let mut bytes = new.files()[&path].clone();
+        let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+        let used = used.next_multiple_of(ALIGN);
+        bytes[used..].copy_from_slice(&old_bytes[used..]);
+        assert!(bytes[used..].iter().any(|&byte| byte != 0), "there is something to mistake");
+        new.set_file(&path, Some(bytes));
+        assert_eq!(texts(&new, 0).unwrap(), ["2/0", "2/1", "2/2"]);
     }
 
     #[test]

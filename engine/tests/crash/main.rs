@@ -96,6 +96,9 @@ fn one_fault(seed: u64) -> Result<(), String> {
         (Fault::Full, true),
     ][rng.below(7) as usize];
     let disk = SimVfs::new();
+    disk.set_failed_sync(
+        [FailedSync::New, FailedSync::Old, FailedSync::Zero][rng.below(3) as usize],
+    );
     disk.set_plan(Some(FaultPlan { at, fault, sticky }));
     let (model, under_way) = play(&disk, &operations, seed, fault == Fault::PowerLoss);
     disk.set_plan(None);

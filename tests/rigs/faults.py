@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Lets system calls fail, one after the other, and looks whether the server ever lies about it.
+
+The server runs under `strace`, which answers the k-th call of a kind with an error instead of
+carrying it out: `fdatasync`, `fsync`, `rename`, `pwrite64`, `fallocate` and `ftruncate`; EIO,
+ENOSPC and EDQUOT; once, or from k on. strace counts for each thread apart, so one run can meet the
+fault in the log and in a flush. Each run starts on a copy of the same directory, which holds a
+segment and a log to replay. Clients post small batches, two of them wide enough to cause a flush,
+and change the metadata; half of the runs end with SIGKILL, half with SIGTERM, which writes segments
+too.
+
+Every refusal must be 503 with `Retry-After`. While the faulty server runs, it must answer
+questions, and show every acknowledged batch and no half one. After a restart without faults nothing
+acknowledged is missing and writes are taken. A server that does not start because of the fault is
+in its rights, as long as it ends with an error.
+
+    python3 tests/rigs/faults.py PATH/TO/inlay [--runs 40]
+    python3 tests/rigs/faults.py PATH/TO/inlay --all
+
+Needs strace, and leave to trace one's own processes.
+"""
+
+import collections
+import random
+import re
+import shutil
+import subprocess
+
+from common import Failed, Gone, Skipped, main, need_tool, register
+from ledger import Ledger
+from load import Load
+from metadata import Metadata
+
+# Patterns of system calls: not every machine has each of them under each name.
+CALLS = {
+    "fdatasync": "^fdatasync$",
+    "fsync": "^fsync$",
+    "rename": "^rename",
+    "pwrite64": "^pwrite64$",
+    "allocate": "^(fallocate|ftruncate)$",
+}
+ERRORS = ("EIO", "ENOSPC", "EDQUOT")
+MODES = ("", "+")
+CLIENTS, REQUESTS, EVENTS_MAX, WIDE_EVERY = 3, 8, 60, 10
+
+
+def options(parser):
+    parser.add_argument("--runs", type=int, default=40, help="drawn by lot from all faults")
+    parser.add_argument("--all", action="store_true", help="every fault, which takes hours")
+    parser.add_argument("--calls", nargs="*", choices=CALLS, default=list(CALLS))
+
+
+def run(rig):
+    need_tool("strace")
+    if subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"]).returncode != 0:
+        raise Skipped("may not trace processes")
+    lots = random.Random(rig.random_seed)
+    template = Template(rig)
+    counts = template.count_calls()
+    faults = [
+        (call, k, error, mode)
+        for call in rig.arguments.calls
+        for k in range(1, counts[call] + 1)
+        for error in ERRORS
+        for mode in MODES
+    ]
+    if not rig.arguments.all:
+        faults = drawn(lots, faults, rig.arguments.runs)
+    wrong, seen = [], collections.Counter()
+    for number, fault in enumerate(faults):
+        call, k, error, mode = fault
+        name = f"{call} {error} {k}{mode}"
+        found = template.run(number, fault, lots, seen, rig.arguments.sabotage)
+        wrong += [f"{name}: {finding}" for finding in found]
+    if seen["injected"] == 0:
+        wrong.append("not a single fault was met")
+    return wrong, (
+        f"{len(faults)} runs, {seen['met']} met their fault, {seen['injected']:,} calls failed; "
+        f"{seen['acknowledged']:,} batches acknowledged, {seen['refused']:,} refused (of these "
+        f"{seen['whole']:,} whole at the next start, {seen['absent']:,} absent), "
+        f"{seen['not started']} did not start; calls in a run: {dict(counts)}"
+    )
+
+
+def drawn(lots, faults, count):
+    """Every kind of call alike, though some have many more calls; early calls are more telling."""
+    of_call = collections.defaultdict(list)
+    for fault in faults:
+        of_call[fault[0]].append(fault)
+    chosen = []
+    while len(chosen) < count and of_call:
+        for some in of_call.values():
+            chosen.append(some[int(lots.random() ** 2 * len(some))])
+    return chosen[:count]
+
+
+class Template:
+    """A directory with a segment and a log, and what is known of it."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.data = rig.folder / "template"
+        self.log = rig.folder / "server.log"
+        self.metadata_seed = rig.random_seed
+        self.ledger = Ledger(rig.folder / "ledger.jsonl")
+        server = rig.start(self.data, log=self.log)
+        self.key = register(server.host)
+        shape = {"clients": 2, "requests": 10, "events_max": EVENTS_MAX}
+        Load(server.host, self.key, self.ledger, rig.random_seed, **shape).join()
+        server.stop()
+        server = rig.start(self.data, log=self.log)
+        Load(server.host, self.key, self.ledger, rig.random_seed, **shape).join()
+        server.kill()
+        self.ledger.close_round()
+
+    def count_calls(self):
+        """Of each kind, the most calls that one thread makes in a run without faults."""
+        trace = self.rig.folder / "trace"
+        self.run("count", None, random.Random(0), collections.Counter(), None)
+        threads = collections.Counter()
+        for line in trace.read_text().splitlines():
+            found = re.match(r"(\d+) +(\w+)\(", line)
+            if found:
+                threads[found.groups()] += 1
+        return {
+            call: max([n for (_, name), n in threads.items() if re.match(pattern, name)] + [0])
+            for call, pattern in CALLS.items()
+        }
+
+    def run(self, number, fault, lots, seen, sabotage):
+        """What was wrong with one fault."""
+        data, trace = self.rig.folder / f"data-{number}", self.rig.folder / "trace"
+        subprocess.run(["cp", "-r", "--sparse=always", self.data, data], check=True)
+        ledger, metadata = self.ledger.copy(), Metadata(lots.random())
+        ledger.prefix, ledger.pool = f"{number}-", self.ledger.pool.copy()
+        try:
+            self._with_fault(data, trace, fault, ledger, metadata, lots, sabotage, seen)
+            server = self.rig.start(data, log=self.log)
+            absent = ledger.compare(server.host, self.key)
+            metadata.compare(server.host, self.key)
+            healed = Load(server.host, self.key, ledger, number, clients=1, requests=2)
+            healed.join()
+            if set(healed.statuses) != {200}:
+                ledger.wrong.append(f"after the restart: {healed.statuses}, {absent} in doubt")
+            server.kill()
+        except (Failed, Gone) as failure:
+            ledger.wrong.append(str(failure))
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+        for name in ("acknowledged", "refused", "whole", "absent"):
+            seen[name] += ledger.seen[name]
+        return ledger.wrong + metadata.wrong
+
+    def _with_fault(self, data, trace, fault, ledger, metadata, lots, sabotage, seen):
+        before = ["strace", "-D", "-f", "-qq", "--seccomp-bpf", "-o", str(trace)]
+        before += ["-e", "trace=/" + "|".join(CALLS.values())]
+        if fault:
+            call, k, error, mode = fault
+            before += ["-e", f"inject=/{CALLS[call]}:error={error}:when={k}{mode}"]
+        server = None
+        try:
+            server = self.rig.start(data, before=before, log=self.log)
+            load = Load(
+                server.host, self.key, ledger, lots.random(), clients=CLIENTS, requests=REQUESTS,
+                events_max=EVENTS_MAX, wide_every=WIDE_EVERY, sabotage=sabotage,
+            )  # fmt: skip
+            metadata.start(server.host, self.key)
+            load.join()
+            if load.gone:
+                ledger.wrong.append(f"{load.gone} connections were cut off")
+            ledger.compare(server.host, self.key, settle=False)
+            metadata.stop()
+            server.expect_alive()
+            if fault and lots.random() < 0.5:
+                server.kill()
+            else:
+                server.stop()
+        except Failed:
+            # Not to start is an answer; to end later is not.
+            if server is not None:
+                raise
+            seen["not started"] += 1
+        injected = trace.read_text(errors="replace").count("(INJECTED)")
+        seen["injected"] += injected
+        seen["met"] += injected > 0
+
+
+if __name__ == "__main__":
+    main("faults", __doc__, run, options)
