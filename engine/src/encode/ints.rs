@@ -149,6 +149,23 @@ mod tests {
         assert_eq!(round_trip(&[i64::MIN, i64::MAX, 0, -1, 1]), Encoding::Packed);
     }
 
+    /// Times of several series, one behind the other: each fall would widen a whole vector.
+    #[test]
+    fn falls_between_series_cost_little() {
+        let values: Vec<i64> =
+            (0..60_000).map(|n| 1_700_000_000_000 + n % 700 * 1_234 + n % 3).collect();
+        assert_eq!(round_trip(&values), Encoding::Delta);
+        let mut bytes = Vec::new();
+        write(&values, &mut bytes);
+        assert!(bytes.len() < 60_000 * 12 / 8, "{} bytes", bytes.len());
+        // A fall at the first and at the last row of a vector.
+        for at in [1_023, 1_024, 1_025, 2_047, 2_999] {
+            let mut values: Vec<i64> = (0..3_000).map(|n| n * 1_000_003).collect();
+            values[at..].iter_mut().for_each(|value| *value -= 1 << 40);
+            assert_eq!(round_trip(&values), Encoding::Delta);
+        }
+    }
+
     proptest! {
         #[test]
         fn any_values_round_trip(values in prop::collection::vec(any::<i64>(), 0..3000)) {

@@ -13,8 +13,9 @@ use crate::{
 /// The properties that rollups and bitmaps know.
 pub const ROLLUP_DIMENSIONS: [&str; 5] = ["model", "endpoint", "status", "plan", "source"];
 
-/// A value with more hits than one row in this many has no bitmap in the block.
-const ROWS_PER_HIT: usize = 25;
+/// A value with more hits than one row in this many has no bitmap in the block: scanning its codes is
+/// then about as fast, and a hit costs two bytes.
+const ROWS_PER_HIT: usize = 100;
 
 /// Bitmaps of one block: for each code with few hits, its rows within the block.
 #[derive(Debug, Default, PartialEq)]

@@ -31,18 +31,21 @@ pub struct FlushContext<'a> {
     pub generation: u32,
 }
 
-/// Writes a frozen memtable and makes it live. When writing fails, nothing of it stays behind.
+/// Writes a frozen memtable and makes it live. Returns the bytes that were written. When writing
+/// fails, nothing of it stays behind.
 pub fn flush(
     sequencer: &Sequencer,
     context: &FlushContext<'_>,
     memtable: &Memtable,
     frozen_ids: &HashSet128,
     lsn: u64,
-) -> Result<()> {
+) -> Result<u64> {
     let mut paths = Vec::new();
     let written = write_files(context, memtable, frozen_ids, lsn, &mut paths);
     let edit = written.inspect_err(|_| remove_files(context, &paths))?;
-    sequencer.publish_edit(edit, |_| ()).inspect_err(|error| {
+    let segments = edit.segments_in.iter().map(|segment| segment.meta().len);
+    let bytes = segments.chain(edit.runs_in.iter().map(|run| run.meta().len)).sum();
+    sequencer.publish_edit(edit, |_| ()).map(|()| bytes).inspect_err(|error| {
         // After a fatal failure the record may be in the log all the same: then the files stay.
         if matches!(error, Error::Limit { .. }) {
             remove_files(context, &paths);

@@ -131,6 +131,7 @@ pub(super) struct Pace {
 pub(super) struct Totals {
     pub(super) flush_us: Meter,
     pub(super) flushed_rows: AtomicU64,
+    pub(super) flushed_bytes: AtomicU64,
     pub(super) compaction_us: Meter,
     pub(super) compacted_rows: AtomicU64,
     pub(super) compaction_read_bytes: AtomicU64,
@@ -143,6 +144,7 @@ impl Default for Totals {
         Self {
             flush_us: Meter::new(MICROSECONDS),
             flushed_rows: AtomicU64::new(0),
+            flushed_bytes: AtomicU64::new(0),
             compaction_us: Meter::new(MICROSECONDS),
             compacted_rows: AtomicU64::new(0),
             compaction_read_bytes: AtomicU64::new(0),
@@ -362,7 +364,8 @@ impl Store {
             generation: ids::generation_at(self.clock.now_ms()),
         };
         let before_us = self.clock.elapsed_us();
-        flush(&self.sequencer, &context, &memtable, &ids, lsn)?;
+        let bytes = flush(&self.sequencer, &context, &memtable, &ids, lsn)?;
+        self.totals.flushed_bytes.fetch_add(bytes, Ordering::Relaxed);
         upkeep.frozen = None;
         let took_us = self.clock.elapsed_us().saturating_sub(before_us);
         self.totals.flush_us.record(took_us);

@@ -39,6 +39,8 @@ pub struct Metrics {
     pub flush_us: Distribution,
     /// Rows that were flushed.
     pub flushed_rows: u64,
+    /// Bytes of the segments and id runs that flushes wrote.
+    pub flushed_bytes: u64,
     /// Microseconds of each step of the compaction.
     pub compaction_us: Distribution,
     /// Rows that compaction read.
@@ -89,6 +91,7 @@ impl Store {
             levels,
             flush_us: totals.flush_us.read(),
             flushed_rows: read(&totals.flushed_rows),
+            flushed_bytes: read(&totals.flushed_bytes),
             compaction_us: totals.compaction_us.read(),
             compacted_rows: read(&totals.compacted_rows),
             compaction_read_bytes: read(&totals.compaction_read_bytes),

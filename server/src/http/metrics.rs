@@ -151,6 +151,8 @@ impl Page<'_> {
         let bytes = Some(&Unit::Bytes);
         self.seconds("flush", "Time that a flush took", &now.flush_us)?;
         self.counter("flushed_rows", "Rows written to segments", None, now.flushed_rows)?;
+        let flushed = now.flushed_bytes;
+        self.counter("flushed", "Bytes of segments and id runs flushed", bytes, flushed)?;
         self.seconds("compaction", "Time that a step of the compaction took", &now.compaction_us)?;
         self.counter("compacted_rows", "Rows read by compaction", None, now.compacted_rows)?;
         let read = now.compaction_read_bytes;

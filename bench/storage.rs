@@ -1,0 +1,245 @@
+//! Storage over its whole life: ingest, flush, merge, seal, backup, recovery. What it costs in bytes,
+//! time and memory.
+//!
+//!     cargo bench -p inlay-bench --bench storage -- 10000000
+//!     cargo bench -p inlay-bench --bench storage -- 10000000 --keep DIRECTORY
+//!     cargo bench -p inlay-bench --bench storage -- 2000000 --export rows.tsv
+//!
+//! Events come in the order of their time, as they do in life, with a random event id each. With
+//! `--export` the same rows are written as text for other stores (`bench/peers`). With `--keep` the data
+//! directory stays, for `inlay-inspect columns`.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints, and panics to fail")]
+
+use std::{
+    fmt::Write as _,
+    io::{BufWriter, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use inlay_engine::{
+    CompactionLimits, Engine, Error, Event, Inspection, Limits, ManualClock, Namespace, Options,
+    OsVfs, Rng, SeededRng,
+};
+
+const DAY_MS: i64 = 86_400_000;
+/// A midnight: the workload ends here.
+const END_MS: i64 = 20_770 * DAY_MS;
+const DAYS: i64 = 30;
+const BATCH: u64 = 1_000;
+/// Events in the log whose recovery is timed.
+const RECOVERED: u64 = 250_000;
+
+/// One event of the workload.
+struct Row {
+    tenant: String,
+    name: &'static str,
+    at: i64,
+    id: String,
+    user: String,
+    strings: [(&'static str, String); 5],
+    numbers: [(&'static str, f64); 2],
+}
+
+/// The n-th of `count` events. Products of uniform draws are skewed much as Zipf's law is.
+fn row(rng: &SeededRng, n: u64, count: u64) -> Row {
+    let skewed = |below: u64| rng.below(below) * rng.below(below) / below;
+    let spread = (DAYS * DAY_MS) as u64;
+    let jitter = rng.below(60_000) as i64;
+    let bytes = (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())).to_be_bytes();
+    Row {
+        tenant: format!("tenant-{}", skewed(100)),
+        name: ["api_call", "api_call", "api_call", "page_view", "export"][rng.below(5) as usize],
+        at: END_MS - DAYS * DAY_MS + (n as u128 * u128::from(spread) / u128::from(count)) as i64
+            - jitter,
+        id: uuid(bytes),
+        user: format!("user-{}", skewed(50_000)),
+        strings: [
+            ("model", format!("model-{}", skewed(12))),
+            ("endpoint", format!("/v1/resource/{}", skewed(40))),
+            ("status", ["ok", "ok", "ok", "ok", "error"][rng.below(5) as usize].to_owned()),
+            ("plan", ["free", "pro", "team"][skewed(3) as usize].to_owned()),
+            ("source", ["web", "sdk", "cron", "cli"][skewed(4) as usize].to_owned()),
+        ],
+        numbers: [
+            ("latency_ms", (skewed(2_000_000) as f64) / 1_000.0),
+            ("tokens", skewed(8_000) as f64),
+        ],
+    }
+}
+
+/// A random UUID of version 4 as text.
+fn uuid(mut bytes: [u8; 16]) -> String {
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = String::with_capacity(36);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        write!(text, "{byte:02x}").unwrap();
+    }
+    text
+}
+
+fn open(directory: &Path, background: bool) -> Engine {
+    // A day after the last event: every day is over.
+    let compaction =
+        CompactionLimits { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, ..Default::default() };
+    let compaction = if background { CompactionLimits::default() } else { compaction };
+    let options = Options {
+        clock: Arc::new(Ticking(ManualClock::new(END_MS + DAY_MS), Instant::now())),
+        limits: Limits { compaction, ..Limits::default() },
+        background,
+        ..Options::default()
+    };
+    Engine::open_directory(directory, options).unwrap()
+}
+
+/// Wall time that begins where the workload ends.
+struct Ticking(ManualClock, Instant);
+
+impl inlay_engine::Clock for Ticking {
+    fn now_ms(&self) -> i64 {
+        self.0.now_ms() + self.1.elapsed().as_millis() as i64
+    }
+    fn elapsed_us(&self) -> u64 {
+        self.1.elapsed().as_micros() as u64
+    }
+}
+
+fn fill(engine: &Engine, rng: &SeededRng, from: u64, to: u64, count: u64) {
+    for first in (from..to).step_by(BATCH as usize) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in first..to.min(first + BATCH) {
+            let row = row(rng, n, count);
+            let event = Event {
+                tenant: &row.tenant,
+                name: row.name,
+                timestamp_ms: row.at,
+                event_id: Some(&row.id),
+                user_id: Some(&row.user),
+            };
+            let strings = row.strings.each_ref().map(|(name, value)| (*name, value.as_str()));
+            batch.push(&event, &strings, &row.numbers).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+}
+
+fn export(path: &Path, count: u64) {
+    let rng = SeededRng::new(1);
+    #[expect(clippy::disallowed_methods, reason = "a bench writes a file for others")]
+    let mut out = BufWriter::new(std::fs::File::create(path).unwrap());
+    for n in 0..count {
+        let row = row(&rng, n, count);
+        write!(out, "{}\t{}\t{}\t{}\t{}", row.tenant, row.name, row.at, row.id, row.user).unwrap();
+        row.strings.iter().for_each(|(_, value)| write!(out, "\t{value}").unwrap());
+        row.numbers.iter().for_each(|(_, value)| write!(out, "\t{value}").unwrap());
+        writeln!(out).unwrap();
+    }
+    out.flush().unwrap();
+}
+
+/// Most memory that this process has had, in MiB.
+fn peak_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib =
+        line.and_then(|line| line.split_whitespace().nth(1)).and_then(|text| text.parse().ok());
+    kib.unwrap_or(0_u64) / 1_024
+}
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|text| text != "--bench").collect();
+    let count = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    if arguments.get(1).is_some_and(|text| text == "--export") {
+        return export(&PathBuf::from(&arguments[2]), count);
+    }
+    let root = tempfile::tempdir().unwrap();
+    let kept = arguments.get(1).filter(|text| *text == "--keep").and(arguments.get(2));
+    let directory = kept.map_or_else(|| root.path().join("data"), PathBuf::from);
+    println!("| storage of {count} events | |\n|---|---|");
+    let line = |what: &str, value: String| println!("| {what} | {value} |");
+    let rng = SeededRng::new(1);
+
+    let started = Instant::now();
+    let engine = open(&directory, true);
+    fill(&engine, &rng, 0, count, count);
+    let took = started.elapsed().as_secs_f64();
+    line("ingest, one writer, merging beside it", format!("{:.0} events/s", count as f64 / took));
+    engine.flush().unwrap();
+    line("peak memory until here", format!("{} MiB", peak_mib()));
+    let first = engine.metrics();
+    engine.close().unwrap();
+    drop(engine);
+
+    let engine = open(&directory, false);
+    let started = Instant::now();
+    engine.compact().unwrap();
+    let took = started.elapsed().as_secs_f64();
+    let second = engine.metrics();
+    let read = second.compaction_read_bytes as f64 / 1e6;
+    line(
+        "merging and sealing what was left",
+        format!(
+            "{took:.1} s, {:.1} MB/s read, {:.2} M rows/s",
+            read / took,
+            second.compacted_rows as f64 / 1e6 / took
+        ),
+    );
+    line("peak memory with merging", format!("{} MiB", peak_mib()));
+
+    let segments: u64 = second.levels.values().map(|level| level.bytes).sum();
+    let inspection = Inspection::open(OsVfs::existing(&directory)).unwrap();
+    let runs: u64 = inspection.id_runs().unwrap().iter().map(|run| run.bytes).sum();
+    let each = |bytes: u64| format!("{:.2} bytes an event", bytes as f64 / count as f64);
+    let ids: u64 = column(&inspection, "event ids");
+    line("segments", each(segments));
+    line("segments without event ids", each(segments - ids));
+    line("id runs: the index of duplicates", each(runs));
+    let written = [
+        ("log", first.log_bytes),
+        ("flushes", first.flushed_bytes),
+        ("merges", first.compaction_written_bytes + second.compaction_written_bytes),
+    ];
+    let total: u64 = written.iter().map(|(_, bytes)| bytes).sum();
+    for (what, bytes) in written {
+        line(&format!("written by {what}"), each(bytes));
+    }
+    let kept = (segments + runs) as f64;
+    line("write amplification: written / kept", format!("{:.2}", total as f64 / kept));
+
+    let started = Instant::now();
+    let target = root.path().join("backup");
+    engine.backup(target.to_str().unwrap(), None, &mut |_| ()).unwrap();
+    line("backup by links, with checksums", format!("{:.1} s", started.elapsed().as_secs_f64()));
+    line("peak memory with the backup", format!("{} MiB", peak_mib()));
+    engine.close().unwrap();
+    drop(engine);
+
+    let directory = root.path().join("recovery");
+    let limits = Limits { flush_rows: usize::MAX, flush_bytes: usize::MAX, ..Limits::default() };
+    let options = || Options { limits, background: false, ..Options::default() };
+    let engine = Engine::open_directory(&directory, options()).unwrap();
+    fill(&engine, &SeededRng::new(2), 0, RECOVERED, RECOVERED);
+    drop(engine);
+    let started = Instant::now();
+    let engine = Engine::open_directory(&directory, options()).unwrap();
+    let took = started.elapsed().as_secs_f64();
+    assert_eq!(engine.stats().memtable_rows as u64, RECOVERED);
+    line("recovery of a log of 250,000 events", format!("{took:.2} s"));
+}
+
+/// Bytes of the sections of a kind in all segments.
+fn column(inspection: &Inspection, kind: &str) -> u64 {
+    let mut bytes = 0;
+    for segment in inspection.segments().unwrap() {
+        let sections = inspection.sections(segment.uuid).unwrap();
+        bytes += sections.iter().filter(|one| one.kind == kind).map(|one| one.bytes).sum::<u64>();
+    }
+    bytes
+}
