@@ -15,12 +15,14 @@ const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
     Step { name, command, optional: false }
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
     step("test", &["cargo", "test", "--workspace"]),
+    // The binary is what the tests have just built.
+    Step { name: "rigs", command: &["python3", "tests/rigs/all.py", BINARY], optional: true },
     Step { name: "web", command: &["node", "--test", "server/web/test/"], optional: true },
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     Step {
@@ -30,6 +32,16 @@ const STEPS: [Step; 9] = [
     },
     Step { name: "typos", command: &["typos"], optional: true },
 ];
+
+/// Stands for the path of the server's binary.
+const BINARY: &str = "{inlay}";
+
+/// Where cargo puts the binary that tests use.
+fn binary(root: &Path) -> std::ffi::OsString {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    target.join("debug").join("inlay").into_os_string()
+}
 
 /// Runs all checks. Where `CI` is set, a tool that is missing is a failure.
 #[expect(clippy::print_stdout, reason = "a command line tool")]
@@ -43,7 +55,13 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
             continue;
         }
         let mut run = Command::new(program);
-        run.args(arguments).current_dir(root);
+        for argument in arguments {
+            match *argument {
+                BINARY => run.arg(binary(root)),
+                argument => run.arg(argument),
+            };
+        }
+        run.current_dir(root);
         if *name == "doc" {
             run.env("RUSTDOCFLAGS", "-D warnings");
         }

@@ -120,7 +120,7 @@ impl Inspection {
     /// Opens a live segment.
     pub(super) fn open_segment(&self, meta: SegmentMeta) -> Result<Segment> {
         let path = meta.path();
-        Segment::open(self.vfs.map(&path).at(&path)?, meta, self.superblock.db)
+        Segment::open(self.vfs.map(&path).at(&path)?, meta, self.superblock.database())
     }
 
     /// Opens a live id run.
@@ -245,7 +245,7 @@ fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionI
 fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
     match kind {
         SectionKind::Runs => segment.runs().runs().len() as u64,
-        SectionKind::UserHashes | SectionKind::Users | SectionKind::TextValues => {
+        SectionKind::Users | SectionKind::TextValues => {
             let mut cursor = crate::base::coding::Cursor::new(&section.extra, "section");
             cursor.varint().unwrap_or_default()
         }
@@ -269,7 +269,6 @@ fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str)
             Err(_) => "?".to_owned(),
         },
         SectionKind::Users | SectionKind::TextValues => "front-coded zstd".to_owned(),
-        SectionKind::UserHashes => "128-bit".to_owned(),
         SectionKind::Runs => "directory".to_owned(),
     }
 }

@@ -205,11 +205,6 @@ impl Inspection {
             if found.note(&place, segment.verify()).is_none() {
                 continue;
             }
-            if let Some(rows) = found.note(&place, user_hashes_are_right(&segment, self))
-                && !rows
-            {
-                found.add(&place, "a user's hash does not belong to the user");
-            }
             if runs_are_whole
                 && let Some(unknown) = found.note(&place, self.unknown_ids(&segment, runs, &recent))
                 && unknown > 0
@@ -268,16 +263,4 @@ impl Inspection {
             }
         }
     }
-}
-
-/// Whether each stored hash is that of the user beside it.
-fn user_hashes_are_right(segment: &Segment, inspection: &Inspection) -> Result<bool> {
-    for index in 0..segment.user_blocks() {
-        let (hashes, users) = segment.users(index)?;
-        let seed = inspection.superblock.hash_seed;
-        if !hashes.iter().zip(users.iter()).all(|(&hash, user)| hash == hash::user(seed, user)) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

@@ -34,6 +34,15 @@ pub const TRAILER_LEN: usize = 32;
 /// Sections start at multiples of this.
 pub const ALIGN: usize = 64;
 
+/// The database that a segment belongs to, as far as its bytes depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Database {
+    /// Its identity.
+    pub id: [u8; 16],
+    /// Secret seed of its hashes.
+    pub hash_seed: u64,
+}
+
 /// What a section holds. Numbers 64 to 95 are kept for rollups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
@@ -44,9 +53,8 @@ pub enum SectionKind {
     Times = 2,
     /// Event ids, a block per 65,536 rows.
     EventIds = 3,
-    /// Hashes of users in rising order, 65,536 a block.
-    UserHashes = 4,
-    /// Users in the order of their hashes, 65,536 a block.
+    /// Users in the order of their hashes, 65,536 a block. The hashes follow from them and from the
+    /// database's seed; keeping them would take more than the users.
     Users = 5,
     /// Codes of users, 0 for none.
     UserCodes = 6,
@@ -61,11 +69,10 @@ pub enum SectionKind {
 }
 
 impl SectionKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 9] = [
         Self::Runs,
         Self::Times,
         Self::EventIds,
-        Self::UserHashes,
         Self::Users,
         Self::UserCodes,
         Self::TextValues,
@@ -85,7 +92,6 @@ impl SectionKind {
             Self::Runs => "runs",
             Self::Times => "times",
             Self::EventIds => "event ids",
-            Self::UserHashes => "user hashes",
             Self::Users => "users",
             Self::UserCodes => "user codes",
             Self::TextValues => "text values",

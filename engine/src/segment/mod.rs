@@ -22,7 +22,7 @@ mod merge;
 
 pub use event_ids::EventIds;
 pub use layout::{
-    DIRECTORY, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
+    DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{NumberReader, Segment, TextReader};

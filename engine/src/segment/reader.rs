@@ -14,11 +14,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
     event_ids::EventIds,
-    layout::{FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
+    layout::{Database, FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
     runs::RunDirectory,
 };
 use crate::{
-    base::{coding::Cursor, hash::crc, time::HOUR_MS},
+    base::{
+        coding::Cursor,
+        hash::{self, crc},
+        time::HOUR_MS,
+    },
     encode::{
         BLOCK_ROWS, VECTOR_ROWS,
         ints::IntBlock,
@@ -35,6 +39,7 @@ use crate::{
 
 /// An open segment.
 pub struct Segment {
+    db: Database,
     meta: SegmentMeta,
     place: String,
     view: View,
@@ -52,7 +57,7 @@ impl Segment {
     /// Opens a file as the segment that `meta` describes, of database `db`.
     ///
     /// Errors: `Corrupt` when the file is another one, or its footer or run directory is damaged.
-    pub fn open(view: View, meta: SegmentMeta, db: [u8; 16]) -> Result<Self> {
+    pub fn open(view: View, meta: SegmentMeta, db: Database) -> Result<Self> {
         let place = meta.path();
         let damaged = |detail: &str| Error::corrupt(&place, detail);
         if view.len() as u64 != meta.len {
@@ -62,7 +67,9 @@ impl Segment {
         let bytes = view
             .get(offset..offset.saturating_add(len))
             .ok_or_else(|| damaged("the footer lies outside the file"))?;
-        if footer_crc != meta.footer_crc || crc(&[meta.uuid.as_bytes(), &db, bytes]) != footer_crc {
+        if footer_crc != meta.footer_crc
+            || crc(&[meta.uuid.as_bytes(), &db.id, bytes]) != footer_crc
+        {
             return Err(damaged(&format!("offset {offset}: footer checksum mismatch")));
         }
         let footer = Footer::read(bytes, &place)?;
@@ -72,6 +79,7 @@ impl Segment {
         let flags =
             |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
         let mut segment = Self {
+            db,
             checked: footer.sections.iter().map(flags).collect(),
             dictionaries: footer.sections.iter().map(|_| OnceLock::new()).collect(),
             user_hashes: OnceLock::new(),
@@ -100,8 +108,8 @@ impl Segment {
     }
 
     /// The same segment at another level of the same day.
-    pub fn at_level(&self, level: u8, db: [u8; 16]) -> Result<Self> {
-        Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, db)
+    pub fn at_level(&self, level: u8) -> Result<Self> {
+        Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
     }
 
     /// Rows of each day since 1970 that has any.
@@ -228,14 +236,9 @@ impl Segment {
         if let Some(hashes) = self.user_hashes.get() {
             return Ok(Arc::clone(hashes));
         }
-        let at = self.find(SectionKind::UserHashes, "");
-        let at = at.ok_or_else(|| Error::corrupt(&self.place, "lacks users"))?;
-        let mut hashes = Vec::new();
-        for index in 0..self.section(at)?.blocks.len() {
-            let mut cursor = Cursor::new(self.block_at(at, index)?, &self.place);
-            while cursor.remaining() > 0 {
-                hashes.push(cursor.u128()?);
-            }
+        let mut hashes = Vec::with_capacity(self.user_count()?);
+        for index in 0..self.user_blocks() {
+            hashes.extend(self.users(index)?.0);
         }
         Ok(Arc::clone(self.user_hashes.get_or_init(|| hashes.into())))
     }
@@ -248,7 +251,7 @@ impl Segment {
 
     /// Number of users.
     pub fn user_count(&self) -> Result<usize> {
-        let at = self.find(SectionKind::UserHashes, "");
+        let at = self.find(SectionKind::Users, "");
         let section = self.section(at.unwrap_or(usize::MAX))?;
         Ok(Cursor::new(&section.extra, &self.place).varint()? as usize)
     }
@@ -266,19 +269,16 @@ impl Segment {
 
     /// Number of blocks of users.
     pub fn user_blocks(&self) -> usize {
-        let section = self.find(SectionKind::UserHashes, "");
+        let section = self.find(SectionKind::Users, "");
         section.and_then(|at| self.footer.sections.get(at)).map_or(0, |found| found.blocks.len())
     }
 
     /// Block `index` of the users: rising hashes, and their ids.
     pub fn users(&self, index: usize) -> Result<(Vec<u128>, TextList)> {
-        let mut cursor = Cursor::new(self.block(SectionKind::UserHashes, "", index)?, &self.place);
-        let mut hashes = Vec::with_capacity(cursor.remaining() / 16);
-        while cursor.remaining() > 0 {
-            hashes.push(cursor.u128()?);
-        }
-        let users = self.block(SectionKind::Users, "", index)?;
-        let users = text::read(users, hashes.len(), &self.place)?;
+        let bytes = self.block(SectionKind::Users, "", index)?;
+        let here = self.user_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
+        let users = text::read(bytes, here, &self.place)?;
+        let hashes = users.iter().map(|user| hash::user(self.db.hash_seed, user)).collect();
         Ok((hashes, users))
     }
 
@@ -325,8 +325,7 @@ impl Segment {
             ids.event_ids(&self.event_ids(index)?);
         }
         keep(SectionKind::EventIds, "", ids);
-        let (keys, users, count) = self.verify_users()?;
-        keep(SectionKind::UserHashes, "", keys);
+        let (users, count) = self.verify_users()?;
         keep(SectionKind::Users, "", users);
         let codes = self.verify_codes(count, "users", |index| self.user_codes(index))?;
         keep(SectionKind::UserCodes, "", codes);
@@ -396,8 +395,8 @@ impl Segment {
         Ok(hash)
     }
 
-    fn verify_users(&self) -> Result<(ColumnHash, ColumnHash, usize)> {
-        let (mut keys, mut users) = (ColumnHash::default(), ColumnHash::default());
+    fn verify_users(&self) -> Result<(ColumnHash, usize)> {
+        let mut users = ColumnHash::default();
         let (mut count, mut before) = (0, 0);
         for index in 0..self.user_blocks() {
             let (hashes, texts) = self.users(index)?;
@@ -408,10 +407,9 @@ impl Segment {
                 before = hash;
             }
             count += hashes.len();
-            keys.u128s(&hashes);
             users.texts(&texts);
         }
-        Ok((keys, users, count))
+        Ok((users, count))
     }
 
     fn verify_codes<'a>(
@@ -456,14 +454,6 @@ impl ColumnHash {
     /// Adds integers.
     pub fn ints(&mut self, values: &[i64]) {
         values.iter().for_each(|&value| self.add(value as u64));
-    }
-
-    /// Adds hashes of users.
-    pub fn u128s(&mut self, values: &[u128]) {
-        for &value in values {
-            self.add(value as u64);
-            self.add((value >> 64) as u64);
-        }
     }
 
     /// Adds numbers. Absent ones are all alike.

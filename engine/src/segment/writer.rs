@@ -13,7 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     event_ids::EventIds,
     layout::{
-        ALIGN, BlockRef, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
+        ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
         SegmentMeta, block_crc, write_trailer,
     },
     reader::{ColumnHash, Segment},
@@ -41,7 +41,7 @@ const COLD_LEVEL: i32 = 1;
 /// A segment under construction.
 pub struct SegmentWriter<'a> {
     vfs: &'a dyn Vfs,
-    db: [u8; 16],
+    db: Database,
     place: String,
     file: Arc<dyn VfsFile>,
     sections: Vec<Section>,
@@ -56,7 +56,7 @@ pub struct NewSegment {
     /// Its name.
     pub uuid: uuid::Uuid,
     /// Its database.
-    pub db: [u8; 16],
+    pub db: Database,
     /// Its level.
     pub level: u8,
     /// Number of rows that every column will have.
@@ -74,7 +74,7 @@ impl<'a> SegmentWriter<'a> {
         header.put_u16(MAJOR);
         header.put_u16(MINOR);
         header.extend_from_slice(uuid.as_bytes());
-        header.extend_from_slice(&db);
+        header.extend_from_slice(&db.id);
         header.resize(HEADER_LEN - 4, 0);
         header.put_u32(crc(&[&header]));
         file.write_at(0, &header).at(&place)?;
@@ -127,16 +127,14 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The users: hashes in rising order and their ids in the same order, until a source gives less
-    /// than it was asked for. Returns how many there are.
+    /// The users in the order of their hashes, which the source gives too, until it gives less than it
+    /// was asked for. Returns how many there are.
     pub fn users(
         &mut self,
         mut source: impl FnMut(usize, &mut Vec<u128>, &mut TextList) -> Result<()>,
     ) -> Result<usize> {
-        let mut hashes = Section::new(SectionKind::UserHashes, "");
-        let mut users = Section::new(SectionKind::Users, "");
-        let (mut hash_of_hashes, mut hash_of_users) =
-            (ColumnHash::default(), ColumnHash::default());
+        let mut section = Section::new(SectionKind::Users, "");
+        let mut hash = ColumnHash::default();
         let (mut count, mut keys, mut texts) = (0, Vec::new(), TextList::default());
         loop {
             keys.clear();
@@ -144,21 +142,16 @@ impl<'a> SegmentWriter<'a> {
             source(BLOCK_ROWS, &mut keys, &mut texts)?;
             assert!(keys.len() == texts.len() && keys.is_sorted_by(|a, b| a < b));
             if !keys.is_empty() {
-                let bytes: Vec<u8> = keys.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-                hash_of_hashes.u128s(&keys);
-                hash_of_users.texts(&texts);
-                self.block(&mut hashes, &bytes)?;
-                self.block(&mut users, &text_block(&texts, COLD_LEVEL)?)?;
+                hash.texts(&texts);
+                self.block(&mut section, &text_block(&texts, COLD_LEVEL)?)?;
                 count += keys.len();
             }
             if keys.len() < BLOCK_ROWS {
                 break;
             }
         }
-        hashes.extra.put_varint(count as u64);
-        users.extra.put_varint(count as u64);
-        self.finish_section(hashes, Some(hash_of_hashes));
-        self.finish_section(users, Some(hash_of_users));
+        section.extra.put_varint(count as u64);
+        self.finish_section(section, Some(hash));
         Ok(count)
     }
 
@@ -274,7 +267,7 @@ impl<'a> SegmentWriter<'a> {
             sections: std::mem::take(&mut self.sections),
         };
         let bytes = footer.write();
-        let footer_crc = crc(&[self.meta.uuid.as_bytes(), &self.db, &bytes]);
+        let footer_crc = crc(&[self.meta.uuid.as_bytes(), &self.db.id, &bytes]);
         let footer_offset = self.meta.len;
         self.put(&bytes)?;
         let len = u32::try_from(bytes.len())
@@ -380,7 +373,8 @@ mod tests {
         let vfs = SimVfs::new();
         for is_damaged in [false, true] {
             let uuid = uuid::Uuid::from_u128(u128::from(is_damaged));
-            let new = NewSegment { uuid, db: [1; 16], level: 0, rows: 2 };
+            let new =
+                NewSegment { uuid, db: Database { id: [1; 16], hash_seed: 1 }, level: 0, rows: 2 };
             let mut writer = SegmentWriter::new(&vfs, new).unwrap();
             let key = SeriesKey { namespace: Namespace(1), tenant: "t".into(), name: "e".into() };
             let mut runs = RunDirectory::default();

@@ -3,7 +3,7 @@
 //! One thing at a time. A step that fails is tried again later; a segment that cannot be read is left
 //! alone, so that it does not stop the others.
 
-use std::{sync::atomic::Ordering, thread, time::Duration};
+use std::{collections::BTreeSet, sync::atomic::Ordering, thread, time::Duration};
 
 use super::{
     checkpoint,
@@ -75,19 +75,28 @@ impl Store {
         let erasures = erasure::all(&self.version().tree)?;
         let next = erasures.iter().find(|erasure| erasure.finished_ms.is_none());
         match next.map(|next| self.erase_step(next)) {
-            None => self.merge_step(compaction),
+            None => self.merge_step(&compaction.damaged),
             Some(Ok(())) => Ok(true),
             // An erasure that cannot go on (no room, a damaged segment) must not stop the rest.
-            Some(Err(error)) => match self.merge_step(compaction)? {
-                true => Ok(true),
-                false => Err(error),
-            },
+            Some(Err(error)) => {
+                // What it has listed keeps its name until the erasure comes to it: rows that were
+                // merged into another segment would be passed over.
+                let mut untouched = compaction.damaged.clone();
+                for erasure in erasure::all(&self.version().tree)? {
+                    untouched.extend(erasure.pending.unwrap_or_default());
+                }
+                match self.merge_step(&untouched)? {
+                    true => Ok(true),
+                    false => Err(error),
+                }
+            }
         }
     }
 
-    fn merge_step(&self, compaction: &Compaction) -> Result<bool> {
+    /// Merges what is due, but for the segments in `untouched`.
+    fn merge_step(&self, untouched: &BTreeSet<uuid::Uuid>) -> Result<bool> {
         let before_us = self.clock.elapsed_us();
-        let done = self.with_worker(|worker| worker.step(&compaction.damaged))?;
+        let done = self.with_worker(|worker| worker.step(untouched))?;
         if let Some(done) = done {
             let took_us = self.clock.elapsed_us().saturating_sub(before_us);
             self.totals.compaction_us.record(took_us);

@@ -19,7 +19,9 @@ use crate::{
     error::{Error, IoContext, Limit, Result},
     ids::{self, IdRun, NewRun, generation_at},
     keyspace::Txn,
-    segment::{self, Fate, MergeContext, Merged, SEALED, Segment, SegmentMeta, Split, source_of},
+    segment::{
+        self, Database, Fate, MergeContext, Merged, SEALED, Segment, SegmentMeta, Split, source_of,
+    },
     vfs::Vfs,
 };
 
@@ -66,9 +68,9 @@ pub struct Done {
 }
 
 impl Worker<'_> {
-    /// Does the one thing that is most worth doing. `None` when nothing is. Segments in `damaged`
-    /// are left alone.
-    pub fn step(&self, damaged: &BTreeSet<uuid::Uuid>) -> Result<Option<Done>> {
+    /// Does the one thing that is most worth doing. `None` when nothing is. Segments in `untouched`
+    /// are not merged.
+    pub fn step(&self, untouched: &BTreeSet<uuid::Uuid>) -> Result<Option<Done>> {
         let version = self.sequencer.version();
         let retention = Retention::of(&version.tree, self.retention_days, self.now_ms);
         let mut facts: Vec<SegmentFacts> =
@@ -78,9 +80,9 @@ impl Worker<'_> {
         let choice = match choose(&facts) {
             // What expires need not be read.
             choice @ Choice::Drop(_) => choice,
-            _ if damaged.is_empty() => choose(&facts),
+            _ if untouched.is_empty() => choose(&facts),
             _ => {
-                facts.retain(|facts| !damaged.contains(&facts.uuid));
+                facts.retain(|facts| !untouched.contains(&facts.uuid));
                 choose(&facts)
             }
         };
@@ -90,6 +92,10 @@ impl Worker<'_> {
             Choice::Merge(merge) => self.merge(&merge, &retention).map(Some),
             Choice::Seal(uuid) => self.seal(self.live(&[uuid])).map(Some),
         }
+    }
+
+    fn database(&self) -> Database {
+        Database { id: self.db, hash_seed: self.hash_seed }
     }
 
     fn live(&self, uuids: &[uuid::Uuid]) -> Vec<Arc<Segment>> {
@@ -114,7 +120,7 @@ impl Worker<'_> {
         let mut edit = Edit::default();
         for segment in &segments {
             edit.segments_out.push(segment.meta().uuid);
-            edit.segments_in.push(Arc::new(segment.at_level(SEALED, self.db)?));
+            edit.segments_in.push(Arc::new(segment.at_level(SEALED)?));
         }
         // The file stays where it is: only what is known of it changes.
         self.sequencer.publish_edit(edit, |_| ())?;
@@ -167,7 +173,7 @@ impl Worker<'_> {
     ) -> Result<Merged> {
         let context = MergeContext {
             vfs: self.vfs,
-            db: self.db,
+            db: self.database(),
             uuid: self.uuid,
             level,
             split,
@@ -192,7 +198,7 @@ impl Worker<'_> {
             .map(|meta| {
                 let path = meta.path();
                 let view = self.vfs.map(&path).at(&path)?;
-                Ok(Arc::new(Segment::open(view, meta.clone(), self.db)?))
+                Ok(Arc::new(Segment::open(view, meta.clone(), self.database())?))
             })
             .collect()
     }

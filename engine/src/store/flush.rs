@@ -13,7 +13,7 @@ use crate::{
     encode::numbers,
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta, NewRun},
-    segment::{self, NewSegment, RunDirectory, Segment, SegmentWriter, source_of},
+    segment::{self, Database, NewSegment, RunDirectory, Segment, SegmentWriter, source_of},
     vfs::Vfs,
 };
 
@@ -22,7 +22,7 @@ pub struct FlushContext<'a> {
     /// The disk.
     pub vfs: &'a dyn Vfs,
     /// The database.
-    pub db: [u8; 16],
+    pub database: Database,
     /// Name for the new segment.
     pub segment_uuid: uuid::Uuid,
     /// Name for the new id run.
@@ -73,17 +73,21 @@ fn write_files(
     memtable.check()?;
     let meta = write_segment(context, memtable.chunks())?;
     paths.push(meta.path());
-    let segment = Segment::open(vfs.map(&meta.path()).at(&meta.path())?, meta, context.db)?;
+    let segment = Segment::open(vfs.map(&meta.path()).at(&meta.path())?, meta, context.database)?;
     vfs.sync_dir(segment::FRESH_DIRECTORY).at(segment::FRESH_DIRECTORY)?;
     let mut edit =
         Edit { segments_in: vec![Arc::new(segment)], flushed: Some(lsn), ..Edit::default() };
     if !frozen_ids.is_empty() {
         let mut hashes: Vec<u128> = frozen_ids.iter().copied().collect();
         hashes.sort_unstable();
-        let new = NewRun { uuid: context.ids_uuid, db: context.db, generation: context.generation };
+        let new = NewRun {
+            uuid: context.ids_uuid,
+            db: context.database.id,
+            generation: context.generation,
+        };
         let meta = ids::write(vfs, new, source_of(&hashes))?;
         paths.push(meta.path());
-        edit.runs_in.push(Arc::new(open_run(vfs, meta, context.db)?));
+        edit.runs_in.push(Arc::new(open_run(vfs, meta, context.database.id)?));
     }
     Ok(edit)
 }
@@ -105,7 +109,7 @@ pub fn write_segment(
     let times = gather.times();
     let new = NewSegment {
         uuid: context.segment_uuid,
-        db: context.db,
+        db: context.database,
         level: segment::FRESH,
         rows: times.len() as u32,
     };

@@ -31,7 +31,7 @@ use crate::{
     error::{Error, IoContext, Limit, Result},
     ids,
     keyspace::{Txn, checkpoint as keyspace_checkpoint},
-    segment,
+    segment::{self, Database},
     vfs::Vfs,
     wal,
 };
@@ -185,7 +185,7 @@ impl Store {
             vfs.create_dir(directory).at(directory)?;
         }
         // A restored backup, or a start that was cut off, may have had fewer of them.
-        for directory in [segment::DIRECTORY, ""] {
+        for directory in [segment::DIRECTORY, "", segment::FRESH_DIRECTORY, wal::DIRECTORY] {
             vfs.sync_dir(directory).at(directory)?;
         }
         let superblock = match Superblock::load(&*vfs)? {
@@ -358,7 +358,7 @@ impl Store {
         let memtable = self.version().frozen.clone().expect("kept until its flush is published");
         let context = FlushContext {
             vfs: &*self.vfs,
-            db: self.db,
+            database: Database { id: self.db, hash_seed: self.hash_seed },
             segment_uuid: self.uuid(),
             ids_uuid: self.uuid(),
             generation: ids::generation_at(self.clock.now_ms()),

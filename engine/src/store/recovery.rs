@@ -20,7 +20,7 @@ use crate::{
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta},
     keyspace::{Tree, Writes, checkpoint, read_writes},
-    segment::{self, Segment, SegmentMeta},
+    segment::{self, Database, Segment, SegmentMeta},
     vfs::Vfs,
     wal::{self, LogTail, Record, RecordKind},
 };
@@ -91,7 +91,7 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
     wal::harden(vfs, &tail)?;
     // Keys first: they say which events are in segments already.
     let flushed = flushed_lsn(&tree)?;
-    let segments = open_segments(vfs, superblock.db, &tree)?;
+    let segments = open_segments(vfs, superblock.database(), &tree)?;
     let (runs, runs_lost) = open_id_runs(vfs, superblock.db, &tree)?;
     let mut dedup = Dedup::new(runs);
     let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };
@@ -179,7 +179,7 @@ fn remember_ids(dedup: &mut Dedup, rows: &Rows, seed: u64) {
     }
 }
 
-fn open_segments(vfs: &dyn Vfs, db: [u8; 16], tree: &Tree) -> Result<Vec<Arc<Segment>>> {
+fn open_segments(vfs: &dyn Vfs, db: Database, tree: &Tree) -> Result<Vec<Arc<Segment>>> {
     tree.scan(SEGMENT_PREFIX, &[])
         .map(|(_, value)| {
             let meta = SegmentMeta::read(value)?;

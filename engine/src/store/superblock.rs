@@ -13,6 +13,7 @@ use crate::{
         hash::crc,
     },
     error::{Error, IoContext, Result},
+    segment::Database,
     vfs::{Vfs, read_all},
 };
 
@@ -47,6 +48,11 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// What segments need to know of the database.
+    pub fn database(&self) -> Database {
+        Database { id: self.db, hash_seed: self.hash_seed }
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(SLOT_LEN);
         out.extend_from_slice(&MAGIC);

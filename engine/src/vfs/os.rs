@@ -4,12 +4,15 @@
 
 use std::{
     any::Any,
+    collections::HashMap,
     fs::{self, File, OpenOptions, TryLockError},
     io,
     os::unix::fs::FileExt,
     path::PathBuf,
     sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use super::{Vfs, VfsFile, View};
 
@@ -21,6 +24,9 @@ const MAP_BYTES_MIN: u64 = 256 * 1024;
 pub struct OsVfs {
     root: PathBuf,
     reads_only: bool,
+    /// Directories that were synced, kept open: a process that runs out of descriptors can still make
+    /// the names in them durable. Days come and go and are not kept.
+    kept: Arc<Mutex<HashMap<String, File>>>,
 }
 
 impl OsVfs {
@@ -28,12 +34,12 @@ impl OsVfs {
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root)?;
-        Ok(Self { root, reads_only: false })
+        Ok(Self { root, reads_only: false, kept: Arc::default() })
     }
 
     /// The tree below `root` as somebody else's: nothing is made, and files are opened for reading.
     pub fn existing(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), reads_only: true }
+        Self { root: root.into(), reads_only: true, kept: Arc::default() }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -109,7 +115,14 @@ impl Vfs for OsVfs {
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
-        File::open(self.at(path))?.sync_all()
+        if path.starts_with('/') || path.contains('/') && path != "seg/l0" {
+            return File::open(self.at(path))?.sync_all();
+        }
+        let mut kept = self.kept.lock();
+        if !kept.contains_key(path) {
+            kept.insert(path.to_owned(), File::open(self.at(path))?);
+        }
+        kept[path].sync_all()
     }
 
     fn list(&self, path: &str) -> io::Result<Vec<String>> {

@@ -26,6 +26,9 @@ use crate::{
     vfs::{Vfs, VfsFile},
 };
 
+/// Length of a log file on a disk that is nearly full.
+const SMALL_FILE_BYTES: u64 = 1 << 20;
+
 /// What the log did since the start.
 pub struct LogMeters {
     /// Records of each group.
@@ -108,7 +111,13 @@ impl Writer {
     pub fn append(&mut self, lsn_first: u64, count: u32, body: &[u8]) -> Result<(), AppendError> {
         let room = (FRAME_HEADER_LEN + body.len()).next_multiple_of(super::frame::ALIGN) as u64;
         if self.current.as_ref().is_none_or(|current| current.offset + room > current.len) {
-            let next = self.prepare_file(lsn_first, room).map_err(|error| {
+            // A disk that has no room for a whole file may have room for what is asked: a small file
+            // lets a flush free the log before it.
+            let mut next = self.prepare_file(lsn_first, self.file_bytes, room);
+            if next.as_ref().is_err_and(Error::is_disk_full) {
+                next = self.prepare_file(lsn_first, SMALL_FILE_BYTES.min(self.file_bytes), room);
+            }
+            let next = next.map_err(|error| {
                 let _ = self.vfs.remove(&temporary(lsn_first));
                 AppendError::Retry(error)
             })?;
@@ -135,11 +144,11 @@ impl Writer {
     }
 
     /// Makes the next file under a temporary name, whole and synced.
-    fn prepare_file(&self, lsn_first: u64, room: u64) -> Result<Current> {
+    fn prepare_file(&self, lsn_first: u64, bytes: u64, room: u64) -> Result<Current> {
         let salt = self.rng.next_u64();
         let header = FileHeader { db: self.db, salt, lsn_first, chain: self.chain };
         let place = temporary(lsn_first);
-        let len = self.file_bytes.max(HEADER_LEN as u64 + room);
+        let len = bytes.max(HEADER_LEN as u64 + room);
         match self.vfs.remove(&place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::io(&place, &error));

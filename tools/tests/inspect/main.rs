@@ -106,7 +106,7 @@ fn one_segment_is_shown_down_to_its_blocks_and_series() {
     assert_eq!(block["zone"], "0 to 124.75, 0 absent");
     assert_eq!(block["bytes"], section("numbers")["bytes"]);
     let text = store.inspect(&["segment", &uuid, "--series"]).out;
-    assert!(text.contains("user hashes") && text.contains("zeta"), "{text}");
+    assert!(text.contains("user codes") && text.contains("zeta"), "{text}");
     assert!(!text.contains("zone"), "blocks only on request: {text}");
     assert_eq!(store.inspect(&["segment", ""]).code, 2, "several begin like this");
     let none = store.inspect(&["segment", "ffff"]);

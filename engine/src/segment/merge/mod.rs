@@ -30,8 +30,8 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, numbers, text::TextList},
     error::{IoContext, Result},
     segment::{
-        EventIds, NewSegment, Segment, SegmentMeta, SegmentWriter, TextReader, layout::SectionKind,
-        source_of,
+        Database, EventIds, NewSegment, Segment, SegmentMeta, SegmentWriter, TextReader,
+        layout::SectionKind, source_of,
     },
     vfs::Vfs,
 };
@@ -44,7 +44,7 @@ pub struct MergeContext<'a> {
     /// The disk.
     pub vfs: &'a dyn Vfs,
     /// The database.
-    pub db: [u8; 16],
+    pub db: Database,
     /// Names of new segments.
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
     /// Level of the outputs.
