@@ -134,8 +134,15 @@ impl Running {
     /// Lets running requests finish, writes everything to segments, and closes.
     pub async fn stop(self) -> anyhow::Result<()> {
         let _ = self.stop.send(true);
-        for task in self.tasks {
-            task.await?;
+        for mut task in self.tasks {
+            // A stream that nobody reads to its end must not keep the store from closing.
+            if tokio::time::timeout(DRAIN_TIMEOUT + Duration::from_secs(5), &mut task)
+                .await
+                .is_err()
+            {
+                warn!("a server was still at work and is cut off");
+                task.abort();
+            }
         }
         let engine = Arc::clone(&self.app.engine);
         tokio::task::spawn_blocking(move || engine.close())

@@ -39,6 +39,7 @@ BATCH_EVENTS = 1_000
 # One event may be sent as late as this after the clock was read.
 SLACK = timedelta(seconds=5)
 EVENTS_OF_A_KIND = 40
+SHARED_MEMORY = pathlib.Path("/dev/shm")
 UPKEEP_SECONDS = 0.3
 WINDOW = {"from": "1969-01-01T00:00:00Z", "to": "2107-06-01T00:00:00Z"}
 
@@ -163,7 +164,7 @@ def run(rig):
         "NO_FAKE_STAT": "1",
         "TZ": "UTC",
     }
-    server = rig.start(environment=environment)
+    server = start(rig, environment)
     key = register(server.host)
     connection = Connection(server.host, key)
     jumps = [("none", by(0)), *JUMPS[: rig.arguments.jumps]]
@@ -190,7 +191,7 @@ def run(rig):
         wrong += [f"{name}: {line}" for line in misplaced(connection, ticks)]
         server.expect_alive()
     server.kill()
-    server = rig.start(environment=environment)
+    server = start(rig, environment)
     wrong += [f"restart: {line}" for line in misplaced(Connection(server.host, key), ticks)]
     code = server.stop()
     if code != 0:
@@ -199,6 +200,15 @@ def run(rig):
         f"{len(jumps) - 1} jumps, {len(ticks.events):,} events, {duplicates:,} sent again and "
         f"known, {refused:,} refused for being ahead"
     )
+
+
+def start(rig, environment):
+    server = rig.start(environment=environment)
+    # A killed process leaves them.
+    for name in ("faketime_shm", "sem.faketime_sem"):
+        path = SHARED_MEMORY / f"{name}_{server.pid}"
+        rig.stack.callback(path.unlink, missing_ok=True)
+    return server
 
 
 def post(connection, events):

@@ -116,7 +116,10 @@ class Template:
     def count_calls(self):
         """Of each kind, the most calls that one thread makes in a run without faults."""
         trace = self.rig.folder / "trace"
-        self.run("count", None, random.Random(0), collections.Counter(), None)
+        seen = collections.Counter()
+        wrong = self.run("count", None, random.Random(0), seen, None)
+        if wrong or seen["not started"]:
+            raise Failed(f"the server does not run under strace: {wrong} {self.log_end()}")
         threads = collections.Counter()
         for line in trace.read_text().splitlines():
             found = re.match(r"(\d+) +(\w+)\(", line)
@@ -126,6 +129,9 @@ class Template:
             call: max([n for (_, name), n in threads.items() if re.match(pattern, name)] + [0])
             for call, pattern in CALLS.items()
         }
+
+    def log_end(self):
+        return self.log.read_text(errors="replace")[-500:]
 
     def run(self, number, fault, lots, seen, sabotage):
         """What was wrong with one fault."""
@@ -157,6 +163,7 @@ class Template:
         if fault:
             call, k, error, mode = fault
             before += ["-e", f"inject=/{CALLS[call]}:error={error}:when={k}{mode}"]
+        trace.unlink(missing_ok=True)
         server = None
         try:
             server = self.rig.start(data, before=before, log=self.log)
@@ -180,7 +187,7 @@ class Template:
             if server is not None:
                 raise
             seen["not started"] += 1
-        injected = trace.read_text(errors="replace").count("(INJECTED)")
+        injected = trace.read_text(errors="replace").count("(INJECTED)") if trace.exists() else 0
         seen["injected"] += injected
         seen["met"] += injected > 0
 

@@ -85,8 +85,9 @@ def run(rig):
     compound = sum(series.compound for series in summaries)
     return wrong, (
         f"{cuts} cuts, {compound} of them compound, {acknowledged:,} batches with {events:,} "
-        f"events and {changes:,} changes of metadata acknowledged, "
-        f"longest stop {longest_ms:.0f} ms; control without syncs: {len(lost)} of {CONTROL_CUTS} cuts lost acknowledged ones"
+        f"events and {changes:,} changes of metadata acknowledged, longest stop "
+        f"{longest_ms:.0f} ms; control without syncs: {len(lost)} of {CONTROL_CUTS} cuts lost "
+        f"acknowledged ones"
     )
 
 

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
 };
 
-/// Strings of a list, at most 4 GiB in all: larger lists are split by their writers.
+/// Bytes of a list's strings, at most; larger ones are refused.
 const LIST_BYTES_MAX: usize = u32::MAX as usize;
 
 /// Appends a list.
@@ -28,7 +28,9 @@ pub fn write<'a>(
         plain.put_bytes(string.get(shared..).unwrap_or_default());
         before = string;
     }
-    out.put_u32(plain.len() as u32);
+    let len = u32::try_from(plain.len())
+        .map_err(|_| std::io::Error::other("a list of strings exceeds 4 GiB"))?;
+    out.put_u32(len);
     out.extend_from_slice(&zstd::bulk::compress(&plain, level)?);
     Ok(())
 }

@@ -156,7 +156,14 @@ impl RunDirectory {
                 before = (hour, before.1.wrapping_add(cursor.varint()? as u32));
                 hours.push(before);
             }
-            let first_row = runs.last().map_or(0, |run| run.first_row.wrapping_add(run.rows));
+            let first_row = runs.last().map_or(Some(0), |run| run.first_row.checked_add(run.rows));
+            let first_row = first_row.ok_or_else(|| cursor.error("runs have too many rows"))?;
+            let starts_well = hours.first().is_none_or(|(_, row)| *row == 0)
+                && hours.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+                && hours.last().map_or(rows == 0, |(_, row)| *row < rows);
+            if !starts_well || first_row.checked_add(rows).is_none() {
+                return Err(cursor.error("a run's hours do not fit its rows"));
+            }
             runs.push(Run { key, first_row, rows, ts_min, ts_max, hours });
         }
         cursor.finish()?;

@@ -16,11 +16,15 @@ use super::{
     version::Version,
 };
 use crate::{
-    error::{Error, Result},
+    error::{Error, Limit, Result},
     event::Namespace,
     keyspace::Txn,
 };
 
+/// Erasures are done within this time, or the store says that it is in trouble.
+const ERASURE_DEADLINE_MS: u64 = 24 * 3_600_000;
+/// Checkpoints that an erasure takes, at most, to outlive the log that knew its rows.
+const ROUNDS_MAX: u32 = 20;
 /// How long a step waits at each block while queries run. A block takes about as long, so that
 /// compaction gets half of one core then and still comes to its end.
 const YIELD: Duration = Duration::from_millis(1);
@@ -45,6 +49,9 @@ impl Store {
                 *self.compaction_trouble.lock() = Some(error.to_string());
                 compaction.failed_at_ms = Some(self.clock.now_ms());
                 self.leave_damaged(&mut compaction, error);
+                if matches!(error, Error::Corrupt { place, .. } if place.starts_with("ids/")) {
+                    self.ids_are_damaged.store(true, Ordering::Relaxed);
+                }
             }
         }
         done
@@ -68,9 +75,27 @@ impl Store {
 
     fn work(&self, compaction: &mut Compaction) -> Result<bool> {
         if self.ids_are_damaged.load(Ordering::Relaxed) {
-            let bad = self.with_worker(|worker| worker.repair_runs())?;
-            self.ids_are_damaged.store(false, Ordering::Relaxed);
-            return Ok(bad > 0);
+            match self.with_worker(|worker| worker.repair_runs()) {
+                Ok(bad) => {
+                    self.ids_are_damaged.store(false, Ordering::Relaxed);
+                    return Ok(bad > 0);
+                }
+                // What cannot be repaired must not stop the rest.
+                Err(error) => {
+                    return if self.merge_step(&self.listed(compaction)?)? {
+                        Ok(true)
+                    } else {
+                        Err(error)
+                    };
+                }
+            }
+        }
+        // Each erasure flushes: many of them must not pile up what writes are refused for.
+        let fresh_many = 2 * self.limits.compaction.fan_in;
+        if self.version().fresh_segments() >= fresh_many
+            && self.merge_step(&self.listed(compaction)?)?
+        {
+            return Ok(true);
         }
         let erasures = erasure::all(&self.version().tree)?;
         let next = erasures.iter().find(|erasure| erasure.finished_ms.is_none());
@@ -78,19 +103,22 @@ impl Store {
             None => self.merge_step(&compaction.damaged),
             Some(Ok(())) => Ok(true),
             // An erasure that cannot go on (no room, a damaged segment) must not stop the rest.
-            Some(Err(error)) => {
-                // What it has listed keeps its name until the erasure comes to it: rows that were
-                // merged into another segment would be passed over.
-                let mut untouched = compaction.damaged.clone();
-                for erasure in erasure::all(&self.version().tree)? {
-                    untouched.extend(erasure.pending.unwrap_or_default());
-                }
-                match self.merge_step(&untouched)? {
-                    true => Ok(true),
-                    false => Err(error),
-                }
-            }
+            Some(Err(error)) => match self.merge_step(&self.listed(compaction)?)? {
+                true => Ok(true),
+                false => Err(error),
+            },
         }
+    }
+
+    /// Segments that merges must leave alone: damaged ones, and those that an erasure has listed.
+    /// These keep their names until it comes to them: rows that were merged into another segment
+    /// would be passed over.
+    fn listed(&self, compaction: &Compaction) -> Result<BTreeSet<uuid::Uuid>> {
+        let mut untouched = compaction.damaged.clone();
+        for erasure in erasure::all(&self.version().tree)? {
+            untouched.extend(erasure.pending.unwrap_or_default());
+        }
+        Ok(untouched)
     }
 
     /// Merges what is due, but for the segments in `untouched`.
@@ -154,7 +182,8 @@ impl Store {
 
     /// Why the last step of the background failed, until one succeeds.
     pub fn compaction_trouble(&self) -> Option<String> {
-        self.panicked.get().cloned().or_else(|| self.compaction_trouble.lock().clone())
+        let panicked = self.panicked.get().cloned();
+        panicked.or_else(|| self.compaction_trouble.lock().clone()).or_else(|| self.overdue())
     }
 
     /// Ends the step under way at its next block, and all later ones.
@@ -200,6 +229,21 @@ impl Store {
         erasure::all(&self.version().tree)
     }
 
+    /// When each erasure that is not done was asked for.
+    pub fn pending_erasures(&self) -> Vec<i64> {
+        let all = self.erasures().unwrap_or_default();
+        let pending = all.into_iter().filter(|erasure| erasure.finished_ms.is_none());
+        pending.map(|erasure| erasure.requested_ms).collect()
+    }
+
+    /// Says when an erasure has waited past its deadline.
+    fn overdue(&self) -> Option<String> {
+        let now_ms = self.clock.now_ms();
+        let is_late = |since: &i64| now_ms.abs_diff(*since) > ERASURE_DEADLINE_MS;
+        let late = self.pending_erasures().iter().filter(|since| is_late(since)).count();
+        (late > 0).then(|| format!("{late} erasures are not done after a day"))
+    }
+
     fn erase_step(&self, erasure: &Erasure) -> Result<()> {
         match &erasure.pending {
             None => {
@@ -218,11 +262,19 @@ impl Store {
     fn finish_erasure(&self, erasure: &Erasure) -> Result<()> {
         let touch = || self.sequencer.publish_edit(Edit::default(), |txn| erasure.put(txn));
         let mut upkeep = self.upkeep.lock();
-        self.sequencer.rotate_log();
-        // Two checkpoints are kept: both have to be younger than the rows.
-        for _ in 0..2 {
+        let rotated_at = self.sequencer.rotate_log();
+        // Two checkpoints are kept: both have to be younger than the rows. One that was taken beside
+        // an ingest may still need the log before: then another follows.
+        for round in 0.. {
             touch()?;
             self.flush_all(&mut upkeep)?;
+            let needed = upkeep.superblock.checkpoints.iter().map(|kept| kept.replay_after).min();
+            if round > 0 && needed.is_some_and(|needed| needed >= rotated_at) {
+                break;
+            }
+            if round >= ROUNDS_MAX {
+                return Err(Error::limit(Limit::Backlog, "the log is still needed; retried later"));
+            }
         }
         checkpoint::delete_older(&*self.vfs, &upkeep.superblock)?;
         recovery::delete_dead(&*self.vfs, &self.version().tree)?;

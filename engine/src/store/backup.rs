@@ -8,9 +8,11 @@
 
 use std::{collections::BTreeSet, io, sync::Arc};
 
+use parking_lot::MutexGuard;
+
 use super::{
     backup_list::{BackupFile, BackupList, LIST, join, measure},
-    manage::Store,
+    manage::{Compaction, Store},
     superblock::{CheckpointRef, Superblock},
     version::Version,
 };
@@ -53,6 +55,9 @@ impl Store {
         report: &mut dyn FnMut(&BackupProgress),
     ) -> Result<BackupProgress> {
         let vfs = &*self.vfs;
+        // Nothing is merged, erased or deleted until all names are linked, and there is one backup at
+        // a time.
+        let compaction = self.compaction.lock();
         check_empty(vfs, target)?;
         let since = since
             .map(|directory| BackupList::load(vfs, directory).map(|list| (directory, list)))
@@ -73,16 +78,18 @@ impl Store {
             directories: BTreeSet::from([String::new()]),
             report,
         };
-        let done = self.backup_into(&mut job);
+        let done = self.backup_into(&mut job, compaction);
         if done.is_err() {
             job.remove_all();
         }
         done
     }
 
-    fn backup_into(&self, job: &mut Job<'_>) -> Result<BackupProgress> {
-        // Nothing is merged, erased or deleted until all names are linked.
-        let compaction = self.compaction.lock();
+    fn backup_into(
+        &self,
+        job: &mut Job<'_>,
+        compaction: MutexGuard<'_, Compaction>,
+    ) -> Result<BackupProgress> {
         let version = {
             let mut upkeep = self.upkeep.lock();
             self.flush_all(&mut upkeep)?;
@@ -176,9 +183,9 @@ impl Job<'_> {
     /// Copies the first `len` bytes of a file.
     fn copy(&mut self, path: &str, len: u64) -> Result<()> {
         let place = self.place(path)?;
-        self.paths.insert(path.to_owned());
         let from = self.vfs.open(path).at(path)?;
         let to = self.vfs.create(&place).at(&place)?;
+        self.paths.insert(path.to_owned());
         let mut buffer = vec![0; super::backup_list::CHUNK_BYTES];
         let mut offset = 0;
         while offset < len {
@@ -198,8 +205,8 @@ impl Job<'_> {
     fn superblock(&mut self, superblock: &Superblock) -> Result<()> {
         for (path, bytes) in superblock.slots() {
             let place = self.place(path)?;
-            self.paths.insert(path.to_owned());
             let file = self.vfs.create(&place).at(&place)?;
+            self.paths.insert(path.to_owned());
             file.write_at(0, &bytes).at(&place)?;
             file.sync().at(&place)?;
             self.added(path);
@@ -238,6 +245,7 @@ impl Job<'_> {
         let list = BackupList { db, lsn: self.progress.lsn, created_ms, files };
         let (temporary, place) = (join(self.target, "BACKUP.partial"), join(self.target, LIST));
         let file = self.vfs.create(&temporary).at(&temporary)?;
+        self.paths.extend(["BACKUP.partial".to_owned(), LIST.to_owned()]);
         file.write_at(0, list.write().as_bytes()).at(&temporary)?;
         file.sync().at(&temporary)?;
         self.vfs.rename(&temporary, &place).at(&place)?;
@@ -263,8 +271,7 @@ impl Job<'_> {
 
     /// Takes back what was written, as far as that is possible.
     fn remove_all(&self) {
-        let leftover = ["BACKUP.partial".to_owned(), LIST.to_owned()];
-        for path in self.paths.iter().chain(&leftover) {
+        for path in &self.paths {
             let _ = self.vfs.remove(&join(self.target, path));
         }
         let more = [segment::FRESH_DIRECTORY, segment::DIRECTORY, ids::DIRECTORY, wal::DIRECTORY];

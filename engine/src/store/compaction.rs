@@ -145,7 +145,9 @@ impl Worker<'_> {
         };
         let edit = Edit {
             segments_out: inputs.iter().map(|segment| segment.meta().uuid).collect(),
-            segments_in: self.open(&merged.segments)?,
+            segments_in: self.open(&merged.segments).inspect_err(|_| {
+                merged.segments.iter().for_each(|meta| drop(self.vfs.remove(&meta.path())));
+            })?,
             ..Edit::default()
         };
         self.publish(edit, &inputs, &[], |_| ())?;

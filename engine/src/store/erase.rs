@@ -42,6 +42,7 @@ impl Worker<'_> {
         let mut gone: Vec<Arc<Segment>> = Vec::new();
         let mut hashes = HashSet128::default();
         let mut rows_removed = 0;
+        let (mut failed, mut first_error) = (Vec::new(), None);
         let result = (|| {
             while rows_removed < BATCH_ROWS && gone.len() < BATCH_SEGMENTS {
                 let Some(uuid) = pending.pop() else { break };
@@ -50,14 +51,28 @@ impl Worker<'_> {
                 let Some(segment) = version.segments.iter().find(find) else { continue };
                 let input = [Arc::clone(segment)];
                 self.check_room(&input)?;
-                let merged = self.rewrite(&input, segment.meta().level, Split::Nothing, &fate)?;
+                let merged = self.rewrite(&input, segment.meta().level, Split::Nothing, &fate);
+                let merged = match merged {
+                    Ok(merged) => merged,
+                    // What cannot be read does not take the others with it.
+                    Err(error) => {
+                        failed.push(uuid);
+                        first_error.get_or_insert(error);
+                        continue;
+                    }
+                };
                 metas.extend(merged.segments);
                 let dropped = merged.dropped.into_iter().next().unwrap_or_default();
                 rows_removed += dropped.iter().map(ExactSizeIterator::len).sum::<usize>();
                 id_hashes(segment, &dropped, self.hash_seed, &mut hashes)?;
                 gone.push(Arc::clone(segment));
             }
-            self.publish_erased(erasure, pending, &metas, &gone, &hashes, rows_removed as u64)
+            if let Some(error) = first_error.filter(|_| gone.is_empty()) {
+                return Err(error);
+            }
+            // It comes last from now on.
+            failed.append(&mut pending);
+            self.publish_erased(erasure, failed, &metas, &gone, &hashes, rows_removed as u64)
         })();
         if result.is_err() && self.sequencer.closed().is_none() {
             metas.iter().for_each(|meta| drop(self.vfs.remove(&meta.path())));
@@ -102,7 +117,12 @@ impl Worker<'_> {
                 }
             }
             if holds_any {
-                edit.runs_in.push(self.merge_runs(std::slice::from_ref(&run), hashes)?);
+                let merged = self.merge_runs(std::slice::from_ref(&run), hashes);
+                let merged = merged.inspect_err(|_| {
+                    let written = edit.runs_in.iter().map(|run| run.meta().path());
+                    written.for_each(|path| drop(self.vfs.remove(&path)));
+                })?;
+                edit.runs_in.push(merged);
                 edit.runs_out.push(run.meta().uuid);
                 gone.push(run);
             }

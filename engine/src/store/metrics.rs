@@ -69,6 +69,8 @@ pub struct Metrics {
     pub queries_running: u64,
     /// Erasures that are not done.
     pub erasures_pending: u64,
+    /// Age of the oldest of them.
+    pub erasure_oldest_ms: u64,
 }
 
 impl Store {
@@ -78,6 +80,7 @@ impl Store {
         let runs = self.sequencer.id_runs();
         let read = |total: &std::sync::atomic::AtomicU64| total.load(Ordering::Relaxed);
         let totals = &self.totals;
+        let pending = self.pending_erasures();
         let levels = levels(&version);
         let unsealed = levels.iter().filter(|(name, _)| **name != "sealed");
         Metrics {
@@ -105,9 +108,12 @@ impl Store {
             keys: version.tree.len() as u64,
             key_bytes: version.tree.bytes_used() as u64,
             queries_running: self.pace.queries.load(Ordering::Relaxed) as u64,
-            erasures_pending: self.erasures().map_or(0, |all| {
-                all.iter().filter(|erasure| erasure.finished_ms.is_none()).count() as u64
-            }),
+            erasures_pending: pending.len() as u64,
+            erasure_oldest_ms: pending
+                .iter()
+                .map(|since| self.clock.now_ms().abs_diff(*since))
+                .max()
+                .unwrap_or(0),
         }
     }
 }

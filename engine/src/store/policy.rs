@@ -50,7 +50,7 @@ impl Default for CompactionLimits {
             reseal_one_in: 50,
             reseal_after_ms: DAY_MS,
             segment_rows_max: 4_000_000,
-            run_ids_max: 16_000_000,
+            run_ids_max: 4_000_000,
             fresh_max: 96,
         }
     }
@@ -413,7 +413,7 @@ mod tests {
         // A past week is merged although its runs are few.
         let two = [run(1, 4, 10), run(2, 4, 900_000)];
         assert!(matches!(choose_ids(&two, &limits, None, 5), IdChoice::Merge(_)));
-        let full = [run(1, 4, 15_000_000), run(2, 4, 15_000_000)];
+        let full = [run(1, 4, 3_000_000), run(2, 4, 3_000_000)];
         assert_eq!(choose_ids(&full, &limits, None, 5), IdChoice::Nothing);
         let gone = IdChoice::Drop(vec![uuid::Uuid::from_u128(1)]);
         assert_eq!(choose_ids(&[run(1, 4, 10), run(2, 5, 10)], &limits, Some(5), 5), gone);

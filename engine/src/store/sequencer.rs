@@ -219,9 +219,11 @@ impl Sequencer {
         Ok((self.version(), writer.end()))
     }
 
-    /// Ends the current log file: the next record starts a new one.
-    pub fn rotate_log(&self) {
-        self.commit.lock().rotate();
+    /// Ends the current log file: the next record starts a new one. Returns the last LSN before.
+    pub fn rotate_log(&self) -> u64 {
+        let mut writer = self.commit.lock();
+        writer.rotate();
+        self.version().lsn
     }
 
     /// Sets the memtable aside for a flush: its ids, and the LSN of its last row. `None` when it is

@@ -97,7 +97,14 @@ impl App {
         org: &str,
         run: impl FnOnce(&mut OrgTxn<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.engine.transact(|txn: &mut Txn| run(&mut OrgTxn::new(txn, org)))
+        self.engine.transact(|txn: &mut Txn| {
+            let mut records = OrgTxn::new(txn, org);
+            // A request that was under way when its organisation was deleted leaves nothing behind.
+            if records.find::<Org>(org)?.is_none() {
+                return Err(ApiError::not_found("organisation"));
+            }
+            run(&mut records)
+        })
     }
 
     /// The caller's organisation.

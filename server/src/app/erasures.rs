@@ -9,7 +9,7 @@ use serde_json::json;
 use super::context::{App, Caller};
 use crate::{
     error::{ApiError, Code, Result},
-    store::OrgTxn,
+    store::{Org, OrgTxn},
 };
 
 /// Bytes of a tenant's or user's id, at most, as for events.
@@ -33,6 +33,9 @@ impl App {
         self.engine.transact(|txn| {
             let erasure = self.engine.erase(txn, caller.environment.namespace(), whose);
             let mut records = OrgTxn::new(txn, &caller.org);
+            if records.find::<Org>(&caller.org)?.is_none() {
+                return Err(ApiError::not_found("organisation"));
+            }
             let metadata = json!({"tenant_id": tenant, "scope": scope_name(&erasure)});
             let id = erasure.id.to_string();
             self.audit(&mut records, caller, "events.erase", ("erasure", &id), metadata)?;

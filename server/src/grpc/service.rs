@@ -176,14 +176,17 @@ impl Inlay for Internal {
             loop {
                 if engine.stats().lsn >= next {
                     let engine = std::sync::Arc::clone(&engine);
-                    let read = move || engine.inspect().map(|found| found.log(next).collect());
-                    let records: Result<Vec<_>, Error> =
-                        match tokio::task::spawn_blocking(read).await {
-                            Ok(records) => records,
-                            Err(_) => return,
-                        };
-                    let records = match records {
+                    let read = move || {
+                        let found = engine.inspect()?;
+                        let records: Vec<_> = found.log(next).collect();
+                        Ok((records, found.lsn()))
+                    };
+                    let records: Result<_, Error> = match tokio::task::spawn_blocking(read).await {
                         Ok(records) => records,
+                        Err(_) => return,
+                    };
+                    let (records, lsn_last) = match records {
+                        Ok(read) => read,
                         Err(error) => {
                             let _ = sender.send(Err(convert::engine_status(error))).await;
                             return;
@@ -195,6 +198,8 @@ impl Inlay for Internal {
                             return;
                         }
                     }
+                    // What was checkpointed away does not come back.
+                    next = next.max(lsn_last + 1);
                 }
                 if !follow || sender.is_closed() {
                     return;

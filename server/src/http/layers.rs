@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::{
     Json,
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, StatusCode},
+    http::{HeaderName, HeaderValue, Method, StatusCode},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -26,19 +26,20 @@ const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> Response {
     let id = uuid::Uuid::now_v7().to_string();
     let method = request.method().clone();
+    let method_name = known_method(&method);
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let path = path.unwrap_or_else(|| "(none)".to_owned());
     let started = Instant::now();
     let mut response = in_one_shape(next.run(request).await);
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
-    http.requests.count((path.clone(), method.to_string(), status), duration_ms / 1_000.0);
+    http.requests.count((path.clone(), method_name, status), duration_ms / 1_000.0);
     if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
         let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
         if status >= 500 {
-            error!(request_id = %id, %method, path, status, duration_ms, code, cause, "request failed");
+            error!(request_id = %id, method = method_name, path, status, duration_ms, code, cause, "request failed");
         } else {
-            info!(request_id = %id, %method, path, status, duration_ms, code, "request refused");
+            info!(request_id = %id, method = method_name, path, status, duration_ms, code, "request refused");
         }
         let mut body = error_body(&note);
         body["request_id"] = id.clone().into();
@@ -54,13 +55,32 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
         }
         response = rebuilt;
     } else {
-        info!(request_id = %id, %method, path, status, duration_ms, "request");
+        info!(request_id = %id, method = method_name, path, status, duration_ms, "request");
     }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     response
+}
+
+/// The method, if it is one that everybody knows: others are without number.
+fn known_method(method: &Method) -> &'static str {
+    const KNOWN: [Method; 9] = [
+        Method::GET,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::HEAD,
+        Method::OPTIONS,
+        Method::TRACE,
+        Method::CONNECT,
+    ];
+    const NAMES: [&str; 9] =
+        ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT"];
+    let at = KNOWN.iter().position(|known| known == method);
+    at.and_then(|at| NAMES.get(at)).copied().unwrap_or("other")
 }
 
 /// Answers of layers that know nothing of our errors.

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// What kind of request was answered how: pattern of the path, method, status.
-pub type Answered = (String, String, u16);
+pub type Answered = (String, &'static str, u16);
 
 /// How many there were, and how long they took in all.
 #[derive(Debug, Clone, Copy, Default)]

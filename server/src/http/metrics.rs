@@ -59,7 +59,11 @@ impl fmt::Debug for RequestNumbers {
 impl Collector for RequestNumbers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let labels = |(path, method, status): &Answered| {
-            [("path", path.clone()), ("method", method.clone()), ("status", status.to_string())]
+            [
+                ("path", path.clone()),
+                ("method", (*method).to_owned()),
+                ("status", status.to_string()),
+            ]
         };
         let mut family = encoder.encode_descriptor(
             "http_requests",
@@ -105,7 +109,7 @@ impl Collector for StoreNumbers {
         page.segments(&now)?;
         page.background(&now)?;
         page.memory(&now)?;
-        page.queries(&self.engine)?;
+        page.queries(&self.engine, &now)?;
         let up = u64::from(self.engine.closed().is_none());
         page.gauge("store_writable", "1 while the store takes writes", None, up)
     }
@@ -162,7 +166,9 @@ impl Page<'_> {
         let debt = now.compaction_debt_bytes;
         self.gauge("compaction_debt", "Bytes of segments that are not sealed", bytes, debt)?;
         self.counter("expired_rows", "Rows dropped by retention", None, now.expired_rows)?;
-        self.gauge("erasures_pending", "Erasures that are not done", None, now.erasures_pending)
+        self.gauge("erasures_pending", "Erasures that are not done", None, now.erasures_pending)?;
+        let (help, unit) = ("Age of the oldest erasure that is not done", Some(&Unit::Seconds));
+        self.gauge("erasure_oldest", help, unit, now.erasure_oldest_ms / 1_000)
     }
 
     fn memory(&mut self, now: &Metrics) -> fmt::Result {
@@ -184,7 +190,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn queries(&mut self, engine: &Engine) -> fmt::Result {
+    fn queries(&mut self, engine: &Engine, now: &Metrics) -> fmt::Result {
         let kinds = engine.query_metrics();
         let unit = Some(&Unit::Seconds);
         let mut family = self.encoder.encode_descriptor(
@@ -204,8 +210,7 @@ impl Page<'_> {
         let rows: Vec<(&str, u64)> =
             kinds.iter().map(|(kind, numbers)| (*kind, numbers.rows_scanned)).collect();
         self.counters("query_rows", "Rows that queries looked at", "metric", &rows)?;
-        let running = engine.metrics().queries_running;
-        self.gauge("queries_running", "Queries that run now", None, running)
+        self.gauge("queries_running", "Queries that run now", None, now.queries_running)
     }
 
     fn gauge(&mut self, name: &str, help: &str, unit: Option<&Unit>, value: u64) -> fmt::Result {

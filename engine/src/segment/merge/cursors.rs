@@ -13,9 +13,9 @@ use crate::{
 
 use super::plan::Piece;
 
-/// Bytes of decoded blocks that are kept of one column and input: a merge that parts many days
-/// comes back to the same few blocks for each of them.
-const CACHE_BYTES: usize = 8 << 20;
+/// Bytes of decoded blocks that are kept of one column, over all inputs: a merge that parts many days
+/// comes back to the same few blocks for each of them. Each input keeps one block in any case.
+const CACHE_BYTES: usize = 64 << 20;
 
 /// Walks a list of spans, so many rows at a time.
 pub struct Spans<'s> {
@@ -137,15 +137,16 @@ impl<'a> NumberCursor<'a> {
 pub struct BlockCache<T> {
     blocks: BTreeMap<usize, T>,
     bytes: usize,
-}
-
-impl<T> Default for BlockCache<T> {
-    fn default() -> Self {
-        Self { blocks: BTreeMap::new(), bytes: 0 }
-    }
+    bytes_max: usize,
 }
 
 impl<T> BlockCache<T> {
+    /// An empty one for each of `inputs`.
+    pub fn for_each(inputs: usize) -> Vec<Self> {
+        let bytes_max = CACHE_BYTES / inputs.max(1);
+        (0..inputs).map(|_| Self { blocks: BTreeMap::new(), bytes: 0, bytes_max }).collect()
+    }
+
     /// The block at `index`, opened if it is not here. `size` gives the bytes that it takes.
     pub fn block(
         &mut self,
@@ -156,7 +157,7 @@ impl<T> BlockCache<T> {
         if !self.blocks.contains_key(&index) {
             let block = open(index)?;
             let bytes = size(&block);
-            if self.bytes + bytes > CACHE_BYTES {
+            if self.bytes + bytes > self.bytes_max {
                 self.blocks.clear();
                 self.bytes = 0;
             }

@@ -3,7 +3,8 @@
 //! `plan` decides from run directories which rows make up which output. For each output the order of
 //! its rows is computed once, as spans of the inputs; then one column after the other is streamed
 //! through it. In memory are the spans and times of one output, one decoded vector of the column at
-//! hand for each input, and one block where blocks are decoded whole.
+//! hand for each input, and a bounded cache where blocks are decoded whole, of one block an input at
+//! least.
 //!
 //! The same code parts days, seals them, and takes out what was deleted: a row is left out by the
 //! plan (its series) or by the order (its user).
@@ -119,8 +120,8 @@ struct Merger<'a, 'c> {
 
 impl<'a, 'c> Merger<'a, 'c> {
     fn new(context: &'c MergeContext<'c>, inputs: Vec<&'a Segment>) -> Self {
-        let event_ids = inputs.iter().map(|_| BlockCache::default()).collect();
-        let users = inputs.iter().map(|_| BlockCache::default()).collect();
+        let event_ids = BlockCache::for_each(inputs.len());
+        let users = BlockCache::for_each(inputs.len());
         Self { context, inputs, event_ids, users }
     }
 
@@ -267,8 +268,7 @@ impl<'a, 'c> Merger<'a, 'c> {
             // Every value of the column was in other rows.
             return Ok(());
         }
-        let mut caches: Vec<BlockCache<TextList>> =
-            readers.iter().map(|_| BlockCache::default()).collect();
+        let mut caches: Vec<BlockCache<TextList>> = BlockCache::for_each(readers.len());
         let mut streams: Vec<Option<ValueStream<'_, '_>>> = Vec::new();
         for ((reader, cache), used) in readers.iter().zip(&mut caches).zip(&used) {
             streams.push(match (reader, used) {
@@ -383,8 +383,9 @@ impl<'a, 'c> Merger<'a, 'c> {
                 exponents.insert(cursor.reader().exponent());
                 if at % step == 0 || !has_any {
                     let rows = span.rows.min(VECTOR_ROWS as u32);
+                    let known = sample.len();
                     cursor.read(Piece { rows, ..*span }, &mut sample)?;
-                    has_any |= sample.iter().any(|value| !value.is_nan());
+                    has_any |= sample[known..].iter().any(|value| !value.is_nan());
                     if sample.len() > 1 << 16 {
                         sample.retain(|value| !value.is_nan());
                         sample.truncate(1 << 16);
