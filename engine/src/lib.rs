@@ -50,7 +50,7 @@ pub use base::{
 pub use batch::Batch;
 pub use engine::{Engine, Options, QueryMetrics, Stats, Whose};
 pub use error::{Error, Limit, Result};
-pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace};
+pub use event::{BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TEXT_BYTES_MAX};
 pub use exec::{Control, ExplainStep};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{

@@ -187,7 +187,8 @@ impl Segment {
         };
         let block = section.blocks.get(index).ok_or_else(missing)?;
         let start = block.offset as usize;
-        let bytes = self.view.get(start..start + block.len as usize).ok_or_else(missing)?;
+        let end = start.checked_add(block.len as usize).ok_or_else(missing)?;
+        let bytes = self.view.get(start..end).ok_or_else(missing)?;
         let checked =
             self.checked.get(at).and_then(|flags| flags.get(index)).ok_or_else(missing)?;
         if !checked.load(Ordering::Relaxed) {
@@ -230,7 +231,7 @@ impl Segment {
         }
         let at = self.find(SectionKind::UserHashes, "");
         let at = at.ok_or_else(|| Error::corrupt(&self.place, "lacks users"))?;
-        let mut hashes = Vec::new();
+        let mut hashes = Vec::with_capacity(self.user_count()?);
         for index in 0..self.section(at)?.blocks.len() {
             let mut cursor = Cursor::new(self.block_at(at, index)?, &self.place);
             while cursor.remaining() > 0 {
@@ -248,9 +249,26 @@ impl Segment {
 
     /// Number of users.
     pub fn user_count(&self) -> Result<usize> {
-        let at = self.find(SectionKind::UserHashes, "");
-        let section = self.section(at.unwrap_or(usize::MAX))?;
-        Ok(Cursor::new(&section.extra, &self.place).varint()? as usize)
+        let at = self.find(SectionKind::UserHashes, "").unwrap_or(usize::MAX);
+        let count = self.entry_count(at)?;
+        let bytes: u64 = self.section(at)?.blocks.iter().map(|block| u64::from(block.len)).sum();
+        if bytes != count as u64 * 16 {
+            return Err(Error::corrupt(&self.place, "has another number of users than recorded"));
+        }
+        Ok(count)
+    }
+
+    /// Entries of a dictionary. Who merges makes room for so many before reading one, so its blocks
+    /// must be able to hold them.
+    fn entry_count(&self, at: usize) -> Result<usize> {
+        let section = self.section(at)?;
+        let count = Cursor::new(&section.extra, &self.place).varint()? as usize;
+        if count.div_ceil(BLOCK_ROWS) != section.blocks.len() {
+            let detail =
+                format!("section {} has another number of blocks than entries", section.kind);
+            return Err(Error::corrupt(&self.place, detail));
+        }
+        Ok(count)
     }
 
     /// Code of the user with this hash, if any row is his.
@@ -276,6 +294,13 @@ impl Segment {
         let mut hashes = Vec::with_capacity(cursor.remaining() / 16);
         while cursor.remaining() > 0 {
             hashes.push(cursor.u128()?);
+        }
+        let count = self.user_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
+        if hashes.len() != count {
+            return Err(Error::corrupt(
+                &self.place,
+                "a block has another number of users than recorded",
+            ));
         }
         let users = self.block(SectionKind::Users, "", index)?;
         let users = text::read(users, hashes.len(), &self.place)?;
@@ -528,8 +553,7 @@ impl<'a> TextReader<'a> {
 
     /// Number of values in the dictionary.
     pub fn value_count(&self) -> Result<usize> {
-        let section = self.segment.section(self.values)?;
-        Ok(Cursor::new(&section.extra, &self.segment.place).varint()? as usize)
+        self.segment.entry_count(self.values)
     }
 
     /// Block `index` of the dictionary, not kept in memory.
