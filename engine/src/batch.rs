@@ -7,7 +7,8 @@ use crate::{
     column::{Rows, RowsBuilder},
     error::{Error, Result},
     event::{
-        BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN,
+        BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TEXT_BYTES_MAX, TIMESTAMP_MS_MAX,
+        TIMESTAMP_MS_MIN,
     },
 };
 
@@ -25,8 +26,9 @@ impl Batch {
 
     /// Appends an event with its string and numeric properties.
     ///
-    /// Errors: `Invalid` when a name or tenant is empty, a timestamp is absurd, a number is not finite, or the batch has
-    /// no room for more rows or property names; the batch is unchanged then.
+    /// Errors: `Invalid` when a name or tenant is empty, a text is too long, a timestamp is absurd, a
+    /// number is not finite, or the batch has no room for more rows or property names; the batch is
+    /// unchanged then.
     pub fn push(
         &mut self,
         event: &Event<'_>,
@@ -41,6 +43,16 @@ impl Batch {
         }
         if !(TIMESTAMP_MS_MIN..=TIMESTAMP_MS_MAX).contains(&event.timestamp_ms) {
             return Err(Error::invalid("timestamp", "lies outside the years 1 to 9999"));
+        }
+        let is_long = |text: &str| text.len() > TEXT_BYTES_MAX;
+        if event.event_id.is_some_and(is_long) {
+            return Err(Error::invalid("event_id", too_long()));
+        }
+        if event.user_id.is_some_and(is_long) {
+            return Err(Error::invalid("user_id", too_long()));
+        }
+        if strings.iter().any(|(_, value)| is_long(value)) {
+            return Err(Error::invalid("string_props", too_long()));
         }
         if numbers.iter().any(|(_, number)| !number.is_finite()) {
             return Err(Error::invalid("numeric_props", "holds a number that is not finite"));
@@ -81,4 +93,8 @@ impl Batch {
     pub(crate) fn into_rows(self) -> Rows {
         self.builder.finish()
     }
+}
+
+fn too_long() -> String {
+    format!("holds a text of more than {TEXT_BYTES_MAX} bytes")
 }

@@ -29,6 +29,10 @@ pub const TIMESTAMP_MS_MAX: i64 = 253_402_300_799_999;
 /// Rows per batch, at most: the row mask of a log record and the server's limit agree on it.
 pub const BATCH_ROWS_MAX: usize = 65_536;
 
+/// Bytes of an event id, a user or a string value, at most: so many of them as a block has rows can
+/// be read back in one piece.
+pub const TEXT_BYTES_MAX: usize = 4_096;
+
 /// Distinct property names in one batch, at most. A segment keeps one column for each name, so
 /// a flood of names costs more than a flood of rows.
 pub const BATCH_COLUMNS_MAX: usize = 2_000;

@@ -41,6 +41,9 @@ mod exec;
 
 mod engine;
 
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+
 pub use base::{
     clock::{Clock, ManualClock, SystemClock},
     meter::Distribution,
@@ -51,9 +54,12 @@ pub use batch::Batch;
 pub use engine::{Engine, Options, QueryMetrics, Stats, Whose};
 pub use error::{Error, Limit, Result};
 pub use event::{
-    BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TIMESTAMP_MS_MAX, TIMESTAMP_MS_MIN,
+    BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TEXT_BYTES_MAX, TIMESTAMP_MS_MAX,
+    TIMESTAMP_MS_MIN,
 };
 pub use exec::{Control, ExplainStep};
+#[cfg(feature = "fuzz")]
+pub use fuzz::{Target, targets};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{
     BlockInfo, IdRunInfo, Inspection, KeyInfo, Problem, RecordInfo, RunInfo, SectionInfo,

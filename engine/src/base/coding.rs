@@ -154,6 +154,11 @@ impl<'a> Cursor<'a> {
         Err(self.error("a varint is too long"))
     }
 
+    /// A variable-length integer of at most 32 bits.
+    pub fn varint_u32(&mut self) -> Result<u32> {
+        u32::try_from(self.varint()?).map_err(|_| self.error("a varint is too large"))
+    }
+
     /// A count of things that take at least `bytes_each` bytes each, so that a damaged count
     /// cannot ask for more memory than the input justifies.
     pub fn count(&mut self, bytes_each: usize) -> Result<usize> {

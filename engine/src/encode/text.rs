@@ -6,15 +6,20 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use super::BLOCK_ROWS;
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
+    event::TEXT_BYTES_MAX,
 };
 
-/// Bytes of a list's strings, at most; larger ones are refused.
-const LIST_BYTES_MAX: usize = u32::MAX as usize;
+/// Bytes of all strings of a list, at most. A string takes three bytes to repeat the one before, so
+/// sixty bytes could unfold to gigabytes.
+const LIST_BYTES_MAX: usize = BLOCK_ROWS * TEXT_BYTES_MAX;
+/// Bytes that describe a string: two varints of what fits a list.
+const LENGTHS_BYTES_MAX: usize = 2 * 5;
 
-/// Appends a list.
+/// Appends a list of at most [`LIST_BYTES_MAX`].
 pub fn write<'a>(
     strings: impl Iterator<Item = &'a [u8]>,
     level: i32,
@@ -22,7 +27,12 @@ pub fn write<'a>(
 ) -> std::io::Result<()> {
     let mut plain = Vec::new();
     let mut before: &[u8] = &[];
+    let mut total = 0;
     for string in strings {
+        total += string.len();
+        if total > LIST_BYTES_MAX {
+            return Err(std::io::Error::other("a list of strings is too large"));
+        }
         let shared = before.iter().zip(string).take_while(|(a, b)| a == b).count();
         plain.put_varint(shared as u64);
         plain.put_bytes(string.get(shared..).unwrap_or_default());
@@ -67,15 +77,12 @@ impl TextList {
     }
 
     /// Appends a string that shares its first `shared` bytes with the last one.
-    fn push_shared(&mut self, shared: usize, rest: &[u8]) -> bool {
+    fn push_shared(&mut self, shared: usize, rest: &[u8]) {
         let start = self.ends.len().checked_sub(2).and_then(|before| self.ends.get(before));
         let start = start.copied().unwrap_or_default();
-        let is_there = start + shared <= self.bytes.len();
-        if is_there {
-            self.bytes.extend_from_within(start..start + shared);
-            self.push(rest);
-        }
-        is_there
+        let end = start.saturating_add(shared).min(self.bytes.len());
+        self.bytes.extend_from_within(start..end);
+        self.push(rest);
     }
 
     /// All strings.
@@ -94,25 +101,40 @@ impl TextList {
 pub fn read(bytes: &[u8], count: usize, place: &str) -> Result<TextList> {
     let mut cursor = Cursor::new(bytes, place);
     let len = cursor.u32()? as usize;
-    if len > LIST_BYTES_MAX || len / 1_024 > cursor.remaining().saturating_mul(64) {
+    let len_max = count.saturating_mul(LENGTHS_BYTES_MAX).saturating_add(LIST_BYTES_MAX);
+    if len > len_max || len / 1_024 > cursor.remaining().saturating_mul(64) {
         return Err(cursor.error("a list claims an impossible size"));
     }
     let plain = zstd::bulk::decompress(cursor.take(cursor.remaining())?, len)
         .map_err(|error| cursor.error(&format!("a list does not decompress: {error}")))?;
+    let total = unfolded_len(Cursor::new(&plain, place), count)?;
     let mut cursor = Cursor::new(&plain, place);
     let mut strings = TextList::default();
-    strings.ends.reserve(count.min(plain.len()));
-    strings.bytes.reserve(plain.len());
+    strings.ends.reserve(count);
+    strings.bytes.reserve(total);
+    for _ in 0..count {
+        let shared = cursor.varint()? as usize;
+        strings.push_shared(shared, cursor.bytes()?);
+    }
+    Ok(strings)
+}
+
+/// Bytes of all strings, known before room is made for them.
+fn unfolded_len(mut cursor: Cursor<'_>, count: usize) -> Result<usize> {
+    let (mut last, mut total) = (0, 0);
     for _ in 0..count {
         let shared = usize::try_from(cursor.varint()?).unwrap_or(usize::MAX);
-        let rest = cursor.bytes()?;
-        let last = strings.len().checked_sub(1).map_or(0, |last| strings.at(last).len());
-        if shared > last || !strings.push_shared(shared, rest) {
+        if shared > last {
             return Err(cursor.error("a string shares more than its neighbour has"));
+        }
+        last = shared + cursor.bytes()?.len();
+        total += last;
+        if total > LIST_BYTES_MAX {
+            return Err(cursor.error("a list is too large"));
         }
     }
     cursor.finish()?;
-    Ok(strings)
+    Ok(total)
 }
 
 #[cfg(test)]
@@ -134,5 +156,25 @@ mod tests {
         fn damaged_lists_never_panic(bytes: Vec<u8>, count in 0usize..1_000_000) {
             let _ = read(&bytes, count, "test");
         }
+    }
+
+    /// Each string repeated the one before in three bytes: sixty bytes became four gigabytes.
+    #[test]
+    fn a_list_that_unfolds_to_gigabytes_is_refused() {
+        let mut plain = Vec::new();
+        plain.put_varint(0);
+        plain.put_bytes(&vec![b'a'; 60_000]);
+        for _ in 1..BLOCK_ROWS {
+            plain.put_varint(60_000);
+            plain.put_bytes(b"");
+        }
+        let mut bytes = (plain.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(zstd::bulk::compress(&plain, 3).unwrap());
+        assert!(bytes.len() < 1_000, "{} bytes", bytes.len());
+        let error = read(&bytes, BLOCK_ROWS, "test").unwrap_err();
+        assert!(error.to_string().contains("too large"), "{error}");
+        let string = vec![b'a'; 60_000];
+        let strings = std::iter::repeat_n(&string[..], BLOCK_ROWS);
+        assert!(write(strings, 1, &mut Vec::new()).is_err(), "nor is it written");
     }
 }

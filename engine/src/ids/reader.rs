@@ -88,7 +88,7 @@ impl IdRun {
         let crcs = (0..blocks).map(|_| cursor.u32()).collect::<Result<Vec<_>>>()?;
         cursor.finish()?;
         let is_good = block_crc(meta.uuid, FILTER_INDEX, filter) == filter_crc
-            && (filter.is_empty() || filter.len() >= DESCRIPTOR_LEN);
+            && (filter.is_empty() || describes_itself(filter));
         let has_filter = !filter.is_empty();
         let checked = (0..blocks).map(|_| AtomicBool::new(false)).collect();
         let filter = if has_filter {
@@ -230,4 +230,22 @@ impl IdRun {
         }
         Ok(())
     }
+}
+
+/// Whether the description of a filter fits its fingerprints. A probe looks at three of them, in
+/// places that the description gives, without asking whether they are there.
+fn describes_itself(filter: &[u8]) -> bool {
+    let Some((descriptor, fingerprints)) = filter.split_at_checked(DESCRIPTOR_LEN) else {
+        return false;
+    };
+    let mut cursor = Cursor::new(descriptor, "filter");
+    let read = cursor.u64().and_then(|_| Ok([cursor.u32()?, cursor.u32()?, cursor.u32()?]));
+    let Ok([segment, mask, segments]) = read else { return false };
+    // The last of them lies in one of the two segments behind those that a hash can begin in.
+    let slots = u64::from(segments) + 2 * u64::from(segment);
+    segment.is_power_of_two()
+        && mask == segment - 1
+        && segments.is_multiple_of(segment)
+        && slots == fingerprints.len() as u64
+        && u32::try_from(slots).is_ok()
 }

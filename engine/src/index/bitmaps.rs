@@ -17,6 +17,9 @@ pub const ROLLUP_DIMENSIONS: [&str; 5] = ["model", "endpoint", "status", "plan",
 /// then about as fast, and a hit costs two bytes.
 const ROWS_PER_HIT: usize = 100;
 
+/// Rows of a block, at most.
+const BLOCK_ROWS: u32 = 65_536;
+
 /// Bitmaps of one block: for each code with few hits, its rows within the block.
 #[derive(Debug, Default, PartialEq)]
 pub struct BlockBitmaps {
@@ -66,11 +69,16 @@ impl BlockBitmaps {
     /// Reads the bitmaps back.
     pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
-        let mut codes = Vec::new();
+        let mut codes: Vec<(u32, RoaringBitmap)> = Vec::new();
         for _ in 0..cursor.count(2)? {
-            let code = cursor.varint()? as u32;
+            let code = cursor.varint_u32()?;
             let rows = RoaringBitmap::deserialize_from(cursor.bytes()?)
                 .map_err(|error| cursor.error(&format!("a bitmap is damaged: {error}")))?;
+            // Codes are looked up by halves.
+            let is_after = codes.last().is_none_or(|(last, _)| *last < code);
+            if !is_after || rows.max().is_some_and(|row| row >= BLOCK_ROWS) {
+                return Err(cursor.error("bitmaps have impossible codes or rows"));
+            }
             codes.push((code, rows));
         }
         cursor.finish()?;
@@ -93,5 +101,17 @@ mod tests {
         let mut bytes = Vec::new();
         bitmaps.write(&mut bytes).unwrap();
         assert_eq!(BlockBitmaps::read(&bytes, "test").unwrap(), bitmaps);
+    }
+
+    #[test]
+    fn codes_out_of_order_and_rows_of_no_block_are_refused() {
+        let of = |codes: &[(u32, u32)]| {
+            let codes = codes.iter().map(|&(code, row)| (code, RoaringBitmap::from([row])));
+            let mut bytes = Vec::new();
+            BlockBitmaps { codes: codes.collect() }.write(&mut bytes).unwrap();
+            BlockBitmaps::read(&bytes, "test").is_ok()
+        };
+        assert!(of(&[(1, 65_535), (7, 0)]));
+        assert!(!of(&[(7, 0), (1, 0)]) && !of(&[(1, 0), (1, 1)]) && !of(&[(1, 65_536)]));
     }
 }

@@ -58,7 +58,7 @@ impl CodeZone {
 
     /// Reads a zone back.
     pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
-        let (min, max) = (cursor.varint()? as u32, cursor.varint()? as u32);
+        let (min, max) = (cursor.varint_u32()?, cursor.varint_u32()?);
         let set = match cursor.u8()? {
             0 => None,
             _ => Some([cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?]),
@@ -105,7 +105,7 @@ impl NumberZone {
         Ok(Self {
             min: f64::from_bits(cursor.u64()?),
             max: f64::from_bits(cursor.u64()?),
-            absent: cursor.varint()? as u32,
+            absent: cursor.varint_u32()?,
         })
     }
 }

@@ -105,6 +105,11 @@ fn read_block(block: &[u8], place: &str, tree: &mut Tree) -> Result<()> {
     let mut cursor = Cursor::new(block, place);
     let mut before: Vec<u8> = Vec::new();
     while cursor.remaining() > 0 {
+        // Each key may repeat the one before for two bytes: a block that went on beyond its size
+        // would unfold to gigabytes.
+        if block.len() - cursor.remaining() >= BLOCK_BYTES {
+            return Err(cursor.error("a block is too large"));
+        }
         let shared = cursor.varint()? as usize;
         let prefix = before.get(..shared).ok_or_else(|| cursor.error("a key shares too much"))?;
         let key = [prefix, cursor.bytes()?].concat();
@@ -137,5 +142,20 @@ mod tests {
             vfs.set_file(&path(77), Some(damaged));
             assert!(read(&vfs, [1; 16], 77).is_err(), "byte {at}");
         }
+    }
+
+    /// A key repeats the one before in two bytes, so a block that goes on beyond its size unfolds to
+    /// far more than it has.
+    #[test]
+    fn a_block_beyond_its_size_is_refused() {
+        let mut block = Vec::new();
+        block.put_varint(0);
+        block.put_bytes(&[b'k'; BLOCK_BYTES]);
+        block.put_bytes(b"");
+        assert!(read_block(&block, "test", &mut Tree::default()).is_ok());
+        block.put_varint(BLOCK_BYTES as u64);
+        block.put_bytes(b"1");
+        block.put_bytes(b"");
+        assert!(read_block(&block, "test", &mut Tree::default()).is_err());
     }
 }

@@ -185,6 +185,11 @@ impl Footer {
             sections.push(Section { kind, name, extra, blocks });
         }
         cursor.finish()?;
+        // A section is looked up by halves: one out of place would not be found, and its rows would
+        // silently lack the property.
+        if !sections.is_sorted_by(|a, b| (a.kind, &a.name) < (b.kind, &b.name)) {
+            return Err(Cursor::new(bytes, place).error("sections are not in order"));
+        }
         Ok(Self { rows, ts_min, ts_max, sections })
     }
 }

@@ -195,7 +195,8 @@ impl Segment {
         };
         let block = section.blocks.get(index).ok_or_else(missing)?;
         let start = block.offset as usize;
-        let bytes = self.view.get(start..start + block.len as usize).ok_or_else(missing)?;
+        let end = start.checked_add(block.len as usize).ok_or_else(missing)?;
+        let bytes = self.view.get(start..end).ok_or_else(missing)?;
         let checked =
             self.checked.get(at).and_then(|flags| flags.get(index)).ok_or_else(missing)?;
         if !checked.load(Ordering::Relaxed) {
@@ -251,9 +252,20 @@ impl Segment {
 
     /// Number of users.
     pub fn user_count(&self) -> Result<usize> {
-        let at = self.find(SectionKind::Users, "");
-        let section = self.section(at.unwrap_or(usize::MAX))?;
-        Ok(Cursor::new(&section.extra, &self.place).varint()? as usize)
+        self.entry_count(self.find(SectionKind::Users, "").unwrap_or(usize::MAX))
+    }
+
+    /// Entries of a dictionary. Who merges makes room for so many before reading one, so its blocks
+    /// must be able to hold them.
+    fn entry_count(&self, at: usize) -> Result<usize> {
+        let section = self.section(at)?;
+        let count = Cursor::new(&section.extra, &self.place).varint()? as usize;
+        if count.div_ceil(BLOCK_ROWS) != section.blocks.len() {
+            let detail =
+                format!("section {} has another number of blocks than entries", section.kind);
+            return Err(Error::corrupt(&self.place, detail));
+        }
+        Ok(count)
     }
 
     /// Code of the user with this hash, if any row is his.
@@ -518,8 +530,7 @@ impl<'a> TextReader<'a> {
 
     /// Number of values in the dictionary.
     pub fn value_count(&self) -> Result<usize> {
-        let section = self.segment.section(self.values)?;
-        Ok(Cursor::new(&section.extra, &self.segment.place).varint()? as usize)
+        self.segment.entry_count(self.values)
     }
 
     /// Block `index` of the dictionary, not kept in memory.

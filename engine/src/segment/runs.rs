@@ -58,6 +58,19 @@ impl Run {
         self.hours.iter().zip(ends).map(|(&(hour, start), end)| (hour, start..end.max(start)))
     }
 
+    /// Whether hours, rows and bounds can belong together. Queries turn hours into ranges of rows
+    /// without looking at a timestamp, so rows that are not there would be counted.
+    fn is_possible(&self) -> bool {
+        let hour = |ms: i64| Some(ms.div_euclid(HOUR_MS));
+        let (first, last) = (self.hours.first(), self.hours.last());
+        self.ts_min <= self.ts_max
+            && first.map(|(hour, _)| *hour) == hour(self.ts_min)
+            && last.map(|(hour, _)| *hour) == hour(self.ts_max)
+            && first.is_some_and(|(_, row)| *row == 0)
+            && last.is_some_and(|(_, row)| *row < self.rows)
+            && self.hours.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
+    }
+
     /// Rows of the run before the hour that starts at `hour_start_ms`.
     pub fn rows_before(&self, hour_start_ms: i64) -> u32 {
         let hour = hour_start_ms.div_euclid(HOUR_MS);
@@ -147,24 +160,24 @@ impl RunDirectory {
             let namespace = Namespace(cursor.u32()?);
             let tenant: Arc<str> = cursor.text()?.into();
             let key = SeriesKey { namespace, tenant, name: cursor.text()?.into() };
-            let rows = cursor.varint()? as u32;
+            let rows = cursor.varint_u32()?;
             let (ts_min, ts_max) = (cursor.i64()?, cursor.i64()?);
             let mut hours = Vec::new();
             let mut before = (0i64, 0u32);
             for _ in 0..cursor.count(2)? {
                 let hour = before.0.wrapping_add(unzigzag(cursor.varint()?));
-                before = (hour, before.1.wrapping_add(cursor.varint()? as u32));
+                before = (hour, before.1.wrapping_add(cursor.varint_u32()?));
                 hours.push(before);
             }
-            let first_row = runs.last().map_or(Some(0), |run| run.first_row.checked_add(run.rows));
-            let first_row = first_row.ok_or_else(|| cursor.error("runs have too many rows"))?;
-            let starts_well = hours.first().is_none_or(|(_, row)| *row == 0)
-                && hours.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
-                && hours.last().map_or(rows == 0, |(_, row)| *row < rows);
-            if !starts_well || first_row.checked_add(rows).is_none() {
-                return Err(cursor.error("a run's hours do not fit its rows"));
+            let first_row = runs.last().map_or(0, |run| run.first_row + run.rows);
+            if first_row.checked_add(rows).is_none() {
+                return Err(cursor.error("has too many rows"));
             }
-            runs.push(Run { key, first_row, rows, ts_min, ts_max, hours });
+            let run = Run { key, first_row, rows, ts_min, ts_max, hours };
+            if !run.is_possible() {
+                return Err(cursor.error("hours and bounds of a run disagree"));
+            }
+            runs.push(run);
         }
         cursor.finish()?;
         if !runs.is_sorted_by(|a, b| a.key < b.key) {

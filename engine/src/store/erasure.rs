@@ -118,7 +118,8 @@ impl Erasure {
         out
     }
 
-    fn decode(id: uuid::Uuid, bytes: &[u8]) -> Result<Self> {
+    /// Reads the record back.
+    pub fn decode(id: uuid::Uuid, bytes: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, "erasure record");
         let namespace = Namespace(cursor.u32()?);
         let scope = match cursor.u8()? {

@@ -48,6 +48,8 @@ pub use recovery::{State, read_state, rows_of, writes_of};
 pub use sequencer::Ingested;
 pub use superblock::Superblock;
 pub use version::Version;
+#[cfg(any(test, feature = "fuzz"))]
+pub use {erasure::all as erasures, retention::horizon_ms};
 
 /// Directory where every file starts; emptied at each start.
 pub const TEMPORARY: &str = "tmp";

@@ -95,7 +95,15 @@ impl Superblock {
         let count = cursor.count(16)?;
         let checkpoints = (0..count)
             .map(|_| Ok(CheckpointRef { lsn: cursor.u64()?, replay_after: cursor.u64()? }))
-            .collect::<Result<_>>()?;
+            .collect::<Result<Vec<_>>>()?;
+        let is_possible =
+            |kept: &CheckpointRef| kept.replay_after <= kept.lsn && kept.lsn < u64::MAX;
+        if count > CHECKPOINTS_KEPT
+            || generation == u64::MAX
+            || !checkpoints.iter().all(is_possible)
+        {
+            return Err(cursor.error("holds impossible numbers"));
+        }
         Ok(Self { db, hash_seed, generation, checkpoints })
     }
 

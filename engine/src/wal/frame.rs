@@ -170,6 +170,7 @@ pub fn frame_at<'a>(
     let body = cursor.take(len).ok()?;
     // Cheap tests first: text that merely looks like a frame must not cost a checksum each time.
     let is_plausible = lsn_first.checked_sub(lsn_min).is_some_and(|ahead| ahead < LSN_AHEAD_MAX)
+        && lsn_first.checked_add(u64::from(count)).is_some()
         && (count as usize).checked_mul(RECORD_LEN_MIN).is_some_and(|least| least <= len);
     if !is_plausible {
         return None;

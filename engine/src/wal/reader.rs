@@ -72,6 +72,8 @@ fn list(vfs: &dyn Vfs, after: u64) -> Result<Vec<(u64, String)>> {
     let mut files = Vec::new();
     for name in vfs.list(DIRECTORY).at(DIRECTORY)? {
         let first = name.strip_suffix(".wal").and_then(|stem| stem.parse::<u64>().ok());
+        // The first record is 1: before 0 there would be the record that no number is left for.
+        let first = first.filter(|&first| first > 0);
         let place = format!("{DIRECTORY}/{name}");
         files.push((
             first.ok_or_else(|| Error::corrupt(&place, "is not the name of a log file"))?,
@@ -79,7 +81,7 @@ fn list(vfs: &dyn Vfs, after: u64) -> Result<Vec<(u64, String)>> {
         ));
     }
     files.sort();
-    let skipped = files.partition_point(|(first, _)| *first <= after + 1).saturating_sub(1);
+    let skipped = files.partition_point(|(first, _)| *first - 1 <= after).saturating_sub(1);
     Ok(files.split_off(skipped.min(files.len())))
 }
 
@@ -105,8 +107,8 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
 
     let mut tail = LogTail { lsn_last: after, ..LogTail::default() };
     let mut out = Vec::new();
-    let mut expected = files.peek().map_or(after + 1, |(first, _)| *first);
-    if expected > after + 1 {
+    let mut expected = files.peek().map_or(after.saturating_add(1), |(first, _)| *first);
+    if expected - 1 > after {
         let place = files.peek().map_or(DIRECTORY, |(_, place)| place);
         return Err(Error::corrupt(
             place,
