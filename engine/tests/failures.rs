@@ -460,7 +460,7 @@ fn rows_are_flushed_when_they_are_many_large_wide_or_old() {
     let own: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
     let engine =
         Engine::open(Arc::new(SimVfs::new()), Options { clock: own, ..options(limits) }).unwrap();
-    let wide = |names: usize, bytes: usize| {
+    let wide = |names: usize, value: &str| {
         let mut batch = engine.batch(Namespace(1));
         let event = Event {
             tenant: "t",
@@ -470,9 +470,7 @@ fn rows_are_flushed_when_they_are_many_large_wide_or_old() {
             user_id: None,
         };
         let names: Vec<String> = (0..names).map(|n| format!("p{n}")).collect();
-        let value = "x".repeat(bytes);
-        let strings: Vec<(&str, &str)> =
-            names.iter().map(|name| (name.as_str(), value.as_str())).collect();
+        let strings: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), value)).collect();
         batch.push(&event, &strings, &[]).unwrap();
         engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
     };
@@ -481,18 +479,19 @@ fn rows_are_flushed_when_they_are_many_large_wide_or_old() {
     assert!(!engine.maintain().unwrap());
     ingest(&engine, 0, 999, 1);
     assert!(engine.maintain().unwrap(), "many");
-    wide(1, 1 << 20);
+    // Values of four KiB each, all different.
+    (0..300).for_each(|n| wide(1, &format!("{n:04096}")));
     assert!(engine.maintain().unwrap(), "large");
-    wide(50, 1);
+    wide(50, "x");
     assert!(engine.maintain().unwrap(), "wide");
-    wide(1, 1);
+    wide(1, "x");
     assert!(!engine.maintain().unwrap());
     clock.advance(59_999);
     assert!(!engine.maintain().unwrap());
     clock.advance(1);
     assert!(engine.maintain().unwrap(), "old");
     // A clock that is set back starts the age again, and does not stop it.
-    wide(1, 1);
+    wide(1, "x");
     assert!(!engine.maintain().unwrap());
     clock.advance(-3_600_000);
     assert!(!engine.maintain().unwrap());
