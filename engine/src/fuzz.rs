@@ -34,7 +34,10 @@ use crate::{
         Database, EventIds, FRESH, Fate, MERGED, MergeContext, RunDirectory, Segment, SegmentMeta,
         Split, merge,
     },
-    store::{BackupList, Erasure, Limits, State, Superblock, Version, rows_of, writes_of},
+    store::{
+        BackupList, CompactionLimits, Erasure, Limits, State, Superblock, Version, rows_of,
+        writes_of,
+    },
     vfs::{Vfs as _, View, sim::SimVfs},
     wal::{self, RecordKind},
 };
@@ -52,6 +55,9 @@ const UUID: uuid::Uuid = uuid::Uuid::from_u128(0x0193_0000_0000_7000_8000_0000_0
 /// Rows of a segment that is read: a footer of a few bytes can claim thousands of millions, and each
 /// block of them is read in turn.
 const SEGMENT_ROWS_MAX: u32 = 4 * BLOCK_ROWS as u32;
+
+/// The time of the events target: most days are over then.
+const EVENTS_NOW_MS: i64 = 4_000_000_000_000;
 
 /// A target: what it is called, and what is done with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -205,7 +211,8 @@ fn ask(
     answers
 }
 
-/// The payload of an events record: replayed by a start, asked, flushed, asked again.
+/// The payload of an events record: replayed by a start, flushed, parted by days and sealed. The answers
+/// stay the same.
 fn events(bytes: &[u8]) {
     let vfs = SimVfs::new();
     for directory in ["tmp", "wal", "ckpt", "seg/l0", "ids"] {
@@ -215,7 +222,7 @@ fn events(bytes: &[u8]) {
     let mut body = Vec::new();
     wal::put_record(RecordKind::Events, bytes, &mut body);
     let rng = Arc::new(SeededRng::new(1));
-    let clock = Arc::new(ManualClock::new(0));
+    let clock = Arc::new(ManualClock::new(EVENTS_NOW_MS));
     let shared = Arc::new(vfs.clone());
     let mut log = wal::Writer::new(Arc::clone(&shared) as _, clock.clone(), rng.clone(), DB, 0, 0);
     if superblock.create(&vfs).is_err() || log.append(1, 1, &body).is_err() {
@@ -227,7 +234,9 @@ fn events(bytes: &[u8]) {
     if rows.series.iter().any(|key| key.tenant.is_empty() || key.name.is_empty()) {
         return;
     }
-    let limits = Limits { log_file_bytes: 0, ..Limits::default() };
+    let compaction =
+        CompactionLimits { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, ..Default::default() };
+    let limits = Limits { log_file_bytes: 0, compaction, ..Limits::default() };
     let options = Options { clock, rng, limits, background: false };
     let Ok(engine) = Engine::open(shared, options) else { return };
     let texts: Vec<String> = rows.strings.keys().take(3).map(|name| name.to_string()).collect();
@@ -242,6 +251,9 @@ fn events(bytes: &[u8]) {
     };
     let in_memory = answers(&engine);
     if engine.flush().is_ok() {
+        assert_eq!(format!("{in_memory:?}"), format!("{:?}", answers(&engine)));
+    }
+    if engine.compact().is_ok() {
         assert_eq!(format!("{in_memory:?}"), format!("{:?}", answers(&engine)));
     }
 }
@@ -450,8 +462,9 @@ fn superblock(bytes: &[u8]) {
     }
     let _ = crate::store::read_state(&vfs, &found);
     let mut next = found.clone();
-    assert!(next.store(&vfs).is_ok());
-    assert_eq!(Superblock::load(&vfs), Ok(Some(next)), "what is written is read");
+    if next.store(&vfs).is_ok() {
+        assert_eq!(Superblock::load(&vfs), Ok(Some(next)), "what is written is read");
+    }
 }
 
 /// A whole list.

@@ -21,7 +21,8 @@ use crate::{
 // What each `found-…` found: a block at an offset near 2^64, whose end overflowed; a count of users that
 // were not there, for whom a merge made room; a filter whose description pointed outside of it; a log file
 // before record 1, or with the last record that has a number; hours that began behind the rows of their
-// run, and runs of more rows than a number holds; a superblock that no further generation can follow.
+// run, and runs of more rows than a number holds; a superblock that no further generation can follow; a path
+// in a backup's list that lost its last character.
 
 /// Changed inputs a target.
 const ROUNDS: usize = 500;

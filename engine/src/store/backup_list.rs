@@ -69,7 +69,8 @@ impl BackupList {
         if sum != Some(crc(&[body.as_bytes(), b"\n"])) {
             return Err(wrong("checksum mismatch"));
         }
-        let mut lines = body.lines();
+        // Not `lines`, which takes a carriage return from the end of a path.
+        let mut lines = body.split('\n');
         if lines.next() != Some(FIRST_LINE) {
             return Err(Error::invalid("backup", "has a format that this build does not read"));
         }

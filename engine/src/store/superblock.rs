@@ -98,10 +98,7 @@ impl Superblock {
             .collect::<Result<Vec<_>>>()?;
         let is_possible =
             |kept: &CheckpointRef| kept.replay_after <= kept.lsn && kept.lsn < u64::MAX;
-        if count > CHECKPOINTS_KEPT
-            || generation == u64::MAX
-            || !checkpoints.iter().all(is_possible)
-        {
+        if count > CHECKPOINTS_KEPT || !checkpoints.iter().all(is_possible) {
             return Err(cursor.error("holds impossible numbers"));
         }
         Ok(Self { db, hash_seed, generation, checkpoints })
@@ -109,7 +106,9 @@ impl Superblock {
 
     /// Writes the next generation over the older slot and syncs it.
     pub fn store(&mut self, vfs: &dyn Vfs) -> Result<()> {
-        let generation = self.generation + 1;
+        let generation = self.generation.checked_add(1);
+        let generation = generation
+            .ok_or_else(|| Error::corrupt("the superblock", "has the last generation there is"))?;
         let next = Self { generation, ..self.clone() };
         let place = if generation.is_multiple_of(2) { SLOTS[0] } else { SLOTS[1] };
         match vfs.open(place) {
