@@ -33,7 +33,7 @@ RIGS = (
 )
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Nothing here takes so long unless something hangs.
-SHORT_SECONDS = 180
+SHORT_SECONDS = 600
 LONG_SECONDS = 24 * 3_600
 
 
