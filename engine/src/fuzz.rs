@@ -127,7 +127,7 @@ fn footer(bytes: &[u8]) {
 /// Everything that a query, an inspection, a merge or an erasure reads of a segment.
 fn read_segment(segment: Arc<Segment>) {
     let is_whole = segment.verify().is_ok();
-    black_box((segment.days(), segment.namespaces(), segment.kept_bytes()));
+    black_box((segment.namespaces(), segment.kept_bytes()));
     let _ = segment.at_level(MERGED);
     for index in 0..segment.block_count() {
         let _ = segment.times(index).and_then(|times| times.read_all());
@@ -362,7 +362,7 @@ fn texts(bytes: &[u8]) {
 /// A run directory.
 fn runs(bytes: &[u8]) {
     let Ok(directory) = RunDirectory::read(bytes, "") else { return };
-    black_box(directory.rows_by_day());
+    black_box((directory.spans_days(), directory.namespaces()));
     for run in directory.runs() {
         let rows: u64 = run.days().iter().map(|(_, rows)| rows.len() as u64).sum();
         assert_eq!(rows, u64::from(run.rows), "days take all rows");

@@ -3,7 +3,7 @@
 //! Ids and users are compared by 128-bit hashes with a secret seed of the database, so that a
 //! client can neither construct a collision nor meet one by chance (1e9 values: 1.5e-21).
 
-use xxhash_rust::xxh3::{Xxh3Builder, xxh3_128_with_seed};
+use xxhash_rust::xxh3::{Xxh3Builder, xxh3_64, xxh3_128_with_seed};
 
 use crate::base::coding::Put;
 
@@ -51,6 +51,29 @@ pub fn crc(parts: &[&[u8]]) -> u32 {
     hasher.finalize()
 }
 
+/// A hash of many values in their order, to tell whether they are still the same. Not stored.
+///
+/// Each step is a bijection of the state, so that one changed value always changes the hash.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ValueHash(u64);
+
+impl ValueHash {
+    /// Adds a number.
+    pub fn add(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    /// Adds a string.
+    pub fn text(&mut self, bytes: &[u8]) {
+        self.add(xxh3_64(bytes));
+    }
+
+    /// The hash.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
 /// Hasher of maps in memory: fast, and not stored anywhere.
 pub type MapHasher = Xxh3Builder;
 
@@ -63,7 +86,7 @@ impl std::hash::Hasher for IdentityHasher {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxhash_rust::xxh3::xxh3_64(bytes);
+        self.0 = xxh3_64(bytes);
     }
     fn write_u128(&mut self, value: u128) {
         self.0 = value as u64;

@@ -2,9 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::event::Namespace;
+use crate::{base::hash::ValueHash, event::Namespace};
 
 /// The code of a row that lacks the property.
 pub const ABSENT: u32 = u32::MAX;
@@ -102,34 +100,32 @@ impl Rows {
     /// A hash of everything in the columns: rows that wait in memory for their flush are compared
     /// with it, because nothing else would notice a bit that flips there.
     pub fn checksum(&self) -> u64 {
-        // Each step is a bijection of the sum: one changed value always changes it.
-        fn add(sum: u64, value: u64) -> u64 {
-            (sum ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        let mut hash = ValueHash::default();
+        self.timestamps.iter().for_each(|&time| hash.add(time as u64));
+        self.series_codes.iter().for_each(|&code| hash.add(u64::from(code)));
+        for &user in &self.user_hashes {
+            hash.add(user as u64);
+            hash.add((user >> 64) as u64);
         }
-        let mut sum = self.timestamps.iter().fold(0, |sum, &time| add(sum, time as u64));
-        sum = self.series_codes.iter().fold(sum, |sum, &code| add(sum, u64::from(code)));
-        sum = self
-            .user_hashes
-            .iter()
-            .fold(sum, |sum, &hash| add(add(sum, hash as u64), (hash >> 64) as u64));
         for column in [&self.event_ids, &self.users] {
-            sum = column.ends.iter().fold(sum, |sum, &end| add(sum, u64::from(end)));
-            sum = add(sum, xxh3_64(&column.bytes));
+            column.ends.iter().for_each(|&end| hash.add(u64::from(end)));
+            hash.text(&column.bytes);
         }
         for key in &self.series {
-            sum = add(sum, u64::from(key.namespace.0));
-            sum = add(add(sum, xxh3_64(key.tenant.as_bytes())), xxh3_64(key.name.as_bytes()));
+            hash.add(u64::from(key.namespace.0));
+            hash.text(key.tenant.as_bytes());
+            hash.text(key.name.as_bytes());
         }
         for (name, column) in &self.strings {
-            sum = add(sum, xxh3_64(name.as_bytes()));
-            sum = column.codes.iter().fold(sum, |sum, &code| add(sum, u64::from(code)));
-            sum = column.values.iter().fold(sum, |sum, text| add(sum, xxh3_64(text.as_bytes())));
+            hash.text(name.as_bytes());
+            column.codes.iter().for_each(|&code| hash.add(u64::from(code)));
+            column.values.iter().for_each(|value| hash.text(value.as_bytes()));
         }
         for (name, numbers) in &self.numbers {
-            sum = add(sum, xxh3_64(name.as_bytes()));
-            sum = numbers.iter().fold(sum, |sum, number| add(sum, number.to_bits()));
+            hash.text(name.as_bytes());
+            numbers.iter().for_each(|number| hash.add(number.to_bits()));
         }
-        sum
+        hash.value()
     }
 
     /// Bytes that the rows take in memory, roughly.

@@ -16,15 +16,20 @@ mod runs;
 
 mod reader;
 
+mod columns;
+
+mod verify;
+
 mod writer;
 
 mod merge;
 
+pub use columns::{NumberReader, TextReader};
 pub use event_ids::EventIds;
 pub use layout::{
     DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
-pub use reader::{NumberReader, Segment, TextReader};
+pub use reader::Segment;
 pub use runs::{Run, RunDirectory};
 pub use writer::{NewSegment, SegmentWriter, source_of};

@@ -5,7 +5,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     base::{
@@ -106,13 +106,18 @@ impl RunDirectory {
         });
     }
 
-    /// Rows of each day since 1970 that has any.
-    pub fn rows_by_day(&self) -> BTreeMap<i64, u64> {
-        let mut days = BTreeMap::new();
-        for (day, rows) in self.runs.iter().flat_map(Run::days) {
-            *days.entry(day).or_default() += rows.len() as u64;
-        }
-        days
+    /// Whether rows of more than one day are in it.
+    pub fn spans_days(&self) -> bool {
+        let mut days = self.runs.iter().flat_map(Run::days).map(|(day, _)| day);
+        let first = days.next();
+        days.any(|day| Some(day) != first)
+    }
+
+    /// Namespaces with rows, rising.
+    pub fn namespaces(&self) -> Vec<u32> {
+        let mut namespaces: Vec<u32> = self.runs.iter().map(|run| run.key.namespace.0).collect();
+        namespaces.dedup();
+        namespaces
     }
 
     /// All runs.

@@ -16,8 +16,9 @@ use super::{
         ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
         SegmentMeta, block_crc, write_trailer,
     },
-    reader::{ColumnHash, Segment},
+    reader::Segment,
     runs::RunDirectory,
+    verify::ColumnHash,
 };
 use crate::{
     base::{coding::Put, hash::crc},

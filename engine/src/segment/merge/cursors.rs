@@ -48,26 +48,48 @@ impl<'s> Spans<'s> {
     }
 }
 
-/// Rows of an integer column, with the last vector kept.
-pub struct IntCursor<'a> {
-    block: Option<(usize, IntBlock<'a>)>,
-    vector: usize,
-    values: Box<[i64; VECTOR_ROWS]>,
+/// A block that is read a vector at a time.
+pub trait Vectors<T> {
+    /// Reads vector `index`.
+    fn vector(&self, index: usize, out: &mut [T; VECTOR_ROWS]) -> Result<usize>;
 }
 
-impl Default for IntCursor<'_> {
-    fn default() -> Self {
-        Self { block: None, vector: usize::MAX, values: Box::new([0; VECTOR_ROWS]) }
+impl Vectors<i64> for IntBlock<'_> {
+    fn vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
     }
 }
 
-impl<'a> IntCursor<'a> {
+impl Vectors<f64> for NumberBlock<'_> {
+    fn vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
+    }
+}
+
+/// Rows of a column, with the last block open and the last vector decoded.
+pub struct Cursor<B, T> {
+    block: Option<(usize, B)>,
+    vector: usize,
+    values: Box<[T; VECTOR_ROWS]>,
+}
+
+/// Rows of an integer column.
+pub type IntCursor<'a> = Cursor<IntBlock<'a>, i64>;
+
+impl<B, T: Copy + Default> Default for Cursor<B, T> {
+    fn default() -> Self {
+        let values = Box::new([T::default(); VECTOR_ROWS]);
+        Self { block: None, vector: usize::MAX, values }
+    }
+}
+
+impl<B: Vectors<T>, T> Cursor<B, T> {
     /// Calls `visit` with the values of `rows`, a vector at a time. `open` opens a block.
     pub fn read(
         &mut self,
         piece: Piece,
-        open: impl Fn(usize) -> Result<IntBlock<'a>>,
-        mut visit: impl FnMut(&[i64]),
+        open: impl Fn(usize) -> Result<B>,
+        mut visit: impl FnMut(&[T]),
     ) -> Result<()> {
         let (mut row, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
         while row < end {
@@ -78,7 +100,7 @@ impl<'a> IntCursor<'a> {
                     self.block = Some((index, open(index)?));
                 }
                 if let Some((_, block)) = &self.block {
-                    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
+                    block.vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
                 }
                 self.vector = vector;
             }
@@ -90,19 +112,16 @@ impl<'a> IntCursor<'a> {
     }
 }
 
-/// Rows of a numeric column, with the last vector kept.
+/// Rows of a numeric column, which knows its own blocks.
 pub struct NumberCursor<'a> {
     reader: NumberReader<'a>,
-    block: Option<(usize, NumberBlock<'a>)>,
-    vector: usize,
-    values: Box<[f64; VECTOR_ROWS]>,
+    cursor: Cursor<NumberBlock<'a>, f64>,
 }
 
 impl<'a> NumberCursor<'a> {
     /// Over a column.
     pub fn new(reader: NumberReader<'a>) -> Self {
-        let values = Box::new([0.0; VECTOR_ROWS]);
-        Self { reader, block: None, vector: usize::MAX, values }
+        Self { reader, cursor: Cursor::default() }
     }
 
     /// The column.
@@ -112,24 +131,8 @@ impl<'a> NumberCursor<'a> {
 
     /// Appends the values of `rows`.
     pub fn read(&mut self, piece: Piece, out: &mut Vec<f64>) -> Result<()> {
-        let (mut row, end) = (piece.start as usize, (piece.start + piece.rows) as usize);
-        while row < end {
-            let vector = row / VECTOR_ROWS;
-            if self.vector != vector {
-                let index = row / BLOCK_ROWS;
-                if self.block.as_ref().is_none_or(|(open, _)| *open != index) {
-                    self.block = Some((index, self.reader.block(index)?));
-                }
-                if let Some((_, block)) = &self.block {
-                    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
-                }
-                self.vector = vector;
-            }
-            let stop = end.min((vector + 1) * VECTOR_ROWS);
-            out.extend_from_slice(&self.values[row % VECTOR_ROWS..row % VECTOR_ROWS + stop - row]);
-            row = stop;
-        }
-        Ok(())
+        let open = |block| self.reader.block(block);
+        self.cursor.read(piece, open, |values| out.extend_from_slice(values))
     }
 }
 

@@ -33,7 +33,7 @@ struct Stream {
 pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
     let mut order = Order::default();
     let mut times: Vec<IntCursor<'_>> = inputs.iter().map(|_| IntCursor::default()).collect();
-    let mut users: Vec<IntCursor<'_>> = inputs.iter().map(|_| IntCursor::default()).collect();
+    let mut users: Vec<UserCursor<'_>> = inputs.iter().map(|_| UserCursor::default()).collect();
     for plan in series {
         let start = order.times.len();
         let mut streams = Vec::new();
@@ -62,18 +62,30 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
     Ok(order)
 }
 
+/// User codes of an input, and the code of the user who was last looked up in it: looking one up
+/// reads all of the segment's users.
+#[derive(Default)]
+struct UserCursor<'a> {
+    codes: IntCursor<'a>,
+    known: Option<(u128, Option<i64>)>,
+}
+
 /// What is left of a piece without the rows of a user.
 fn without_user<'a>(
     segment: &'a Segment,
     user: u128,
     piece: Piece,
-    cursor: &mut IntCursor<'a>,
+    users: &mut UserCursor<'a>,
     order: &mut Order,
 ) -> Result<Vec<Piece>> {
-    let Some(code) = segment.user_code(user)? else { return Ok(vec![piece]) };
+    let code = match users.known {
+        Some((known, code)) if known == user => code,
+        _ => users.known.insert((user, segment.user_code(user)?)).1,
+    };
+    let Some(code) = code else { return Ok(vec![piece]) };
     let mut kept: Vec<Piece> = Vec::new();
     let mut row = piece.start;
-    cursor.read(
+    users.codes.read(
         piece,
         |block| segment.user_codes(block),
         |codes| {

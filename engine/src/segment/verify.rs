@@ -1,0 +1,203 @@
+//! Verifying a segment: every checksum, every value, and what they must have in common.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::collections::BTreeMap;
+
+use super::{columns::TextReader, event_ids::EventIds, layout::SectionKind, reader::Segment};
+use crate::{
+    base::{hash::ValueHash, time::HOUR_MS},
+    encode::{VECTOR_ROWS, ints::IntBlock, text::TextList},
+    error::{Error, Result},
+};
+
+impl Segment {
+    /// Checks every block and reads everything that can be read. Gives a hash of the values of each
+    /// column.
+    pub fn verify(&self) -> Result<BTreeMap<(u16, String), u64>> {
+        for at in 0..self.sections().len() {
+            for index in 0..self.section(at)?.blocks.len() {
+                self.block_at(at, index)?;
+            }
+        }
+        let mut hashes = BTreeMap::new();
+        let mut keep = |kind: SectionKind, name: &str, hash: ColumnHash| {
+            hashes.insert((kind as u16, name.to_owned()), hash.finish());
+        };
+        keep(SectionKind::Times, "", self.verify_times()?);
+        let mut ids = ColumnHash::default();
+        for index in 0..self.block_count() {
+            ids.event_ids(&self.event_ids(index)?);
+        }
+        keep(SectionKind::EventIds, "", ids);
+        let (users, count) = self.verify_users()?;
+        keep(SectionKind::Users, "", users);
+        let codes = self.verify_codes(count, "users", |index| self.user_codes(index))?;
+        keep(SectionKind::UserCodes, "", codes);
+        for name in self.names(SectionKind::TextValues) {
+            if let Some(text) = self.text(name)? {
+                let (values, count) = text.verify_values()?;
+                keep(SectionKind::TextValues, name, values);
+                let codes = self.verify_codes(count, name, |index| text.codes(index))?;
+                keep(SectionKind::TextCodes, name, codes);
+                for index in 0..self.block_count() {
+                    text.bitmaps(index)?;
+                }
+            }
+        }
+        for name in self.names(SectionKind::Numbers) {
+            if let Some(numbers) = self.numbers(name)? {
+                let mut hash = ColumnHash::default();
+                let mut vector = [0.0; VECTOR_ROWS];
+                for index in 0..self.block_count() {
+                    let block = numbers.block(index)?;
+                    for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                        let len = block.read_vector(at, &mut vector)?;
+                        hash.numbers(vector.get(..len).unwrap_or_default());
+                    }
+                }
+                keep(SectionKind::Numbers, name, hash);
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// Times rise within each run, and the run directory knows where each hour starts.
+    fn verify_times(&self) -> Result<ColumnHash> {
+        let mut hash = ColumnHash::default();
+        let mut vector = [0; VECTOR_ROWS];
+        let mut runs = self.runs().runs().iter();
+        let mut run = runs.next();
+        let (mut row, mut before, mut hours_seen) = (0u32, i64::MIN, 0usize);
+        for index in 0..self.block_count() {
+            let block = self.times(index)?;
+            for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                let len = block.read_vector(at, &mut vector)?;
+                let times = vector.get(..len).unwrap_or_default();
+                hash.ints(times);
+                for &time in times {
+                    let wrong = || Error::corrupt(&self.place, format!("row {row}: out of order"));
+                    while run.is_some_and(|run| row >= run.first_row + run.rows) {
+                        run = runs.next();
+                        (before, hours_seen) = (i64::MIN, 0);
+                    }
+                    let here = run.ok_or_else(wrong)?;
+                    if time < before || time < here.ts_min || time > here.ts_max {
+                        return Err(wrong());
+                    }
+                    let hour = time.div_euclid(HOUR_MS);
+                    if before == i64::MIN || hour != before.div_euclid(HOUR_MS) {
+                        if here.hours.get(hours_seen) != Some(&(hour, row - here.first_row)) {
+                            return Err(wrong());
+                        }
+                        hours_seen += 1;
+                    }
+                    before = time;
+                    row += 1;
+                }
+            }
+        }
+        Ok(hash)
+    }
+
+    fn verify_users(&self) -> Result<(ColumnHash, usize)> {
+        let mut users = ColumnHash::default();
+        let (mut count, mut before) = (0, 0);
+        for index in 0..self.user_blocks() {
+            let (hashes, texts) = self.users(index)?;
+            for &hash in &hashes {
+                if hash <= before {
+                    return Err(Error::corrupt(&self.place, "users are not in order"));
+                }
+                before = hash;
+            }
+            count += hashes.len();
+            users.texts(&texts);
+        }
+        Ok((users, count))
+    }
+
+    fn verify_codes<'a>(
+        &self,
+        count: usize,
+        name: &str,
+        open: impl Fn(usize) -> Result<IntBlock<'a>>,
+    ) -> Result<ColumnHash> {
+        let mut hash = ColumnHash::default();
+        let mut vector = [0; VECTOR_ROWS];
+        for index in 0..self.block_count() {
+            let block = open(index)?;
+            for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
+                let len = block.read_vector(at, &mut vector)?;
+                let codes = vector.get(..len).unwrap_or_default();
+                if codes.iter().any(|&code| code < 0 || code > count as i64) {
+                    let detail = format!("a code of {name} exceeds its dictionary");
+                    return Err(Error::corrupt(&self.place, detail));
+                }
+                hash.ints(codes);
+            }
+        }
+        Ok(hash)
+    }
+}
+
+impl TextReader<'_> {
+    /// The dictionary is sorted text. Gives its hash and how many values it has.
+    fn verify_values(&self) -> Result<(ColumnHash, usize)> {
+        let mut hash = ColumnHash::default();
+        let (mut count, mut before) = (0, None::<Vec<u8>>);
+        for index in 0..self.value_blocks()? {
+            let texts = self.value_block(index)?;
+            for text in texts.iter() {
+                if before.as_deref().is_some_and(|before| before >= text) {
+                    return Err(Error::corrupt(self.place(), "a dictionary is not sorted"));
+                }
+                if std::str::from_utf8(text).is_err() {
+                    return Err(Error::corrupt(self.place(), "a dictionary is not UTF-8"));
+                }
+                let before = before.get_or_insert_default();
+                before.clear();
+                before.extend_from_slice(text);
+            }
+            count += texts.len();
+            hash.texts(&texts);
+        }
+        Ok((hash, count))
+    }
+}
+
+/// Hash of the values of a column, however they are cut into pieces.
+#[derive(Default, Clone)]
+pub struct ColumnHash(ValueHash);
+
+impl ColumnHash {
+    /// Adds integers.
+    pub fn ints(&mut self, values: &[i64]) {
+        values.iter().for_each(|&value| self.0.add(value as u64));
+    }
+
+    /// Adds numbers. Absent ones are all alike.
+    pub fn numbers(&mut self, values: &[f64]) {
+        for value in values {
+            self.0.add(if value.is_nan() { u64::MAX } else { value.to_bits() });
+        }
+    }
+
+    /// Adds strings.
+    pub fn texts(&mut self, texts: &TextList) {
+        texts.iter().for_each(|text| self.0.text(text));
+    }
+
+    /// Adds event ids.
+    pub fn event_ids(&mut self, ids: &EventIds) {
+        let mut scratch = Vec::new();
+        for row in 0..ids.len() {
+            self.0.text(ids.value(row, &mut scratch).unwrap_or_default());
+        }
+    }
+
+    /// The hash.
+    pub fn finish(&self) -> u64 {
+        self.0.value()
+    }
+}
