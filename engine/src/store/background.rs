@@ -38,7 +38,7 @@ impl Store {
         if self.closed().is_some() || waits(compaction.failed_at_ms, self.clock.now_ms()) {
             return Ok(false);
         }
-        let done = self.work(&mut compaction);
+        let done = self.work(&compaction);
         match &done {
             Ok(_) => {
                 *self.compaction_trouble.lock() = None;
@@ -73,21 +73,15 @@ impl Store {
         Ok(steps)
     }
 
-    fn work(&self, compaction: &mut Compaction) -> Result<bool> {
+    /// Does the first of these that can be done: repairs, merges when fresh segments pile up, erasures,
+    /// merges. What cannot go on (no room, a damaged segment) does not stop the others; its error is
+    /// returned when nothing else is left to do.
+    fn work(&self, compaction: &Compaction) -> Result<bool> {
+        let mut first_error = None;
         if self.ids_are_damaged.load(Ordering::Relaxed) {
             match self.with_worker(|worker| worker.repair_runs()) {
-                Ok(bad) => {
-                    self.ids_are_damaged.store(false, Ordering::Relaxed);
-                    return Ok(bad > 0);
-                }
-                // What cannot be repaired must not stop the rest.
-                Err(error) => {
-                    return if self.merge_step(&self.listed(compaction)?)? {
-                        Ok(true)
-                    } else {
-                        Err(error)
-                    };
-                }
+                Ok(_) => self.ids_are_damaged.store(false, Ordering::Relaxed),
+                Err(error) => first_error = Some(error),
             }
         }
         // Each erasure flushes: many of them must not pile up what writes are refused for.
@@ -97,16 +91,15 @@ impl Store {
         {
             return Ok(true);
         }
-        let erasures = erasure::all(&self.version().tree)?;
-        let next = erasures.iter().find(|erasure| erasure.finished_ms.is_none());
-        match next.map(|next| self.erase_step(next)) {
-            None => self.merge_step(&compaction.damaged),
-            Some(Ok(())) => Ok(true),
-            // An erasure that cannot go on (no room, a damaged segment) must not stop the rest.
-            Some(Err(error)) => match self.merge_step(&self.listed(compaction)?)? {
-                true => Ok(true),
-                false => Err(error),
-            },
+        for erasure in erasure::unfinished(&self.version().tree)? {
+            match self.erase_step(&erasure) {
+                Ok(()) => return Ok(true),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        match (self.merge_step(&self.listed(compaction)?)?, first_error) {
+            (false, Some(error)) => Err(error),
+            (done, _) => Ok(done),
         }
     }
 
@@ -115,7 +108,7 @@ impl Store {
     /// would be passed over.
     fn listed(&self, compaction: &Compaction) -> Result<BTreeSet<uuid::Uuid>> {
         let mut untouched = compaction.damaged.clone();
-        for erasure in erasure::all(&self.version().tree)? {
+        for erasure in erasure::unfinished(&self.version().tree)? {
             untouched.extend(erasure.pending.unwrap_or_default());
         }
         Ok(untouched)
@@ -136,8 +129,7 @@ impl Store {
     fn with_worker<T>(&self, run: impl FnOnce(&Worker<'_>) -> Result<T>) -> Result<T> {
         run(&Worker {
             vfs: &*self.vfs,
-            db: self.db,
-            hash_seed: self.hash_seed,
+            database: self.database,
             sequencer: &self.sequencer,
             limits: &self.limits.compaction,
             retention_days: self.limits.retention_days,
@@ -152,6 +144,7 @@ impl Store {
             return Err(Error::Closed("the store is being closed".to_owned()));
         }
         if self.pace.queries.load(Ordering::Relaxed) > 0 {
+            self.totals.compaction_yields.fetch_add(1, Ordering::Relaxed);
             thread::sleep(YIELD);
         }
         Ok(())
@@ -231,9 +224,8 @@ impl Store {
 
     /// When each erasure that is not done was asked for.
     pub fn pending_erasures(&self) -> Vec<i64> {
-        let all = self.erasures().unwrap_or_default();
-        let pending = all.into_iter().filter(|erasure| erasure.finished_ms.is_none());
-        pending.map(|erasure| erasure.requested_ms).collect()
+        let pending = erasure::unfinished(&self.version().tree).unwrap_or_default();
+        pending.into_iter().map(|erasure| erasure.requested_ms).collect()
     }
 
     /// Says when an erasure has waited past its deadline.

@@ -63,7 +63,7 @@ impl Store {
             .map(|directory| BackupList::load(vfs, directory).map(|list| (directory, list)))
             .transpose()?;
         if let Some((directory, list)) = &since
-            && list.db.into_bytes() != self.db
+            && list.db.into_bytes() != self.database.id
         {
             let detail = format!("{directory} is a backup of another database");
             return Err(Error::invalid("since", detail));
@@ -123,7 +123,7 @@ impl Store {
             job.share(&segment.meta().path())?;
         }
         drop(compaction);
-        job.finish(uuid::Uuid::from_bytes(self.db), self.clock.now_ms())
+        job.finish(uuid::Uuid::from_bytes(self.database.id), self.clock.now_ms())
     }
 }
 

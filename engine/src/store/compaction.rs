@@ -35,9 +35,7 @@ pub struct Worker<'a> {
     /// The disk.
     pub vfs: &'a dyn Vfs,
     /// The database.
-    pub db: [u8; 16],
-    /// Secret seed of the stored hashes.
-    pub hash_seed: u64,
+    pub database: Database,
     /// Where changes are published.
     pub sequencer: &'a Sequencer,
     /// When to merge what.
@@ -55,8 +53,6 @@ pub struct Worker<'a> {
 /// What a step did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Segments that were read.
-    pub inputs: u64,
     /// Rows that were read.
     pub rows: u64,
     /// Bytes of the segments that were read.
@@ -94,11 +90,8 @@ impl Worker<'_> {
         }
     }
 
-    fn database(&self) -> Database {
-        Database { id: self.db, hash_seed: self.hash_seed }
-    }
-
-    fn live(&self, uuids: &[uuid::Uuid]) -> Vec<Arc<Segment>> {
+    /// Those of the named segments that are live.
+    pub fn live(&self, uuids: &[uuid::Uuid]) -> Vec<Arc<Segment>> {
         let version = self.sequencer.version();
         let find = |uuid: &uuid::Uuid| {
             version.segments.iter().find(|segment| segment.meta().uuid == *uuid).cloned()
@@ -113,7 +106,7 @@ impl Worker<'_> {
             ..Edit::default()
         };
         self.publish(edit, &segments, &[], |_| ())?;
-        Ok(Done { inputs: segments.len() as u64, rows_expired: rows, ..Done::default() })
+        Ok(Done { rows_expired: rows, ..Done::default() })
     }
 
     fn seal(&self, segments: Vec<Arc<Segment>>) -> Result<Done> {
@@ -124,7 +117,7 @@ impl Worker<'_> {
         }
         // The file stays where it is: only what is known of it changes.
         self.sequencer.publish_edit(edit, |_| ())?;
-        Ok(Done { inputs: segments.len() as u64, ..Done::default() })
+        Ok(Done::default())
     }
 
     fn merge(&self, merge: &Merge, retention: &Retention) -> Result<Done> {
@@ -137,7 +130,6 @@ impl Worker<'_> {
         let merged = self.rewrite(&inputs, merge.level, merge.split, &fate)?;
         let bytes = |metas: &[SegmentMeta]| metas.iter().map(|meta| meta.len).sum();
         let done = Done {
-            inputs: inputs.len() as u64,
             rows: inputs.iter().map(|segment| u64::from(segment.meta().rows)).sum(),
             bytes_read: inputs.iter().map(|segment| segment.meta().len).sum(),
             bytes_written: bytes(&merged.segments),
@@ -175,7 +167,7 @@ impl Worker<'_> {
     ) -> Result<Merged> {
         let context = MergeContext {
             vfs: self.vfs,
-            db: self.database(),
+            db: self.database,
             uuid: self.uuid,
             level,
             split,
@@ -200,7 +192,7 @@ impl Worker<'_> {
             .map(|meta| {
                 let path = meta.path();
                 let view = self.vfs.map(&path).at(&path)?;
-                Ok(Arc::new(Segment::open(view, meta.clone(), self.database())?))
+                Ok(Arc::new(Segment::open(view, meta.clone(), self.database)?))
             })
             .collect()
     }
@@ -277,9 +269,9 @@ impl Worker<'_> {
     /// Merges runs of one generation, without some ids.
     pub fn merge_runs(&self, inputs: &[Arc<IdRun>], without: &HashSet128) -> Result<Arc<IdRun>> {
         let generation = inputs.first().map_or(0, |run| run.meta().generation);
-        let new = NewRun { uuid: (self.uuid)(), db: self.db, generation };
+        let new = NewRun { uuid: (self.uuid)(), db: self.database.id, generation };
         let meta = ids::merge(self.vfs, new, inputs, without, self.breathe)?;
-        open_run(self.vfs, meta, self.db).map(Arc::new)
+        open_run(self.vfs, meta, self.database.id).map(Arc::new)
     }
 
     /// Writes id runs anew from the event ids of all segments: the last resort when a run is
@@ -290,14 +282,19 @@ impl Worker<'_> {
         for (at, segment) in segments.iter().enumerate() {
             (self.breathe)()?;
             let all = 0..segment.meta().rows;
-            erasure::id_hashes(segment, std::slice::from_ref(&all), self.hash_seed, &mut hashes)?;
+            erasure::id_hashes(
+                segment,
+                std::slice::from_ref(&all),
+                self.database.hash_seed,
+                &mut hashes,
+            )?;
             if hashes.len() >= REPAIR_IDS || at + 1 == segments.len() && !hashes.is_empty() {
                 let mut sorted: Vec<u128> = hashes.drain().collect();
                 sorted.sort_unstable();
                 let generation = generation_at(self.now_ms);
-                let new = NewRun { uuid: (self.uuid)(), db: self.db, generation };
+                let new = NewRun { uuid: (self.uuid)(), db: self.database.id, generation };
                 let meta = ids::write(self.vfs, new, source_of(&sorted))?;
-                runs.push(Arc::new(open_run(self.vfs, meta, self.db)?));
+                runs.push(Arc::new(open_run(self.vfs, meta, self.database.id)?));
             }
         }
         Ok(runs)

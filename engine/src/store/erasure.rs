@@ -25,6 +25,9 @@ use crate::{
     segment::{Fate, Segment},
 };
 
+/// A segment, and the segments that hold what is left of its rows.
+pub type Renamed = (uuid::Uuid, Vec<uuid::Uuid>);
+
 /// Whose events go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
@@ -83,6 +86,19 @@ impl Erasure {
             Some(Fate::WithoutUser(hash)) => Ok(segment.user_code(hash)?.is_some()),
             fate => Ok(fate.is_some()),
         }
+    }
+
+    /// Follows segments that were rewritten under new names. Returns whether it had listed any.
+    pub fn follow(&mut self, renamed: &[Renamed]) -> bool {
+        let Some(pending) = &mut self.pending else { return false };
+        let listed = pending.len();
+        for (old, new) in renamed {
+            if let Some(at) = pending.iter().position(|uuid| uuid == old) {
+                pending.splice(at..=at, new.iter().copied());
+            }
+        }
+        let names = |(_, new): &Renamed| new.iter().any(|uuid| pending.contains(uuid));
+        pending.len() != listed || renamed.iter().any(names)
     }
 
     /// Writes the record.
@@ -167,6 +183,13 @@ pub fn all(tree: &Tree) -> Result<Vec<Erasure>> {
         .collect()
 }
 
+/// The erasures that are not done, oldest first.
+pub fn unfinished(tree: &Tree) -> Result<Vec<Erasure>> {
+    let mut all = all(tree)?;
+    all.retain(|erasure| erasure.finished_ms.is_none());
+    Ok(all)
+}
+
 /// The hashes of the event ids of some rows of a segment.
 pub fn id_hashes(
     segment: &Segment,
@@ -200,6 +223,31 @@ pub fn id_hashes(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two erasures list the same segments: what one rewrites is still on the list of the other.
+    #[test]
+    fn lists_follow_segments_under_their_new_names() {
+        let name = uuid::Uuid::from_u128;
+        let mut erasure = Erasure {
+            id: name(0),
+            namespace: Namespace(3),
+            scope: Scope::Namespace,
+            requested_ms: 5,
+            finished_ms: None,
+            pending: None,
+            rows_removed: 0,
+            ids_removed: 0,
+            segments_changed: 0,
+        };
+        let renamed = [(name(2), vec![name(20), name(21)]), (name(4), vec![]), (name(9), vec![])];
+        assert!(!erasure.follow(&renamed), "it has no list yet");
+        erasure.pending = Some(vec![name(1), name(2), name(3), name(4)]);
+        assert!(erasure.follow(&renamed));
+        assert_eq!(erasure.pending, Some(vec![name(1), name(20), name(21), name(3)]));
+        assert!(!erasure.follow(&[(name(9), vec![name(90)])]));
+        assert!(erasure.follow(&[(name(1), vec![name(10)])]));
+        assert_eq!(erasure.pending, Some(vec![name(10), name(20), name(21), name(3)]));
+    }
 
     #[test]
     fn records_round_trip() {

@@ -81,8 +81,7 @@ pub struct Store {
     pub(super) clock: Arc<dyn Clock>,
     rng: Arc<dyn Rng>,
     pub(super) limits: Limits,
-    pub(super) db: [u8; 16],
-    pub(super) hash_seed: u64,
+    pub(super) database: Database,
     pub(super) sequencer: Sequencer,
     /// One compaction, erasure or backup at a time. Taken before `upkeep`.
     pub(super) compaction: Mutex<Compaction>,
@@ -137,6 +136,7 @@ pub(super) struct Totals {
     pub(super) compaction_read_bytes: AtomicU64,
     pub(super) compaction_written_bytes: AtomicU64,
     pub(super) expired_rows: AtomicU64,
+    pub(super) compaction_yields: AtomicU64,
 }
 
 impl Default for Totals {
@@ -150,6 +150,7 @@ impl Default for Totals {
             compaction_read_bytes: AtomicU64::new(0),
             compaction_written_bytes: AtomicU64::new(0),
             expired_rows: AtomicU64::new(0),
+            compaction_yields: AtomicU64::new(0),
         }
     }
 }
@@ -205,8 +206,7 @@ impl Store {
         let log_meters = writer.meters();
         let store = Self {
             log_meters,
-            db: superblock.db,
-            hash_seed: superblock.hash_seed,
+            database: superblock.database(),
             sequencer: Sequencer::new(superblock.hash_seed, version, dedup, writer),
             compaction: Mutex::new(Compaction::default()),
             upkeep: Mutex::new(Upkeep {
@@ -238,7 +238,7 @@ impl Store {
 
     /// Secret seed of the stored hashes.
     pub fn hash_seed(&self) -> u64 {
-        self.hash_seed
+        self.database.hash_seed
     }
 
     /// What readers see now.
@@ -358,7 +358,7 @@ impl Store {
         let memtable = self.version().frozen.clone().expect("kept until its flush is published");
         let context = FlushContext {
             vfs: &*self.vfs,
-            database: Database { id: self.db, hash_seed: self.hash_seed },
+            database: self.database,
             segment_uuid: self.uuid(),
             ids_uuid: self.uuid(),
             generation: ids::generation_at(self.clock.now_ms()),

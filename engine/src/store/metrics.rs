@@ -43,6 +43,8 @@ pub struct Metrics {
     pub flushed_bytes: u64,
     /// Microseconds of each step of the compaction.
     pub compaction_us: Distribution,
+    /// Blocks at which compaction made way for queries.
+    pub compaction_yields: u64,
     /// Rows that compaction read.
     pub compacted_rows: u64,
     /// Bytes that compaction read.
@@ -96,6 +98,7 @@ impl Store {
             flushed_rows: read(&totals.flushed_rows),
             flushed_bytes: read(&totals.flushed_bytes),
             compaction_us: totals.compaction_us.read(),
+            compaction_yields: read(&totals.compaction_yields),
             compacted_rows: read(&totals.compacted_rows),
             compaction_read_bytes: read(&totals.compaction_read_bytes),
             compaction_written_bytes: read(&totals.compaction_written_bytes),

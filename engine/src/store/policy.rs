@@ -5,7 +5,7 @@
 //! last merge into segments of full size. Late events start the same in small; the day is sealed
 //! again when they are worth it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     base::time::DAY_MS,
@@ -74,7 +74,7 @@ pub struct SegmentFacts {
     /// Its last day.
     pub day_last: i64,
     /// Namespaces with rows in it.
-    pub namespaces: BTreeSet<u32>,
+    pub namespaces: Arc<[u32]>,
 }
 
 impl SegmentFacts {
@@ -321,7 +321,7 @@ mod tests {
             created_ms: NOW - age_ms,
             day_first: 20_000 - days_ago,
             day_last: 20_000 - days_ago,
-            namespaces: BTreeSet::from([1]),
+            namespaces: Arc::from([1]),
         }
     }
 

@@ -163,6 +163,9 @@ impl Page<'_> {
         self.counter("compaction_read", "Bytes read by compaction", bytes, read)?;
         let written = now.compaction_written_bytes;
         self.counter("compaction_written", "Bytes written by compaction", bytes, written)?;
+        let (help, yields) =
+            ("Blocks at which compaction made way for queries", now.compaction_yields);
+        self.counter("compaction_yields", help, None, yields)?;
         let debt = now.compaction_debt_bytes;
         self.gauge("compaction_debt", "Bytes of segments that are not sealed", bytes, debt)?;
         self.counter("expired_rows", "Rows dropped by retention", None, now.expired_rows)?;
