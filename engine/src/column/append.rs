@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::rows::{ABSENT, Rows, SeriesKey, TextColumn};
+use super::{
+    cells::Cells,
+    rows::{ABSENT, Rows, SeriesKey, TextColumn},
+};
 use crate::{
     base::{
         coding::Put,
@@ -78,17 +81,14 @@ impl RowsBuilder {
         for &(name, value) in strings {
             let mut to = text_column(&mut self.rows, &mut self.lookups, name);
             let code = to.intern(value);
-            to.column.codes.resize(row, ABSENT);
-            to.column.codes.push(code);
+            to.column.codes.push(row, code);
         }
         for &(name, value) in numbers {
-            let column = number_column(&mut self.rows, name);
-            column.resize(row, f64::NAN);
-            column.push(value);
+            number_column(&mut self.rows, name).push(row, value);
         }
     }
 
-    /// Appends the chosen rows of `other`, in their order.
+    /// Appends the chosen rows of `other`, which rise.
     pub fn append(&mut self, other: &Rows, chosen: &[u32]) {
         let row = self.rows.len();
         let series: Vec<u32> = other
@@ -103,29 +103,26 @@ impl RowsBuilder {
             self.push_user(other.users.value(from), other.user_hashes[from]);
         }
         for (name, from) in &other.strings {
+            let cells = from.codes.chosen(chosen);
+            if cells.is_empty() {
+                continue;
+            }
             let mut to = text_column(&mut self.rows, &mut self.lookups, name);
             let mut map = vec![ABSENT; from.values.len()];
-            to.column.codes.resize(row, ABSENT);
-            for &from_row in chosen {
-                let code = from.code(from_row as usize);
-                let mapped = match map.get_mut(code as usize) {
-                    None => ABSENT,
-                    Some(known) => {
-                        if *known == ABSENT {
-                            *known = to.intern(&from.values[code as usize]);
-                        }
-                        *known
-                    }
-                };
-                to.column.codes.push(mapped);
+            for (at, code) in cells {
+                let known = &mut map[code as usize];
+                if *known == ABSENT {
+                    *known = to.intern(&from.values[code as usize]);
+                }
+                to.column.codes.push(row + at, *known);
             }
         }
         for (name, from) in &other.numbers {
-            let to = number_column(&mut self.rows, name);
-            to.resize(row, f64::NAN);
-            to.extend(
-                chosen.iter().map(|&row| from.get(row as usize).copied().unwrap_or(f64::NAN)),
-            );
+            let cells = from.chosen(chosen);
+            if !cells.is_empty() {
+                let to = number_column(&mut self.rows, name);
+                cells.into_iter().for_each(|(at, value)| to.push(row + at, value));
+            }
         }
     }
 
@@ -194,9 +191,9 @@ fn text_column<'a>(
     Interned { column, lookup: lookups.get_mut(name).expect("kept beside the column") }
 }
 
-fn number_column<'a>(rows: &'a mut Rows, name: &str) -> &'a mut Vec<f64> {
+fn number_column<'a>(rows: &'a mut Rows, name: &str) -> &'a mut Cells<f64> {
     if !rows.numbers.contains_key(name) {
-        rows.numbers.insert(name.into(), Vec::new());
+        rows.numbers.insert(name.into(), Cells::default());
     }
     rows.numbers.get_mut(name).expect("inserted above")
 }

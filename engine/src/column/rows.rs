@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::cells::Cells;
 use crate::{base::hash::ValueHash, event::Namespace};
 
 /// The code of a row that lacks the property.
@@ -23,14 +24,14 @@ pub struct SeriesKey {
 pub struct TextColumn {
     /// Distinct values.
     pub values: Vec<Arc<str>>,
-    /// Code of each row, [`ABSENT`] where the property is missing; may be shorter than the rows.
-    pub codes: Vec<u32>,
+    /// Code of each row that has the property.
+    pub codes: Cells<u32>,
 }
 
 impl TextColumn {
     /// Code of a row.
     pub fn code(&self, row: usize) -> u32 {
-        self.codes.get(row).copied().unwrap_or(ABSENT)
+        self.codes.get(row).unwrap_or(ABSENT)
     }
 }
 
@@ -78,7 +79,7 @@ pub struct Rows {
     /// String properties by name.
     pub strings: BTreeMap<Arc<str>, TextColumn>,
     /// Numeric properties by name; NaN is absent.
-    pub numbers: BTreeMap<Arc<str>, Vec<f64>>,
+    pub numbers: BTreeMap<Arc<str>, Cells<f64>>,
 }
 
 impl Rows {
@@ -118,12 +119,17 @@ impl Rows {
         }
         for (name, column) in &self.strings {
             hash.text(name.as_bytes());
-            column.codes.iter().for_each(|&code| hash.add(u64::from(code)));
+            for (row, code) in column.codes.iter() {
+                hash.add(u64::from(row) << 32 | u64::from(code));
+            }
             column.values.iter().for_each(|value| hash.text(value.as_bytes()));
         }
         for (name, numbers) in &self.numbers {
             hash.text(name.as_bytes());
-            numbers.iter().for_each(|number| hash.add(number.to_bits()));
+            for (row, number) in numbers.iter() {
+                hash.add(u64::from(row));
+                hash.add(number.to_bits());
+            }
         }
         hash.value()
     }
@@ -131,16 +137,18 @@ impl Rows {
     /// Bytes that the rows take in memory, roughly.
     pub fn bytes_used(&self) -> usize {
         const ARC_BYTES: usize = 40;
+        // Name, look-up and the lists themselves.
+        const COLUMN_BYTES: usize = 256;
         let text = |column: &TextColumn| {
-            column.codes.len() * 4
+            column.codes.bytes_used()
                 + column.values.iter().map(|value| value.len() + ARC_BYTES).sum::<usize>()
         };
         self.len() * (4 + 8 + 16)
             + self.event_ids.bytes_used()
             + self.users.bytes_used()
             + self.strings.values().map(text).sum::<usize>()
-            + self.numbers.values().map(|values| values.len() * 8).sum::<usize>()
+            + self.numbers.values().map(Cells::bytes_used).sum::<usize>()
             + self.series.len() * 128
-            + self.column_count() * 128
+            + self.column_count() * COLUMN_BYTES
     }
 }

@@ -1,13 +1,17 @@
 //! Rows as bytes: the payload of an events record in the log (`doc/format.md`, "Events").
 //!
-//! Dictionaries first, then codes in as few bytes as their count needs. User hashes are not
+//! Dictionaries first, then codes in as few bytes as their count needs; a property that few rows
+//! have lists those rows, and takes no byte for the others. User hashes are not
 //! stored: they are computed again, so that a seed can never disagree with its hashes.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::sync::Arc;
 
-use super::rows::{ABSENT, BytesColumn, Rows, SeriesKey, TextColumn};
+use super::{
+    cells::{Cell, Cells},
+    rows::{BytesColumn, Rows, SeriesKey, TextColumn},
+};
 use crate::{
     base::{
         coding::{Cursor, Put, unzigzag, zigzag},
@@ -47,17 +51,15 @@ impl Rows {
             for value in &column.values {
                 out.put_bytes(value.as_bytes());
             }
-            for row in 0..self.len() {
-                // ABSENT becomes 0, codes follow from 1.
-                out.put_varint(u64::from(column.code(row).wrapping_add(1)));
-            }
+            // A missing one becomes 0, codes follow from 1.
+            put_cells(&column.codes, self.len(), out, |code, out| {
+                out.put_varint(u64::from(code.wrapping_add(1)));
+            });
         }
         out.put_varint(self.numbers.len() as u64);
         for (name, values) in &self.numbers {
             out.put_bytes(name.as_bytes());
-            for row in 0..self.len() {
-                out.put_u64(values.get(row).copied().unwrap_or(f64::NAN).to_bits());
-            }
+            put_cells(values, self.len(), out, |number, out| out.put_u64(number.to_bits()));
         }
     }
 
@@ -89,18 +91,62 @@ impl Rows {
             for _ in 0..cursor.count(1)? {
                 column.values.push(cursor.text()?.into());
             }
-            for _ in 0..len {
-                column.codes.push(read_optional_code(cursor, column.values.len())?);
-            }
+            let values = column.values.len();
+            column.codes = read_cells(cursor, len, |cursor| read_optional_code(cursor, values))?;
             rows.strings.insert(name, column);
         }
         for _ in 0..cursor.count(2)? {
             let name: Arc<str> = cursor.text()?.into();
-            let values = (0..len).map(|_| Ok(f64::from_bits(cursor.u64()?)));
-            rows.numbers.insert(name, values.collect::<Result<_>>()?);
+            let numbers = read_cells(cursor, len, |cursor| Ok(f64::from_bits(cursor.u64()?)))?;
+            rows.numbers.insert(name, numbers);
         }
         Ok(rows)
     }
+}
+
+/// The number of listed rows and each with its value, or 0 and the value of every row.
+fn put_cells<T: Cell>(
+    cells: &Cells<T>,
+    len: usize,
+    out: &mut Vec<u8>,
+    put: impl Fn(T, &mut Vec<u8>),
+) {
+    if !cells.is_listed() {
+        out.put_varint(0);
+        (0..len).for_each(|row| put(cells.get(row).unwrap_or(T::ABSENT), out));
+        return;
+    }
+    out.put_varint(cells.present() as u64);
+    let mut next = 0;
+    for (row, value) in cells.iter() {
+        out.put_varint(u64::from(row - next));
+        put(value, out);
+        next = row + 1;
+    }
+}
+
+fn read_cells<T: Cell + Default>(
+    cursor: &mut Cursor<'_>,
+    len: usize,
+    mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>,
+) -> Result<Cells<T>> {
+    let mut cells = Cells::default();
+    let listed = cursor.count(2)?;
+    if listed == 0 {
+        for row in 0..len {
+            cells.push(row, read(cursor)?);
+        }
+    }
+    let mut next = 0u64;
+    for _ in 0..listed {
+        let row = cursor.varint()?.saturating_add(next);
+        if row >= len as u64 {
+            return Err(cursor.error("a listed row lies beyond the last"));
+        }
+        cells.push(row as usize, read(cursor)?);
+        next = row + 1;
+    }
+    Ok(cells)
 }
 
 fn read_code(cursor: &mut Cursor<'_>, count: usize) -> Result<u32> {
@@ -114,7 +160,7 @@ fn read_code(cursor: &mut Cursor<'_>, count: usize) -> Result<u32> {
 fn read_optional_code(cursor: &mut Cursor<'_>, count: usize) -> Result<u32> {
     let code = cursor.varint()?;
     match code.checked_sub(1) {
-        None => Ok(ABSENT),
+        None => Ok(u32::ABSENT),
         Some(code) if code < count as u64 => Ok(code as u32),
         Some(_) => Err(cursor.error("a code exceeds its dictionary")),
     }
@@ -166,7 +212,7 @@ mod tests {
         read.write(&mut again);
         assert_eq!(bytes, again);
         let late = &read.strings["late"];
-        assert_eq!((&*late.values[late.code(3) as usize], late.code(1)), ("", ABSENT));
+        assert_eq!((&*late.values[late.code(3) as usize], late.code(1)), ("", u32::ABSENT));
         assert_eq!(read.user_hashes, rows.user_hashes);
     }
 

@@ -47,7 +47,7 @@ pub fn scan(
         kept.retain(|&row| accepted.get(column.code(row) as usize) == Some(&true));
     }
     let number_at = |name: &str, row: usize| {
-        rows.numbers.get(name).and_then(|values| values.get(row)).copied().unwrap_or(f64::NAN)
+        rows.numbers.get(name).and_then(|values| values.get(row)).unwrap_or(f64::NAN)
     };
     for filter in &query.numbers {
         kept.retain(|&row| (filter.min..=filter.max).contains(&number_at(&filter.name, row)));

@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{TEMPORARY, edit::Edit, memtable::Memtable, sequencer::Sequencer};
 use crate::{
     base::hash::HashSet128,
-    column::{Rows, SeriesKey},
+    column::{Cells, Rows, SeriesKey},
     encode::numbers,
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta, NewRun},
@@ -250,8 +250,8 @@ impl<'a> Gather<'a> {
         let mut codes = vec![0; self.order.len()];
         for (column, places) in columns() {
             let map: Vec<i64> = column.values.iter().map(|value| ranks[value]).collect();
-            for (code, &place) in column.codes.iter().zip(places) {
-                codes[place as usize] = map.get(*code as usize).copied().unwrap_or(0);
+            for (row, code) in column.codes.iter() {
+                codes[places[row as usize] as usize] = map[code as usize];
             }
         }
         (ranks.into_keys().cloned().collect(), codes)
@@ -260,8 +260,8 @@ impl<'a> Gather<'a> {
     fn numbers(&self, name: &str) -> Vec<f64> {
         let mut numbers = vec![f64::NAN; self.order.len()];
         for (chunk, places) in self.chunks.iter().zip(&self.places) {
-            for (number, &place) in chunk.numbers.get(name).into_iter().flatten().zip(places) {
-                numbers[place as usize] = *number;
+            for (row, number) in chunk.numbers.get(name).into_iter().flat_map(Cells::iter) {
+                numbers[places[row as usize] as usize] = number;
             }
         }
         numbers

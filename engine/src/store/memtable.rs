@@ -130,8 +130,8 @@ mod tests {
             |rows| rows.timestamps[3] ^= 1 << 40,
             |rows| rows.series_codes[0] ^= 1,
             |rows| rows.user_hashes[9] ^= 1 << 99,
-            |rows| rows.numbers.get_mut("ms").unwrap()[5] = 0.25,
-            |rows| rows.strings.get_mut("model").unwrap().codes[2] ^= 2,
+            |rows| rows.numbers.get_mut("ms").unwrap().values_mut()[5] = 0.25,
+            |rows| rows.strings.get_mut("model").unwrap().codes.values_mut()[2] ^= 2,
             |rows| rows.strings.get_mut("model").unwrap().values[0] = "n".into(),
         ];
         for flip in flips {
