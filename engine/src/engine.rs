@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Result},
     event::Namespace,
-    exec::{self, Control, ExplainStep},
+    exec::{self, Control, ExplainStep, Resources},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -70,6 +70,7 @@ pub struct Engine {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
     query_meters: BTreeMap<&'static str, QueryMeter>,
+    resources: Resources,
     background: Mutex<Vec<Background>>,
 }
 
@@ -140,7 +141,10 @@ impl Engine {
     /// Opens a data directory on any disk.
     pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
         let clock = Arc::clone(&options.clock);
-        let store = Arc::new(Store::open(vfs, options.clock, options.rng, options.limits)?);
+        let limits = options.limits;
+        let resources =
+            Resources::new(limits.queries_bytes_max, limits.query_bytes_max, limits.kept_bytes_max);
+        let store = Arc::new(Store::open(vfs, options.clock, options.rng, limits)?);
         let mut background = Vec::new();
         if options.background {
             // A failed flush keeps its rows in memory and in the log, a failed merge its inputs: the
@@ -158,7 +162,7 @@ impl Engine {
             rows: AtomicU64::new(0),
         };
         let query_meters = Metric::KINDS.iter().map(|kind| (*kind, meter())).collect();
-        Ok(Self { store, clock, query_meters, background: Mutex::new(background) })
+        Ok(Self { store, clock, query_meters, resources, background: Mutex::new(background) })
     }
 
     /// An empty batch for [`Engine::ingest`].
@@ -199,7 +203,7 @@ impl Engine {
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let answer = exec::execute(&version, query, horizon_ms, control);
+        let answer = exec::execute(&version, query, horizon_ms, &self.resources, control);
         let meter = &self.query_meters[query.metric.kind()];
         meter.took_us.record(self.clock.elapsed_us().saturating_sub(before_us));
         match &answer {
@@ -309,7 +313,11 @@ impl Engine {
 
     /// Numbers about the store.
     pub fn metrics(&self) -> Metrics {
-        self.store.metrics()
+        Metrics {
+            query_bytes: self.resources.budget.used() as u64,
+            dictionary_bytes: self.resources.kept.bytes(),
+            ..self.store.metrics()
+        }
     }
 
     /// Numbers about queries, by kind of metric.

@@ -57,6 +57,8 @@ pub enum Limit {
     Disk,
     /// The query needs more memory than one query may have.
     QueryMemory,
+    /// Other queries have the memory that this one needs; retry soon.
+    QueriesMemory,
     /// The query ran longer than its deadline.
     QueryTime,
 }

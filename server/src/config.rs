@@ -24,6 +24,9 @@ pub struct Config {
     /// Days of events that are kept, in whole days; all are kept without it
     #[arg(long, env = "INLAY_RETENTION_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub retention_days: Option<u32>,
+    /// Memory to use, in MiB; what the control group allows by default, or half of the machine's
+    #[arg(long, env = "INLAY_MEMORY_MB", value_parser = clap::value_parser!(u64).range(256..=16_777_216))]
+    pub memory_mb: Option<u64>,
     /// Where browsers reach this server; the HTTP address by default
     #[arg(long, env = "INLAY_BASE_URL")]
     pub base_url: Option<String>,
@@ -79,11 +82,12 @@ fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
 }
 
 /// Variables that other parts read, or that later versions of a deployment may set for tools.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "INLAY_DATA_DIR",
     "INLAY_HTTP_ADDR",
     "INLAY_GRPC_ADDR",
     "INLAY_GRPC_TOKEN",
+    "INLAY_MEMORY_MB",
     "INLAY_RETENTION_DAYS",
     "INLAY_BASE_URL",
     "INLAY_DEFAULT_PLAN",

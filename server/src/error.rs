@@ -146,6 +146,9 @@ impl From<inlay_engine::Error> for ApiError {
             Error::Limit { limit: Limit::QueryTime, detail } => {
                 Self::new(Code::QueryTimeout, detail)
             }
+            Error::Limit { limit: Limit::QueriesMemory, detail } => {
+                Self::new(Code::Overloaded, detail)
+            }
             Error::Limit { detail, .. } => overloaded(detail),
             error @ Error::Closed(_) => overloaded(error.to_string()),
             error @ (Error::Corrupt { .. } | Error::Io { .. }) => Self::internal(error.to_string()),

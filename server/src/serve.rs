@@ -1,6 +1,6 @@
 //! Putting the server together, and taking it down without losing anything.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use hyper_util::{
@@ -20,6 +20,7 @@ use tracing::{info, warn};
 
 use crate::{
     app::{App, Settings},
+    base::memory,
     config::Config,
     error::ApiError,
     grpc,
@@ -71,7 +72,9 @@ pub async fn serve_with(
             config.grpc_addr
         );
     }
-    let limits = Limits { retention_days: config.retention_days, ..Limits::default() };
+    let total = config.memory_mb.map_or_else(|| memory::available(read_text), |mib| mib << 20);
+    let shares = memory::Shares::of(total);
+    let limits = Limits { retention_days: config.retention_days, ..shares.engine_limits() };
     let options =
         Options { clock: Arc::clone(&clock), rng: Arc::clone(&rng), limits, ..Options::default() };
     let directory = config.data_dir.clone();
@@ -83,6 +86,7 @@ pub async fn serve_with(
         segments = stats.segments,
         memtable_rows = stats.memtable_rows,
         lsn = stats.lsn,
+        memory_mib = total >> 20,
         "store is open"
     );
 
@@ -113,11 +117,15 @@ pub async fn serve_with(
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let tasks = vec![
-        tokio::spawn(serve_http(listener, Http::new(app.clone()), stopped.clone())),
+        tokio::spawn(serve_http(listener, Http::new(app.clone(), &shares), stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
 impl Running {

@@ -114,6 +114,7 @@ impl TestServer {
             grpc_addr: ([127, 0, 0, 1], 0).into(),
             grpc_token: self.grpc_token.clone(),
             retention_days: self.retention_days,
+            memory_mb: Some(1_024),
             base_url: None,
             default_plan: self.plan.clone(),
             rate_limits: RateLimits(std::collections::BTreeMap::new()),

@@ -70,6 +70,20 @@ impl TextList {
         self.bytes.get(start.unwrap_or_default()..end).unwrap_or_default()
     }
 
+    /// Where a string stands in a sorted list.
+    pub fn position(&self, string: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.at(middle).cmp(string) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
     /// Appends a string.
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);

@@ -1,8 +1,9 @@
 //! Accumulators: one state for each group and bucket, of the kind that the metric needs.
 
+use super::budget::Charge;
 use crate::{
     base::hash::HashSet128,
-    error::{Error, Limit, Result},
+    error::Result,
     query::{Metric, Value},
     sketch::{
         digest::{self, Digest},
@@ -10,14 +11,12 @@ use crate::{
     },
 };
 
-/// Memory of one query's states, at most.
-const STATE_BYTES_MAX: usize = 256 << 20;
 /// Bytes of an entry in a set of hashes, with its share of free slots.
 const SET_ENTRY_BYTES: usize = 40;
 /// Bytes of a listed number, with the list's room to grow.
 const LIST_ENTRY_BYTES: usize = 16;
 /// Bytes of a group besides its states: name, look-up, and its line in the answer.
-const GROUP_BYTES: usize = 256;
+const GROUP_BYTES: usize = 384;
 
 /// The rows of one piece that passed the filters, column by column.
 #[derive(Default)]
@@ -90,12 +89,12 @@ pub struct Accumulators {
     metric: Metric,
     buckets: usize,
     states: States,
-    bytes: usize,
+    charge: Charge,
 }
 
 impl Accumulators {
-    /// States for `metric` over `buckets` buckets.
-    pub fn new(metric: Metric, buckets: usize) -> Self {
+    /// States for `metric` over `buckets` buckets, charged for what they take.
+    pub fn new(metric: Metric, buckets: usize, charge: Charge) -> Self {
         let states = match metric {
             Metric::Count => States::Counts(Vec::new()),
             Metric::Distinct => States::Users(Vec::new()),
@@ -104,7 +103,7 @@ impl Accumulators {
             Metric::Percentile(_) => States::Lists(Vec::new()),
             Metric::PercentileApprox(_) => States::Digests(Vec::new()),
         };
-        Self { metric, buckets, states, bytes: 0 }
+        Self { metric, buckets, states, charge }
     }
 
     /// Makes states for the first `groups` groups.
@@ -123,9 +122,8 @@ impl Accumulators {
         if len <= have {
             return Ok(());
         }
-        self.charge(
-            (len - have) * each + (len - have).div_ceil(self.buckets.max(1)) * GROUP_BYTES,
-        )?;
+        let groups = (len - have).div_ceil(self.buckets.max(1));
+        self.charge.add((len - have) * each + groups * GROUP_BYTES)?;
         match &mut self.states {
             States::Counts(states) => states.resize(len, 0),
             States::Users(states) => states.resize_with(len, HashSet128::default),
@@ -135,20 +133,6 @@ impl Accumulators {
             States::Digests(states) => states.resize_with(len, Digest::default),
         }
         Ok(())
-    }
-
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.bytes += bytes;
-        if self.bytes <= STATE_BYTES_MAX {
-            return Ok(());
-        }
-        Err(Error::limit(
-            Limit::QueryMemory,
-            format!(
-                "the query needs more than {} MiB; ask for fewer groups, buckets or days",
-                STATE_BYTES_MAX >> 20
-            ),
-        ))
     }
 
     /// Adds the rows of a piece; states for their groups exist.
@@ -182,7 +166,12 @@ impl Accumulators {
                 }
             }
         }
-        self.charge(bytes)
+        self.charge.add(bytes)
+    }
+
+    /// The account of the query.
+    pub fn charge(&mut self) -> &mut Charge {
+        &mut self.charge
     }
 
     /// Adds `count` rows at once to a count.

@@ -10,34 +10,45 @@ pub const NO_GROUP: u32 = u32::MAX;
 /// The groups that were met so far.
 pub struct Groups {
     names: Vec<Group>,
-    numbers: HashMap<Group, u32, MapHasher>,
+    numbers: HashMap<Arc<str>, u32, MapHasher>,
+    /// The group of rows that lack the property.
+    absent: Option<u32>,
     fixed: bool,
 }
 
 impl Groups {
     /// Any group may appear.
     pub fn open() -> Self {
-        Self { names: Vec::new(), numbers: HashMap::default(), fixed: false }
+        Self { names: Vec::new(), numbers: HashMap::default(), absent: None, fixed: false }
     }
 
     /// Only these groups count.
     pub fn fixed(names: Vec<Group>) -> Self {
-        let numbers = names.iter().cloned().zip(0..).collect();
-        Self { names, numbers, fixed: true }
+        let numbered = || names.iter().zip(0..);
+        let numbers = numbered().filter_map(|(name, at)| Some((name.clone()?, at))).collect();
+        let absent = numbered().find_map(|(name, at)| name.is_none().then_some(at));
+        Self { names, numbers, absent, fixed: true }
     }
 
     /// Number of a group, [`NO_GROUP`] when it does not count.
-    pub fn number(&mut self, group: Option<&Arc<str>>) -> u32 {
-        let group = group.cloned();
-        if let Some(&number) = self.numbers.get(&group) {
+    pub fn number(&mut self, group: Option<&str>) -> u32 {
+        let known = match group {
+            None => self.absent,
+            Some(name) => self.numbers.get(name).copied(),
+        };
+        if let Some(number) = known {
             return number;
         }
         if self.fixed {
             return NO_GROUP;
         }
         let number = self.names.len() as u32;
-        self.names.push(group.clone());
-        self.numbers.insert(group, number);
+        let name = group.map(Arc::<str>::from);
+        match &name {
+            None => self.absent = Some(number),
+            Some(name) => drop(self.numbers.insert(Arc::clone(name), number)),
+        }
+        self.names.push(name);
         number
     }
 
@@ -66,7 +77,7 @@ impl CodeGroups {
         &mut self,
         code: usize,
         groups: &mut Groups,
-        name: impl FnOnce() -> Option<&'a Arc<str>>,
+        name: impl FnOnce() -> Option<&'a str>,
     ) -> u32 {
         match self.numbers.get_mut(code) {
             Some(number) => {

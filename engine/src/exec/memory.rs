@@ -1,8 +1,9 @@
 //! Reading memtable chunks.
 
 use super::{
-    accumulate::{Accumulators, Piece},
+    accumulate::Piece,
     groups::{CodeGroups, Groups, NO_GROUP},
+    sink::Sink,
     window::Window,
 };
 use crate::{
@@ -12,14 +13,7 @@ use crate::{
 };
 
 /// Adds the matching rows of a chunk; returns how many rows of the window were looked at.
-pub fn scan(
-    rows: &Rows,
-    query: &Query,
-    window: &Window,
-    groups: &mut Groups,
-    accumulators: &mut Accumulators,
-    piece: &mut Piece,
-) -> Result<u64> {
+pub fn scan(rows: &Rows, query: &Query, window: &Window, sink: &mut Sink) -> Result<u64> {
     let wanted: Vec<bool> = rows
         .series
         .iter()
@@ -54,15 +48,13 @@ pub fn scan(
     }
     if let Some(name) = query.number.as_deref().filter(|_| query.metric.needs_number()) {
         kept.retain(|&row| !number_at(name, row).is_nan());
-        piece.numbers.extend(kept.iter().map(|&row| number_at(name, row)));
+        sink.piece.numbers.extend(kept.iter().map(|&row| number_at(name, row)));
     }
     if matches!(query.metric, Metric::Distinct | Metric::DistinctApprox) {
         kept.retain(|&row| rows.user_hashes[row] != 0);
     }
-    gather(rows, &kept, query, window, groups, piece);
-    accumulators.grow(groups.names().len())?;
-    accumulators.add(piece)?;
-    piece.clear();
+    gather(rows, &kept, query, window, &mut sink.groups, &mut sink.piece);
+    sink.add_piece()?;
     Ok(scanned)
 }
 
@@ -87,7 +79,8 @@ fn gather(
             Some(column) => match column.code(row) {
                 ABSENT => groups.number(None),
                 code => {
-                    translate.number(code as usize, groups, || column.values.get(code as usize))
+                    let name = || column.values.get(code as usize).map(|name| &**name);
+                    translate.number(code as usize, groups, name)
                 }
             },
         };

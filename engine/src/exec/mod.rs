@@ -7,8 +7,14 @@
 //! A question by bucket and group runs twice over the same version: once for the totals that decide
 //! which groups are answered, once for their buckets. So memory is bounded by what is answered.
 
-mod accumulate;
+mod budget;
 mod groups;
+mod kept;
+
+mod accumulate;
+
+mod sink;
+
 mod window;
 
 mod memory;
@@ -18,4 +24,4 @@ mod explain;
 mod run;
 
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, execute};
+pub use run::{Control, Resources, execute};

@@ -1,12 +1,9 @@
 //! One query from snapshot to answer.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{
-    accumulate::{Accumulators, Piece},
-    groups::Groups,
-    memory, segments,
-    window::Window,
+    budget::Budget, groups::Groups, kept::Kept, memory, segments, sink::Sink, window::Window,
 };
 use crate::{
     error::{Error, Limit, Result},
@@ -16,6 +13,22 @@ use crate::{
 
 /// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
 const CELLS_MAX: usize = 300_000;
+
+/// What all queries of an engine share.
+pub struct Resources {
+    /// Memory.
+    pub budget: Arc<Budget>,
+    /// What was read and may be used again.
+    pub kept: Kept,
+}
+
+impl Resources {
+    /// `queries_max` bytes for all queries together, `query_max` for one, and as many as `kept_max`
+    /// for what is kept between them.
+    pub fn new(queries_max: usize, query_max: usize, kept_max: usize) -> Self {
+        Self { budget: Budget::new(queries_max, query_max), kept: Kept::new(kept_max) }
+    }
+}
 
 /// Says when a query must stop.
 pub trait Control {
@@ -39,10 +52,11 @@ pub fn execute(
     version: &Version,
     query: &Query,
     horizon_ms: i64,
+    resources: &Resources,
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
-    let version = &Snapshot { version, horizon_ms };
+    let version = &Snapshot { version, horizon_ms, resources };
     let starts = query.buckets().unwrap_or_default();
     if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
         check_cells(groups.len(), starts.len())?;
@@ -79,19 +93,21 @@ fn check_cells(groups: usize, buckets: usize) -> Result<()> {
 struct Snapshot<'a> {
     version: &'a Version,
     horizon_ms: i64,
+    resources: &'a Resources,
 }
 
 fn pass(
     snapshot: &Snapshot<'_>,
     query: &Query,
     starts: Vec<i64>,
-    mut groups: Groups,
+    groups: Groups,
     control: &dyn Control,
 ) -> Result<Answer> {
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
-    let mut accumulators = Accumulators::new(query.metric, window.starts.len());
-    let mut piece = Piece::default();
+    let resources = snapshot.resources;
+    let charge = resources.budget.charge();
+    let mut sink = Sink::new(groups, query.metric, window.starts.len(), charge);
     let mut rows_scanned = 0;
     // Without a bucket no row can belong to the answer.
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
@@ -108,23 +124,15 @@ fn pass(
             continue;
         }
         check()?;
-        rows_scanned += segments::scan(
-            segment,
-            query,
-            &window,
-            &mut groups,
-            &mut accumulators,
-            &mut piece,
-            &mut check,
-        )?;
+        rows_scanned +=
+            segments::scan(segment, query, &window, &resources.kept, &mut sink, &mut check)?;
     }
     for chunk in sources.memtables().flat_map(|memtable| memtable.chunks()) {
         check()?;
-        rows_scanned +=
-            memory::scan(chunk, query, &window, &mut groups, &mut accumulators, &mut piece)?;
+        rows_scanned += memory::scan(chunk, query, &window, &mut sink)?;
     }
+    let (groups, mut accumulators) = sink.finish()?;
     let names = groups.names().to_vec();
-    accumulators.grow(names.len())?;
     let values = (0..names.len()).map(|group| accumulators.finish(group)).collect();
     Ok(Answer {
         buckets: window.starts,

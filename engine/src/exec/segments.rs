@@ -7,8 +7,11 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    accumulate::{Accumulators, Piece},
+    accumulate::Piece,
+    budget::Charge,
     groups::{CodeGroups, Groups, NO_GROUP},
+    kept::Kept,
+    sink::Sink,
     window::Window,
 };
 use crate::{
@@ -17,7 +20,7 @@ use crate::{
     error::Result,
     index::bitmaps::BlockBitmaps,
     query::{Metric, NumberFilter, Query},
-    segment::{NumberReader, Run, Segment, TextReader},
+    segment::{Dictionary, NumberReader, Run, Segment, TextReader},
 };
 
 /// Adds the matching rows of a segment; returns how many rows of the window were looked at.
@@ -25,9 +28,8 @@ pub fn scan(
     segment: &Segment,
     query: &Query,
     window: &Window,
-    groups: &mut Groups,
-    accumulators: &mut Accumulators,
-    piece: &mut Piece,
+    kept: &Kept,
+    sink: &mut Sink,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<u64> {
     let runs = segment.runs().of(query.namespace, query.tenant.as_deref());
@@ -39,12 +41,12 @@ pub fn scan(
     for run in runs.iter().filter(matches) {
         let columns = match &mut columns {
             Some(columns) => columns,
-            empty => empty.insert(Columns::open(segment, query)?),
+            empty => empty.insert(Columns::open(segment, query, kept, sink.charge())?),
         };
         check()?;
         for (bucket, rows) in bucket_rows(segment, run, window)? {
             scanned += rows.len() as u64;
-            columns.scan_rows(rows, bucket, groups, accumulators, piece, check)?;
+            columns.scan_rows(rows, bucket, sink, check)?;
         }
     }
     Ok(scanned)
@@ -158,7 +160,7 @@ struct TextTest<'a> {
 
 struct GroupColumn<'a> {
     reader: Option<TextReader<'a>>,
-    values: Arc<[Arc<str>]>,
+    values: Arc<Dictionary>,
     translate: CodeGroups,
 }
 
@@ -173,7 +175,12 @@ struct Opened<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn open(segment: &'a Segment, query: &'a Query) -> Result<Self> {
+    fn open(
+        segment: &'a Segment,
+        query: &'a Query,
+        kept: &Kept,
+        charge: &mut Charge,
+    ) -> Result<Self> {
         let mut texts = Vec::new();
         for filter in &query.texts {
             let test = match segment.text(&filter.name)? {
@@ -181,7 +188,7 @@ impl<'a> Columns<'a> {
                 Some(reader) => {
                     let mut codes = Vec::new();
                     for value in &filter.any_of {
-                        codes.extend(reader.code_of(value)?);
+                        codes.extend(kept.code_of(&reader, value, charge)?);
                     }
                     codes.sort_unstable();
                     codes.dedup();
@@ -198,8 +205,11 @@ impl<'a> Columns<'a> {
             None => None,
             Some(name) => {
                 let reader = segment.text(name)?;
-                let values =
-                    reader.as_ref().map_or_else(|| Ok(Arc::from([])), TextReader::values)?;
+                let values = match &reader {
+                    None => Arc::default(),
+                    Some(reader) => kept.dictionary(reader, charge)?,
+                };
+                charge.add((values.len() + 1) * size_of::<u32>())?;
                 let translate = CodeGroups::new(values.len() + 1);
                 Some(GroupColumn { reader, values, translate })
             }
@@ -209,7 +219,7 @@ impl<'a> Columns<'a> {
             Some(name) => Some(segment.numbers(name)?),
         };
         let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
-        let users = counts_users.then(|| segment.user_hashes()).transpose()?;
+        let users = counts_users.then(|| kept.users(segment, charge)).transpose()?;
         Ok(Self { segment, query, texts, ranges, group, number, users, opened: None })
     }
 
@@ -242,9 +252,7 @@ impl<'a> Columns<'a> {
         &mut self,
         rows: Range<usize>,
         bucket: usize,
-        groups: &mut Groups,
-        accumulators: &mut Accumulators,
-        piece: &mut Piece,
+        sink: &mut Sink,
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let counts_all = self.query.metric == Metric::Count
@@ -253,10 +261,7 @@ impl<'a> Columns<'a> {
             && self.group.is_none();
         if counts_all {
             // Nothing of the rows is needed but their number.
-            let group = groups.number(None);
-            accumulators.grow(groups.names().len())?;
-            accumulators.add_count(group, bucket, rows.len() as u64);
-            return Ok(());
+            return sink.add_count(bucket, rows.len() as u64);
         }
         let mut start = rows.start;
         while start < rows.end {
@@ -267,10 +272,8 @@ impl<'a> Columns<'a> {
                 self.open_block(block)?;
                 while start < block_end {
                     let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);
-                    self.scan_vector(start..end, bucket, groups, piece)?;
-                    accumulators.grow(groups.names().len())?;
-                    accumulators.add(piece)?;
-                    piece.clear();
+                    self.scan_vector(start..end, bucket, &mut sink.groups, &mut sink.piece)?;
+                    sink.add_piece()?;
                     start = end;
                 }
             }
@@ -367,7 +370,7 @@ impl<'a> Columns<'a> {
                 Some(column) => {
                     let code = codes[row] as usize;
                     let values = &column.values;
-                    column.translate.number(code, groups, || values.get(code.checked_sub(1)?))
+                    column.translate.number(code, groups, || values.value(code))
                 }
             };
             if group == NO_GROUP {

@@ -1,11 +1,8 @@
-//! Properties of a segment: string columns with their dictionaries, which are kept open, and numeric
-//! columns.
+//! Properties of a segment: string columns with their dictionaries, and numeric columns.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::sync::Arc;
-
-use super::{layout::SectionKind, reader::Segment};
+use super::{dictionary::Dictionary, layout::SectionKind, reader::Segment};
 use crate::{
     base::coding::Cursor,
     encode::{
@@ -63,23 +60,15 @@ impl<'a> TextReader<'a> {
         &self.segment.place
     }
 
-    /// The dictionary, sorted; code n stands for value n - 1.
-    pub fn values(&self) -> Result<Arc<[Arc<str>]>> {
-        let segment = self.segment;
-        let slot = segment.dictionaries.get(self.values);
-        let slot = slot.ok_or_else(|| Error::corrupt(&segment.place, "a section is missing"))?;
-        if let Some(values) = slot.get() {
-            return Ok(Arc::clone(values));
-        }
-        let mut values: Vec<Arc<str>> = Vec::new();
-        for index in 0..self.value_blocks()? {
-            for bytes in self.value_block(index)?.iter() {
-                let value = std::str::from_utf8(bytes)
-                    .map_err(|_| Error::corrupt(&segment.place, "a dictionary is not UTF-8"))?;
-                values.push(value.into());
-            }
-        }
-        Ok(Arc::clone(slot.get_or_init(|| values.into())))
+    /// What no other dictionary has: its segment and its place in it.
+    pub fn key(&self) -> (uuid::Uuid, usize) {
+        (self.segment.meta().uuid, self.values)
+    }
+
+    /// The whole dictionary.
+    pub fn dictionary(&self) -> Result<Dictionary> {
+        let blocks = (0..self.value_blocks()?).map(|index| self.value_block(index));
+        Dictionary::new(blocks.collect::<Result<_>>()?, &self.segment.place)
     }
 
     /// Number of blocks of the dictionary.
@@ -98,10 +87,22 @@ impl<'a> TextReader<'a> {
         text::read(self.segment.block_at(self.values, index)?, here, &self.segment.place)
     }
 
-    /// Code of a value, `None` when no row has it.
+    /// Code of a value, `None` when no row has it, from the few blocks that must be read to know it.
     pub fn code_of(&self, value: &str) -> Result<Option<u32>> {
-        let values = self.values()?;
-        Ok(values.binary_search_by(|known| (**known).cmp(value)).ok().map(|at| at as u32 + 1))
+        let (mut low, mut high) = (0, self.value_blocks()?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = self.value_block(middle)?;
+            if value.as_bytes() < block.at(0) {
+                high = middle;
+            } else if let Some(at) = block.position(value.as_bytes()) {
+                return Ok(Some((middle * BLOCK_ROWS + at) as u32 + 1));
+            } else {
+                // Behind this block's last value, or nowhere.
+                low = middle + 1;
+            }
+        }
+        Ok(None)
     }
 
     /// What block `index` can contain.

@@ -10,6 +10,7 @@
 //! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped,
 //! which is where rollups will be stored.
 
+mod dictionary;
 mod event_ids;
 mod layout;
 mod runs;
@@ -25,6 +26,7 @@ mod writer;
 mod merge;
 
 pub use columns::{NumberReader, TextReader};
+pub use dictionary::Dictionary;
 pub use event_ids::EventIds;
 pub use layout::{
     DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,

@@ -3,7 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::sync::{
-    Arc, OnceLock,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -37,9 +37,6 @@ pub struct Segment {
     namespaces: Arc<[u32]>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
-    /// For each section, its dictionary once it was read.
-    pub(super) dictionaries: Vec<OnceLock<Arc<[Arc<str>]>>>,
-    user_hashes: OnceLock<Arc<[u128]>>,
 }
 
 impl Segment {
@@ -70,8 +67,6 @@ impl Segment {
         let mut segment = Self {
             db,
             checked: footer.sections.iter().map(flags).collect(),
-            dictionaries: footer.sections.iter().map(|_| OnceLock::new()).collect(),
-            user_hashes: OnceLock::new(),
             runs: RunDirectory::default(),
             namespaces: Arc::from([]),
             meta,
@@ -104,18 +99,6 @@ impl Segment {
     /// Namespaces with rows, rising.
     pub fn namespaces(&self) -> Arc<[u32]> {
         Arc::clone(&self.namespaces)
-    }
-
-    /// Bytes of dictionaries and user hashes that are kept in memory.
-    pub fn kept_bytes(&self) -> usize {
-        const ARC_BYTES: usize = 32;
-        let dictionary = |slot: &OnceLock<Arc<[Arc<str>]>>| {
-            slot.get().map_or(0, |values| {
-                values.iter().map(|value| value.len() + ARC_BYTES).sum::<usize>()
-            })
-        };
-        let hashes = self.user_hashes.get().map_or(0, |hashes| hashes.len() * 16);
-        self.dictionaries.iter().map(dictionary).sum::<usize>() + hashes
     }
 
     /// The section table, for inspection.
@@ -217,15 +200,12 @@ impl Segment {
     }
 
     /// Hashes of the users, rising.
-    pub fn user_hashes(&self) -> Result<Arc<[u128]>> {
-        if let Some(hashes) = self.user_hashes.get() {
-            return Ok(Arc::clone(hashes));
-        }
+    pub fn user_hashes(&self) -> Result<Vec<u128>> {
         let mut hashes = Vec::with_capacity(self.user_count()?);
         for index in 0..self.user_blocks() {
             hashes.extend(self.users(index)?.0);
         }
-        Ok(Arc::clone(self.user_hashes.get_or_init(|| hashes.into())))
+        Ok(hashes)
     }
 
     /// Event ids of block `index`.

@@ -51,6 +51,12 @@ pub struct Limits {
     pub columns_max: usize,
     /// Bytes in memory at which writes are refused until a flush is done.
     pub memtable_bytes_max: usize,
+    /// Bytes that all running queries may hold together.
+    pub queries_bytes_max: usize,
+    /// Bytes that one query may hold.
+    pub query_bytes_max: usize,
+    /// Bytes of dictionaries and users' hashes that are kept between queries.
+    pub kept_bytes_max: usize,
     /// Size of a log file.
     pub log_file_bytes: u64,
     /// Days of events that a namespace keeps unless it has a rule of its own; `None` keeps all.
@@ -68,6 +74,9 @@ impl Default for Limits {
             flush_columns: 2_000,
             columns_max: 8_000,
             memtable_bytes_max: 512 << 20,
+            queries_bytes_max: 1 << 30,
+            query_bytes_max: 256 << 20,
+            kept_bytes_max: 256 << 20,
             log_file_bytes: 64 << 20,
             retention_days: None,
             compaction: CompactionLimits::default(),

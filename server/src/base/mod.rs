@@ -1,6 +1,8 @@
 //! Small things that every floor above uses.
 
+pub mod allocator;
 pub mod instant;
 pub mod json;
+pub mod memory;
 pub mod secret;
 pub mod text;

@@ -182,6 +182,7 @@ impl Page<'_> {
             ("recent_ids", now.recent_ids * RECENT_ID_BYTES),
             ("id_filters", now.id_filter_bytes),
             ("dictionaries", now.dictionary_bytes),
+            ("queries", now.query_bytes),
             ("keyspace", now.key_bytes),
         ];
         let help = "Bytes in memory, by what they are for";

@@ -38,20 +38,19 @@ pub async fn ingest(
             return Err(ApiError::new(Code::UnsupportedMediaType, message));
         }
     };
-    let receiving = http.body_place().await?;
+    let encoding = Encoding::of(&headers)?;
+    let receiving = http.body_place(encoding.body_bytes(&headers)).await?;
     let received = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
     let body = received
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?
         .map_err(|error| unreadable(&error))?;
-    let encoding = Encoding::of(&headers)?;
-    let _place = http.ingest_place().await?;
+    let body = match encoding {
+        Encoding::Identity => body,
+        _ => http.run(move |_| encoding.decode(&body)).await?,
+    };
+    let _place = http.ingest_place(body.len()).await?;
     drop(receiving);
-    let accepted = http
-        .run(move |app| {
-            let body = encoding.decode(&body)?;
-            app.ingest(&caller, &body, is_ndjson)
-        })
-        .await?;
+    let accepted = http.run(move |app| app.ingest(&caller, &body, is_ndjson)).await?;
     let errors: Vec<Value> = accepted
         .rejected
         .iter()
@@ -90,6 +89,17 @@ impl Encoding {
                 let message = "a body may be compressed with gzip or zstd";
                 Err(ApiError::new(Code::UnsupportedMediaType, message))
             }
+        }
+    }
+
+    /// Bytes that a body takes at most until it is worked on.
+    fn body_bytes(self, headers: &HeaderMap) -> usize {
+        let said = headers.get(header::CONTENT_LENGTH);
+        let said = said.and_then(|value| value.to_str().ok()?.parse().ok());
+        match self {
+            Self::Identity => said.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX),
+            // It unfolds to as much.
+            Self::Gzip | Self::Zstd => BODY_BYTES_MAX,
         }
     }
 

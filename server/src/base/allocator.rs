@@ -1,0 +1,34 @@
+//! Settings of the C library's allocator, so that memory that was needed once is given back.
+//!
+//! Left alone it keeps an arena for each of up to eight times as many threads as there are cores, and
+//! what a hundred queries needed at the same time stays with the arenas of the threads they ran on.
+//! Measured with eight costly queries at once: 445 MiB resident that never shrank, against 228 MiB at
+//! most and 118 MiB afterwards with the settings below; ingest is no slower.
+
+/// Sets the allocator up. Call it before threads are started.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub fn set_up() {
+    /// Blocks from here on are mappings of their own, which go back when they are freed.
+    const MAPPED_FROM_BYTES: i32 = 1 << 20;
+    /// Free memory at the end of an arena that is kept.
+    const KEPT_BYTES: i32 = 8 << 20;
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let arenas = i32::try_from(cores.max(2)).unwrap_or(i32::MAX);
+    let settings = [
+        (libc::M_ARENA_MAX, arenas),
+        (libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES),
+        (libc::M_TRIM_THRESHOLD, KEPT_BYTES),
+    ];
+    for (name, value) in settings {
+        #[expect(unsafe_code, reason = "the C library has no other way to say it")]
+        // SAFETY: mallopt takes two numbers and touches no memory of ours; a setting that it does not
+        // know has no effect.
+        unsafe {
+            libc::mallopt(name, value);
+        }
+    }
+}
+
+/// Other allocators are left as they are.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn set_up() {}

@@ -1,0 +1,141 @@
+//! How much memory the server may use, and who gets which part of it.
+//!
+//! A server in a container that takes more than the container may have is killed without a word, so
+//! everything that grows with what clients send has a bound, and the bounds add up to less than
+//! there is. What is left is for code, file mappings and the allocator's slack.
+
+use std::path::{Path, PathBuf};
+
+use inlay_engine::Limits;
+
+const MIB: u64 = 1 << 20;
+/// Less than this is not enough for one batch of the largest size and a merge at the same time.
+const TOTAL_MIN: u64 = 256 * MIB;
+/// Where control groups are found.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+
+/// Who may hold how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// Rows in memory at which a flush is due.
+    pub flush: u64,
+    /// Rows in memory at which writes wait.
+    pub memtables: u64,
+    /// All queries.
+    pub queries: u64,
+    /// One query.
+    pub query: u64,
+    /// Dictionaries that are kept between queries.
+    pub kept: u64,
+    /// Bodies of events that are being received.
+    pub bodies: u64,
+    /// Events on their way from a body to the log.
+    pub ingest: u64,
+}
+
+impl Shares {
+    /// Divides `total` bytes.
+    pub fn of(total: u64) -> Self {
+        let total = total.max(TOTAL_MIN);
+        let part = |divisor: u64, max_mib: u64| (total / divisor).min(max_mib * MIB);
+        let queries = part(5, 4_096);
+        Self {
+            flush: part(16, 64),
+            memtables: part(5, 512),
+            queries,
+            query: (queries / 2).min(1_024 * MIB),
+            kept: part(16, 1_024),
+            bodies: part(16, 512),
+            ingest: part(8, 1_024),
+        }
+    }
+
+    /// The engine's limits with its shares.
+    pub fn engine_limits(&self) -> Limits {
+        let bytes = |share: u64| usize::try_from(share).unwrap_or(usize::MAX);
+        Limits {
+            flush_bytes: bytes(self.flush),
+            memtable_bytes_max: bytes(self.memtables),
+            queries_bytes_max: bytes(self.queries),
+            query_bytes_max: bytes(self.query),
+            kept_bytes_max: bytes(self.kept),
+            ..Limits::default()
+        }
+    }
+}
+
+/// Bytes that the server may use when nobody says: what its control group allows, or else half of
+/// the machine. `read` gives the text of a file, if it is there.
+pub fn available(read: impl Fn(&Path) -> Option<String>) -> u64 {
+    let machine = read(Path::new("/proc/meminfo"))
+        .and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        })
+        .map_or(TOTAL_MIN, |kib| kib * 1_024);
+    let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let limits = groups.lines().flat_map(limit_files).filter_map(|file| read(&file));
+    // "max" is no number, and means none.
+    let limit = limits.filter_map(|text| text.trim().parse::<u64>().ok()).min();
+    limit.filter(|&limit| limit < machine).unwrap_or(machine / 2)
+}
+
+/// The files that may hold the limit of a control group, of it and of those around it.
+fn limit_files(line: &str) -> Vec<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
+    let root = Path::new(CONTROL_GROUPS);
+    let (root, name) = match controllers {
+        "" => (root.to_owned(), "memory.max"),
+        list if list.split(',').any(|one| one == "memory") => {
+            (root.join("memory"), "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let own = root.join(path.trim_start_matches('/'));
+    own.ancestors().filter(|group| group.starts_with(&root)).map(|group| group.join(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_leave_a_quarter_for_the_rest() {
+        for mib in [1, 256, 488, 1_024, 4_096, 24_576, 1 << 20] {
+            let shares = Shares::of(mib * MIB);
+            let sum =
+                shares.memtables + shares.queries + shares.kept + shares.bodies + shares.ingest;
+            assert!(sum <= mib.max(256) * MIB * 3 / 4, "{mib} MiB: {shares:?}");
+            assert!(shares.query <= shares.queries && shares.flush < shares.memtables);
+        }
+        assert_eq!(Shares::of(24 << 30).flush, 64 * MIB);
+    }
+
+    #[test]
+    fn the_smallest_limit_of_the_control_groups_counts() {
+        let machine = "MemTotal:       24000000 kB\nMemFree: 1 kB\n";
+        let read = |files: &'static [(&str, &str)]| {
+            move |path: &Path| {
+                let found = files.iter().find(|(name, _)| Path::new(name) == path);
+                found
+                    .map(|(_, text)| (*text).to_owned())
+                    .or_else(|| (path == Path::new("/proc/meminfo")).then(|| machine.to_owned()))
+            }
+        };
+        assert_eq!(available(read(&[])), 24_000_000 * 1_024 / 2);
+        let second = read(&[
+            ("/proc/self/cgroup", "0::/a/b\n"),
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/memory.max", "536870912\n"),
+        ]);
+        assert_eq!(available(second), 512 * MIB);
+        let first = read(&[
+            ("/proc/self/cgroup", "5:devices:/\n4:memory,cpu:/x\n0::/\n"),
+            ("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "268435456\n"),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        assert_eq!(available(first), 256 * MIB);
+        assert_eq!(available(|_| None), TOTAL_MIN / 2);
+    }
+}
