@@ -86,8 +86,7 @@ fn uuid(mut bytes: [u8; 16]) -> String {
 
 fn open(directory: &Path, background: bool) -> Engine {
     // A day after the last event: every day is over.
-    let compaction =
-        CompactionLimits { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, ..Default::default() };
+    let compaction = CompactionLimits::without_waiting();
     let compaction = if background { CompactionLimits::default() } else { compaction };
     let options = Options {
         clock: Arc::new(Ticking(ManualClock::new(END_MS + DAY_MS), Instant::now())),

@@ -235,8 +235,7 @@ fn events(bytes: &[u8]) {
     if rows.series.iter().any(|key| key.tenant.is_empty() || key.name.is_empty()) {
         return;
     }
-    let compaction =
-        CompactionLimits { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, ..Default::default() };
+    let compaction = CompactionLimits::without_waiting();
     let limits = Limits { log_file_bytes: 0, compaction, ..Limits::default() };
     let options = Options { clock, rng, limits, background: false };
     let Ok(engine) = Engine::open(shared, options) else { return };

@@ -18,13 +18,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let compaction = CompactionLimits {
-            fan_in: 2,
-            settle_ms: 0,
-            seal_after_ms: 0,
-            quiet_ms: 0,
-            ..CompactionLimits::default()
-        };
+        let compaction = CompactionLimits { fan_in: 2, ..CompactionLimits::without_waiting() };
         Self {
             disk: SimVfs::new(),
             clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
@@ -381,4 +375,109 @@ fn clocks_that_jump_neither_stop_the_background_nor_lose_events() {
     }
     drop(engine);
     assert_eq!(count(&world.open(), 1, "a"), total);
+}
+
+/// Compaction gives way to a query that runs: it pauses at its next block.
+#[test]
+fn compaction_yields_while_a_query_runs() {
+    let world = World::new();
+    let engine = world.open();
+    for n in 0..4 {
+        ingest(&engine, 1, "a", 1, n * 100, 100);
+        engine.flush().unwrap();
+    }
+    let merge_during = |is_asked: bool| {
+        let before = engine.metrics().compaction_yields;
+        let compacted = std::cell::Cell::new(0);
+        let compact = || {
+            compacted.set(compacted.get() + engine.compact().unwrap());
+            false
+        };
+        if is_asked {
+            engine.query(&everything(), &compact).unwrap();
+        } else {
+            compact();
+        }
+        assert!(compacted.get() > 0, "there was something to merge");
+        engine.metrics().compaction_yields - before
+    };
+    assert!(merge_during(true) > 0);
+    ingest(&engine, 1, "a", 1, 1_000, 100);
+    engine.flush().unwrap();
+    ingest(&engine, 1, "a", 1, 2_000, 100);
+    engine.flush().unwrap();
+    assert_eq!(merge_during(false), 0, "nobody to give way to");
+}
+
+/// A wall clock that a test sets, and real time that only passes.
+#[derive(Default)]
+struct TwoClocks {
+    wall: ManualClock,
+    real: ManualClock,
+}
+
+impl Clock for TwoClocks {
+    fn now_ms(&self) -> i64 {
+        self.wall.now_ms()
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        self.real.now_ms().unsigned_abs() * 1_000
+    }
+}
+
+/// A clock that jumps ahead hides days while it is wrong and takes none of them away; ids do not
+/// expire before the events that they belong to, whatever the clock showed when they came.
+#[test]
+fn a_clock_that_jumps_drops_nothing_until_it_has_stood_by_it() {
+    let clocks = Arc::new(TwoClocks::default());
+    clocks.wall.advance(TODAY_MS + DAY_MS / 2);
+    let disk = SimVfs::new();
+    let waits = CompactionLimits::default().expiry_wait_ms;
+    let compaction = CompactionLimits {
+        fan_in: 2,
+        expiry_wait_ms: waits,
+        ..CompactionLimits::without_waiting()
+    };
+    let limits = Limits { compaction, retention_days: Some(30), ..Limits::default() };
+    let clock: Arc<dyn Clock> = Arc::<TwoClocks>::clone(&clocks);
+    let rng = Arc::new(SeededRng::new(3));
+    let options = Options { clock, rng, limits, background: false };
+    let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
+    // Real time passes, a minute at a time, as the background sees it.
+    let pass = |hours: i64| {
+        for _ in 0..hours * 60 {
+            clocks.wall.advance(60_000);
+            clocks.real.advance(60_000);
+            engine.compact().unwrap();
+        }
+    };
+    for days_ago in 0..6 {
+        ingest(&engine, 1, "a", days_ago, days_ago as usize * 10, 10);
+    }
+    engine.flush().unwrap();
+    pass(3);
+    for (jump, first) in [(400 * DAY_MS, 1_000), (-400 * DAY_MS, 2_000), (80 * 365 * DAY_MS, 3_000)]
+    {
+        clocks.wall.advance(jump);
+        // Sent with the right time all the same, and known again when the clock is right.
+        ingest(&engine, 1, "a", 0, first, 5);
+        engine.flush().unwrap();
+        for _ in 0..50 {
+            clocks.wall.advance(60_000);
+            clocks.real.advance(60_000);
+            engine.compact().unwrap();
+        }
+        if jump > 0 {
+            assert_eq!(count(&engine, 1, "a"), 0, "hidden while the clock says so");
+        }
+        clocks.wall.advance(-jump);
+        pass(5);
+        assert_eq!(ingest(&engine, 1, "a", 0, first, 5), 0, "known after a jump by {jump}");
+    }
+    assert_eq!(count(&engine, 1, "a"), 75);
+    // A clock that stays there is right.
+    clocks.wall.advance(60 * DAY_MS);
+    pass(3);
+    assert_eq!(engine.stats().segment_rows, 0, "two hours are enough");
 }

@@ -10,13 +10,7 @@ const DAY_MS: i64 = 86_400_000;
 const TODAY_MS: i64 = 20_000 * DAY_MS;
 
 fn open(disk: &SimVfs) -> Result<Engine> {
-    let compaction = CompactionLimits {
-        fan_in: 2,
-        settle_ms: 0,
-        seal_after_ms: 0,
-        quiet_ms: 0,
-        ..CompactionLimits::default()
-    };
+    let compaction = CompactionLimits { fan_in: 2, ..CompactionLimits::without_waiting() };
     let options = Options {
         clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
         rng: Arc::new(SeededRng::new(8)),

@@ -21,13 +21,7 @@ const DAY_MS: i64 = 86_400_000;
 const TODAY_MS: i64 = 20_000 * DAY_MS;
 
 fn eager() -> CompactionLimits {
-    CompactionLimits {
-        fan_in: 2,
-        settle_ms: 0,
-        seal_after_ms: 0,
-        quiet_ms: 0,
-        ..CompactionLimits::default()
-    }
+    CompactionLimits { fan_in: 2, ..CompactionLimits::without_waiting() }
 }
 
 fn options(limits: Limits) -> Options {

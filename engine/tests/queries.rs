@@ -261,13 +261,7 @@ fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
 
 /// Days are over and quiet at once.
 fn eager() -> CompactionLimits {
-    CompactionLimits {
-        settle_ms: 0,
-        seal_after_ms: 0,
-        quiet_ms: 0,
-        reseal_after_ms: 0,
-        ..CompactionLimits::default()
-    }
+    CompactionLimits { reseal_after_ms: 0, ..CompactionLimits::without_waiting() }
 }
 
 fn engine_on(disk: &SimVfs) -> Engine {

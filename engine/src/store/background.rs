@@ -127,6 +127,11 @@ impl Store {
     }
 
     fn with_worker<T>(&self, run: impl FnOnce(&Worker<'_>) -> Result<T>) -> Result<T> {
+        let (now_ms, elapsed_us) = (self.clock.now_ms(), self.clock.elapsed_us());
+        let wait_ms = self.limits.compaction.expiry_wait_ms;
+        let settled_ms = self.settled.lock().observe(now_ms, elapsed_us, wait_ms);
+        // Before the first window has passed nothing is old.
+        let settled_ms = settled_ms.unwrap_or(i64::MIN);
         run(&Worker {
             vfs: &*self.vfs,
             database: self.database,
@@ -134,7 +139,8 @@ impl Store {
             limits: &self.limits.compaction,
             retention_days: self.limits.retention_days,
             uuid: &|| self.uuid(),
-            now_ms: self.clock.now_ms(),
+            now_ms,
+            settled_ms,
             breathe: &|| self.breathe(),
         })
     }

@@ -46,6 +46,8 @@ pub struct Worker<'a> {
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
     /// The time.
     pub now_ms: i64,
+    /// The time by which days expire for good.
+    pub settled_ms: i64,
     /// Waits while others need the machine; fails when the work must end.
     pub breathe: &'a dyn Fn() -> Result<()>,
 }
@@ -68,7 +70,7 @@ impl Worker<'_> {
     /// are not merged.
     pub fn step(&self, untouched: &BTreeSet<uuid::Uuid>) -> Result<Option<Done>> {
         let version = self.sequencer.version();
-        let retention = Retention::of(&version.tree, self.retention_days, self.now_ms);
+        let retention = Retention::of(&version.tree, self.retention_days, self.settled_ms);
         let mut facts: Vec<SegmentFacts> =
             version.segments.iter().map(|segment| SegmentFacts::of(segment)).collect();
         let choose =
@@ -279,6 +281,8 @@ impl Worker<'_> {
     pub fn rebuild_runs(&self, segments: &[Arc<Segment>]) -> Result<Vec<Arc<IdRun>>> {
         let mut runs = Vec::new();
         let mut hashes = HashSet128::default();
+        // Ids must not expire before the events that they belong to.
+        let latest_ms = segments.iter().map(|segment| segment.meta().ts_max).max().unwrap_or(0);
         for (at, segment) in segments.iter().enumerate() {
             (self.breathe)()?;
             let all = 0..segment.meta().rows;
@@ -291,7 +295,7 @@ impl Worker<'_> {
             if hashes.len() >= REPAIR_IDS || at + 1 == segments.len() && !hashes.is_empty() {
                 let mut sorted: Vec<u128> = hashes.drain().collect();
                 sorted.sort_unstable();
-                let generation = generation_at(self.now_ms);
+                let generation = generation_at(latest_ms.max(self.now_ms));
                 let new = NewRun { uuid: (self.uuid)(), db: self.database.id, generation };
                 let meta = ids::write(self.vfs, new, source_of(&sorted))?;
                 runs.push(Arc::new(open_run(self.vfs, meta, self.database.id)?));

@@ -73,6 +73,7 @@ fn write_files(
     memtable.check()?;
     let meta = write_segment(context, memtable.chunks())?;
     paths.push(meta.path());
+    let ts_max = meta.ts_max;
     let segment = Segment::open(vfs.map(&meta.path()).at(&meta.path())?, meta, context.database)?;
     vfs.sync_dir(segment::FRESH_DIRECTORY).at(segment::FRESH_DIRECTORY)?;
     let mut edit =
@@ -83,7 +84,8 @@ fn write_files(
         let new = NewRun {
             uuid: context.ids_uuid,
             db: context.database.id,
-            generation: context.generation,
+            // Ids must not expire before the events that they belong to.
+            generation: context.generation.max(ids::generation_at(ts_max)),
         };
         let meta = ids::write(vfs, new, source_of(&hashes))?;
         paths.push(meta.path());

@@ -17,6 +17,7 @@ use super::{
     policy::CompactionLimits,
     recovery::{Recovered, recover},
     sequencer::{Ingested, Sequencer},
+    settled::SettledTime,
     superblock::Superblock,
     version::Version,
 };
@@ -102,6 +103,8 @@ pub struct Store {
     /// Which thread of the background ended by a panic, if one did.
     pub(super) panicked: OnceLock<String>,
     pub(super) pace: Pace,
+    /// By which files expire.
+    pub(super) settled: Mutex<SettledTime>,
     pub(super) totals: Totals,
     /// What the log did.
     pub(super) log_meters: Arc<wal::LogMeters>,
@@ -227,6 +230,7 @@ impl Store {
             trouble: Mutex::new(None),
             compaction_trouble: Mutex::new(None),
             panicked: OnceLock::new(),
+            settled: Mutex::default(),
             pace: Pace::default(),
             totals: Totals::default(),
             ids_are_damaged: AtomicBool::new(false),

@@ -12,6 +12,7 @@ mod names;
 mod superblock;
 
 mod retention;
+mod settled;
 mod version;
 
 mod edit;

@@ -12,7 +12,7 @@ use crate::{
     segment::{FRESH, MERGED, SEALED, Segment, Split},
 };
 
-use super::retention::Retention;
+use super::{retention::Retention, settled::EXPIRY_WAIT_MS};
 
 /// When to merge what.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,15 @@ pub struct CompactionLimits {
     pub run_ids_max: u64,
     /// Fresh segments at which writes are refused until some are merged.
     pub fresh_max: usize,
+    /// How long the clock must stand by what it says before files are dropped for it.
+    pub expiry_wait_ms: i64,
+}
+
+impl CompactionLimits {
+    /// Everything is done as soon as it can be.
+    pub fn without_waiting() -> Self {
+        Self { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, expiry_wait_ms: 0, ..Self::default() }
+    }
 }
 
 impl Default for CompactionLimits {
@@ -52,6 +61,7 @@ impl Default for CompactionLimits {
             segment_rows_max: 4_000_000,
             run_ids_max: 4_000_000,
             fresh_max: 96,
+            expiry_wait_ms: EXPIRY_WAIT_MS,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How long a namespace keeps its events: whole days, counted from midnight UTC.
 //!
 //! Expired rows disappear for every reader when the day turns. Their segments go when the
-//! compaction comes to it.
+//! compaction comes to it, by a time that can be believed (`settled.rs`).
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -59,7 +59,8 @@ impl Retention {
     pub fn first_generation(&self) -> Option<u32> {
         let rules = self.days.values().chain([&self.default_days]);
         let longest = rules.copied().collect::<Option<Vec<u32>>>()?.into_iter().max()?;
-        let oldest_ms = self.now_ms - (i64::from(longest) + ID_GRACE_DAYS) * DAY_MS;
+        let kept_ms = (i64::from(longest) + ID_GRACE_DAYS) * DAY_MS;
+        let oldest_ms = self.now_ms.saturating_sub(kept_ms);
         u32::try_from(oldest_ms.div_euclid(WEEK_MS)).ok()
     }
 }

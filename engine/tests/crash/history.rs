@@ -90,12 +90,9 @@ pub fn open(disk: &SimVfs, seed: u64) -> Result<Engine> {
     let compaction = CompactionLimits {
         fan_in: 2,
         inputs_max: 4,
-        settle_ms: 0,
-        seal_after_ms: 0,
-        quiet_ms: 0,
         segment_rows_max: 8,
         run_ids_max: 20,
-        ..CompactionLimits::default()
+        ..CompactionLimits::without_waiting()
     };
     let options = Options {
         clock: Arc::new(ManualClock::new(NOW_MS)),

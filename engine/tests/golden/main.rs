@@ -20,13 +20,7 @@ fn directory() -> PathBuf {
 }
 
 fn limits() -> Limits {
-    let compaction = CompactionLimits {
-        fan_in: 2,
-        settle_ms: 0,
-        seal_after_ms: 0,
-        quiet_ms: 0,
-        ..CompactionLimits::default()
-    };
+    let compaction = CompactionLimits { fan_in: 2, ..CompactionLimits::without_waiting() };
     Limits { compaction, log_file_bytes: 8_192, ..Limits::default() }
 }
 

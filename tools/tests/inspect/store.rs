@@ -64,12 +64,7 @@ impl Store {
     }
 
     pub fn open(&self) -> Engine {
-        let compaction = CompactionLimits {
-            settle_ms: 0,
-            quiet_ms: 0,
-            seal_after_ms: 0,
-            ..CompactionLimits::default()
-        };
+        let compaction = CompactionLimits::without_waiting();
         let options = Options {
             clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
             rng: Arc::new(SeededRng::new(7)),
