@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::{
-    cells::Cells,
-    rows::{ABSENT, Rows, SeriesKey, TextColumn},
+    cells::{ABSENT, Cells},
+    rows::{Rows, SeriesKey, TextColumn},
 };
 use crate::{
     base::{

@@ -4,6 +4,9 @@
 //! missing. A property that few rows have lists those rows instead, so that a batch in which one
 //! event has two thousand properties costs what those values cost, not a thousand rows of each.
 
+/// The code of a row that lacks the property.
+pub const ABSENT: u32 = u32::MAX;
+
 /// A value that a row may lack.
 pub trait Cell: Copy {
     /// What stands for "the row lacks it".
@@ -13,10 +16,10 @@ pub trait Cell: Copy {
 }
 
 impl Cell for u32 {
-    const ABSENT: Self = super::ABSENT;
+    const ABSENT: Self = ABSENT;
 
     fn is_absent(self) -> bool {
-        self == super::ABSENT
+        self == ABSENT
     }
 }
 

@@ -5,11 +5,12 @@
 //! only), user and event ids are bytes end to end. A property that few rows have lists those rows.
 
 mod cells;
+
 mod rows;
 
 mod append;
 mod wire;
 
 pub use append::RowsBuilder;
-pub use cells::Cells;
-pub use rows::{ABSENT, Rows, SeriesKey, TextColumn};
+pub use cells::{ABSENT, Cells};
+pub use rows::{Rows, SeriesKey, TextColumn};

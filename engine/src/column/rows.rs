@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::cells::Cells;
+use super::cells::{ABSENT, Cells};
 use crate::{base::hash::ValueHash, event::Namespace};
-
-/// The code of a row that lacks the property.
-pub const ABSENT: u32 = u32::MAX;
 
 /// What all events of one series share. Ordered as segments are: namespace, tenant, name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,6 +9,7 @@
 
 mod budget;
 mod groups;
+
 mod kept;
 
 mod accumulate;
