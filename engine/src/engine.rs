@@ -199,11 +199,20 @@ impl Engine {
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
     pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
+        self.answer(query, true, control)
+    }
+
+    /// Answers a query from rows alone: what [`Engine::query`] must equal.
+    pub fn query_rows(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
+        self.answer(query, false, control)
+    }
+
+    fn answer(&self, query: &Query, rollups: bool, control: &dyn Control) -> Result<Answer> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let answer = exec::execute(&version, query, horizon_ms, &self.resources, control);
+        let answer = exec::execute(&version, query, horizon_ms, &self.resources, rollups, control);
         let meter = &self.query_meters[query.metric.kind()];
         meter.took_us.record(self.clock.elapsed_us().saturating_sub(before_us));
         match &answer {

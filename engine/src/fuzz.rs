@@ -146,7 +146,7 @@ fn read_segment(segment: Arc<Segment>) {
     let (ts_min, ts_max) = (segment.meta().ts_min, segment.meta().ts_max);
     let version = Version { segments: vec![Arc::clone(&segment)], ..Version::default() };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
-    let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, &|| false);
+    let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, true, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));
         let _ = ask(&run, key, window, &texts, number.as_deref());
@@ -168,6 +168,7 @@ fn merge_alone(segment: Arc<Segment>) {
         level: FRESH,
         split: Split::Nothing,
         rows_max: u32::MAX,
+        rollup_rows_min: 1,
         fate: &|_, _| Fate::Keep,
         breathe: &|| Ok(()),
     };

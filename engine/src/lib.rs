@@ -66,7 +66,7 @@ pub use inspect::{
     SegmentInfo, VerifyReport,
 };
 pub use keyspace::{KeyReader, Txn};
-pub use query::{Answer, Group, Metric, NumberFilter, Query, TextFilter, Value};
+pub use query::{Answer, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter, Value};
 pub use store::{
     BackupFile, BackupList, BackupProgress, CompactionLimits, Erasure, Ingested, LevelMetrics,
     Limits, Metrics, Scope, restore,

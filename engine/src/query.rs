@@ -203,6 +203,17 @@ pub struct Answer {
     pub values: Vec<Vec<Value>>,
     /// Groups that matched, returned or not.
     pub groups_total: usize,
-    /// Rows that were looked at.
+    /// Rows that were looked at, and entries of rollups.
     pub rows_scanned: u64,
+    /// The finest rollup that gave a part of the answer, `None` when none did.
+    pub rollup: Option<RollupGrain>,
+}
+
+/// What a rollup adds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RollupGrain {
+    /// Days.
+    Day,
+    /// Hours.
+    Hour,
 }

@@ -146,7 +146,10 @@ fn question(rng: &SeededRng) -> Query {
 }
 
 /// The answer by definition: for each group and bucket a value, `None` for null.
-fn expected(facts: &[Fact], query: &Query) -> (BTreeMap<Group, Vec<Option<f64>>>, u64) {
+/// Values by group, a bucket each.
+type Expected = BTreeMap<Group, Vec<Option<f64>>>;
+
+fn expected(facts: &[Fact], query: &Query) -> (Expected, u64) {
     let buckets = query.buckets().unwrap();
     let mut cells: BTreeMap<Group, Vec<Vec<&Fact>>> = BTreeMap::new();
     if query.group_by.is_none() {
@@ -226,11 +229,16 @@ fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) -> bool {
 }
 
 fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
-    let answer = engine.query(query, &|| false).unwrap();
     let (expected, looked_at) = expected(facts, query);
+    let of_rows = engine.query_rows(query, &|| false).unwrap();
+    assert_eq!(of_rows.rows_scanned, looked_at, "{what}: rows looked at by {query:?}");
+    compare_values(&of_rows, &expected, query, what);
+    compare_values(&engine.query(query, &|| false).unwrap(), &expected, query, what);
+}
+
+fn compare_values(answer: &Answer, expected: &Expected, query: &Query, what: &str) {
     let groups: Vec<&Group> = answer.groups.iter().collect();
     assert_eq!(answer.groups_total, expected.len(), "{what}: groups of {query:?}");
-    assert_eq!(answer.rows_scanned, looked_at, "{what}: rows looked at by {query:?}");
     assert_eq!(groups.len(), expected.len().min(query.groups_max), "{what}: groups of {query:?}");
     let tolerance = match query.metric {
         Metric::DistinctApprox => 0.02,
@@ -261,7 +269,11 @@ fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
 
 /// Days are over and quiet at once.
 fn eager() -> CompactionLimits {
-    CompactionLimits { reseal_after_ms: 0, ..CompactionLimits::without_waiting() }
+    CompactionLimits {
+        reseal_after_ms: 0,
+        rollup_rows_min: 20,
+        ..CompactionLimits::without_waiting()
+    }
 }
 
 fn engine_on(disk: &SimVfs) -> Engine {

@@ -128,6 +128,12 @@ pub struct ExplainStep {
     /// Why nothing of it is read, when nothing is.
     #[prost(string, tag = "5")]
     pub skipped: ::prost::alloc::string::String,
+    /// Series among them that rollups answer for, but for ragged edges of the window.
+    #[prost(uint64, tag = "6")]
+    pub rolled_up: u64,
+    /// Why rows are read and not rollups, when they are.
+    #[prost(string, tag = "7")]
+    pub rejected: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExplainResponse {

@@ -8,6 +8,7 @@ use crate::{
     sketch::{
         digest::{self, Digest},
         hll::{self, Distinct},
+        sums::Sums,
     },
 };
 
@@ -41,45 +42,11 @@ impl Piece {
     }
 }
 
-/// A sum without rounding errors that matter: the running total and what it lost (Knuth's TwoSum).
-/// The result does not depend on the order of the rows in practice: about 106 bits are kept.
-#[derive(Clone, Copy)]
-struct Numbers {
-    total: f64,
-    lost: f64,
-    count: u64,
-    min: f64,
-    max: f64,
-}
-
-impl Default for Numbers {
-    fn default() -> Self {
-        Self { total: 0.0, lost: 0.0, count: 0, min: f64::INFINITY, max: f64::NEG_INFINITY }
-    }
-}
-
-impl Numbers {
-    fn add(&mut self, value: f64) {
-        let total = self.total + value;
-        let back = total - self.total;
-        self.lost += (self.total - (total - back)) + (value - back);
-        self.total = total;
-        self.count += 1;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-    }
-
-    fn sum(&self) -> f64 {
-        // An overflow to infinity leaves NaN in what was lost.
-        if self.total.is_finite() { self.total + self.lost } else { self.total }
-    }
-}
-
 enum States {
     Counts(Vec<u64>),
     Users(Vec<HashSet128>),
     Sketches(Vec<Distinct>),
-    Numbers(Vec<Numbers>),
+    Numbers(Vec<Sums>),
     Lists(Vec<Vec<f64>>),
     Digests(Vec<Digest>),
 }
@@ -128,7 +95,7 @@ impl Accumulators {
             States::Counts(states) => states.resize(len, 0),
             States::Users(states) => states.resize_with(len, HashSet128::default),
             States::Sketches(states) => states.resize_with(len, Distinct::default),
-            States::Numbers(states) => states.resize(len, Numbers::default()),
+            States::Numbers(states) => states.resize(len, Sums::default()),
             States::Lists(states) => states.resize_with(len, Vec::new),
             States::Digests(states) => states.resize_with(len, Digest::default),
         }
@@ -169,6 +136,13 @@ impl Accumulators {
         self.charge.add(bytes)
     }
 
+    /// Adds numbers that were added up already.
+    pub fn add_sums(&mut self, group: u32, bucket: usize, sums: &Sums) {
+        if let States::Numbers(states) = &mut self.states {
+            states[group as usize * self.buckets + bucket].merge(sums);
+        }
+    }
+
     /// The account of the query.
     pub fn charge(&mut self) -> &mut Charge {
         &mut self.charge
@@ -194,12 +168,12 @@ impl Accumulators {
             (States::Sketches(states), _) => Value::Integer(states[cell].estimate()),
             (States::Numbers(states), metric) => {
                 let state = &states[cell];
-                let any = state.count > 0;
+                let mean = || state.sum() / state.count() as f64;
                 match metric {
                     Metric::Sum => Value::Number(state.sum()),
-                    Metric::Avg => number(any.then(|| state.sum() / state.count as f64)),
-                    Metric::Min => number(any.then_some(state.min)),
-                    _ => number(any.then_some(state.max)),
+                    Metric::Avg => number((state.count() > 0).then(mean)),
+                    Metric::Min => number(state.min()),
+                    _ => number(state.max()),
                 }
             }
             (States::Lists(states), Metric::Percentile(percent)) => {
@@ -245,21 +219,5 @@ mod tests {
         assert_eq!(percentile(&mut [-1.0, -0.0, 0.0], 0.5), Some(0.0));
         assert_eq!(percentile(&mut [-1e308, 1e308], 0.5), Some(0.0));
         assert_eq!(percentile(&mut [-1e308, 1e308, 1e308], 0.5), Some(1e308));
-    }
-
-    #[test]
-    fn sums_do_not_depend_on_order() {
-        let values: Vec<f64> =
-            (0..10_000).map(|n| 0.1 * f64::from(n % 977) - 3.3e9 * f64::from(n % 2)).collect();
-        let sum = |values: &mut dyn Iterator<Item = f64>| {
-            let mut state = Numbers::default();
-            values.for_each(|value| state.add(value));
-            state.sum()
-        };
-        let forward = sum(&mut values.iter().copied());
-        assert_eq!(forward, sum(&mut values.iter().rev().copied()));
-        let mut sorted = values.clone();
-        sorted.sort_by(f64::total_cmp);
-        assert_eq!(forward, sum(&mut sorted.into_iter()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{segments::rows_in_window, window::Window};
+use super::{rollups, segments::rows_in_window, window::Window};
 use crate::{
     column::{Rows, SeriesKey},
     error::Result,
@@ -21,8 +21,12 @@ pub struct ExplainStep {
     pub rows: u64,
     /// Series that are read.
     pub series: u64,
+    /// Series among them that rollups answer for, but for ragged edges of the window.
+    pub rolled_up: u64,
     /// Why nothing of it is read, when nothing is.
     pub skipped: Option<&'static str>,
+    /// Why rows are read and not rollups, when they are.
+    pub rejected: Option<&'static str>,
 }
 
 /// The sources of an answer to `query`, and what each would give to read.
@@ -31,6 +35,7 @@ pub fn explain(version: &Version, query: &Query, horizon_ms: i64) -> Result<Vec<
     let from_ms = query.from_ms.max(horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts: vec![from_ms] };
     let is_empty = window.from_ms >= window.to_ms;
+    let shape = rollups::shape(query);
     let mut steps = Vec::new();
     for segment in &version.segments {
         let meta = segment.meta();
@@ -39,16 +44,24 @@ pub fn explain(version: &Version, query: &Query, horizon_ms: i64) -> Result<Vec<
             level: meta.level_name(),
             rows: 0,
             series: 0,
+            rolled_up: 0,
             skipped: None,
+            rejected: None,
         };
         if is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
             step.skipped = Some("outside the window");
         } else {
-            for rows in rows_in_window(segment, query, &window)? {
+            for (rows, is_rolled_up) in rows_in_window(segment, query, &window)? {
                 step.rows += rows;
                 step.series += 1;
+                step.rolled_up += u64::from(is_rolled_up && shape.is_ok());
             }
             step.skipped = (step.series == 0).then_some("no such series");
+            step.rejected = match &shape {
+                _ if step.series == 0 => None,
+                Err(why) => Some(why),
+                Ok(_) => (step.rolled_up < step.series).then_some("series have few rows"),
+            };
         }
         steps.push(step);
     }
@@ -62,6 +75,8 @@ pub fn explain(version: &Version, query: &Query, horizon_ms: i64) -> Result<Vec<
         level: "memory",
         rows,
         series: series.len() as u64,
+        rolled_up: 0,
+        rejected: (rows > 0).then_some("rows in memory have no rollups"),
         skipped: (rows == 0).then_some("no such rows"),
     });
     Ok(steps)

@@ -19,6 +19,8 @@ mod sink;
 mod window;
 
 mod memory;
+mod rollups;
+
 mod segments;
 
 mod explain;

@@ -3,11 +3,17 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use super::{
-    budget::Budget, groups::Groups, kept::Kept, memory, segments, sink::Sink, window::Window,
+    budget::Budget,
+    groups::Groups,
+    kept::Kept,
+    memory, rollups,
+    segments::{self, Plan, Reads},
+    sink::Sink,
+    window::Window,
 };
 use crate::{
     error::{Error, Limit, Result},
-    query::{Answer, Group, Query, Value},
+    query::{Answer, Group, Query, RollupGrain, Value},
     store::Version,
 };
 
@@ -44,7 +50,7 @@ impl<F: Fn() -> bool> Control for F {
 
 /// Answers `query` over the rows that `version` shows, as far as they are not older than
 /// `horizon_ms`: expired rows are gone for every reader at the same instant, however long their
-/// segments stay.
+/// segments stay. `with_rollups` says whether rollups may be used: the answer is the same.
 ///
 /// Errors: `Invalid` for an impossible question, `Limit` when it takes too much memory or time,
 /// `Corrupt` when a block that it needs is damaged.
@@ -53,10 +59,11 @@ pub fn execute(
     query: &Query,
     horizon_ms: i64,
     resources: &Resources,
+    with_rollups: bool,
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
-    let version = &Snapshot { version, horizon_ms, resources };
+    let version = &Snapshot { version, horizon_ms, resources, with_rollups };
     let starts = query.buckets().unwrap_or_default();
     if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
         check_cells(groups.len(), starts.len())?;
@@ -94,6 +101,7 @@ struct Snapshot<'a> {
     version: &'a Version,
     horizon_ms: i64,
     resources: &'a Resources,
+    with_rollups: bool,
 }
 
 fn pass(
@@ -108,7 +116,9 @@ fn pass(
     let resources = snapshot.resources;
     let charge = resources.budget.charge();
     let mut sink = Sink::new(groups, query.metric, window.starts.len(), charge);
-    let mut rows_scanned = 0;
+    let mut reads = Reads::default();
+    let shape = snapshot.with_rollups.then(|| rollups::shape(query).ok()).flatten();
+    let plan = Plan { query, window: &window, shape: shape.as_ref(), kept: &resources.kept };
     // Without a bucket no row can belong to the answer.
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
     let sources = if is_empty { &Version::default() } else { snapshot.version };
@@ -124,22 +134,28 @@ fn pass(
             continue;
         }
         check()?;
-        rows_scanned +=
-            segments::scan(segment, query, &window, &resources.kept, &mut sink, &mut check)?;
+        segments::scan(segment, &plan, &mut sink, &mut reads, &mut check)?;
     }
     for chunk in sources.memtables().flat_map(|memtable| memtable.chunks()) {
         check()?;
-        rows_scanned += memory::scan(chunk, query, &window, &mut sink)?;
+        reads.rows += memory::scan(chunk, query, &window, &mut sink)?;
     }
     let (groups, mut accumulators) = sink.finish()?;
     let names = groups.names().to_vec();
     let values = (0..names.len()).map(|group| accumulators.finish(group)).collect();
+    let served = reads.served;
+    let rollup = match (served.hours, served.days) {
+        (true, _) => Some(RollupGrain::Hour),
+        (false, true) => Some(RollupGrain::Day),
+        (false, false) => None,
+    };
     Ok(Answer {
         buckets: window.starts,
         groups_total: names.len(),
         groups: names,
         values,
-        rows_scanned,
+        rows_scanned: reads.rows + served.entries,
+        rollup,
     })
 }
 

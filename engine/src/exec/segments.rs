@@ -11,6 +11,7 @@ use super::{
     budget::Charge,
     groups::{CodeGroups, Groups, NO_GROUP},
     kept::Kept,
+    rollups::{Codes, GroupCodes, RunRollup, Served, Shape},
     sink::Sink,
     window::Window,
 };
@@ -23,44 +24,105 @@ use crate::{
     segment::{Dictionary, NumberReader, Run, Segment, TextReader},
 };
 
-/// Adds the matching rows of a segment; returns how many rows of the window were looked at.
+/// A question, and how it is to be answered.
+pub struct Plan<'a> {
+    /// What is asked.
+    pub query: &'a Query,
+    /// Its buckets.
+    pub window: &'a Window,
+    /// The rollup that can answer it, if any can.
+    pub shape: Option<&'a Shape>,
+    /// What was read before.
+    pub kept: &'a Kept,
+}
+
+/// Adds the matching rows of a segment, from its rollups where there are any. `reads` counts what was
+/// looked at.
 pub fn scan(
+    segment: &Segment,
+    plan: &Plan<'_>,
+    sink: &mut Sink,
+    reads: &mut Reads,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    let Plan { query, window, .. } = plan;
+    let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
+    let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
+    let mut columns = None;
+    for (run, position) in runs.iter().zip(positions) {
+        let is_asked = *run.key.name == *query.event
+            && run.ts_max >= window.from_ms
+            && run.ts_min < window.to_ms;
+        if !is_asked {
+            continue;
+        }
+        check()?;
+        let ranges = bucket_rows(segment, run, window)?;
+        let rollup = match plan.shape {
+            Some(Shape::Rows) => {
+                for (bucket, rows) in ranges {
+                    let group = sink.groups.number(None);
+                    sink.add_count(group, bucket, rows.len() as u64)?;
+                    match segment.rollup_of(position) {
+                        Some(_) => reads.served.row_range(rows.len() == run.rows as usize),
+                        None => reads.rows += rows.len() as u64,
+                    }
+                }
+                continue;
+            }
+            Some(shape) => {
+                let with_hours = ranges.iter().any(|(_, rows)| rows.len() < run.rows as usize);
+                RunRollup::load(segment, run, position, shape, with_hours)?
+            }
+            None => None,
+        };
+        let columns = match &mut columns {
+            Some(columns) => columns,
+            empty => empty.insert(Columns::open(segment, query, plan.kept, sink.charge())?),
+        };
+        for (bucket, rows) in ranges {
+            let mut rest = [rows.clone(), rows.end..rows.end];
+            if let (Some(rollup), Some(shape)) = (&rollup, plan.shape)
+                && let Some(mut codes) = columns.codes(shape)
+            {
+                let base = run.first_row as usize;
+                let within = (rows.start - base) as u32..(rows.end - base) as u32;
+                let done = rollup.serve(within, bucket, &mut codes, sink, &mut reads.served)?;
+                rest = [rows.start..base + done.start as usize, base + done.end as usize..rows.end];
+            }
+            for rows in rest {
+                reads.rows += rows.len() as u64;
+                columns.scan_rows(rows, bucket, sink, check)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a query has looked at.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Reads {
+    /// Rows.
+    pub rows: u64,
+    /// What rollups gave instead.
+    pub served: Served,
+}
+
+/// For each series of the query in a segment, its rows inside the window, and whether it has rollups.
+pub fn rows_in_window(
     segment: &Segment,
     query: &Query,
     window: &Window,
-    kept: &Kept,
-    sink: &mut Sink,
-    check: &mut dyn FnMut() -> Result<()>,
-) -> Result<u64> {
-    let runs = segment.runs().of(query.namespace, query.tenant.as_deref());
-    let matches = |run: &&Run| {
-        *run.key.name == *query.event && run.ts_max >= window.from_ms && run.ts_min < window.to_ms
-    };
-    let mut columns = None;
-    let mut scanned = 0;
-    for run in runs.iter().filter(matches) {
-        let columns = match &mut columns {
-            Some(columns) => columns,
-            empty => empty.insert(Columns::open(segment, query, kept, sink.charge())?),
-        };
-        check()?;
-        for (bucket, rows) in bucket_rows(segment, run, window)? {
-            scanned += rows.len() as u64;
-            columns.scan_rows(rows, bucket, sink, check)?;
-        }
-    }
-    Ok(scanned)
-}
-
-/// For each series of the query in a segment, its rows inside the window.
-pub fn rows_in_window(segment: &Segment, query: &Query, window: &Window) -> Result<Vec<u64>> {
+) -> Result<Vec<(u64, bool)>> {
     let mut out = Vec::new();
-    for run in segment.runs().of(query.namespace, query.tenant.as_deref()) {
+    let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
+    let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
+    for (run, position) in runs.iter().zip(positions) {
         if *run.key.name == *query.event {
             let ranges = bucket_rows(segment, run, window)?;
             let rows: usize = ranges.iter().map(|(_, rows)| rows.len()).sum();
             if rows > 0 {
-                out.push(rows as u64);
+                out.push((rows as u64, segment.rollup_of(position).is_some()));
             }
         }
     }
@@ -223,6 +285,26 @@ impl<'a> Columns<'a> {
         Ok(Self { segment, query, texts, ranges, group, number, users, opened: None })
     }
 
+    /// The codes by which rollups of `shape` are read; `None` when no row of the segment can match.
+    fn codes(&mut self, shape: &Shape) -> Option<Codes<'_>> {
+        let dimensions = shape.dimensions();
+        let (texts, filters) = (&self.texts, &self.query.texts);
+        let mut accepted: Vec<Option<&[u32]>> = vec![None; dimensions.len()];
+        for (test, filter) in texts.iter().zip(filters) {
+            let at = dimensions.iter().position(|name| *name == filter.name)?;
+            accepted[at] = Some(&test.as_ref()?.codes);
+        }
+        let group = match (&self.query.group_by, &mut self.group) {
+            (Some(name), Some(column)) => Some(GroupCodes {
+                at: dimensions.iter().position(|dimension| dimension == name)?,
+                values: &column.values,
+                translate: &mut column.translate,
+            }),
+            _ => None,
+        };
+        Some(Codes { accepted, group })
+    }
+
     /// Whether no row of a block can match, by zones alone.
     fn is_excluded(&self, block: usize) -> bool {
         let text = |test: &Option<TextTest<'_>>| match test {
@@ -255,13 +337,8 @@ impl<'a> Columns<'a> {
         sink: &mut Sink,
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let counts_all = self.query.metric == Metric::Count
-            && self.texts.is_empty()
-            && self.ranges.is_empty()
-            && self.group.is_none();
-        if counts_all {
-            // Nothing of the rows is needed but their number.
-            return sink.add_count(bucket, rows.len() as u64);
+        if rows.is_empty() {
+            return Ok(());
         }
         let mut start = rows.start;
         while start < rows.end {

@@ -3,9 +3,9 @@
 use super::{
     accumulate::{Accumulators, Piece},
     budget::Charge,
-    groups::Groups,
+    groups::{Groups, NO_GROUP},
 };
-use crate::{error::Result, query::Metric};
+use crate::{error::Result, query::Metric, sketch::sums::Sums};
 
 /// Groups, their states, and the piece that is being filled.
 pub struct Sink {
@@ -31,11 +31,21 @@ impl Sink {
         Ok(())
     }
 
-    /// Adds `count` rows without a group to a count.
-    pub fn add_count(&mut self, bucket: usize, count: u64) -> Result<()> {
-        let group = self.groups.number(None);
-        self.accumulators.grow(self.groups.names().len())?;
-        self.accumulators.add_count(group, bucket, count);
+    /// Adds `count` rows of a group to a count.
+    pub fn add_count(&mut self, group: u32, bucket: usize, count: u64) -> Result<()> {
+        if group != NO_GROUP {
+            self.accumulators.grow(self.groups.names().len())?;
+            self.accumulators.add_count(group, bucket, count);
+        }
+        Ok(())
+    }
+
+    /// Adds numbers of a group that were added up already.
+    pub fn add_sums(&mut self, group: u32, bucket: usize, sums: &Sums) -> Result<()> {
+        if group != NO_GROUP {
+            self.accumulators.grow(self.groups.names().len())?;
+            self.accumulators.add_sums(group, bucket, sums);
+        }
         Ok(())
     }
 

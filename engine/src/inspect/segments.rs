@@ -245,6 +245,11 @@ fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionI
 fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
     match kind {
         SectionKind::Runs => segment.runs().runs().len() as u64,
+        SectionKind::RollupSeries
+        | SectionKind::RollupCounts
+        | SectionKind::RollupPairs
+        | SectionKind::RollupNumbers
+        | SectionKind::RollupNumbersBy => segment.rolled_up().len() as u64,
         SectionKind::Users | SectionKind::TextValues => {
             let mut cursor = crate::base::coding::Cursor::new(&section.extra, "section");
             cursor.varint().unwrap_or_default()
@@ -269,7 +274,11 @@ fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str)
             Err(_) => "?".to_owned(),
         },
         SectionKind::Users | SectionKind::TextValues => "front-coded zstd".to_owned(),
-        SectionKind::Runs => "directory".to_owned(),
+        SectionKind::Runs | SectionKind::RollupSeries => "directory".to_owned(),
+        SectionKind::RollupCounts
+        | SectionKind::RollupPairs
+        | SectionKind::RollupNumbers
+        | SectionKind::RollupNumbersBy => crate::segment::rollup_form(tag).to_owned(),
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Database {
     pub hash_seed: u64,
 }
 
-/// What a section holds. Numbers 64 to 95 are kept for rollups.
+/// What a section holds. Numbers 64 to 95 are those of rollups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum SectionKind {
@@ -66,10 +66,20 @@ pub enum SectionKind {
     Numbers = 9,
     /// Bitmaps of a rollup dimension, a block per block of codes.
     Bitmaps = 10,
+    /// Which series are rolled up, one block. The sections below have a block for each of them.
+    RollupSeries = 64,
+    /// Counts by value of a rollup dimension.
+    RollupCounts = 65,
+    /// Counts by pair of values of two rollup dimensions.
+    RollupPairs = 66,
+    /// Count, sum and extremes of a number.
+    RollupNumbers = 67,
+    /// The same by value of a rollup dimension.
+    RollupNumbersBy = 68,
 }
 
 impl SectionKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 14] = [
         Self::Runs,
         Self::Times,
         Self::EventIds,
@@ -79,6 +89,11 @@ impl SectionKind {
         Self::TextCodes,
         Self::Numbers,
         Self::Bitmaps,
+        Self::RollupSeries,
+        Self::RollupCounts,
+        Self::RollupPairs,
+        Self::RollupNumbers,
+        Self::RollupNumbersBy,
     ];
 
     /// The kind of a stored number, if this build knows it.
@@ -98,6 +113,11 @@ impl SectionKind {
             Self::TextCodes => "text codes",
             Self::Numbers => "numbers",
             Self::Bitmaps => "bitmaps",
+            Self::RollupSeries => "rollup series",
+            Self::RollupCounts => "rollup counts",
+            Self::RollupPairs => "rollup pairs",
+            Self::RollupNumbers => "rollup numbers",
+            Self::RollupNumbersBy => "rollup numbers by",
         }
     }
 }

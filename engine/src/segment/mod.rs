@@ -7,17 +7,21 @@
 //!
 //! `merge` makes new segments out of old ones, a column at a time.
 //!
-//! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped,
-//! which is where rollups will be stored.
+//! `rollups` adds up what the rows of large series come to, so that most questions read no rows.
+//!
+//! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped.
 
 mod dictionary;
 mod event_ids;
 mod layout;
+mod rolled;
 mod runs;
 
 mod reader;
 
 mod columns;
+
+mod rollups;
 
 mod verify;
 
@@ -33,5 +37,6 @@ pub use layout::{
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::Segment;
+pub use rollups::{DimensionCounts, form_name as rollup_form};
 pub use runs::{Run, RunDirectory};
 pub use writer::{NewSegment, SegmentWriter, source_of};

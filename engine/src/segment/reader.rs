@@ -10,6 +10,7 @@ use std::sync::{
 use super::{
     event_ids::EventIds,
     layout::{Database, FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
+    rolled::read_series,
     runs::RunDirectory,
 };
 use crate::{
@@ -35,6 +36,7 @@ pub struct Segment {
     footer: Footer,
     runs: RunDirectory,
     namespaces: Arc<[u32]>,
+    rolled_up: Vec<u32>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
 }
@@ -59,6 +61,18 @@ impl Segment {
             return Err(damaged(&format!("offset {offset}: footer checksum mismatch")));
         }
         let footer = Footer::read(bytes, &place)?;
+        Self::assemble(view, meta, db, footer)
+    }
+
+    /// A segment whose footer is known: while it is written, before it is in the file.
+    pub(super) fn assemble(
+        view: View,
+        meta: SegmentMeta,
+        db: Database,
+        footer: Footer,
+    ) -> Result<Self> {
+        let place = meta.path();
+        let damaged = |detail: &str| Error::corrupt(&place, detail);
         if footer.rows != meta.rows {
             return Err(damaged("has another number of rows than recorded"));
         }
@@ -68,6 +82,7 @@ impl Segment {
             db,
             checked: footer.sections.iter().map(flags).collect(),
             runs: RunDirectory::default(),
+            rolled_up: Vec::new(),
             namespaces: Arc::from([]),
             meta,
             place,
@@ -85,6 +100,11 @@ impl Segment {
             ));
         }
         segment.namespaces = segment.runs.namespaces().into();
+        if segment.find(SectionKind::RollupSeries, "").is_some() {
+            let bytes = segment.block(SectionKind::RollupSeries, "", 0)?;
+            let runs = segment.runs.runs().len();
+            segment.rolled_up = read_series(bytes, runs, &segment.place)?;
+        }
         if segment.meta.level != FRESH && segment.runs.spans_days() {
             return Err(Error::corrupt(&segment.place, "holds more than its one day"));
         }
@@ -94,6 +114,11 @@ impl Segment {
     /// The same segment at another level of the same day.
     pub fn at_level(&self, level: u8) -> Result<Self> {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
+    }
+
+    /// Positions in the run directory of the series that have rollups, rising.
+    pub fn rolled_up(&self) -> &[u32] {
+        &self.rolled_up
     }
 
     /// Namespaces with rows, rising.

@@ -127,6 +127,11 @@ impl RunDirectory {
 
     /// The runs of a namespace, and of one tenant if given; ordered, so a slice.
     pub fn of(&self, namespace: Namespace, tenant: Option<&str>) -> &[Run] {
+        self.runs.get(self.positions_of(namespace, tenant)).unwrap_or_default()
+    }
+
+    /// Where the runs of a namespace, and of one tenant if given, stand.
+    pub fn positions_of(&self, namespace: Namespace, tenant: Option<&str>) -> Range<usize> {
         let before =
             |run: &Run| (run.key.namespace, tenant.map(|_| &*run.key.tenant)) < (namespace, tenant);
         let within = |run: &Run| {
@@ -134,7 +139,7 @@ impl RunDirectory {
         };
         let start = self.runs.partition_point(before);
         let rest = self.runs.get(start..).unwrap_or_default();
-        rest.get(..rest.partition_point(within)).unwrap_or_default()
+        start..start + rest.partition_point(within)
     }
 
     /// The directory as bytes.

@@ -4,7 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{columns::TextReader, event_ids::EventIds, layout::SectionKind, reader::Segment};
+use super::{
+    columns::TextReader,
+    event_ids::EventIds,
+    layout::{Section, SectionKind},
+    reader::Segment,
+    rollups,
+};
 use crate::{
     base::{hash::ValueHash, time::HOUR_MS},
     encode::{VECTOR_ROWS, ints::IntBlock, text::TextList},
@@ -59,7 +65,30 @@ impl Segment {
                 keep(SectionKind::Numbers, name, hash);
             }
         }
+        self.verify_rollups()?;
         Ok(hashes)
+    }
+
+    /// The rollups are what the rows add up to.
+    fn verify_rollups(&self) -> Result<()> {
+        let wrong = |name: &str| {
+            Error::corrupt(&self.place, format!("the rollup {name} is not what its rows add up to"))
+        };
+        let sections = rollups::build(self, self.rolled_up())?;
+        let is_rollup = |section: &&Section| (64..96).contains(&section.kind);
+        if self.sections().iter().filter(is_rollup).count() != sections.len() {
+            return Err(wrong("list"));
+        }
+        for section in sections {
+            let at = self.find(section.kind, &section.name).ok_or_else(|| wrong(&section.name))?;
+            let stored = self.section(at)?.blocks.len();
+            for (index, block) in section.blocks.iter().enumerate() {
+                if stored != section.blocks.len() || self.block_at(at, index)? != block {
+                    return Err(wrong(&section.name));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Times rise within each run, and the run directory knows where each hour starts.

@@ -17,6 +17,7 @@ use super::{
         SegmentMeta, block_crc, write_trailer,
     },
     reader::Segment,
+    rollups,
     runs::RunDirectory,
     verify::ColumnHash,
 };
@@ -47,6 +48,7 @@ pub struct SegmentWriter<'a> {
     file: Arc<dyn VfsFile>,
     sections: Vec<Section>,
     hashes: BTreeMap<(u16, String), u64>,
+    rollup_rows_min: u32,
     /// Facts so far; the length is where the next byte goes.
     meta: SegmentMeta,
 }
@@ -62,12 +64,14 @@ pub struct NewSegment {
     pub level: u8,
     /// Number of rows that every column will have.
     pub rows: u32,
+    /// Rows from which on a series has rollups.
+    pub rollup_rows_min: u32,
 }
 
 impl<'a> SegmentWriter<'a> {
     /// Starts a segment.
     pub fn new(vfs: &'a dyn Vfs, new: NewSegment) -> Result<Self> {
-        let NewSegment { uuid, db, level, rows } = new;
+        let NewSegment { uuid, db, level, rows, rollup_rows_min } = new;
         let place = format!("tmp/{uuid}.seg");
         let file = vfs.create(&place).at(&place)?;
         let mut header = Vec::with_capacity(HEADER_LEN);
@@ -81,7 +85,8 @@ impl<'a> SegmentWriter<'a> {
         file.write_at(0, &header).at(&place)?;
         let (len, ts_min, ts_max) = (HEADER_LEN as u64, i64::MAX, i64::MIN);
         let meta = SegmentMeta { uuid, len, footer_crc: 0, rows, ts_min, ts_max, level };
-        Ok(Self { vfs, db, place, file, sections: Vec::new(), hashes: BTreeMap::new(), meta })
+        let (sections, hashes) = (Vec::new(), BTreeMap::new());
+        Ok(Self { vfs, db, place, file, sections, hashes, rollup_rows_min, meta })
     }
 
     /// The run directory.
@@ -260,13 +265,8 @@ impl<'a> SegmentWriter<'a> {
     /// Writes the footer, syncs, reads the file back, compares, and renames it. The caller syncs the
     /// directory.
     pub fn finish(mut self) -> Result<SegmentMeta> {
-        self.sections.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
-        let footer = Footer {
-            rows: self.meta.rows,
-            ts_min: self.meta.ts_min,
-            ts_max: self.meta.ts_max,
-            sections: std::mem::take(&mut self.sections),
-        };
+        self.rollups()?;
+        let footer = self.footer();
         let bytes = footer.write();
         let footer_crc = crc(&[self.meta.uuid.as_bytes(), &self.db.id, &bytes]);
         let footer_offset = self.meta.len;
@@ -288,6 +288,31 @@ impl<'a> SegmentWriter<'a> {
         }
         self.vfs.rename(&self.place, &meta.path()).at(&self.place)?;
         Ok(meta)
+    }
+
+    /// The rollups of what was written so far, which is everything else.
+    fn rollups(&mut self) -> Result<()> {
+        let view = self.vfs.map(&self.place).at(&self.place)?;
+        let draft = Segment::assemble(view, self.meta.clone(), self.db, self.footer())?;
+        let series = rollups::worth_it(draft.runs().runs(), self.rollup_rows_min);
+        for rollup in rollups::build(&draft, &series)? {
+            let mut section = Section::new(rollup.kind, &rollup.name);
+            for block in &rollup.blocks {
+                self.block(&mut section, block)?;
+            }
+            self.sections.push(section);
+        }
+        Ok(())
+    }
+
+    fn footer(&mut self) -> Footer {
+        self.sections.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        Footer {
+            rows: self.meta.rows,
+            ts_min: self.meta.ts_min,
+            ts_max: self.meta.ts_max,
+            sections: self.sections.clone(),
+        }
     }
 
     /// Rows of each block.
@@ -374,8 +399,13 @@ mod tests {
         let vfs = SimVfs::new();
         for is_damaged in [false, true] {
             let uuid = uuid::Uuid::from_u128(u128::from(is_damaged));
-            let new =
-                NewSegment { uuid, db: Database { id: [1; 16], hash_seed: 1 }, level: 0, rows: 2 };
+            let new = NewSegment {
+                uuid,
+                db: Database { id: [1; 16], hash_seed: 1 },
+                level: 0,
+                rows: 2,
+                rollup_rows_min: 1,
+            };
             let mut writer = SegmentWriter::new(&vfs, new).unwrap();
             let key = SeriesKey { namespace: Namespace(1), tenant: "t".into(), name: "e".into() };
             let mut runs = RunDirectory::default();

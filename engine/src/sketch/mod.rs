@@ -5,3 +5,4 @@
 
 pub mod digest;
 pub mod hll;
+pub mod sums;

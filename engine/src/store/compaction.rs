@@ -174,6 +174,7 @@ impl Worker<'_> {
             level,
             split,
             rows_max: self.limits.segment_rows_max,
+            rollup_rows_min: self.limits.rollup_rows_min,
             fate,
             breathe: self.breathe,
         };

@@ -29,6 +29,8 @@ pub struct FlushContext<'a> {
     pub ids_uuid: uuid::Uuid,
     /// Generation of the id run.
     pub generation: u32,
+    /// Rows from which on a series has rollups.
+    pub rollup_rows_min: u32,
 }
 
 /// Writes a frozen memtable and makes it live. Returns the bytes that were written. When writing
@@ -114,6 +116,7 @@ pub fn write_segment(
         db: context.database,
         level: segment::FRESH,
         rows: times.len() as u32,
+        rollup_rows_min: context.rollup_rows_min,
     };
     let mut writer = SegmentWriter::new(context.vfs, new)?;
     writer.runs(&gather.run_directory(&times))?;

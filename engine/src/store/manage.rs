@@ -375,6 +375,7 @@ impl Store {
             segment_uuid: self.uuid(),
             ids_uuid: self.uuid(),
             generation: ids::generation_at(self.clock.now_ms()),
+            rollup_rows_min: self.limits.compaction.rollup_rows_min,
         };
         let before_us = self.clock.elapsed_us();
         let bytes = flush(&self.sequencer, &context, &memtable, &ids, lsn)?;

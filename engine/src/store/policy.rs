@@ -33,6 +33,8 @@ pub struct CompactionLimits {
     pub reseal_after_ms: i64,
     /// Rows of a segment, at most.
     pub segment_rows_max: u32,
+    /// Rows from which on a series of a segment has rollups: fewer are read as quickly.
+    pub rollup_rows_min: u32,
     /// Ids of a run, at most: the filter is built in memory.
     pub run_ids_max: u64,
     /// Fresh segments at which writes are refused until some are merged.
@@ -59,6 +61,7 @@ impl Default for CompactionLimits {
             reseal_one_in: 50,
             reseal_after_ms: DAY_MS,
             segment_rows_max: 4_000_000,
+            rollup_rows_min: 2_048,
             run_ids_max: 4_000_000,
             fresh_max: 96,
             expiry_wait_ms: EXPIRY_WAIT_MS,

@@ -20,7 +20,8 @@ fn directory() -> PathBuf {
 }
 
 fn limits() -> Limits {
-    let compaction = CompactionLimits { fan_in: 2, ..CompactionLimits::without_waiting() };
+    let compaction =
+        CompactionLimits { fan_in: 2, rollup_rows_min: 16, ..CompactionLimits::without_waiting() };
     Limits { compaction, log_file_bytes: 8_192, ..Limits::default() }
 }
 
@@ -209,7 +210,17 @@ fn the_files_have_every_level_and_every_encoding() {
             *encodings.entry(encoding).or_default() += blocks;
         }
     }
-    for one in ["constant", "packed", "delta", "sparse", "none", "uuid", "uuid planes zstd"] {
+    for one in [
+        "constant",
+        "packed",
+        "delta",
+        "sparse",
+        "none",
+        "uuid",
+        "uuid planes zstd",
+        "totals",
+        "not kept",
+    ] {
         assert!(encodings.contains_key(one), "{one} of {encodings:?}");
     }
     for one in [", all", ", listed", ", marked", "raw zstd", "front-coded zstd", "roaring, 1 "] {
@@ -304,7 +315,7 @@ fn a_segment_with_a_section_of_an_unknown_kind_is_read_as_before() {
         segments
             .iter()
             .flat_map(|segment| inspection.sections(segment.uuid).unwrap())
-            .filter(|section| section.kind == "unknown 64")
+            .filter(|section| section.kind == "unknown 96")
             .count()
     };
     assert_eq!(unknown(&disk), 1);
@@ -319,7 +330,7 @@ fn a_segment_with_a_section_of_an_unknown_kind_is_read_as_before() {
     assert_eq!(unknown(&disk), 0, "merged away");
 }
 
-/// Adds a section of kind 64 to a segment, as `doc/format.md` describes it. Gives what the record of
+/// Adds a section of kind 96 to a segment, as `doc/format.md` describes it. Gives what the record of
 /// the segment says of uuid, length and checksum, before and after.
 fn add_section(disk: &SimVfs, path: &str) -> ([u8; 28], [u8; 28]) {
     let file = disk.files()[path].clone();
@@ -330,10 +341,10 @@ fn add_section(disk: &SimVfs, path: &str) -> ([u8; 28], [u8; 28]) {
     assert!(footer[20] < 127, "one byte has the number of sections");
     footer[20] += 1;
     let content = b"what a later build keeps here";
-    let mut named = [uuid, &64u16.to_le_bytes(), b"later"].concat();
+    let mut named = [uuid, &96u16.to_le_bytes(), b"later"].concat();
     named.extend([0; 4]);
     named.extend(content);
-    footer.extend(64u16.to_le_bytes());
+    footer.extend(96u16.to_le_bytes());
     footer.extend(b"\x05later\x02hi\x01");
     footer.extend((offset as u64).to_le_bytes());
     footer.extend((content.len() as u32).to_le_bytes());

@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use inlay_engine::{Answer, Granularity, Group, Metric, NumberFilter, Query, TextFilter, Value};
+use inlay_engine::{
+    Answer, ExplainStep, Granularity, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter,
+    Value,
+};
 
 use super::context::{App, Caller};
 use crate::{
@@ -92,6 +95,8 @@ pub struct Ask {
     pub fill: bool,
     /// Second series.
     pub compare: Option<Compare>,
+    /// Whether the answer says how it was found.
+    pub explain: bool,
 }
 
 /// One row of an answer.
@@ -128,6 +133,10 @@ pub struct QueryAnswer {
     pub approximate: bool,
     /// The metric over all groups together, for grouped counts and sums.
     pub total: Option<Value>,
+    /// The finest rollup that gave a part of it.
+    pub rollup: Option<RollupGrain>,
+    /// How it was found, if that was asked.
+    pub plan: Option<Vec<ExplainStep>>,
 }
 
 /// The metric with this name.
@@ -262,6 +271,11 @@ impl Ask {
             Some("none") => false,
             Some(other) => return Err(unknown_value("fill", other, ["none"])),
         };
+        let explain = match field("explain") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => return Err(unknown_value("explain", other, ["true", "false"])),
+        };
         let compare = match field("compare") {
             None => None,
             Some("previous") => Some(Compare::Previous),
@@ -281,6 +295,7 @@ impl Ask {
             limit,
             fill,
             compare,
+            explain,
         })
     }
 
@@ -306,7 +321,7 @@ impl Ask {
     }
 }
 
-const PARAMETERS: [&str; 12] = [
+const PARAMETERS: [&str; 13] = [
     "event_name",
     "tenant_id",
     "metric",
@@ -319,6 +334,7 @@ const PARAMETERS: [&str; 12] = [
     "limit",
     "fill",
     "compare",
+    "explain",
 ];
 
 fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)>> {
@@ -386,6 +402,7 @@ impl App {
         };
         let deadline = started + Duration::from_millis(self.settings.query_ms_max);
         let run = |query: &Query| self.engine.query(query, &|| Instant::now() >= deadline);
+        let plain = query.clone();
         let answer = run(&query)?;
         let mut rows_scanned = answer.rows_scanned;
         let mut rows = to_rows(&answer, ask);
@@ -418,6 +435,7 @@ impl App {
         } else {
             None
         };
+        let plan = ask.explain.then(|| self.engine.explain(&plain)).transpose()?;
         Ok(QueryAnswer {
             rows,
             from_ms,
@@ -428,6 +446,8 @@ impl App {
             groups_returned: answer.groups.len(),
             approximate: metric.is_approximate(),
             total,
+            rollup: answer.rollup,
+            plan,
         })
     }
 }

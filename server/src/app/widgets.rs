@@ -319,6 +319,7 @@ impl App {
             metric: measure.metric.clone(),
             numeric_prop: measure.numeric_prop.clone(),
             compare: None,
+            explain: false,
             ..ask.clone()
         };
         let first_ask = ask_measure(&query.measures[0]);
@@ -376,6 +377,7 @@ impl App {
                 metric: query.metric.clone().unwrap_or_else(|| "count_unique".to_owned()),
                 granularity: None,
                 compare: None,
+                explain: false,
                 ..ask.clone()
             };
             let answer = self.answer(namespace, &ask)?;
@@ -421,6 +423,7 @@ fn ask_of(
         limit: query.limit.unwrap_or(CHART_GROUPS),
         fill: true,
         compare: (query.compare.as_deref() == Some("previous")).then_some(Compare::Previous),
+        explain: false,
     };
     let over_time = match widget.kind.as_str() {
         "line" | "area" | "stacked_bar" => true,

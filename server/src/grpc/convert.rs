@@ -113,6 +113,8 @@ pub fn step(step: ExplainStep) -> v1::ExplainStep {
         rows: step.rows,
         series: step.series,
         skipped: step.skipped.unwrap_or_default().to_owned(),
+        rolled_up: step.rolled_up,
+        rejected: step.rejected.unwrap_or_default().to_owned(),
     }
 }
 

@@ -54,6 +54,8 @@ pub struct MergeContext<'a> {
     pub split: Split,
     /// Rows of an output, at most.
     pub rows_max: u32,
+    /// Rows from which on a series of an output has rollups.
+    pub rollup_rows_min: u32,
     /// What happens to the rows of a series on a day since 1970.
     pub fate: &'a dyn Fn(&SeriesKey, i64) -> Fate,
     /// Called for each block: waits while others need the machine, fails when the merge must end.
@@ -129,7 +131,8 @@ impl<'a, 'c> Merger<'a, 'c> {
         let context = self.context;
         let uuid = (context.uuid)();
         let rows = order.times.len() as u32;
-        let new = NewSegment { uuid, db: context.db, level: context.level, rows };
+        let rollup_rows_min = context.rollup_rows_min;
+        let new = NewSegment { uuid, db: context.db, level: context.level, rows, rollup_rows_min };
         let mut writer = SegmentWriter::new(context.vfs, new)?;
         let written = self.write_columns(&mut writer, order).and_then(|()| {
             let directory = writer.directory();

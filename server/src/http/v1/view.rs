@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json, value::RawValue};
 use crate::{
     app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name},
     base::instant,
-    engine::Value,
+    engine::{ExplainStep, RollupGrain, Value},
     error::{ApiError, Result},
 };
 
@@ -98,6 +98,18 @@ fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
         meta["groups_total"] = json!(answer.groups_total);
         meta["groups_returned"] = json!(answer.groups_returned);
     }
+    if let Some(grain) = answer.rollup {
+        let grain = match grain {
+            RollupGrain::Day => ("events_daily", "day"),
+            RollupGrain::Hour => ("events_hourly", "hour"),
+        };
+        meta["source_table"] = json!(grain.0);
+        meta["planned_by"] = json!("rollup");
+        meta["rollup_granularity"] = json!(grain.1);
+    }
+    if let Some(plan) = &answer.plan {
+        meta["plan"] = plan.iter().map(step).collect();
+    }
     if let Some(total) = answer.total {
         meta["total"] = value(total);
     }
@@ -105,6 +117,20 @@ fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
         meta["numeric_prop"] = json!(number);
     }
     meta
+}
+
+/// One source of an answer, and how it is read.
+fn step(step: &ExplainStep) -> Json {
+    let mut json = json!({
+        "source": step.source, "level": step.level, "rows": step.rows, "series": step.series,
+        "rolled_up": step.rolled_up,
+    });
+    for (name, why) in [("skipped", step.skipped), ("rejected", step.rejected)] {
+        if let Some(why) = why {
+            json[name] = json!(why);
+        }
+    }
+    json
 }
 
 /// A widget's answer as text, without its id.

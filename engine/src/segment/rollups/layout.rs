@@ -1,0 +1,34 @@
+//! What is kept of which rollup, and how its sections are called.
+
+/// Values of a dimension in a segment from which on it is not rolled up: it is no dimension then.
+pub const VALUES_MAX: usize = 1_024;
+/// Pairs of values that are counted at most.
+pub const PAIRS_MAX: usize = 4_096;
+/// Numeric properties of a segment that are rolled up, by name.
+pub const NUMBERS_MAX: usize = 32;
+/// A rollup is kept with at most one count for so many rows of the series,
+pub const ROWS_A_COUNT: usize = 8;
+/// or one state of count, sum and extremes, which takes more room.
+pub const ROWS_A_STATE: usize = 64;
+
+/// The rollup was not worth it.
+pub const NOT_KEPT: u8 = 0;
+/// Of each value what the whole series has.
+pub const TOTALS: u8 = 1;
+/// Totals, then the hours of each value.
+pub const HOURS: u8 = 2;
+
+/// The name of a section about a dimension and something else.
+pub fn pair_name(dimension: &str, other: &str) -> String {
+    format!("{dimension}/{other}")
+}
+
+/// What the first byte of a block says.
+pub fn form_name(tag: u8) -> &'static str {
+    match tag {
+        NOT_KEPT => "not kept",
+        TOTALS => "totals",
+        HOURS => "totals and hours",
+        _ => "?",
+    }
+}

@@ -1,0 +1,140 @@
+//! Reading the rollups of a segment.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use super::layout::{HOURS, NOT_KEPT, TOTALS, pair_name};
+use crate::{
+    base::coding::Cursor,
+    error::Result,
+    segment::{SectionKind, Segment},
+    sketch::sums::Sums,
+};
+
+/// Counts of the values of a dimension.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DimensionCounts {
+    /// Code of each value that occurs, rising, and the rows of the whole series that have it.
+    pub totals: Vec<(u32, u64)>,
+    /// The same by hour, `value * hours + hour`, where they are kept.
+    pub hours: Option<Vec<u64>>,
+}
+
+impl Segment {
+    /// The number of a run among those that are rolled up.
+    pub fn rollup_of(&self, run: usize) -> Option<usize> {
+        self.rolled_up().binary_search(&(run as u32)).ok()
+    }
+
+    fn rollup_block(
+        &self,
+        kind: SectionKind,
+        name: &str,
+        index: usize,
+    ) -> Result<Option<Cursor<'_>>> {
+        let Some(at) = self.find(kind, name) else { return Ok(None) };
+        let mut cursor = Cursor::new(self.block_at(at, index)?, &self.place);
+        match cursor.u8()? {
+            NOT_KEPT => Ok(None),
+            TOTALS | HOURS => Ok(Some(Cursor::new(self.block_at(at, index)?, &self.place))),
+            _ => Err(cursor.error("a rollup has an unknown form")),
+        }
+    }
+
+    /// Counts of a dimension's values in a series with `hours` hours, where they are kept.
+    pub fn rollup_counts(
+        &self,
+        index: usize,
+        dimension: &str,
+        hours: usize,
+        with_hours: bool,
+    ) -> Result<Option<DimensionCounts>> {
+        let kind = SectionKind::RollupCounts;
+        let Some(mut cursor) = self.rollup_block(kind, dimension, index)? else { return Ok(None) };
+        let form = cursor.u8()?;
+        let mut totals = Vec::new();
+        let mut next = 0u32;
+        for _ in 0..cursor.count(2)? {
+            let code = next.saturating_add(cursor.varint_u32()?);
+            totals.push((code, cursor.varint()?));
+            next = code.saturating_add(1);
+        }
+        if !with_hours || form == TOTALS {
+            return Ok(Some(DimensionCounts { totals, hours: None }));
+        }
+        let mut by_hour = Vec::with_capacity(totals.len().saturating_mul(hours).min(1 << 20));
+        for &(_, total) in &totals {
+            let mut sum = 0u64;
+            for _ in 0..hours {
+                let count = cursor.varint()?;
+                sum = sum.saturating_add(count);
+                by_hour.push(count);
+            }
+            if sum != total {
+                return Err(cursor.error("hours and total of a rollup disagree"));
+            }
+        }
+        cursor.finish()?;
+        Ok(Some(DimensionCounts { totals, hours: Some(by_hour) }))
+    }
+
+    /// Rows that have a value of each of two dimensions, by code. The dimensions are in the order of
+    /// the list of rollup dimensions.
+    pub fn rollup_pairs(
+        &self,
+        index: usize,
+        dimensions: (&str, &str),
+    ) -> Result<Option<Vec<(u32, u32, u64)>>> {
+        let name = pair_name(dimensions.0, dimensions.1);
+        let block = self.rollup_block(SectionKind::RollupPairs, &name, index)?;
+        let Some(mut cursor) = block else { return Ok(None) };
+        cursor.u8()?;
+        let mut pairs = Vec::new();
+        for _ in 0..cursor.count(3)? {
+            pairs.push((cursor.varint_u32()?, cursor.varint_u32()?, cursor.varint()?));
+        }
+        cursor.finish()?;
+        Ok(Some(pairs))
+    }
+
+    /// What a number adds up to in a whole series, and by hour where that is kept and asked for.
+    pub fn rollup_numbers(
+        &self,
+        index: usize,
+        number: &str,
+        hours: usize,
+        with_hours: bool,
+    ) -> Result<Option<(Sums, Option<Vec<Sums>>)>> {
+        let kind = SectionKind::RollupNumbers;
+        let Some(mut cursor) = self.rollup_block(kind, number, index)? else { return Ok(None) };
+        let form = cursor.u8()?;
+        let total = Sums::read(&mut cursor)?;
+        if !with_hours || form == TOTALS {
+            return Ok(Some((total, None)));
+        }
+        let hours = (0..hours).map(|_| Sums::read(&mut cursor)).collect::<Result<_>>()?;
+        cursor.finish()?;
+        Ok(Some((total, Some(hours))))
+    }
+
+    /// What a number adds up to for each value of a dimension, by code.
+    pub fn rollup_numbers_by(
+        &self,
+        index: usize,
+        dimension: &str,
+        number: &str,
+    ) -> Result<Option<Vec<(u32, Sums)>>> {
+        let name = pair_name(dimension, number);
+        let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, index)?;
+        let Some(mut cursor) = block else { return Ok(None) };
+        cursor.u8()?;
+        let mut states = Vec::new();
+        let mut next = 0u32;
+        for _ in 0..cursor.count(2)? {
+            let code = next.saturating_add(cursor.varint_u32()?);
+            states.push((code, Sums::read(&mut cursor)?));
+            next = code.saturating_add(1);
+        }
+        cursor.finish()?;
+        Ok(Some(states))
+    }
+}

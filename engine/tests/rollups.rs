@@ -1,0 +1,226 @@
+//! A rollup answer equals the raw answer: every question is asked twice, with rollups and without.
+//!
+//! Random events (late ones, duplicates, missing properties) go through random flushes, merges, seals,
+//! erasures and restarts. That rows themselves are answered rightly is what `queries.rs` compares with
+//! an oracle.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use inlay_engine::*;
+
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
+const TODAY_MS: i64 = 20_000 * DAY_MS;
+const MODELS: [&str; 5] = ["small", "medium", "large", "tiny", ""];
+const STATUSES: [&str; 3] = ["ok", "error", "late"];
+
+/// Names of files are made by chance, so each start needs chance of its own.
+fn open(disk: &SimVfs, rows_min: u32, seed: u64) -> Engine {
+    let compaction = CompactionLimits {
+        fan_in: 3,
+        rollup_rows_min: rows_min,
+        reseal_after_ms: 0,
+        ..CompactionLimits::without_waiting()
+    };
+    let limits = Limits { compaction, log_file_bytes: 1 << 20, ..Limits::default() };
+    let options = Options {
+        clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
+        rng: Arc::new(SeededRng::new(seed)),
+        limits,
+        background: false,
+    };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn pick<'a>(rng: &SeededRng, from: &[&'a str]) -> &'a str {
+    from[rng.below(from.len() as u64) as usize]
+}
+
+/// A batch of random events; a tenth has been sent before.
+fn ingest(engine: &Engine, rng: &SeededRng, count: u64) {
+    let mut batch = engine.batch(Namespace(1));
+    for _ in 0..count {
+        let id = format!("id-{}", rng.below(30_000));
+        let user = format!("user-{}", rng.below(200));
+        // Most events are of the last days, in the middle of the day.
+        let back = rng.below(4).min(rng.below(4)) as i64;
+        let timestamp_ms = TODAY_MS - back * DAY_MS + rng.below(DAY_MS as u64 / 2) as i64;
+        let event = Event {
+            tenant: pick(rng, &["acme", "acme", "other"]),
+            name: pick(rng, &["call", "call", "view"]),
+            timestamp_ms,
+            event_id: Some(&id),
+            user_id: Some(&user),
+        };
+        let trace = rng.below(1 << 40).to_string();
+        let mut strings = vec![("trace", &*trace)];
+        if rng.below(10) > 0 {
+            strings.push(("model", pick(rng, &MODELS)));
+        }
+        if rng.below(3) > 0 {
+            strings.push(("status", pick(rng, &STATUSES)));
+        }
+        let ms = rng.below(100_000) as f64 / 8.0 - 2_000.0;
+        let cost = rng.below(1 << 50) as f64 * 1e-7;
+        let numbers = [("ms", ms), ("cost", cost)];
+        let skipped = rng.below(4) as usize;
+        batch.push(&event, &strings, &numbers[skipped.min(2)..]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+}
+
+fn question(rng: &SeededRng) -> Query {
+    let metrics = [
+        Metric::Count,
+        Metric::Count,
+        Metric::Sum,
+        Metric::Avg,
+        Metric::Min,
+        Metric::Max,
+        Metric::Distinct,
+        Metric::Percentile(95),
+    ];
+    let metric = metrics[rng.below(8) as usize];
+    let granularities =
+        [None, Some(Granularity::Hour), Some(Granularity::Day), Some(Granularity::Week)];
+    let filter = |name: &str, values: &[&str]| {
+        let any_of = (0..=rng.below(2)).map(|_| pick(rng, values).to_owned()).collect();
+        TextFilter { name: name.into(), any_of }
+    };
+    let mut texts = Vec::new();
+    if rng.below(3) == 0 {
+        texts.push(filter("model", &MODELS));
+    }
+    if rng.below(4) == 0 {
+        texts.push(filter("status", &["ok", "error", "unknown"]));
+    }
+    let number = if rng.below(2) == 0 { "ms" } else { "cost" };
+    // Whole hours mostly, and any instants.
+    let from_ms = TODAY_MS - rng.below(4 * 24) as i64 * HOUR_MS;
+    let to_ms = from_ms + (1 + rng.below(5 * 24) as i64) * HOUR_MS;
+    let ragged = if rng.below(3) == 0 { rng.below(HOUR_MS as u64) as i64 } else { 0 };
+    Query {
+        namespace: Namespace(1),
+        tenant: (rng.below(3) > 0).then(|| pick(rng, &["acme", "other"]).to_owned()),
+        event: pick(rng, &["call", "view"]).into(),
+        metric,
+        number: Some(number.into()),
+        from_ms: from_ms + ragged,
+        to_ms: to_ms + ragged / 2,
+        granularity: granularities[rng.below(4) as usize],
+        group_by: [None, None, Some("model"), Some("status"), Some("trace")][rng.below(5) as usize]
+            .map(str::to_owned),
+        texts,
+        numbers: vec![],
+        groups_max: 1 + rng.below(8) as usize,
+        groups: None,
+        starts: None,
+    }
+}
+
+#[test]
+fn answers_from_rollups_equal_answers_from_rows() {
+    let (mut from_days, mut from_hours) = (0, 0);
+    for seed in 0..12 {
+        let rng = SeededRng::new(seed);
+        let disk = SimVfs::new();
+        let rows_min = [1, 50, 500][rng.below(3) as usize];
+        let mut engine = open(&disk, rows_min, seed);
+        for round in 0..12 {
+            ingest(&engine, &rng, 200 + rng.below(1_500));
+            match rng.below(8) {
+                0 => {
+                    drop(engine);
+                    engine = open(&disk, rows_min, 1_000 + seed * 100 + round);
+                }
+                1 => {
+                    let user = format!("user-{}", rng.below(200));
+                    let whose = Whose::User { tenant: "acme", user: &user };
+                    engine
+                        .transact(|txn| Ok::<_, Error>(engine.erase(txn, Namespace(1), &whose)))
+                        .unwrap();
+                }
+                2..5 => engine.flush().unwrap(),
+                _ => {
+                    engine.flush().unwrap();
+                    engine.compact().unwrap();
+                }
+            }
+            for _ in 0..40 {
+                let query = question(&rng);
+                let fast = engine.query(&query, &|| false).unwrap();
+                let slow = engine.query_rows(&query, &|| false).unwrap();
+                let shown = |answer: &Answer| {
+                    (
+                        answer.buckets.clone(),
+                        answer.groups.clone(),
+                        answer.values.clone(),
+                        answer.groups_total,
+                    )
+                };
+                assert_eq!(shown(&fast), shown(&slow), "seed {seed}: {query:?}");
+                assert_eq!(slow.rollup, None);
+                from_days += u64::from(fast.rollup == Some(RollupGrain::Day));
+                from_hours += u64::from(fast.rollup == Some(RollupGrain::Hour));
+            }
+        }
+        // Their bytes are what the rows add up to.
+        let problems = Inspection::open(disk.clone()).unwrap().verify(&mut |_| ()).problems;
+        assert_eq!(problems, []);
+    }
+    assert!(from_days > 300 && from_hours > 100, "{from_days} by day, {from_hours} by hour");
+}
+
+/// What was measured to be cheap is cheap: a dashboard's questions read no rows of sealed days.
+#[test]
+fn questions_about_sealed_days_read_no_rows() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    let rng = SeededRng::new(9);
+    ingest(&engine, &rng, 20_000);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    let ask = |metric, group: Option<&str>, filter: Option<(&str, &str)>, hours: bool| {
+        let query = Query {
+            namespace: Namespace(1),
+            tenant: Some("acme".into()),
+            event: "call".into(),
+            metric,
+            number: Some("ms".into()),
+            from_ms: TODAY_MS - DAY_MS,
+            to_ms: TODAY_MS + DAY_MS,
+            granularity: Some(if hours { Granularity::Hour } else { Granularity::Day }),
+            group_by: group.map(str::to_owned),
+            texts: filter
+                .map(|(name, value)| TextFilter { name: name.into(), any_of: vec![value.into()] })
+                .into_iter()
+                .collect(),
+            numbers: vec![],
+            groups_max: 100,
+            groups: None,
+            starts: None,
+        };
+        let answer = engine.query(&query, &|| false).unwrap();
+        (answer.rollup, answer.rows_scanned)
+    };
+    let (day, hour) = (Some(RollupGrain::Day), Some(RollupGrain::Hour));
+    let model = Some(("model", "large"));
+    for (asked, grain, entries_max) in [
+        (ask(Metric::Count, None, None, false), day, 4),
+        (ask(Metric::Count, None, model, false), day, 4),
+        (ask(Metric::Count, Some("model"), None, false), day, 60),
+        (ask(Metric::Count, Some("status"), model, false), day, 60),
+        (ask(Metric::Avg, None, None, false), day, 4),
+        (ask(Metric::Max, None, model, false), day, 4),
+        (ask(Metric::Sum, Some("status"), None, false), day, 40),
+        (ask(Metric::Count, None, None, true), hour, 96),
+        (ask(Metric::Count, None, model, true), hour, 96),
+        (ask(Metric::Sum, None, None, true), hour, 96),
+    ] {
+        assert_eq!(asked.0, grain);
+        assert!(asked.1 <= entries_max, "{} of {entries_max} entries", asked.1);
+    }
+    assert!(ask(Metric::Distinct, None, None, false).1 > 5_000, "these need rows still");
+}
