@@ -9,7 +9,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-async fn connect(server: &TestServer) -> InlayClient<Channel> {
+pub async fn connect(server: &TestServer) -> InlayClient<Channel> {
     let channel = Endpoint::from_shared(server.grpc()).unwrap().connect().await.unwrap();
     InlayClient::new(channel)
 }

@@ -163,3 +163,61 @@ async fn a_key_names_a_tenant_and_a_session_need_not() {
     );
     assert_eq!(org.console.get(all).await.expect(200)["data"][0]["value"], 2);
 }
+
+/// A day that is over is answered from rollups, and the answer says so; it equals that of the rows,
+/// which are asked by a filter that no rollup has.
+#[tokio::test]
+async fn rollups_answer_and_are_named() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    for part in 0..3 {
+        let events: Vec<Value> = (0..1_000)
+            .map(|n| {
+                let time = format!("2026-11-18T{:02}:{:02}:{:02}Z", n % 24, n % 60, part);
+                let model = if n % 2 == 0 { "a" } else { "b" };
+                json!({"tenant_id": "t", "event_name": "e", "timestamp": time,
+                       "string_props": {"model": model, "free": "x"},
+                       "numeric_props": {"ms": n as f64 / 10.0}})
+            })
+            .collect();
+        admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    }
+    let base =
+        "/v1/query?tenant_id=t&event_name=e&from=2026-11-18T00:00:00Z&to=2026-11-20T00:00:00Z";
+    let ask = async |more: &str| admin.get(&format!("{base}&{more}")).await.expect(200);
+    let before = ask("metric=count&group_by=model").await;
+    assert!(before["meta"].get("source_table").is_none(), "rows in memory have no rollups");
+
+    let mut client = super::internal::connect(&server).await;
+    client.flush(inlay_proto::v1::FlushRequest {}).await.unwrap();
+    let shapes =
+        ["metric=count", "metric=count&group_by=model", "metric=sum&numeric_prop=ms&f_model=a"];
+    for shape in shapes {
+        for (granularity, grain) in [("day", "day"), ("hour", "hour")] {
+            let rolled = ask(&format!("{shape}&granularity={granularity}")).await;
+            let rows = ask(&format!("{shape}&granularity={granularity}&f_free=x")).await;
+            assert_eq!(rolled["data"], rows["data"], "{shape} by {granularity}");
+            assert!(rows["meta"].get("planned_by").is_none());
+            if grain == "day" || !shape.contains("sum") {
+                let meta = &rolled["meta"];
+                let expected = if grain == "day" { "events_daily" } else { "events_hourly" };
+                assert_eq!(meta["source_table"], expected, "{shape} by {granularity}");
+                assert_eq!(
+                    (&meta["planned_by"], &meta["rollup_granularity"]),
+                    (&json!("rollup"), &json!(grain))
+                );
+                assert!(meta["rows_scanned"].as_u64().unwrap() < 100, "{meta}");
+            }
+        }
+    }
+    let plan = |answer: &Value| answer["meta"]["plan"][0].clone();
+    let used = plan(&ask("metric=count&explain=true").await);
+    assert_eq!(
+        (&used["rows"], &used["series"], &used["rolled_up"]),
+        (&json!(3000), &json!(1), &json!(1))
+    );
+    let why = plan(&ask("metric=p95&numeric_prop=ms&explain=true").await);
+    assert_eq!(why["rejected"], "exact percentiles need every number");
+    let wrong = admin.get(&format!("{base}&metric=count&explain=yes")).await;
+    assert_eq!(wrong.refused(400, "unknown_value").as_deref(), Some("explain"));
+}
