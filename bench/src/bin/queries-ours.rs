@@ -1,0 +1,229 @@
+//! Our side of `bench/peers/queries.py`: loads its rows into a data directory, and answers its
+//! questions with the time that each took.
+//!
+//!     queries-ours load ROWS_FILE DATA_DIR
+//!     queries-ours serve DATA_DIR [--rows]
+//!
+//! The time goes from the question to the bytes of the JSON answer, within the process. With `--rows`
+//! rollups are not used. The protocol is in the script.
+
+#![expect(clippy::disallowed_methods, reason = "rows come from a file that is not of the engine")]
+
+use std::{
+    error::Error,
+    fs::File,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    time::Instant,
+};
+
+use inlay_engine::{
+    Answer, CompactionLimits, Engine, Event, Granularity, Limits, Metric, Namespace, Options,
+    Query, TextFilter, Value,
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value as Json, json};
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+const BATCH_ROWS: usize = 5_000;
+/// Columns of the file that are not properties.
+const FIXED: [&str; 5] = ["tenant", "name", "time_ms", "event_id", "user_id"];
+
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["load", rows, directory] => load(Path::new(rows), Path::new(directory)),
+        ["serve", directory] => serve(Path::new(directory), true),
+        ["serve", directory, "--rows"] => serve(Path::new(directory), false),
+        _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--rows]".into()),
+    }
+}
+
+fn open(directory: &Path) -> Result<Engine> {
+    let limits = Limits { compaction: CompactionLimits::without_waiting(), ..Limits::default() };
+    Ok(Engine::open_directory(
+        directory,
+        Options { limits, background: false, ..Options::default() },
+    )?)
+}
+
+/// Rows become events in the order of the file; then everything is merged and sealed, as it would be
+/// in a server some hours later.
+fn load(rows: &Path, directory: &Path) -> Result<()> {
+    let engine = open(directory)?;
+    let mut lines = BufReader::new(File::open(rows)?).lines();
+    let header = lines.next().ok_or("the file is empty")??;
+    let names: Vec<&str> = header.split('\t').collect();
+    if names.get(..FIXED.len()) != Some(&FIXED[..]) {
+        return Err(format!("the file starts with {header:?}").into());
+    }
+    let mut batch = engine.batch(Namespace(1));
+    for line in lines {
+        let line = line?;
+        let values: Vec<&str> = line.split('\t').collect();
+        let (mut strings, mut numbers) = (Vec::new(), Vec::new());
+        for (&name, &value) in names.iter().zip(&values).skip(FIXED.len()) {
+            // A property whose values are numbers is one.
+            match value.parse::<f64>() {
+                _ if value.is_empty() => {}
+                Ok(number) => numbers.push((name, number)),
+                Err(_) => strings.push((name, value)),
+            }
+        }
+        let event = Event {
+            tenant: values[0],
+            name: values[1],
+            timestamp_ms: values[2].parse()?,
+            event_id: Some(values[3]),
+            user_id: Some(values[4]),
+        };
+        batch.push(&event, &strings, &numbers)?;
+        if batch.len() == BATCH_ROWS {
+            let full = std::mem::replace(&mut batch, engine.batch(Namespace(1)));
+            store(&engine, full)?;
+        }
+    }
+    store(&engine, batch)?;
+    engine.flush()?;
+    engine.compact()?;
+    engine.close()?;
+    Ok(())
+}
+
+fn store(engine: &Engine, batch: inlay_engine::Batch) -> Result<()> {
+    if !batch.is_empty() {
+        engine.ingest(batch, |_, _| Ok::<_, inlay_engine::Error>(()))?;
+    }
+    if engine.maintain()? {
+        engine.compact()?;
+    }
+    Ok(())
+}
+
+fn serve(directory: &Path, with_rollups: bool) -> Result<()> {
+    let engine = open(directory)?;
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let request: Json = serde_json::from_str(&line?)?;
+        let answer = ask(&engine, &request, with_rollups)
+            .unwrap_or_else(|error| json!({"error": error.to_string()}));
+        writeln!(out, "{answer}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn ask(engine: &Engine, request: &Json, with_rollups: bool) -> Result<Json> {
+    let repeat = request["repeat"].as_u64().unwrap_or(1).max(1);
+    let mut wall_ns = Vec::new();
+    let mut body = Vec::new();
+    let cpu_before = cpu_ns();
+    for _ in 0..repeat {
+        let started = Instant::now();
+        let query = parse(&request["query"])?;
+        let answer = match with_rollups {
+            true => engine.query(&query, &|| false)?,
+            false => engine.query_rows(&query, &|| false)?,
+        };
+        body.clear();
+        write(&query, &answer, &mut body)?;
+        wall_ns.push(started.elapsed().as_nanos() as u64);
+    }
+    let cpu = cpu_ns() - cpu_before;
+    let answer: Json = serde_json::from_slice(&body)?;
+    Ok(json!({"wall_ns": wall_ns, "cpu_ns": cpu, "answer": answer}))
+}
+
+/// Time of all threads of the process.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn parse(asked: &Json) -> Result<Query> {
+    let text = |name: &str| asked[name].as_str();
+    let instant = |name: &str| -> Result<i64> {
+        let time: jiff::Timestamp = text(name).ok_or("from and to are needed")?.parse()?;
+        Ok(time.as_millisecond())
+    };
+    let metric = match text("metric").unwrap_or("count") {
+        "count" => Metric::Count,
+        "count_unique" => Metric::Distinct,
+        "count_unique_approx" => Metric::DistinctApprox,
+        "sum" => Metric::Sum,
+        "avg" => Metric::Avg,
+        "min" => Metric::Min,
+        "max" => Metric::Max,
+        name => {
+            let percent: u8 = name.trim_start_matches('p').trim_end_matches("_approx").parse()?;
+            let is_approx = name.ends_with("_approx");
+            if is_approx { Metric::PercentileApprox(percent) } else { Metric::Percentile(percent) }
+        }
+    };
+    let granularity = match text("granularity") {
+        None => None,
+        Some("hour") => Some(Granularity::Hour),
+        Some("day") => Some(Granularity::Day),
+        Some("week") => Some(Granularity::Week),
+        Some("month") => Some(Granularity::Month),
+        Some(other) => return Err(format!("granularity {other}").into()),
+    };
+    let filters = asked.as_object().into_iter().flatten().filter_map(|(name, value)| {
+        let any_of = vec![value.as_str()?.to_owned()];
+        Some(TextFilter { name: name.strip_prefix("f_")?.to_owned(), any_of })
+    });
+    Ok(Query {
+        namespace: Namespace(1),
+        tenant: text("tenant_id").map(str::to_owned),
+        event: text("event_name").unwrap_or_default().to_owned(),
+        metric,
+        number: text("numeric_prop").map(str::to_owned),
+        from_ms: instant("from")?,
+        to_ms: instant("to")?,
+        granularity,
+        group_by: text("group_by").map(str::to_owned),
+        texts: filters.collect(),
+        numbers: vec![],
+        groups_max: text("limit").map_or(Ok(100), str::parse)?,
+        groups: None,
+        starts: None,
+    })
+}
+
+/// The answer as the server writes it: rows by bucket, then group.
+fn write(query: &Query, answer: &Answer, out: &mut Vec<u8>) -> Result<()> {
+    let starts: Vec<String> = match query.granularity {
+        None => Vec::new(),
+        Some(_) => answer
+            .buckets
+            .iter()
+            .map(|&ms| Ok(format!("{:.3}", jiff::Timestamp::from_millisecond(ms)?)))
+            .collect::<Result<_>>()?,
+    };
+    out.extend(b"{\"rows\":[");
+    let mut separator: &[u8] = b"{";
+    for bucket in 0..answer.buckets.len() {
+        for (group, values) in answer.groups.iter().zip(&answer.values) {
+            out.extend(separator);
+            separator = b",{";
+            if let Some(start) = starts.get(bucket) {
+                write!(out, "\"bucket\":\"{start}\",")?;
+            }
+            if query.group_by.is_some() {
+                out.extend(b"\"group\":");
+                serde_json::to_writer(&mut *out, &group.as_deref())?;
+                out.extend(b",");
+            }
+            out.extend(b"\"value\":");
+            match values[bucket] {
+                Value::Integer(value) => serde_json::to_writer(&mut *out, &value)?,
+                Value::Number(value) => serde_json::to_writer(&mut *out, &value)?,
+                Value::Null => out.extend(b"null"),
+            }
+            out.extend(b"}");
+        }
+    }
+    out.extend(b"]}");
+    Ok(())
+}
