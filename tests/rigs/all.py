@@ -22,6 +22,7 @@ import time
 RIGS = (
     ("kill", "--kills 10", "--kills 2000"),
     ("power", "--cuts 10", "--cuts 3000"),
+    ("flips", "--flips 300", "--flips 5000"),
     ("faults", "--runs 40", "--all"),
     ("full", "--cycles 2", "--cycles 50"),
     ("clock", "--jumps 9", "--jumps 1000"),
