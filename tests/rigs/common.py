@@ -178,7 +178,7 @@ class Connection:
     def get(self, path, **parameters):
         """The answer to a question that must be answered."""
         if parameters:
-            path += "?" + urllib.parse.urlencode(parameters)
+            path += "?" + urllib.parse.urlencode(parameters, doseq=True)
         status, _, answer = self.call("GET", path)
         if status != 200:
             raise Failed(f"GET {path}: {status} {answer}")
