@@ -26,6 +26,7 @@ RIGS = (
     ("faults", "--runs 40", "--all"),
     ("full", "--cycles 2", "--cycles 50"),
     ("clock", "--jumps 9", "--jumps 1000"),
+    ("retention", "--rounds 1", "--rounds 100"),
     ("stop", "--stops 10", "--stops 1000"),
     ("descriptors", "--cycles 1", "--cycles 100"),
     # Questions that need 256 MiB each, and eight senders of the largest batches, do not fit 512 MB yet:
