@@ -16,9 +16,10 @@ import contextlib
 import os
 import time
 
-from common import Failed, main, mount, need_root, register
+from common import Failed, main, register
 from ledger import Ledger
 from load import Load, load_for
+from machine import mount, need_root
 
 DISK_MIB = 300
 INODES = 400

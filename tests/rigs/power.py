@@ -24,9 +24,10 @@ import signal
 import subprocess
 import time
 
-from common import Failed, Gone, Skipped, main, mount, need_root, need_tool, register
+from common import Failed, Gone, Skipped, main, register
 from ledger import Ledger
 from load import Load
+from machine import mount, need_root, need_tool
 from metadata import Metadata
 
 RAM_DISK = pathlib.Path("/dev/shm")
