@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Runs every rig and prints one line for each: what it showed, in numbers.
 
-    python3 tests/rigs/all.py PATH/TO/inlay                    within four minutes on two cores
+    python3 tests/rigs/all.py PATH/TO/inlay                    within ten minutes on two cores
     python3 tests/rigs/all.py PATH/TO/inlay --long             the figures that we publish: a night
     python3 tests/rigs/all.py PATH/TO/inlay --only kill stop
     python3 tests/rigs/all.py PATH/TO/inlay --sabotage lose    every rig must fail
 
-The rigs run one after the other, each in a process of its own. The exit code is 1 when any failed.
-With `--sabotage` a rig that does not fail is the failure: it would not notice that fault in a
+Two rigs run at once, each in a process of its own: most of them wait half of the time. The exit code
+is 1 when any failed. With `--sabotage` a rig that does not fail is the failure: it would not notice that fault in a
 server either.
 """
 
 import argparse
+import concurrent.futures
 import pathlib
 import signal
 import subprocess
@@ -20,12 +21,14 @@ import time
 
 # Name, short arguments, long arguments.
 RIGS = (
-    ("kill", "--kills 10", "--kills 2000"),
-    ("power", "--cuts 10", "--cuts 3000"),
+    ("kill", "--kills 100", "--kills 2000"),
+    ("power", "--cuts 100", "--cuts 3000"),
+    ("flips", "--flips 300", "--flips 5000"),
     ("faults", "--runs 40", "--all"),
     ("full", "--cycles 2", "--cycles 50"),
     ("clock", "--jumps 9", "--jumps 1000"),
-    ("stop", "--stops 10", "--stops 1000"),
+    ("retention", "--rounds 1", "--rounds 100"),
+    ("stop", "--stops 20", "--stops 1000"),
     ("descriptors", "--cycles 1", "--cycles 100"),
     # Questions that need 256 MiB each, and eight senders of the largest batches, do not fit 512 MB yet:
     # the long run says so.
@@ -37,23 +40,31 @@ SHORT_SECONDS = 600
 LONG_SECONDS = 24 * 3_600
 
 
-def run(name, options, seconds):
-    """The exit code and the output of one rig; it is given time to tidy up when it hangs."""
-    command = [sys.executable, FOLDER / f"{name}.py", *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    )
-    try:
-        output, _ = process.communicate(timeout=seconds)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
-        return 1, f"{output}WRONG {name}: stopped after {seconds} s\n"
-    finally:
-        if process.poll() is None:
+class Runs:
+    """Rigs as processes, which end with this one."""
+
+    def __init__(self):
+        self.processes = []
+
+    def run(self, name, options, seconds):
+        """The exit code and the output of one rig; it is given time to tidy up when it hangs."""
+        command = [sys.executable, FOLDER / f"{name}.py", *options]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        self.processes.append(process)
+        try:
+            output, _ = process.communicate(timeout=seconds)
+            return process.returncode, output
+        except subprocess.TimeoutExpired:
             process.terminate()
-            process.wait(timeout=60)
+            output, _ = process.communicate(timeout=60)
+            return 1, f"{output}WRONG {name}: stopped after {seconds} s\n"
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
 
 
 def main():
@@ -64,31 +75,41 @@ def main():
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--seed", default="1")
     parser.add_argument("--dir", help="where the folders of the runs are made")
+    parser.add_argument("--at-once", type=int, default=2, help="rigs that run at the same time")
     parser.add_argument("--sabotage", choices=("lose", "double", "tear"))
     arguments = parser.parse_args()
 
     more = [arguments.binary, "--seed", arguments.seed]
     more += ["--dir", arguments.dir] if arguments.dir else []
     more += ["--sabotage", arguments.sabotage] if arguments.sabotage else []
-    # Asked to end, the rig that runs is ended too.
+    # Asked to end, the rigs that run are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    started, bad = time.monotonic(), []
-    for name, short, long in RIGS:
-        if name not in arguments.only:
-            continue
-        words = (long if arguments.long else short).split()
-        seconds = LONG_SECONDS if arguments.long else SHORT_SECONDS
-        code, output = run(name, more + words, seconds)
-        lines = output.rstrip().splitlines() or [f"WRONG {name}: said nothing"]
-        is_skipped = "skipped:" in lines[-1]
-        is_bad = (code == 0 and not is_skipped) if arguments.sabotage else code != 0
-        if is_bad:
-            bad.append(name)
-        print("\n".join(lines if code != 0 and not arguments.sabotage else lines[-1:]), flush=True)
+    started, bad, runs, futures = time.monotonic(), [], Runs(), {}
+    pool = concurrent.futures.ThreadPoolExecutor(arguments.at_once)
+    try:
+        for name, short, long in RIGS:
+            if name in arguments.only:
+                options = (long if arguments.long else short).split() + more
+                seconds = LONG_SECONDS if arguments.long else SHORT_SECONDS
+                futures[pool.submit(runs.run, name, options, seconds)] = name
+        for future in concurrent.futures.as_completed(futures):
+            if not report(futures[future], *future.result(), arguments.sabotage):
+                bad.append(futures[future])
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        runs.end()
     print(f"{len(arguments.only)} rigs in {time.monotonic() - started:.0f} s", end="")
     verdict = "did not notice the sabotage" if arguments.sabotage else "failed"
     print(f"; {verdict}: {', '.join(bad)}" if bad else "")
     sys.exit(1 if bad else 0)
+
+
+def report(name, code, output, sabotage):
+    """Prints the result of a rig; whether it is as it should be."""
+    lines = output.rstrip().splitlines() or [f"WRONG {name}: said nothing"]
+    is_skipped = "skipped:" in lines[-1]
+    print("\n".join(lines if code != 0 and not sabotage else lines[-1:]), flush=True)
+    return code != 0 or is_skipped if sabotage else code == 0
 
 
 if __name__ == "__main__":

@@ -21,17 +21,17 @@ Needs libfaketime.
 """
 
 import collections
-import pathlib
 import random
 import time
 from datetime import datetime, timedelta, timezone
 
-from common import Connection, Failed, Skipped, main, register
+from common import Connection, Failed, main, register
+from faketime import DAY, Clock, at, by
+from questions import iso
 
 EVENT = "tick"
 TENANTS = ("acme", "borealis")
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-DAY = 86_400
 # The API refuses events further ahead than this.
 AHEAD_MAX = timedelta(days=1)
 # The specification's limit of one request.
@@ -39,19 +39,8 @@ BATCH_EVENTS = 1_000
 # One event may be sent as late as this after the clock was read.
 SLACK = timedelta(seconds=5)
 EVENTS_OF_A_KIND = 40
-SHARED_MEMORY = pathlib.Path("/dev/shm")
 UPKEEP_SECONDS = 0.3
 WINDOW = {"from": "1969-01-01T00:00:00Z", "to": "2107-06-01T00:00:00Z"}
-
-
-def at(year, month, day, *time_of_day):
-    """A jump to this instant."""
-    return lambda now: datetime(year, month, day, *time_of_day, tzinfo=timezone.utc) - now
-
-
-def by(seconds):
-    """A jump from the true time."""
-    return lambda now: timedelta(seconds=seconds)
 
 
 JUMPS = (
@@ -69,41 +58,6 @@ JUMPS = (
 
 def options(parser):
     parser.add_argument("--jumps", type=int, default=len(JUMPS), help="beyond 9: by lot")
-
-
-def library():
-    for folder in ("/usr/lib", "/usr/local/lib"):
-        for pattern in ("faketime/libfaketimeMT.so*", "*/faketime/libfaketimeMT.so*"):
-            for found in pathlib.Path(folder).glob(pattern):
-                return found
-    raise Skipped("needs libfaketime")
-
-
-class Clock:
-    """The server's clock, through the file that libfaketime reads."""
-
-    def __init__(self, path):
-        self.path = path
-        self.offset, self.frozen = timedelta(0), None
-        self._write("+0")
-
-    def jump(self, rule):
-        true = datetime.now(timezone.utc)
-        if rule is None:
-            self.frozen = (true + self.offset).replace(microsecond=0)
-            self._write(self.frozen.strftime("%Y-%m-%d %H:%M:%S"))
-            return
-        self.frozen, self.offset = None, rule(true)
-        self._write(f"{self.offset.total_seconds():+.3f}")
-
-    def now(self):
-        return self.frozen or datetime.now(timezone.utc) + self.offset
-
-    def _write(self, text):
-        # In place: the library may read at any moment.
-        new = self.path.with_suffix(".new")
-        new.write_text(text + "\n")
-        new.replace(self.path)
 
 
 class Ticks:
@@ -148,23 +102,10 @@ def whole_ms(instant):
     return instant.replace(microsecond=instant.microsecond // 1_000 * 1_000)
 
 
-def iso(instant):
-    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def run(rig):
     lots = random.Random(rig.random_seed)
-    clock, ticks, wrong = Clock(rig.folder / "clock"), Ticks(), []
-    environment = {
-        "LD_PRELOAD": str(library()),
-        "FAKETIME_TIMESTAMP_FILE": str(clock.path),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        # Times of files are not the server's clock.
-        "NO_FAKE_STAT": "1",
-        "TZ": "UTC",
-    }
-    server = start(rig, environment)
+    clock, ticks, wrong = Clock(rig), Ticks(), []
+    server = clock.start_server()
     key = register(server.host)
     connection = Connection(server.host, key)
     jumps = [("none", by(0)), *JUMPS[: rig.arguments.jumps]]
@@ -191,7 +132,7 @@ def run(rig):
         wrong += [f"{name}: {line}" for line in misplaced(connection, ticks)]
         server.expect_alive()
     server.kill()
-    server = start(rig, environment)
+    server = clock.start_server()
     wrong += [f"restart: {line}" for line in misplaced(Connection(server.host, key), ticks)]
     code = server.stop()
     if code != 0:
@@ -200,15 +141,6 @@ def run(rig):
         f"{len(jumps) - 1} jumps, {len(ticks.events):,} events, {duplicates:,} sent again and "
         f"known, {refused:,} refused for being ahead"
     )
-
-
-def start(rig, environment):
-    server = rig.start(environment=environment)
-    # A killed process leaves them.
-    for name in ("faketime_shm", "sem.faketime_sem"):
-        path = SHARED_MEMORY / f"{name}_{server.pid}"
-        rig.stack.callback(path.unlink, missing_ok=True)
-    return server
 
 
 def post(connection, events):

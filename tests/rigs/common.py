@@ -17,6 +17,7 @@ gone at the end however the rig ends.
 import argparse
 import contextlib
 import http.client
+import http.cookies
 import json
 import os
 import pathlib
@@ -36,6 +37,7 @@ STOP_SECONDS = 60
 # Findings that are printed; the first ones tell the story.
 FINDINGS_SHOWN = 20
 LOG_LINES_READ, LOG_LINES_SHOWN = 2_000, 8
+LAST_WORDS_BYTES = 2_000
 # So that the rigs still run when limits are enforced: they measure other things.
 RATE_LIMITS = ",".join(
     f"{name}=1000000"
@@ -45,6 +47,14 @@ RATE_LIMITS = ",".join(
 
 class Failed(Exception):
     """The rig cannot go on: the server ended, hung, or answered what it must never answer."""
+
+
+class NotStarted(Failed):
+    """The server ended before it was ready. `code` is its exit code, `said` its last words."""
+
+    def __init__(self, code, said):
+        super().__init__(f"the server ended with {code} before it was ready:\n{said}")
+        self.code, self.said = code, said
 
 
 class Skipped(Exception):
@@ -76,6 +86,7 @@ class Server:
         } | (environment or {})
         started = time.monotonic()
         with open(self.log, "ab") as log_file:
+            self.log_begin = log_file.tell()
             self.process = subprocess.Popen(
                 [*before, binary, "serve"],
                 env=settings, stdout=subprocess.PIPE, stderr=log_file, text=True,
@@ -99,10 +110,12 @@ class Server:
                 threading.Thread(target=self.process.stdout.read, daemon=True).start()
                 return urllib.parse.urlsplit("http" + line.split("http", 1)[1].split()[0]).netloc
         code = self.process.wait()
-        raise Failed(f"the server ended with {code} before it was ready:\n{self.log_end()}")
+        # The error comes first; a backtrace may follow.
+        said = self.log.read_bytes()[self.log_begin :][:LAST_WORDS_BYTES]
+        raise NotStarted(code, said.decode(errors="replace"))
 
     def log_end(self):
-        return self.log.read_text(errors="replace")[-2_000:]
+        return self.log.read_text(errors="replace")[-LAST_WORDS_BYTES:]
 
     def expect_alive(self):
         """Nothing that a rig does may end the process, but the rig's own signals."""
@@ -138,17 +151,19 @@ class Server:
 
 
 class Connection:
-    """One connection, kept alive, with one key. It connects again after it was lost."""
+    """One connection, kept alive, with one key or session. It connects again after it was lost."""
 
-    def __init__(self, host, key=None, timeout=60):
+    def __init__(self, host, key=None, timeout=60, session=None):
         self.connection = http.client.HTTPConnection(host, timeout=timeout)
-        self.key = key
+        self.key, self.session = key, session
 
     def call(self, method, path, body=None):
         """Status, headers, and the parsed answer. Raises `Gone` when there is none."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
+        if self.session:
+            headers["Cookie"] = f"service_session={self.session}"
         if isinstance(body, dict):
             body = json.dumps(body, separators=(",", ":"))
         try:
@@ -163,7 +178,7 @@ class Connection:
     def get(self, path, **parameters):
         """The answer to a question that must be answered."""
         if parameters:
-            path += "?" + urllib.parse.urlencode(parameters)
+            path += "?" + urllib.parse.urlencode(parameters, doseq=True)
         status, _, answer = self.call("GET", path)
         if status != 200:
             raise Failed(f"GET {path}: {status} {answer}")
@@ -173,48 +188,24 @@ class Connection:
         self.connection.close()
 
 
-def register(host):
+def register(host, name="rig"):
     """A fresh organisation; its admin key."""
+    return register_with_session(host, name)[0]
+
+
+def register_with_session(host, name):
+    """A fresh organisation; its admin key, and the session of its owner."""
     account = {
-        "email": "rig@example.com",
+        "email": f"{name}@example.com",
         "password": "a rig on the loopback",
-        "name": "Rig",
-        "org_name": "Rig",
+        "name": name,
+        "org_name": name,
     }
-    status, _, answer = Connection(host).call("POST", "/v1/auth/register", account)
+    status, headers, answer = Connection(host).call("POST", "/v1/auth/register", account)
     if status != 201:
         raise Failed(f"register: {status} {answer}")
-    return answer["api_key"]["key"]
-
-
-# ---- What the machine has ------------------------------------------------------------------------
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise Skipped("needs root")
-
-
-def need_tool(name):
-    if shutil.which(name) is None:
-        raise Skipped(f"needs {name}")
-
-
-def mount(stack, source, place, *options):
-    """Mounts, and unmounts at the end. Skips where mounting is not allowed."""
-    place.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", *options, str(source), str(place)], capture_output=True)
-    if done.returncode != 0:
-        raise Skipped(f"cannot mount: {done.stderr.decode(errors='replace').strip()}")
-    stack.callback(unmount, place)
-
-
-def unmount(place):
-    """Lazily if it must be: a busy mount must not outlive the rig."""
-    for options in ([], ["-l"]):
-        done = subprocess.run(["umount", *options, str(place)], capture_output=True)
-        if done.returncode == 0:
-            return
+    session = http.cookies.SimpleCookie(headers.get("Set-Cookie", ""))["service_session"].value
+    return answer["api_key"]["key"], session
 
 
 # ---- One run -------------------------------------------------------------------------------------
@@ -278,12 +269,13 @@ def main(name, story, run, add_options=lambda parser: None):
 
 def panics(folder):
     """A panic is a finding, even where the process went on."""
-    found = []
-    for log in folder.rglob("*.log"):
-        for line in log.read_text(errors="replace").splitlines():
-            if "panicked" in line or "stack overflow" in line:
-                found.append(f"the log says: {line[:300]}")
-    return found
+    logs = [log.read_text(errors="replace") for log in folder.rglob("*.log")]
+    return [finding for log in logs for finding in panics_in(log)]
+
+
+def panics_in(log):
+    lines = [each for each in log.splitlines() if "panicked" in each or "stack overflow" in each]
+    return [f"the log says: {line[:300]}" for line in lines]
 
 
 def ends_of_logs(folder):

@@ -17,9 +17,10 @@ import pathlib
 import socket
 import time
 
-from common import Connection, Failed, Gone, main, need_tool, register
+from common import Connection, Failed, Gone, main, register
 from ledger import Ledger
 from load import Load
+from machine import need_tool
 
 DESCRIPTORS = 64
 CONNECTIONS = 200

@@ -26,9 +26,10 @@ import re
 import shutil
 import subprocess
 
-from common import Failed, Gone, Skipped, main, need_tool, register
+from common import Failed, Gone, Skipped, main, register
 from ledger import Ledger
 from load import Load
+from machine import need_tool
 from metadata import Metadata
 
 # Patterns of system calls: not every machine has each of them under each name.

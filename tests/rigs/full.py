@@ -16,9 +16,10 @@ import contextlib
 import os
 import time
 
-from common import Failed, main, mount, need_root, register
+from common import Failed, main, register
 from ledger import Ledger
 from load import Load, load_for
+from machine import mount, need_root
 
 DISK_MIB = 300
 INODES = 400
@@ -36,6 +37,9 @@ HEALED_WITHIN_SECONDS = 20
 # A flush that failed is tried again after 5 s.
 FLUSHED_WITHIN_SECONDS = 6.5
 CLIENTS = 4
+# Hexadecimal digits that no compression makes smaller than half: without them it takes a million events
+# to fill a log file.
+FILLING_DIGITS = 200
 
 
 def options(parser):
@@ -80,7 +84,9 @@ def one_cycle(rig, disk, server, key, ledger, cycle, what):
     """Fill, look, free, look. The seconds until writes were taken again."""
     seed = f"{rig.random_seed} {cycle}"
     sabotage = rig.arguments.sabotage if cycle == 0 else None
-    load = Load(server.host, key, ledger, seed, clients=CLIENTS, sabotage=sabotage)
+    load = Load(
+        server.host, key, ledger, seed, clients=CLIENTS, sabotage=sabotage, extra=filling
+    )  # fmt: skip
     try:
         until_refused(server, load, lambda: disk.take(what))
     finally:
@@ -106,6 +112,10 @@ def one_cycle(rig, disk, server, key, ledger, cycle, what):
     ledger.compare(server.host, key, settle=False)
     server.expect_alive()
     return seconds
+
+
+def filling(lots):
+    return f',"filling":"{lots.getrandbits(4 * FILLING_DIGITS):x}"'
 
 
 def until_refused(server, load, take):

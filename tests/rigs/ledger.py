@@ -18,6 +18,7 @@ that the ways to an answer are compared with each other.
 """
 
 import collections
+import concurrent.futures
 import copy
 import json
 import threading
@@ -31,7 +32,7 @@ MODELS = ("nova", "lyra", "orion")
 # The specification's limit of one request.
 BATCH_EVENTS_MAX = 1_000
 RESENT_SHARE = 0.3
-# Groups of an answer are limited to 1,000.
+# Groups of an answer are limited to 1,000, and one question may be about two rounds.
 ROUND_BATCHES_MAX = 500
 # Acknowledged events that can be sent again.
 POOL_EVENTS = 4_000
@@ -237,16 +238,17 @@ class Ledger:
         With `settle`, what is found now is what must be found ever after; without it, batches that
         were refused may still come or stay away (a log that failed tells at the next start only).
         """
-        questions, absent = Questions(host, key, self.window), []
         batches = self.acknowledged_now | self.unknown
-        for label in sorted({batch.round for batch in batches.values()}):
-            found = questions.batches(TENANTS, label)
-            if label not in self.closed_rounds:
-                for tenant, name in found:
-                    if name not in batches:
-                        self.wrong.append(f"{name} of {tenant} was never sent")
-            for batch in [each for each in batches.values() if each.round == label]:
-                absent += [] if self._judge(batch, found, settle) else [batch]
+        labels = {batch.round for batch in batches.values()}
+        with concurrent.futures.ThreadPoolExecutor(len(TENANTS)) as pool:
+            asked = pool.map(lambda tenant: self._ask(host, key, tenant, labels), TENANTS)
+            answers = dict(zip(TENANTS, asked, strict=True))
+        found = {}
+        for tenant, (open_still, closed, _) in answers.items():
+            found |= {(tenant, name): part for name, part in (open_still | closed).items()}
+            for name in open_still.keys() - batches.keys():
+                self.wrong.append(f"{name} of {tenant} was never sent")
+        absent = [each for each in batches.values() if not self._judge(each, found, settle)]
         wanted = self.totals
         if not settle:
             wanted = copy.deepcopy(self.totals)
@@ -254,9 +256,18 @@ class Ledger:
                 for part, (count, total) in batch.parts.items():
                     wanted[part][0] += count
                     wanted[part][1] += total
-        for tenant in TENANTS:
-            self._compare_totals(questions, tenant, wanted)
+        for tenant, (_, _, totals) in answers.items():
+            self._compare_totals(tenant, totals, wanted)
         return absent
+
+    def _ask(self, host, key, tenant, labels):
+        """Of one tenant: batches in rounds that are open, those in the others, and the totals."""
+        questions = Questions(host, key, self.window)
+        open_still = questions.batches(tenant, labels - self.closed_rounds)
+        closed = questions.batches(tenant, labels & self.closed_rounds)
+        totals = questions.totals(tenant)
+        questions.connection.close()
+        return open_still, closed, totals
 
     def _judge(self, batch, found, settle):
         """Whether a batch is there; a wrong one is noted, and counted as there."""
@@ -278,27 +289,28 @@ class Ledger:
         self.unknown.pop(batch.name, None)
         return True
 
-    def _compare_totals(self, questions, tenant, totals):
+    def _compare_totals(self, tenant, answers, totals):
         own = {model: totals.get((tenant, model), (0, 0)) for model in MODELS}
         count = sum(part[0] for part in own.values())
-        answers = {
-            "count": (count, questions.value(tenant, "count")),
-            "sum": (sum(part[1] for part in own.values()), questions.value(tenant, "sum")),
-            "days added up": (count, sum(questions.rows(tenant, "count", granularity="day"))),
-            "hours added up": (count, sum(questions.rows(tenant, "count", granularity="hour"))),
-            "models": (
-                {model: part[0] for model, part in own.items() if part[0]},
-                questions.groups(tenant, "count", "model"),
-            ),
+        expected = {
+            "count": count,
+            "sum": sum(part[1] for part in own.values()),
+            "days added up": count,
+            "hours added up": count,
+            "models": {model: part[0] for model, part in own.items() if part[0]},
         }
-        for name, (expected, answer) in answers.items():
-            if answer != expected:
-                self.wrong.append(f"{tenant}, {name}: {answer} instead of {expected}")
+        for name, answer in answers.items():
+            if answer != expected[name]:
+                self.wrong.append(f"{tenant}, {name}: {answer} instead of {expected[name]}")
 
     def summary(self):
-        seen = self.seen
-        return (
-            f"{seen['acknowledged']:,} batches with {seen['events']:,} events acknowledged, "
-            f"{seen['whole'] + seen['absent']:,} in doubt "
-            f"({seen['whole']:,} whole, {seen['absent']:,} absent)"
-        )
+        return summary(self.seen)
+
+
+def summary(seen):
+    """What one ledger has seen, or several together."""
+    return (
+        f"{seen['acknowledged']:,} batches with {seen['events']:,} events acknowledged, "
+        f"{seen['whole'] + seen['absent']:,} in doubt "
+        f"({seen['whole']:,} whole, {seen['absent']:,} absent)"
+    )

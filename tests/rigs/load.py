@@ -108,20 +108,26 @@ class Load:
         while len(batch.events) - batch.copies < 2 or not self.ledger.pool:
             batch = self.ledger.make(lots)
         honest = {"accepted": len(batch.events), "duplicates": batch.copies, "rejected": 0}
-        body = batch.body()
-        if kind == "lose":
-            self.ledger.sent(batch)
+        bodies = {
+            "lose": [],
+            "double": [batch.body(), batch.body().replace('"event_id":"', '"event_id":"x')],
+            "tear": [half_of(batch)],
+        }[kind]
+        self.ledger.sent(batch)
+        try:
+            for body in bodies:
+                connection.call("POST", "/v1/events", body)
+        except Gone:
+            # Too late in this life: the next one is spoiled.
+            self.sabotage = kind
+            return
+        if kind != "tear":
             self.ledger.acknowledged(batch, honest)
-        elif kind == "double":
-            self.ledger.sent(batch)
-            connection.call("POST", "/v1/events", body)
-            connection.call("POST", "/v1/events", body.replace('"event_id":"', '"event_id":"x'))
-            self.ledger.acknowledged(batch, honest)
-        elif kind == "tear":
-            own = [event for event in batch.events if f'"{batch.name}"' in event]
-            self.ledger.sent(batch)
-            half = '{"events":[' + ",".join(sorted(set(own))[::2]) + "]}"
-            connection.call("POST", "/v1/events", half)
+
+
+def half_of(batch):
+    own = {event for event in batch.events if f'"{batch.name}"' in event}
+    return '{"events":[' + ",".join(sorted(own)[::2]) + "]}"
 
 
 def retry(host, key, ledger, batches):

@@ -21,9 +21,10 @@ import random
 import threading
 import urllib.parse
 
-from common import Connection, Failed, Gone, Skipped, main, need_root, register
+from common import Connection, Failed, Gone, Skipped, main, register
 from ledger import TENANTS, Ledger
 from load import Load
+from machine import need_root
 from questions import EVENT
 
 CLIENTS = 4

@@ -5,6 +5,8 @@ from common import Connection, Failed
 EVENT = "rig"
 # Groups of an answer, at most.
 GROUPS_MAX = 1_000
+# Rounds have half as many batches.
+ROUNDS_MAX = 2
 
 
 class Questions:
@@ -33,15 +35,25 @@ class Questions:
             raise Failed(f"groups were cut: {answer['meta']}")
         return {row["group"]: row["value"] for row in answer["data"]}
 
-    def batches(self, tenants, label):
-        """(tenant, batch) to count and sum, of one round."""
-        found = {}
-        for tenant in tenants:
-            counts = self.groups(tenant, "count", "batch", f_round=label)
-            sums = self.groups(tenant, "sum", "batch", f_round=label)
-            for name, count in counts.items():
-                found[tenant, name] = (count, sums.get(name, 0))
+    def batches(self, tenant, labels):
+        """Batch to count and sum, of these rounds."""
+        found, labels = {}, sorted(labels)
+        for first in range(0, len(labels), ROUNDS_MAX):
+            some = labels[first : first + ROUNDS_MAX]
+            counts = self.groups(tenant, "count", "batch", f_round=some)
+            sums = self.groups(tenant, "sum", "batch", f_round=some)
+            found |= {name: (count, sums.get(name, 0)) for name, count in counts.items()}
         return found
+
+    def totals(self, tenant):
+        """The same numbers in several ways."""
+        return {
+            "count": self.value(tenant, "count"),
+            "sum": self.value(tenant, "sum"),
+            "days added up": sum(self.rows(tenant, "count", granularity="day")),
+            "hours added up": sum(self.rows(tenant, "count", granularity="hour")),
+            "models": self.groups(tenant, "count", "model"),
+        }
 
 
 def iso(instant):
