@@ -7,8 +7,8 @@
     python3 tests/rigs/all.py PATH/TO/inlay --sabotage lose    every rig must fail
 
 Two rigs run at once, each in a process of its own: most of them wait half of the time. The exit code
-is 1 when any failed. With `--sabotage` a rig that does not fail is the failure: it would not notice that fault in a
-server either.
+is 1 when any failed. With `--sabotage` a rig that does not fail is the failure: it would not notice that
+fault in a server either.
 """
 
 import argparse
@@ -30,9 +30,7 @@ RIGS = (
     ("retention", "--rounds 1", "--rounds 100"),
     ("stop", "--stops 20", "--stops 1000"),
     ("descriptors", "--cycles 1", "--cycles 100"),
-    # Questions that need 256 MiB each, and eight senders of the largest batches, do not fit 512 MB yet:
-    # the long run says so.
-    ("memory", "--events 300000 --query-clients 1 --large-clients 2", "--events 10000000"),
+    ("memory", "--events 300000", "--events 10000000"),
 )
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Nothing here takes so long unless something hangs.
