@@ -332,6 +332,38 @@ fn a_hungry_query_is_refused_and_others_go_on() {
     }
 }
 
+/// States are charged to the query, and to all of them: one beyond its share is refused for good, one
+/// that finds the shares of others taken for now, and what was charged is given back.
+#[test]
+fn queries_share_a_bound_of_memory() {
+    let disk = SimVfs::new();
+    let limits =
+        Limits { queries_bytes_max: 20 << 20, query_bytes_max: 14 << 20, ..Limits::default() };
+    let engine = Engine::open(Arc::new(disk.clone()), options(limits)).unwrap();
+    ingest(&engine, 0, 0, 30_000);
+    engine.flush().unwrap();
+    let groups = |metric| Query { group_by: Some("model".into()), ..question(metric) };
+    // 30,000 groups of a count take 12 MB; with a digest each they take more than a share.
+    let refused = engine.query(&groups(Metric::PercentileApprox(95)), &|| false);
+    assert!(matches!(refused, Err(Error::Limit { limit: Limit::QueryMemory, .. })), "{refused:?}");
+    assert_eq!(engine.metrics().query_bytes, 0);
+    // While one runs, another like it does not fit, and a small one does.
+    let seen = std::cell::Cell::new(None);
+    let meanwhile = || {
+        if engine.metrics().query_bytes > 10 << 20 && seen.get().is_none() {
+            let other = engine.query(&groups(Metric::Count), &|| false);
+            let refused = matches!(other, Err(Error::Limit { limit: Limit::QueriesMemory, .. }));
+            seen.set(Some((refused, count(&engine))));
+        }
+        false
+    };
+    ingest(&engine, 1, 30_000, 10);
+    engine.query(&groups(Metric::Count), &meanwhile).unwrap();
+    assert_eq!(seen.get(), Some((true, 30_010)));
+    assert_eq!(engine.metrics().query_bytes, 0);
+    engine.query(&groups(Metric::Count), &|| false).unwrap();
+}
+
 /// A query keeps the version it began with, also when all of its files are deleted meanwhile.
 #[test]
 fn a_reader_keeps_segments_that_are_merged_and_erased_under_it() {
