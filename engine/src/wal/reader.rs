@@ -147,12 +147,7 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
         }
         refuse_frames_behind(&view, offset, &header, &place, expected)?;
         if !continues {
-            tail.torn_bytes = view
-                .get(offset..)
-                .unwrap_or_default()
-                .iter()
-                .rposition(|&byte| byte != 0)
-                .map_or(0, |at| at as u64 + 1);
+            tail.torn_bytes = written_len(view.get(offset..).unwrap_or_default()) as u64;
             tail.last = Some((place, last_frame.map_or(0..0, |last| last.bytes)));
         }
     }
@@ -197,6 +192,20 @@ fn read_file(
     Ok((offset, last))
 }
 
+/// Bytes up to the last one that is not zero. A file of the log is 64 MiB of zeros at first, so they are
+/// compared a page at a time.
+fn written_len(bytes: &[u8]) -> usize {
+    const PAGE: [u8; 4_096] = [0; 4_096];
+    let mut len = bytes.len();
+    for page in bytes.rchunks(PAGE.len()) {
+        if PAGE.get(..page.len()) != Some(page) {
+            return len - page.iter().rev().take_while(|byte| **byte == 0).count();
+        }
+        len -= page.len();
+    }
+    0
+}
+
 /// A good frame behind a bad one means that the bad one was synced once: it is damage.
 fn refuse_frames_behind(
     view: &View,
@@ -205,8 +214,10 @@ fn refuse_frames_behind(
     place: &str,
     expected: u64,
 ) -> Result<()> {
+    // Space that was prepared and never written holds no frame.
+    let end = offset + written_len(view.get(offset..).unwrap_or_default());
     let mut at = offset + ALIGN;
-    while at + FRAME_HEADER_LEN <= view.len() {
+    while at < end && at + FRAME_HEADER_LEN <= view.len() {
         if frame_at(view, at, header, expected).is_some() {
             return Err(Error::corrupt(
                 place,
@@ -231,6 +242,24 @@ mod tests {
         vfs::sim::SimVfs,
         wal::{Writer, frame::put_record},
     };
+
+    #[test]
+    fn what_was_written_ends_at_the_last_byte_that_is_not_zero() {
+        for (len, last) in
+            [(0, None), (1, None), (10_000, None), (10_000, Some(0)), (10_000, Some(9_999))]
+        {
+            let mut bytes = vec![0; len];
+            if let Some(last) = last {
+                bytes[last] = 1;
+            }
+            assert_eq!(written_len(&bytes), last.map_or(0, |last| last + 1));
+        }
+        let mut bytes = vec![0; 9_000];
+        for last in 0..9_000 {
+            bytes[last] = 7;
+            assert_eq!(written_len(&bytes), last + 1);
+        }
+    }
 
     const DB: [u8; 16] = [7; 16];
 
