@@ -105,9 +105,6 @@ pub async fn serve_with(
         ..Settings::default()
     };
     let app = App { engine: Arc::new(engine), clock, rng, settings: Arc::new(settings) };
-    // The first login of an unknown address must not take longer than others.
-    let warming = app.clone();
-    drop(tokio::task::spawn_blocking(move || warming.unusable_hash().len()));
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())

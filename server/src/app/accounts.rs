@@ -1,7 +1,4 @@
 //! Accounts: registering, logging in and out, and who a session is.
-
-use std::sync::OnceLock;
-
 use sha2::{Digest, Sha512};
 
 use super::{
@@ -176,8 +173,8 @@ impl App {
         };
         // An unknown address takes as long as a known one.
         let hash =
-            user.as_ref().map_or_else(|| self.unusable_hash(), |user| user.password_hash.as_str());
-        let matches = bcrypt::verify(Sha512::digest(password.as_bytes()), hash)
+            user.as_ref().map_or_else(|| self.unusable_hash(), |user| user.password_hash.clone());
+        let matches = bcrypt::verify(Sha512::digest(password.as_bytes()), &hash)
             .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))?;
         let user = user.filter(|_| matches).ok_or_else(refused)?;
         let org = self.org(&user.org)?;
@@ -308,14 +305,11 @@ impl App {
             .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))
     }
 
-    /// A hash of the configured cost whose password nobody knows. Made once, at the start.
-    pub fn unusable_hash(&self) -> &'static str {
-        static HASH: OnceLock<String> = OnceLock::new();
-        HASH.get_or_init(|| {
-            let mut password = [0; 32];
-            self.rng.fill(&mut password);
-            self.hash_password(&secret::hex(&password)).unwrap_or_default()
-        })
+    /// A hash of the configured cost that no password has: comparing with it takes as long as with
+    /// any other. Salt and digest are zero.
+    fn unusable_hash(&self) -> String {
+        const SALT_AND_DIGEST_CHARS: usize = 53;
+        format!("$2b${:02}${}", self.settings.password_cost, ".".repeat(SALT_AND_DIGEST_CHARS))
     }
 }
 
