@@ -1,4 +1,5 @@
 //! Accounts: registering, logging in and out, and who a session is.
+
 use sha2::{Digest, Sha512};
 
 use super::{
