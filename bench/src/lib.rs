@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a bench fails by panicking")]
 
 use inlay_engine::{
-    Engine, Error, Event, Granularity, Metric, Namespace, Query, Rng, SeededRng, TextFilter,
+    Engine, Error, Event, Granularity, Namespace, Query, Rng, SeededRng, TextFilter,
 };
 
 /// End of the workload's time.
@@ -58,20 +58,13 @@ pub fn ingest_batch(engine: &Engine, rng: &SeededRng, seed: u64, first: usize, c
 /// A count of the largest tenant over all days; benches change what they are about.
 pub fn question() -> Query {
     Query {
-        namespace: NAMESPACE,
         tenant: Some(LARGEST.to_owned()),
-        event: "api_call".to_owned(),
-        metric: Metric::Count,
         number: Some("latency_ms".to_owned()),
-        from_ms: Granularity::Hour.floor(END_MS - DAYS * DAY_MS),
-        to_ms: END_MS,
-        granularity: None,
-        group_by: None,
-        texts: Vec::new(),
-        numbers: Vec::new(),
-        groups_max: 100,
-        groups: None,
-        starts: None,
+        ..Query::count(
+            NAMESPACE,
+            "api_call",
+            Granularity::Hour.floor(END_MS - DAYS * DAY_MS)..END_MS,
+        )
     }
 }
 

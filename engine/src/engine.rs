@@ -322,11 +322,8 @@ impl Engine {
 
     /// Numbers about the store.
     pub fn metrics(&self) -> Metrics {
-        Metrics {
-            query_bytes: self.resources.budget.used() as u64,
-            dictionary_bytes: self.resources.kept.bytes(),
-            ..self.store.metrics()
-        }
+        let resources = &self.resources;
+        self.store.metrics(resources.budget.used() as u64, resources.kept.bytes())
     }
 
     /// Numbers about queries, by kind of metric.

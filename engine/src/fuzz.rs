@@ -188,20 +188,13 @@ fn ask(
     for metric in [Metric::Count, Metric::Distinct, Metric::Percentile(50)] {
         for text in texts.iter().map(Some).chain([None]) {
             let mut query = Query {
-                namespace: key.namespace,
                 tenant: Some(key.tenant.to_string()),
-                event: key.name.to_string(),
                 metric,
                 number: number.map(str::to_owned),
-                from_ms: window.start,
-                to_ms: window.end,
                 granularity: (days < 1_000).then_some(Granularity::Hour),
                 group_by: text.cloned(),
-                texts: vec![],
-                numbers: vec![],
                 groups_max: 10,
-                groups: None,
-                starts: None,
+                ..Query::count(key.namespace, &key.name, window.start..window.end)
             };
             answers.push(run(&query));
             if let Some(name) = query.group_by.take() {

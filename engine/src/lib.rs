@@ -45,6 +45,7 @@ mod engine;
 mod fuzz;
 
 pub use base::{
+    allocator::set_up as set_up_allocator,
     clock::{Clock, ManualClock, SystemClock},
     meter::Distribution,
     rng::{Rng, SeededRng, SystemRng},

@@ -1,6 +1,6 @@
 //! What can be asked of the events, and the shape of an answer.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crate::{
     base::time::Granularity,
@@ -10,6 +10,8 @@ use crate::{
 
 /// Buckets of one answer, at most: ten years of hours.
 pub const BUCKETS_MAX: usize = 100_000;
+/// Groups that are answered when nobody says how many.
+const GROUPS_DEFAULT: usize = 100;
 
 /// What is computed over the matching events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +130,26 @@ pub struct Query {
 }
 
 impl Query {
+    /// How many events of a name a namespace has in a window: the plain question that others add to.
+    pub fn count(namespace: Namespace, event: &str, window: Range<i64>) -> Self {
+        Self {
+            namespace,
+            tenant: None,
+            event: event.to_owned(),
+            metric: Metric::Count,
+            number: None,
+            from_ms: window.start,
+            to_ms: window.end,
+            granularity: None,
+            group_by: None,
+            texts: Vec::new(),
+            numbers: Vec::new(),
+            groups_max: GROUPS_DEFAULT,
+            groups: None,
+            starts: None,
+        }
+    }
+
     /// Checks what the types cannot.
     ///
     /// Errors: `Invalid` naming the part.

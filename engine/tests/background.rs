@@ -60,20 +60,11 @@ fn ingest(
 
 fn ask(engine: &Engine, namespace: u32, tenant: Option<&str>, metric: Metric) -> f64 {
     let query = Query {
-        namespace: Namespace(namespace),
         tenant: tenant.map(str::to_owned),
-        event: "call".into(),
         metric,
         number: Some("ms".into()),
-        from_ms: TODAY_MS - 500 * DAY_MS,
-        to_ms: TODAY_MS + DAY_MS,
-        granularity: None,
-        group_by: None,
-        texts: vec![],
-        numbers: vec![],
         groups_max: 10,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(namespace), "call", TODAY_MS - 500 * DAY_MS..TODAY_MS + DAY_MS)
     };
     engine.query(&query, &|| false).unwrap().values[0][0].as_f64().unwrap_or(0.0)
 }
@@ -247,20 +238,8 @@ fn after_an_erasure_no_file_holds_the_user_id() {
 
 fn everything() -> Query {
     Query {
-        namespace: Namespace(1),
-        tenant: None,
-        event: "call".into(),
-        metric: Metric::Count,
-        number: None,
-        from_ms: TODAY_MS - 500 * DAY_MS,
-        to_ms: TODAY_MS + DAY_MS,
-        granularity: None,
-        group_by: None,
-        texts: vec![],
-        numbers: vec![],
         groups_max: 1_000,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(1), "call", TODAY_MS - 500 * DAY_MS..TODAY_MS + DAY_MS)
     }
 }
 

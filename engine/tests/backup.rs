@@ -47,20 +47,12 @@ fn shown(engine: &Engine) -> String {
     for metric in [Metric::Count, Metric::Sum, Metric::Distinct, Metric::Percentile(95)] {
         for tenant in ["a", "b", "c"] {
             let query = Query {
-                namespace: Namespace(1),
                 tenant: Some(tenant.to_owned()),
-                event: "call".into(),
                 metric,
                 number: Some("ms".into()),
-                from_ms: TODAY_MS - 10 * DAY_MS,
-                to_ms: TODAY_MS + DAY_MS,
                 granularity: Some(Granularity::Day),
                 group_by: Some("model".into()),
-                texts: vec![],
-                numbers: vec![],
-                groups_max: 100,
-                groups: None,
-                starts: None,
+                ..Query::count(Namespace(1), "call", TODAY_MS - 10 * DAY_MS..TODAY_MS + DAY_MS)
             };
             let answer = engine.query(&query, &|| false).unwrap();
             let mut rows: Vec<_> = answer.groups.iter().zip(&answer.values).collect();

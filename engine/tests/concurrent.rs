@@ -33,20 +33,9 @@ fn open(disk: &SimVfs, seed: u64) -> Engine {
 
 fn count(engine: &Engine) -> u64 {
     let query = Query {
-        namespace: Namespace(1),
         tenant: Some("t".into()),
-        event: "e".into(),
-        metric: Metric::Count,
-        number: None,
-        from_ms: 0,
-        to_ms: i64::MAX / 2,
-        granularity: None,
-        group_by: None,
-        texts: vec![],
-        numbers: vec![],
         groups_max: 1,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(1), "e", 0..i64::MAX / 2)
     };
     engine.query(&query, &|| false).unwrap().values[0][0].as_f64().unwrap() as u64
 }

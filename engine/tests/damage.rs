@@ -49,20 +49,14 @@ fn look(engine: &Engine) -> Result<String> {
             (None, vec![TextFilter { name: "model".into(), any_of: vec!["m1".into()] }]),
         ] {
             let query = Query {
-                namespace: Namespace(1),
                 tenant: Some("acme".into()),
-                event: "call".into(),
                 metric,
                 number: Some("ms".into()),
-                from_ms: 1_699_999_000_123,
-                to_ms: 1_800_000_000_000,
                 granularity: Some(Granularity::Month),
                 group_by,
                 texts,
-                numbers: vec![],
                 groups_max: 10,
-                groups: None,
-                starts: None,
+                ..Query::count(Namespace(1), "call", 1_699_999_000_123..1_800_000_000_000)
             };
             let answer = engine.query(&query, &|| false)?;
             seen += &format!("{:?}{:?}", answer.groups, answer.values);

@@ -48,20 +48,10 @@ fn erase(engine: &Engine, user: &str) -> Result<Erasure> {
 /// Events of a user that are still counted, by what their property says.
 fn count(engine: &Engine, user: &str) -> Result<u64> {
     let query = Query {
-        namespace: Namespace(1),
         tenant: Some("acme".into()),
-        event: "call".into(),
-        metric: Metric::Count,
-        number: None,
-        from_ms: TODAY_MS - 50 * DAY_MS,
-        to_ms: TODAY_MS + DAY_MS,
-        granularity: None,
-        group_by: None,
         texts: vec![TextFilter { name: "contact".into(), any_of: vec![user.into()] }],
-        numbers: vec![],
         groups_max: 10,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(1), "call", TODAY_MS - 50 * DAY_MS..TODAY_MS + DAY_MS)
     };
     Ok(engine.query(&query, &|| false)?.values[0][0].as_f64().unwrap_or(0.0) as u64)
 }

@@ -65,20 +65,10 @@ fn ingest(engine: &Engine, days_ago: i64, first: u32, count: u32) {
 
 fn question(metric: Metric) -> Query {
     Query {
-        namespace: Namespace(1),
         tenant: Some("t".into()),
-        event: "call".into(),
         metric,
         number: Some("ms".into()),
-        from_ms: TODAY_MS - 90 * DAY_MS,
-        to_ms: TODAY_MS + DAY_MS,
-        granularity: None,
-        group_by: None,
-        texts: vec![],
-        numbers: vec![],
-        groups_max: 100,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(1), "call", TODAY_MS - 90 * DAY_MS..TODAY_MS + DAY_MS)
     }
 }
 

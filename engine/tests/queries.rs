@@ -126,13 +126,9 @@ fn question(rng: &SeededRng) -> Query {
         vec![]
     };
     Query {
-        namespace: Namespace(1),
         tenant: (!one_in(4)).then(|| ["a", "b", "ünï", "nobody"][rng.below(4) as usize].to_owned()),
-        event: if one_in(5) { "view" } else { "call" }.to_owned(),
         metric,
         number: Some(if one_in(5) { "odd" } else { "ms" }.to_owned()),
-        from_ms,
-        to_ms: from_ms + 1 + rng.below(20 * DAY_MS as u64) as i64,
         granularity: granularities[rng.below(5) as usize],
         group_by: [None, Some("model"), Some("country"), Some("seldom"), Some("unknown")]
             [rng.below(5) as usize]
@@ -140,8 +136,11 @@ fn question(rng: &SeededRng) -> Query {
         texts,
         numbers,
         groups_max: if one_in(2) { 5 } else { 1_000 },
-        groups: None,
-        starts: None,
+        ..Query::count(
+            Namespace(1),
+            if one_in(5) { "view" } else { "call" },
+            from_ms..from_ms + 1 + rng.below(20 * DAY_MS as u64) as i64,
+        )
     }
 }
 
@@ -415,20 +414,9 @@ fn a_merge_over_block_boundaries_changes_nothing() {
 fn impossible_questions_are_refused_by_name() {
     let engine = engine_on(&SimVfs::new());
     let query = Query {
-        namespace: Namespace(1),
-        tenant: None,
-        event: "call".into(),
         metric: Metric::Sum,
-        number: None,
-        from_ms: 0,
-        to_ms: START_MS,
-        granularity: None,
-        group_by: None,
-        texts: vec![],
-        numbers: vec![],
         groups_max: 10,
-        groups: None,
-        starts: None,
+        ..Query::count(Namespace(1), "call", 0..START_MS)
     };
     let refused = |query: &Query| match engine.query(query, &|| false) {
         Err(Error::Invalid { field, .. }) => field,
@@ -464,4 +452,47 @@ fn a_query_stops_when_it_is_told_to() {
     };
     let stopped = engine.query(&query, &|| true);
     assert!(matches!(stopped, Err(Error::Limit { limit: Limit::QueryTime, .. })), "{stopped:?}");
+}
+
+/// A dictionary of more than two blocks is searched on the disk for a value, until a question by group
+/// has read it as a whole; both find what is there, at the ends of blocks too, and nothing else.
+#[test]
+fn values_of_a_large_dictionary_are_found_block_by_block() {
+    const VALUES: usize = 140_000;
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    for first in (0..VALUES).step_by(20_000) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in first..first + 20_000 {
+            let trace = format!("trace-{:06}", n * 2);
+            let event = Event {
+                tenant: "t",
+                name: "call",
+                timestamp_ms: START_MS + n as i64,
+                event_id: None,
+                user_id: None,
+            };
+            batch.push(&event, &[("trace", &trace)], &[]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+    engine.flush().unwrap();
+    let all = Query::count(Namespace(1), "call", START_MS..START_MS + VALUES as i64);
+    let count = |value: String| {
+        let texts = vec![TextFilter { name: "trace".into(), any_of: vec![value] }];
+        let answer = engine.query(&Query { texts, ..all.clone() }, &|| false).unwrap();
+        answer.values[0][0].as_f64().unwrap()
+    };
+    let compare = || {
+        for n in [0, 1, 65_535, 65_536, 65_537, 131_071, 131_072, VALUES - 1] {
+            assert_eq!(count(format!("trace-{:06}", n * 2)), 1.0, "{n}");
+            assert_eq!(count(format!("trace-{:06}", n * 2 + 1)), 0.0, "behind {n}");
+        }
+        assert_eq!((count(String::new()), count("u".into())), (0.0, 0.0));
+    };
+    compare();
+    assert_eq!(engine.metrics().dictionary_bytes, 0, "nothing was read as a whole");
+    engine.query(&Query { group_by: Some("trace".into()), ..all.clone() }, &|| false).unwrap();
+    assert!(engine.metrics().dictionary_bytes > 1 << 20);
+    compare();
 }

@@ -102,21 +102,19 @@ fn question(rng: &SeededRng) -> Query {
     let to_ms = from_ms + (1 + rng.below(5 * 24) as i64) * HOUR_MS;
     let ragged = if rng.below(3) == 0 { rng.below(HOUR_MS as u64) as i64 } else { 0 };
     Query {
-        namespace: Namespace(1),
         tenant: (rng.below(3) > 0).then(|| pick(rng, &["acme", "other"]).to_owned()),
-        event: pick(rng, &["call", "view"]).into(),
         metric,
         number: Some(number.into()),
-        from_ms: from_ms + ragged,
-        to_ms: to_ms + ragged / 2,
         granularity: granularities[rng.below(4) as usize],
         group_by: [None, None, Some("model"), Some("status"), Some("trace")][rng.below(5) as usize]
             .map(str::to_owned),
         texts,
-        numbers: vec![],
         groups_max: 1 + rng.below(8) as usize,
-        groups: None,
-        starts: None,
+        ..Query::count(
+            Namespace(1),
+            pick(rng, &["call", "view"]),
+            from_ms + ragged..to_ms + ragged / 2,
+        )
     }
 }
 
@@ -184,23 +182,16 @@ fn questions_about_sealed_days_read_no_rows() {
     engine.compact().unwrap();
     let ask = |metric, group: Option<&str>, filter: Option<(&str, &str)>, hours: bool| {
         let query = Query {
-            namespace: Namespace(1),
             tenant: Some("acme".into()),
-            event: "call".into(),
             metric,
             number: Some("ms".into()),
-            from_ms: TODAY_MS - DAY_MS,
-            to_ms: TODAY_MS + DAY_MS,
             granularity: Some(if hours { Granularity::Hour } else { Granularity::Day }),
             group_by: group.map(str::to_owned),
             texts: filter
                 .map(|(name, value)| TextFilter { name: name.into(), any_of: vec![value.into()] })
                 .into_iter()
                 .collect(),
-            numbers: vec![],
-            groups_max: 100,
-            groups: None,
-            starts: None,
+            ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS + DAY_MS)
         };
         let answer = engine.query(&query, &|| false).unwrap();
         (answer.rollup, answer.rows_scanned)

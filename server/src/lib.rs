@@ -22,7 +22,6 @@ mod jobs;
 mod commands;
 mod serve;
 
-pub use base::allocator::set_up as set_up_allocator;
 pub use commands::{Backup, Restore, Server, Verify, backup, restore, verify};
 pub use config::{Config, RateLimits, unknown_variable};
 pub use error::{ApiError, Code};

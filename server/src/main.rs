@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
     if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
         anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
     }
-    inlay_server::set_up_allocator();
+    inlay_engine::set_up_allocator();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match Cli::parse().command {
         Command::Serve(config) => {

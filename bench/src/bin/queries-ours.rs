@@ -174,20 +174,18 @@ fn parse(asked: &Json) -> Result<Query> {
         Some(TextFilter { name: name.strip_prefix("f_")?.to_owned(), any_of })
     });
     Ok(Query {
-        namespace: Namespace(1),
         tenant: text("tenant_id").map(str::to_owned),
-        event: text("event_name").unwrap_or_default().to_owned(),
         metric,
         number: text("numeric_prop").map(str::to_owned),
-        from_ms: instant("from")?,
-        to_ms: instant("to")?,
         granularity,
         group_by: text("group_by").map(str::to_owned),
         texts: filters.collect(),
-        numbers: vec![],
         groups_max: text("limit").map_or(Ok(100), str::parse)?,
-        groups: None,
-        starts: None,
+        ..Query::count(
+            Namespace(1),
+            text("event_name").unwrap_or_default(),
+            instant("from")?..instant("to")?,
+        )
     })
 }
 

@@ -1,5 +1,6 @@
 //! Small things that every floor above uses: bytes, hashes, time and chance.
 
+pub mod allocator;
 pub mod clock;
 pub mod coding;
 pub mod meter;

@@ -80,20 +80,21 @@ pub fn scan(
             Some(columns) => columns,
             empty => empty.insert(Columns::open(segment, query, plan.kept, sink.charge())?),
         };
-        for (bucket, rows) in ranges {
-            let mut rest = [rows.clone(), rows.end..rows.end];
-            if let (Some(rollup), Some(shape)) = (&rollup, plan.shape)
-                && let Some(mut codes) = columns.codes(shape)
-            {
-                let base = run.first_row as usize;
+        let mut rest = ranges;
+        if let (Some(rollup), Some(shape)) = (&rollup, plan.shape)
+            && let Some(mut codes) = columns.codes(shape)
+        {
+            let base = run.first_row as usize;
+            for (bucket, rows) in std::mem::take(&mut rest) {
                 let within = (rows.start - base) as u32..(rows.end - base) as u32;
                 let done = rollup.serve(within, bucket, &mut codes, sink, &mut reads.served)?;
-                rest = [rows.start..base + done.start as usize, base + done.end as usize..rows.end];
+                rest.push((bucket, rows.start..base + done.start as usize));
+                rest.push((bucket, base + done.end as usize..rows.end));
             }
-            for rows in rest {
-                reads.rows += rows.len() as u64;
-                columns.scan_rows(rows, bucket, sink, check)?;
-            }
+        }
+        for (bucket, rows) in rest {
+            reads.rows += rows.len() as u64;
+            columns.scan_rows(rows, bucket, sink, check)?;
         }
     }
     Ok(())
@@ -337,9 +338,6 @@ impl<'a> Columns<'a> {
         sink: &mut Sink,
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
-        }
         let mut start = rows.start;
         while start < rows.end {
             let block = start / BLOCK_ROWS;

@@ -391,7 +391,71 @@ fn text_block(texts: &TextList, level: i32) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{column::SeriesKey, event::Namespace, vfs::sim::SimVfs};
+    use crate::{
+        column::SeriesKey,
+        event::Namespace,
+        segment::layout::read_trailer,
+        vfs::{View, sim::SimVfs},
+    };
+
+    /// Rollups with a right checksum that are not of the rows beside them: only computing them again
+    /// notices.
+    #[test]
+    fn a_rollup_of_other_rows_is_noticed() {
+        let vfs = SimVfs::new();
+        vfs.create_dir("seg/l0").unwrap();
+        let db = Database { id: [1; 16], hash_seed: 1 };
+        let uuid = uuid::Uuid::from_u128(7);
+        let new = NewSegment { uuid, db, level: 0, rows: 64, rollup_rows_min: 1 };
+        let mut writer = SegmentWriter::new(&vfs, new).unwrap();
+        let times: Vec<i64> = (0..64).collect();
+        let mut runs = RunDirectory::default();
+        let key = SeriesKey { namespace: Namespace(1), tenant: "t".into(), name: "e".into() };
+        runs.push(key, &times);
+        writer.runs(&runs).unwrap();
+        writer.times(source_of(&times)).unwrap();
+        writer
+            .event_ids(|rows, out| {
+                (0..rows).for_each(|_| out.push(None));
+                Ok(())
+            })
+            .unwrap();
+        writer.users(|_, _, _| Ok(())).unwrap();
+        writer.user_codes(source_of(&[0; 64])).unwrap();
+        let mut values = vec!["a"].into_iter();
+        writer
+            .text_values("model", |_, out| {
+                values.by_ref().for_each(|value| out.push(value.as_bytes()));
+                Ok(())
+            })
+            .unwrap();
+        writer.text_codes("model", 1, source_of(&[1; 64])).unwrap();
+        writer.numbers("ms", 0, source_of(&[1.0; 64])).unwrap();
+        let meta = writer.finish().unwrap();
+        let file = vfs.files()[&meta.path()].clone();
+        let (at, len, _) = read_trailer(&file, "test").unwrap();
+        let footer = Footer::read(&file[at..at + len], "test").unwrap();
+        let open = |file: Vec<u8>, footer: Footer| {
+            Segment::assemble(View::new(file), meta.clone(), db, footer).unwrap()
+        };
+        open(file.clone(), footer.clone()).verify().unwrap();
+        for kind in
+            [SectionKind::RollupCounts, SectionKind::RollupNumbers, SectionKind::RollupNumbersBy]
+        {
+            let (mut file, mut footer) = (file.clone(), footer.clone());
+            let section = footer.sections.iter_mut().find(|one| one.kind == kind as u16).unwrap();
+            let place = section.blocks[0];
+            let range = place.offset as usize..place.offset as usize + place.len as usize;
+            // The last byte is part of a count or of a number.
+            file[range.end - 1] ^= 1;
+            section.blocks[0].crc = block_crc(uuid, section.kind, &section.name, 0, &file[range]);
+            let error = open(file, footer).verify().unwrap_err().to_string();
+            assert!(error.contains("not what its rows add up to"), "{kind:?}: {error}");
+        }
+        let mut footer = footer;
+        footer.sections.retain(|one| one.kind != SectionKind::RollupCounts as u16);
+        assert!(open(file, footer).verify().is_err(), "one is missing");
+    }
 
     /// What is read back is compared with what was handed in, not only with its own checksum.
     #[test]

@@ -78,8 +78,9 @@ pub struct Metrics {
 }
 
 impl Store {
-    /// Numbers as of now. Shape: looks at every segment, id run and key once.
-    pub fn metrics(&self) -> Metrics {
+    /// Numbers as of now, with what queries hold and what is kept between them. Shape: looks at every
+    /// segment, id run and key once.
+    pub fn metrics(&self, query_bytes: u64, dictionary_bytes: u64) -> Metrics {
         let version = self.version();
         let runs = self.sequencer.id_runs();
         let read = |total: &std::sync::atomic::AtomicU64| total.load(Ordering::Relaxed);
@@ -109,8 +110,8 @@ impl Store {
             id_run_ids: runs.iter().map(|run| run.meta().count).sum(),
             id_filter_bytes: runs.iter().map(|run| run.filter_bytes() as u64).sum(),
             recent_ids: self.sequencer.recent_ids() as u64,
-            dictionary_bytes: 0,
-            query_bytes: 0,
+            dictionary_bytes,
+            query_bytes,
             keys: version.tree.len() as u64,
             key_bytes: version.tree.bytes_used() as u64,
             queries_running: self.pace.queries.load(Ordering::Relaxed) as u64,

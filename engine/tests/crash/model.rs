@@ -83,20 +83,16 @@ impl Shown {
             for (event, event_name) in EVENTS.iter().enumerate() {
                 let ask = |metric| {
                     let query = Query {
-                        namespace: Namespace(1),
                         tenant: Some((*tenant_name).to_owned()),
-                        event: (*event_name).to_owned(),
                         metric,
                         number: Some("ms".to_owned()),
-                        from_ms: FIRST_DAY_MS,
-                        to_ms: FIRST_DAY_MS + DAYS * DAY_MS,
                         granularity: Some(Granularity::Day),
                         group_by: Some("user".to_owned()),
-                        texts: vec![],
-                        numbers: vec![],
-                        groups_max: 100,
-                        groups: None,
-                        starts: None,
+                        ..Query::count(
+                            Namespace(1),
+                            &(*event_name).to_owned(),
+                            FIRST_DAY_MS..FIRST_DAY_MS + DAYS * DAY_MS,
+                        )
                     };
                     engine.query(&query, &|| false)
                 };

@@ -71,20 +71,18 @@ fn answers(engine: &Engine) -> String {
         for (event, number) in [("call", "ms"), ("refund", "cost"), ("tick", "none")] {
             for (metric, number, granularity, group_by, texts) in questions(number) {
                 let query = Query {
-                    namespace: Namespace(namespace),
                     tenant: (event == "refund").then(|| "acme".to_owned()),
-                    event: event.to_owned(),
                     metric,
                     number: Some(number.to_owned()),
-                    from_ms: NOW_MS - 10 * DAY_MS + 1_234,
-                    to_ms: NOW_MS + DAY_MS,
                     granularity,
                     group_by: group_by.map(str::to_owned),
                     texts,
-                    numbers: vec![],
                     groups_max: 5,
-                    groups: None,
-                    starts: None,
+                    ..Query::count(
+                        Namespace(namespace),
+                        event,
+                        NOW_MS - 10 * DAY_MS + 1_234..NOW_MS + DAY_MS,
+                    )
                 };
                 let answer = engine.query(&query, &|| false).unwrap();
                 let groups: Vec<_> = answer.groups.iter().map(|group| group.as_deref()).collect();

@@ -1,6 +1,5 @@
 //! Small things that every floor above uses.
 
-pub mod allocator;
 pub mod instant;
 pub mod json;
 pub mod memory;

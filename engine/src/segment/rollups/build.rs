@@ -41,22 +41,21 @@ pub fn build(segment: &Segment, positions: &[u32]) -> Result<Vec<RollupSection>>
     if positions.is_empty() {
         return Ok(Vec::new());
     }
-    let mut columns = Columns::open(segment)?;
+    let columns = Columns::open(segment)?;
     let mut list = Vec::new();
     write_series(positions, &mut list);
-    let section = |kind, name: &str, blocks| RollupSection { kind, name: name.to_owned(), blocks };
     let mut sections = columns.sections();
     for &position in positions {
         let Some(run) = segment.runs().runs().get(position as usize) else { continue };
         let states = columns.add_up(run)?;
         states.write(run, &columns, &mut sections);
     }
-    sections.insert(0, section(SectionKind::RollupSeries, "", vec![list]));
+    let (kind, name) = (SectionKind::RollupSeries, String::new());
+    sections.insert(0, RollupSection { kind, name, blocks: vec![list] });
     Ok(sections)
 }
 
 struct Columns<'a> {
-    segment: &'a Segment,
     dimensions: Vec<Dimension<'a>>,
     numbers: Vec<(String, NumberReader<'a>)>,
 }
@@ -66,6 +65,13 @@ struct Dimension<'a> {
     reader: TextReader<'a>,
     /// One more than there are values: code 0 is "absent".
     codes: usize,
+}
+
+/// The blocks of all columns at one place.
+struct Opened<'a> {
+    index: usize,
+    codes: Vec<IntBlock<'a>>,
+    numbers: Vec<NumberBlock<'a>>,
 }
 
 /// What the rows of one series add up to.
@@ -97,7 +103,7 @@ impl<'a> Columns<'a> {
                 numbers.push((name.to_owned(), reader));
             }
         }
-        Ok(Self { segment, dimensions, numbers })
+        Ok(Self { dimensions, numbers })
     }
 
     /// The pairs of dimensions that are counted.
@@ -127,7 +133,7 @@ impl<'a> Columns<'a> {
         counts.chain(pairs).chain(numbers).chain(by).collect()
     }
 
-    fn add_up(&mut self, run: &Run) -> Result<States> {
+    fn add_up(&self, run: &Run) -> Result<States> {
         let hours = run.hours.len();
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let pairs: Vec<(usize, usize)> = self.pairs().collect();
@@ -144,17 +150,17 @@ impl<'a> Columns<'a> {
         };
         let mut codes = vec![[0i64; VECTOR_ROWS]; sizes.len()];
         let mut values = [0f64; VECTOR_ROWS];
-        let mut opened: Option<(usize, Vec<IntBlock<'a>>, Vec<NumberBlock<'a>>)> = None;
-        for (hour, rows) in run.hour_rows().enumerate().map(|(at, (_, rows))| (at, rows)) {
+        let mut opened: Option<Opened<'a>> = None;
+        for (hour, (_, rows)) in run.hour_rows().enumerate() {
             let base = run.first_row as usize;
             for (block, vector, within) in
                 vectors(base + rows.start as usize..base + rows.end as usize)
             {
-                let (_, code_blocks, number_blocks) = match &mut opened {
-                    Some(opened) if opened.0 == block => opened,
+                let blocks = match &mut opened {
+                    Some(opened) if opened.index == block => opened,
                     slot => slot.insert(self.open_block(block)?),
                 };
-                for (codes, block) in codes.iter_mut().zip(code_blocks.iter()) {
+                for (codes, block) in codes.iter_mut().zip(&blocks.codes) {
                     block.read_vector(vector, codes)?;
                 }
                 for (codes, counts) in codes.iter().zip(&mut states.counts) {
@@ -173,7 +179,7 @@ impl<'a> Columns<'a> {
                         }
                     }
                 }
-                for (at, block) in number_blocks.iter().enumerate() {
+                for (at, block) in blocks.numbers.iter().enumerate() {
                     block.read_vector(vector, &mut values)?;
                     for (row, &value) in values[within.clone()].iter().enumerate() {
                         if value.is_nan() {
@@ -192,19 +198,14 @@ impl<'a> Columns<'a> {
         Ok(states)
     }
 
-    fn open_block(&self, index: usize) -> Result<(usize, Vec<IntBlock<'a>>, Vec<NumberBlock<'a>>)> {
-        // The blocks live as long as the segment, not as the readers.
-        let segment = self.segment;
-        let mut codes = Vec::new();
-        for dimension in &self.dimensions {
-            codes.push(dimension.reader.codes(index)?);
-        }
-        let mut numbers = Vec::new();
-        for (_, reader) in &self.numbers {
-            numbers.push(reader.block(index)?);
-        }
-        debug_assert!(index < segment.block_count());
-        Ok((index, codes, numbers))
+    fn open_block(&self, index: usize) -> Result<Opened<'a>> {
+        let codes = self.dimensions.iter().map(|dimension| dimension.reader.codes(index));
+        let numbers = self.numbers.iter().map(|(_, reader)| reader.block(index));
+        Ok(Opened {
+            index,
+            codes: codes.collect::<Result<_>>()?,
+            numbers: numbers.collect::<Result<_>>()?,
+        })
     }
 }
 

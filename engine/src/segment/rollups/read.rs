@@ -25,17 +25,18 @@ impl Segment {
         self.rolled_up().binary_search(&(run as u32)).ok()
     }
 
+    /// The form of a block and what follows it; `None` when it is not kept.
     fn rollup_block(
         &self,
         kind: SectionKind,
         name: &str,
         index: usize,
-    ) -> Result<Option<Cursor<'_>>> {
+    ) -> Result<Option<(u8, Cursor<'_>)>> {
         let Some(at) = self.find(kind, name) else { return Ok(None) };
         let mut cursor = Cursor::new(self.block_at(at, index)?, &self.place);
         match cursor.u8()? {
             NOT_KEPT => Ok(None),
-            TOTALS | HOURS => Ok(Some(Cursor::new(self.block_at(at, index)?, &self.place))),
+            form @ (TOTALS | HOURS) => Ok(Some((form, cursor))),
             _ => Err(cursor.error("a rollup has an unknown form")),
         }
     }
@@ -49,8 +50,8 @@ impl Segment {
         with_hours: bool,
     ) -> Result<Option<DimensionCounts>> {
         let kind = SectionKind::RollupCounts;
-        let Some(mut cursor) = self.rollup_block(kind, dimension, index)? else { return Ok(None) };
-        let form = cursor.u8()?;
+        let block = self.rollup_block(kind, dimension, index)?;
+        let Some((form, mut cursor)) = block else { return Ok(None) };
         let mut totals = Vec::new();
         let mut next = 0u32;
         for _ in 0..cursor.count(2)? {
@@ -86,8 +87,7 @@ impl Segment {
     ) -> Result<Option<Vec<(u32, u32, u64)>>> {
         let name = pair_name(dimensions.0, dimensions.1);
         let block = self.rollup_block(SectionKind::RollupPairs, &name, index)?;
-        let Some(mut cursor) = block else { return Ok(None) };
-        cursor.u8()?;
+        let Some((_, mut cursor)) = block else { return Ok(None) };
         let mut pairs = Vec::new();
         for _ in 0..cursor.count(3)? {
             pairs.push((cursor.varint_u32()?, cursor.varint_u32()?, cursor.varint()?));
@@ -105,8 +105,8 @@ impl Segment {
         with_hours: bool,
     ) -> Result<Option<(Sums, Option<Vec<Sums>>)>> {
         let kind = SectionKind::RollupNumbers;
-        let Some(mut cursor) = self.rollup_block(kind, number, index)? else { return Ok(None) };
-        let form = cursor.u8()?;
+        let block = self.rollup_block(kind, number, index)?;
+        let Some((form, mut cursor)) = block else { return Ok(None) };
         let total = Sums::read(&mut cursor)?;
         if !with_hours || form == TOTALS {
             return Ok(Some((total, None)));
@@ -125,8 +125,7 @@ impl Segment {
     ) -> Result<Option<Vec<(u32, Sums)>>> {
         let name = pair_name(dimension, number);
         let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, index)?;
-        let Some(mut cursor) = block else { return Ok(None) };
-        cursor.u8()?;
+        let Some((_, mut cursor)) = block else { return Ok(None) };
         let mut states = Vec::new();
         let mut next = 0u32;
         for _ in 0..cursor.count(2)? {
