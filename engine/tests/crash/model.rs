@@ -90,7 +90,7 @@ impl Shown {
                         group_by: Some("user".to_owned()),
                         ..Query::count(
                             Namespace(1),
-                            &(*event_name).to_owned(),
+                            event_name,
                             FIRST_DAY_MS..FIRST_DAY_MS + DAYS * DAY_MS,
                         )
                     };
