@@ -147,10 +147,20 @@ impl Vfs for OsVfs {
             .truncate(false)
             .open(self.at(path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(Held(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A lock, given back by name: closing the file is not enough while a child process that is being started
+/// still has a copy of it.
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
     }
 }
 
@@ -180,5 +190,25 @@ impl VfsFile for OsFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_though_a_child_process_still_has_a_copy_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let vfs = OsVfs::new(directory.path()).unwrap();
+        let file = File::create(directory.path().join("LOCK")).unwrap();
+        file.try_lock().unwrap();
+        // What a fork does to the descriptor until the child calls exec.
+        let copy = file.try_clone().unwrap();
+        let held = Held(file);
+        assert!(vfs.lock("LOCK").unwrap().is_none());
+        drop(held);
+        assert!(vfs.lock("LOCK").unwrap().is_some());
+        drop(copy);
     }
 }
