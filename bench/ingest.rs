@@ -5,13 +5,16 @@
 use std::path::Path;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use inlay_bench::{fill, ingest_batch};
-use inlay_engine::{Engine, Options, SeededRng};
+use inlay_bench::{fill, ingest_batch, ingest_wide};
+use inlay_engine::{CompactionLimits, Engine, Limits, Options, SeededRng};
 
 const ROWS: usize = 100_000;
 
 fn open(directory: &Path) -> Engine {
-    Engine::open_directory(directory, Options { background: false, ..Options::default() }).unwrap()
+    let compaction = CompactionLimits::without_waiting();
+    let limits = Limits { compaction, ..Limits::default() };
+    Engine::open_directory(directory, Options { background: false, limits, ..Options::default() })
+        .unwrap()
 }
 
 fn ingest(criterion: &mut Criterion) {
@@ -60,5 +63,47 @@ fn flush_and_open(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ingest, flush_and_open);
+/// One batch of forty has two thousand properties, each in one of its events.
+fn wide_rows(criterion: &mut Criterion) {
+    const BATCHES: usize = 120;
+    let mut group = criterion.benchmark_group("120,000 rows");
+    group.sample_size(10).throughput(Throughput::Elements(BATCHES as u64 * 1_000));
+    for (wide, title) in [(false, "plain"), (true, "2,000 rare properties")] {
+        let filled = |flushes: usize| {
+            let directory = tempfile::tempdir().unwrap();
+            let engine = open(directory.path());
+            let rng = SeededRng::new(3);
+            for batch in 0..BATCHES {
+                let is_wide = wide && batch % 40 == 0;
+                ingest_batch(&engine, &rng, 3, batch * 1_000, if is_wide { 0 } else { 1_000 });
+                if is_wide {
+                    ingest_wide(&engine, batch);
+                }
+                if flushes > 1 && (batch + 1) % (BATCHES / flushes) == 0 {
+                    engine.flush().unwrap();
+                }
+            }
+            (directory, engine)
+        };
+        let run = |work: fn(&Engine)| {
+            move |(directory, engine): (tempfile::TempDir, Engine)| {
+                work(&engine);
+                (directory, engine)
+            }
+        };
+        let flush = run(|engine| engine.flush().unwrap());
+        group.bench_function(format!("flush, {title}"), |bencher| {
+            bencher.iter_batched(|| filled(1), flush, BatchSize::PerIteration);
+        });
+        let merge = run(|engine| {
+            engine.compact().unwrap();
+        });
+        group.bench_function(format!("merge of 4, {title}"), |bencher| {
+            bencher.iter_batched(|| filled(4), merge, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, ingest, flush_and_open, wide_rows);
 criterion_main!(benches);

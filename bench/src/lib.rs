@@ -55,6 +55,25 @@ pub fn ingest_batch(engine: &Engine, rng: &SeededRng, seed: u64, first: usize, c
     engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
 }
 
+/// Ingests a batch of a thousand events, each with a string and a number, two thousand properties in all,
+/// that no other event of the batch has.
+pub fn ingest_wide(engine: &Engine, batch_number: usize) {
+    let mut batch = engine.batch(NAMESPACE);
+    for n in 0..BATCH_ROWS {
+        let id = format!("wide-{batch_number}-{n}");
+        let event = Event {
+            tenant: LARGEST,
+            name: "api_call",
+            timestamp_ms: END_MS - n as i64 * 1_000,
+            event_id: Some(&id),
+            user_id: None,
+        };
+        let (text, number) = (format!("text-{n}"), format!("number-{n}"));
+        batch.push(&event, &[(&*text, "x")], &[(&*number, n as f64)]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+}
+
 /// A count of the largest tenant over all days; benches change what they are about.
 pub fn question() -> Query {
     Query {

@@ -42,7 +42,7 @@ fn facts(rng: &SeededRng, count: usize) -> Vec<Fact> {
                 strings.insert("country", format!("C{:03}", rng.below(400)));
             }
             if rng.below(200) == 0 {
-                strings.insert("seldom", String::new());
+                strings.insert("seldom", pick(&["", "now", "then"]).to_owned());
             }
             if rng.below(10) > 0 {
                 numbers.insert("ms", (rng.below(1_000_000) as f64) / 1_000.0);
@@ -118,7 +118,10 @@ fn question(rng: &SeededRng) -> Query {
         });
     }
     if one_in(5) {
-        texts.push(TextFilter { name: "seldom".into(), any_of: vec![String::new()] });
+        texts.push(TextFilter {
+            name: "seldom".into(),
+            any_of: vec![String::new(), "then".to_owned()],
+        });
     }
     let numbers = if one_in(4) {
         vec![NumberFilter { name: "ms".into(), min: 100.0, max: 400.5 }]

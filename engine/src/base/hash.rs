@@ -74,6 +74,18 @@ impl ValueHash {
     }
 }
 
+/// What a value at a position adds to a sum over many: 0 for the value 0, wherever it is.
+pub fn positioned(position: u64, value: u64) -> u64 {
+    let key = (position ^ 0x2545_f491_4f6c_dd1d).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let product = u128::from(value) * u128::from(key.rotate_left(29) | 1);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Hash of a string, for [`positioned`].
+pub fn text_hash(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes)
+}
+
 /// Hasher of maps in memory: fast, and not stored anywhere.
 pub type MapHasher = Xxh3Builder;
 

@@ -12,5 +12,5 @@ mod append;
 mod wire;
 
 pub use append::RowsBuilder;
-pub use cells::{ABSENT, Cells};
+pub use cells::ABSENT;
 pub use rows::{Rows, SeriesKey, TextColumn};

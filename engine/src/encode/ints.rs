@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{VECTOR_ROWS, constant, delta, packed, sparse};
+use super::{Listed, VECTOR_ROWS, constant, delta, packed, sparse};
 use crate::{base::coding::Cursor, error::Result};
 
 /// The encodings, by their stored tag.
@@ -56,6 +56,27 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a block of `rows` rows of which those in `listed`, rising, are not 0, without a look at the
+/// others unless something smaller may come of it.
+pub fn write_listed(rows: usize, listed: &[(u32, i64)], out: &mut Vec<u8>) {
+    debug_assert!(listed.is_sorted_by_key(|&(row, _)| row));
+    if listed.is_empty() {
+        out.push(Encoding::Constant as u8);
+        constant::write(&[], out);
+    } else if sparse::estimate_listed(rows, listed).is_some() {
+        out.push(Encoding::Sparse as u8);
+        sparse::write_listed(0, listed, out);
+    } else {
+        let mut values = vec![0; rows];
+        for &(row, value) in listed {
+            if let Some(slot) = values.get_mut(row as usize) {
+                *slot = value;
+            }
+        }
+        write(&values, out);
+    }
+}
+
 /// A readable block of integers.
 #[derive(Clone)]
 pub struct IntBlock<'a> {
@@ -84,7 +105,7 @@ impl<'a> IntBlock<'a> {
             0 => Body::Constant(constant::open(&mut cursor)?),
             1 => Body::Packed(packed::open(&mut cursor, rows, place)?),
             2 => Body::Delta(delta::open(&mut cursor, rows, place)?),
-            3 => Body::Sparse(sparse::open(&mut cursor, place)?),
+            3 => Body::Sparse(sparse::open(&mut cursor, rows, place)?),
             _ => return Err(cursor.error("a block has an unknown encoding")),
         };
         Ok(Self { rows, body })
@@ -101,6 +122,18 @@ impl<'a> IntBlock<'a> {
             Body::Sparse(block) => block.read(index, out)?,
         }
         Ok(len)
+    }
+
+    /// The rows that are not 0, rising, where the block knows them without reading the others.
+    pub fn listed(&self) -> Result<Option<Listed<i64>>> {
+        Ok(match &self.body {
+            Body::Constant(0) => Some(Vec::new()),
+            Body::Sparse(block) => {
+                let (common, listed) = block.listed()?;
+                (common == 0).then_some(listed)
+            }
+            _ => None,
+        })
     }
 
     /// Reads the whole block.
@@ -167,6 +200,28 @@ mod tests {
     }
 
     proptest! {
+        /// Writing a list is writing the rows that it stands for.
+        #[test]
+        fn listed_rows_are_written_as_all_rows(gaps in prop::collection::vec((1u32..150, -5i64..900), 0..400), few in any::<bool>()) {
+            let mut row = 0;
+            let mut listed = Vec::new();
+            for (gap, value) in gaps {
+                row += if few { gap } else { 1 + gap / 100 };
+                listed.push((row, if value == 0 { 1 } else { value }));
+            }
+            let mut values = vec![0; row as usize + 50];
+            listed.iter().for_each(|&(row, value)| values[row as usize] = value);
+            let (mut all, mut few) = (Vec::new(), Vec::new());
+            write(&values, &mut all);
+            write_listed(values.len(), &listed, &mut few);
+            prop_assert!(few.len() <= all.len() + 16, "{} and {}", few.len(), all.len());
+            let block = IntBlock::open(&few, values.len(), "test").unwrap();
+            prop_assert_eq!(block.read_all().unwrap(), values);
+            if let Some(found) = block.listed().unwrap() {
+                prop_assert_eq!(found, listed);
+            }
+        }
+
         #[test]
         fn any_values_round_trip(values in prop::collection::vec(any::<i64>(), 0..3000)) {
             round_trip(&values);

@@ -22,3 +22,11 @@ pub mod text;
 pub const BLOCK_ROWS: usize = 65_536;
 /// Rows of a vector: the unit of execution.
 pub const VECTOR_ROWS: usize = 1_024;
+
+/// Rows of a column that have a value, rising, with it.
+pub type Listed<T> = Vec<(u32, T)>;
+
+/// Whether a list of rows is one of a block with so many: rising, and none beyond the last.
+fn are_rows(listed: &[u16], rows: usize) -> bool {
+    listed.is_sorted_by(|a, b| a < b) && listed.last().is_none_or(|&last| usize::from(last) < rows)
+}

@@ -9,7 +9,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{VECTOR_ROWS, ints};
+use super::{Listed, VECTOR_ROWS, are_rows, ints};
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -28,6 +28,8 @@ const SAMPLE: usize = 4_096;
 const EXCEPTIONS_AT_MOST: usize = 20;
 /// Fewer present rows than this in a full block are listed instead of marked.
 const SPARSE_ROWS_MAX: usize = 5_120;
+/// Rows for each present one from which on they are listed.
+pub const LISTED_FROM: usize = 12;
 
 const ALL: u8 = 0;
 const LISTED: u8 = 1;
@@ -64,6 +66,43 @@ pub fn choose_exponent(values: &[f64]) -> u8 {
         .unwrap_or(RAW)
 }
 
+/// The decimal exponent for a column of which few rows have a value: one under which they can be listed.
+pub fn choose_exponent_listed(values: &[f64]) -> u8 {
+    // What a raw column would hold are exceptions here, which take ten bytes instead of eight a row.
+    match choose_exponent(values) {
+        RAW => 0,
+        exponent => exponent,
+    }
+}
+
+/// Appends a block of `rows` rows of which those in `listed`, rising, have a value.
+pub fn write_listed(
+    rows: usize,
+    listed: &[(u32, f64)],
+    exponent: u8,
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    if exponent == RAW || !is_listed(listed.len(), rows) {
+        let mut values = vec![f64::NAN; rows];
+        for &(row, value) in listed {
+            if let Some(slot) = values.get_mut(row as usize) {
+                *slot = value;
+            }
+        }
+        return write(&values, exponent, out);
+    }
+    out.push(LISTED);
+    out.put_u16(listed.len() as u16);
+    listed.iter().for_each(|&(row, _)| out.put_u16(row as u16));
+    write_scaled(listed.iter().map(|&(_, value)| value), exponent, out);
+    Ok(())
+}
+
+/// Whether the rows of a block that have a value are listed instead of marked.
+fn is_listed(present: usize, rows: usize) -> bool {
+    present < SPARSE_ROWS_MAX && present * LISTED_FROM < rows
+}
+
 /// Appends a block of at most `BLOCK_ROWS` values with the column's exponent.
 pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result<()> {
     if exponent == RAW {
@@ -73,7 +112,7 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
         return Ok(());
     }
     let present = values.iter().filter(|value| !value.is_nan()).count();
-    let listed = present < SPARSE_ROWS_MAX && present * 12 < values.len();
+    let listed = is_listed(present, values.len());
     let presence = match (present == values.len(), listed) {
         (true, _) => ALL,
         (false, true) => LISTED,
@@ -97,10 +136,17 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
         }
         _ => {}
     }
-    let mut integers = Vec::with_capacity(values.len());
+    let stored = values.iter().copied().filter(|value| !listed || !value.is_nan());
+    write_scaled(stored, exponent, out);
+    Ok(())
+}
+
+/// Appends exceptions and integers.
+fn write_scaled(stored: impl Iterator<Item = f64>, exponent: u8, out: &mut Vec<u8>) {
+    let mut integers = Vec::with_capacity(stored.size_hint().0);
     let mut exceptions = Vec::new();
     let mut filler = 0;
-    for &value in values.iter().filter(|value| !listed || !value.is_nan()) {
+    for value in stored {
         if !value.is_nan() {
             match scale(value, exponent) {
                 Some(integer) => filler = integer,
@@ -116,7 +162,6 @@ pub fn write(values: &[f64], exponent: u8, out: &mut Vec<u8>) -> std::io::Result
         out.put_u64(value.to_bits());
     }
     ints::write(&integers, out);
-    Ok(())
 }
 
 /// What the encoding of a block is called.
@@ -146,7 +191,6 @@ enum Body<'a> {
         presence: Presence<'a>,
         exceptions: Vec<(u16, f64)>,
         integers: ints::IntBlock<'a>,
-        place: &'a str,
     },
 }
 
@@ -176,7 +220,11 @@ impl<'a> NumberBlock<'a> {
             LISTED => {
                 let count = usize::from(cursor.u16()?);
                 let mut list = Cursor::new(cursor.take(count * 2)?, place);
-                Presence::Listed((0..count).map(|_| list.u16()).collect::<Result<_>>()?)
+                let listed = (0..count).map(|_| list.u16()).collect::<Result<Vec<_>>>()?;
+                if !are_rows(&listed, rows) {
+                    return Err(cursor.error("listed rows are not rising rows of the block"));
+                }
+                Presence::Listed(listed)
             }
             MARKED => Presence::Marked(cursor.take(rows.div_ceil(8))?),
             _ => return Err(cursor.error("a block has an unknown presence")),
@@ -188,7 +236,19 @@ impl<'a> NumberBlock<'a> {
             .map(|_| Ok((list.u16()?, f64::from_bits(list.u64()?))))
             .collect::<Result<Vec<_>>>()?;
         let integers = ints::IntBlock::open(cursor.take(cursor.remaining())?, stored, place)?;
-        Ok(Self { rows, body: Body::Scaled { exponent, presence, exceptions, integers, place } })
+        Ok(Self { rows, body: Body::Scaled { exponent, presence, exceptions, integers } })
+    }
+
+    /// The rows that have a value, rising, where the block lists them.
+    pub fn listed(&self) -> Result<Option<Listed<f64>>> {
+        let Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } =
+            &self.body
+        else {
+            return Ok(None);
+        };
+        let mut values = Vec::with_capacity(rows.len());
+        read_range(integers, exceptions, *exponent, 0..rows.len(), &mut values)?;
+        Ok(Some(rows.iter().map(|&row| u32::from(row)).zip(values).collect()))
     }
 
     /// Reads vector `index` and returns its number of rows; absent rows are NaN.
@@ -203,13 +263,7 @@ impl<'a> NumberBlock<'a> {
                         f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
                 }
             }
-            Body::Scaled {
-                exponent,
-                presence: Presence::Listed(rows),
-                exceptions,
-                integers,
-                place,
-            } => {
+            Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } => {
                 out.fill(f64::NAN);
                 let first = rows.partition_point(|&row| usize::from(row) < start);
                 let last = rows.partition_point(|&row| usize::from(row) < start + len);
@@ -217,15 +271,13 @@ impl<'a> NumberBlock<'a> {
                     let mut values = Vec::new();
                     read_range(integers, exceptions, *exponent, first..last, &mut values)?;
                     for (row, value) in rows.iter().take(last).skip(first).zip(values) {
-                        let slot =
-                            usize::from(*row).checked_sub(start).and_then(|at| out.get_mut(at));
-                        *slot.ok_or_else(|| {
-                            Cursor::new(&[], place).error("rows are not sorted")
-                        })? = value;
+                        if let Some(slot) = out.get_mut(usize::from(*row) - start) {
+                            *slot = value;
+                        }
                     }
                 }
             }
-            Body::Scaled { exponent, presence, exceptions, integers, .. } => {
+            Body::Scaled { exponent, presence, exceptions, integers } => {
                 let mut vector = [0; VECTOR_ROWS];
                 integers.read_vector(index, &mut vector)?;
                 for (slot, &integer) in out.iter_mut().zip(&vector) {
@@ -347,6 +399,29 @@ mod tests {
     }
 
     proptest! {
+        /// Writing a list is writing the rows that it stands for, byte for byte.
+        #[test]
+        fn listed_rows_are_written_as_all_rows(gaps in prop::collection::vec((1u32..60, -50i32..50, any::<bool>()), 0..300), raw in any::<bool>()) {
+            let mut listed = Vec::new();
+            let mut row = 0;
+            for (gap, cents, odd) in gaps {
+                row += gap;
+                listed.push((row, if odd { f64::from(cents).cbrt() } else { f64::from(cents) / 4.0 }));
+            }
+            let mut values = vec![f64::NAN; row as usize + 7];
+            listed.iter().for_each(|&(row, value)| values[row as usize] = value);
+            let present: Vec<f64> = listed.iter().map(|&(_, value)| value).collect();
+            let exponent = if raw { RAW } else { choose_exponent_listed(&present) };
+            let (mut all, mut few) = (Vec::new(), Vec::new());
+            write(&values, exponent, &mut all).unwrap();
+            write_listed(values.len(), &listed, exponent, &mut few).unwrap();
+            prop_assert_eq!(&all, &few);
+            let block = NumberBlock::open(&few, values.len(), exponent, "test").unwrap();
+            if let Some(found) = block.listed().unwrap() {
+                prop_assert_eq!(found, listed);
+            }
+        }
+
         #[test]
         fn any_bits_round_trip(bits in prop::collection::vec(any::<u64>(), 0..2500)) {
             let values: Vec<f64> = bits.iter().map(|&bits| f64::from_bits(bits)).collect();

@@ -27,6 +27,19 @@ pub fn estimate(values: &[i64]) -> usize {
         .sum()
 }
 
+/// Size in bytes of a block of `rows` rows of which those in `listed`, rising, are not 0.
+pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> usize {
+    let vector_of = |row: u32| row as usize / VECTOR_ROWS;
+    let vectors = listed.chunk_by(|a, b| vector_of(a.0) == vector_of(b.0)).map(|here| {
+        let start = here.first().map_or(0, |&(row, _)| vector_of(row) * VECTOR_ROWS);
+        let values = here.iter().map(|&(_, value)| value);
+        let (min, max) = values.fold((0, 0), |(min, max), value| (value.min(min), value.max(max)));
+        let width = width_of(max.wrapping_sub(min) as u64);
+        packed_len(rows.saturating_sub(start).min(VECTOR_ROWS), width)
+    });
+    rows.div_ceil(VECTOR_ROWS) * ENTRY_LEN + vectors.sum::<usize>()
+}
+
 /// Smallest value and the width of the largest distance to it.
 fn frame(vector: &[i64]) -> (i64, u32) {
     let min = vector.iter().copied().min().unwrap_or_default();

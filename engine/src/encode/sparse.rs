@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{VECTOR_ROWS, packed};
+use super::{VECTOR_ROWS, are_rows, packed};
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -38,15 +38,28 @@ pub fn estimate(values: &[i64]) -> Option<usize> {
 /// Appends the common value, the differing positions and their values.
 pub fn write(values: &[i64], out: &mut Vec<u8>) {
     let (candidate, count) = majority(values);
-    out.put_i64(candidate);
-    out.put_u16((values.len() - count) as u16);
-    let mut rest = Vec::with_capacity(values.len() - count);
-    for (row, &value) in values.iter().enumerate() {
-        if value != candidate {
-            out.put_u16(row as u16);
-            rest.push(value);
-        }
+    let mut listed = Vec::with_capacity(values.len() - count);
+    listed.extend((0u32..).zip(values.iter().copied()).filter(|(_, value)| *value != candidate));
+    write_listed(candidate, &listed, out);
+}
+
+/// Size in bytes of a block of `rows` rows of which those in `listed`, rising, are not `0`. `None` when
+/// those are too many, or packing them takes less.
+pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> Option<usize> {
+    if listed.len() * DIFFERS_AT_MOST > rows {
+        return None;
     }
+    let rest: Vec<i64> = listed.iter().map(|&(_, value)| value).collect();
+    let size = 8 + 2 + listed.len() * 2 + packed::estimate(&rest);
+    (size < packed::estimate_listed(rows, listed)).then_some(size)
+}
+
+/// Appends a block whose rows are `common` but for those listed, rising.
+pub fn write_listed(common: i64, listed: &[(u32, i64)], out: &mut Vec<u8>) {
+    out.put_i64(common);
+    out.put_u16(listed.len() as u16);
+    listed.iter().for_each(|&(row, _)| out.put_u16(row as u16));
+    let rest: Vec<i64> = listed.iter().map(|&(_, value)| value).collect();
     packed::write(&rest, out);
 }
 
@@ -59,18 +72,31 @@ pub struct Sparse<'a> {
 }
 
 /// Opens a block, which takes the rest of the cursor.
-pub fn open<'a>(cursor: &mut Cursor<'a>, place: &'a str) -> Result<Sparse<'a>> {
+pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<Sparse<'a>> {
     let common = cursor.i64()?;
     let count = usize::from(cursor.u16()?);
     let mut positions = Cursor::new(cursor.take(count * 2)?, place);
     let positions = (0..count).map(|_| positions.u16()).collect::<Result<Vec<_>>>()?;
-    if !positions.is_sorted() {
-        return Err(cursor.error("sparse positions are not sorted"));
+    if !are_rows(&positions, rows) {
+        return Err(cursor.error("sparse positions are not rising rows of the block"));
     }
     Ok(Sparse { common, positions, values: packed::open(cursor, count, place)? })
 }
 
 impl Sparse<'_> {
+    /// The common value, and the rows that differ, rising, with their values.
+    pub fn listed(&self) -> Result<(i64, Vec<(u32, i64)>)> {
+        let mut listed = Vec::with_capacity(self.positions.len());
+        let mut vector = [0i64; VECTOR_ROWS];
+        for (index, positions) in self.positions.chunks(VECTOR_ROWS).enumerate() {
+            let (part, _) = vector.split_at_mut(positions.len());
+            self.values.read(index, part)?;
+            let rows = positions.iter().map(|&row| u32::from(row));
+            listed.extend(rows.zip(part.iter().copied()));
+        }
+        Ok((self.common, listed))
+    }
+
     /// Reads vector `index` into `out`, whose length is the vector's number of rows.
     pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
         out.fill(self.common);

@@ -36,6 +36,13 @@ impl CodeZone {
         Self { min, max, set }
     }
 
+    /// The zone of a block of `rows` rows of which those in `listed` have a value.
+    pub fn of_listed(rows: usize, listed: &[(u32, i64)], dictionary_len: usize) -> Self {
+        let absent = (listed.len() < rows).then_some(0);
+        let codes: Vec<i64> = listed.iter().map(|&(_, code)| code).chain(absent).collect();
+        Self::of(&codes, dictionary_len)
+    }
+
     /// Whether the block can hold `code`.
     pub fn may_contain(&self, code: u32) -> bool {
         match self.set {
@@ -91,6 +98,12 @@ impl NumberZone {
             }
         }
         zone
+    }
+
+    /// The zone of a block of `rows` rows of which those in `listed` have a value.
+    pub fn of_listed(rows: usize, listed: &[(u32, f64)]) -> Self {
+        let values: Vec<f64> = listed.iter().map(|&(_, value)| value).collect();
+        Self { absent: (rows - listed.len()) as u32, ..Self::of(&values) }
     }
 
     /// Appends the zone.

@@ -12,7 +12,10 @@ use super::{
     rollups,
 };
 use crate::{
-    base::{hash::ValueHash, time::HOUR_MS},
+    base::{
+        hash::{positioned, text_hash},
+        time::HOUR_MS,
+    },
     encode::{VECTOR_ROWS, ints::IntBlock, text::TextList},
     error::{Error, Result},
 };
@@ -57,6 +60,10 @@ impl Segment {
                 let mut vector = [0.0; VECTOR_ROWS];
                 for index in 0..self.block_count() {
                     let block = numbers.block(index)?;
+                    if let Some(listed) = block.listed()? {
+                        hash.listed_numbers(self.block_rows(index), &listed);
+                        continue;
+                    }
                     for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
                         let len = block.read_vector(at, &mut vector)?;
                         hash.numbers(vector.get(..len).unwrap_or_default());
@@ -156,13 +163,22 @@ impl Segment {
         let mut vector = [0; VECTOR_ROWS];
         for index in 0..self.block_count() {
             let block = open(index)?;
+            let check = |code: i64| match usize::try_from(code) {
+                Ok(code) if code <= count => Ok(()),
+                _ => {
+                    let detail = format!("a code of {name} exceeds its dictionary");
+                    Err(Error::corrupt(&self.place, detail))
+                }
+            };
+            if let Some(listed) = block.listed()? {
+                listed.iter().try_for_each(|&(_, code)| check(code))?;
+                hash.listed_ints(self.block_rows(index), &listed);
+                continue;
+            }
             for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
                 let len = block.read_vector(at, &mut vector)?;
                 let codes = vector.get(..len).unwrap_or_default();
-                if codes.iter().any(|&code| code < 0 || code > count as i64) {
-                    let detail = format!("a code of {name} exceeds its dictionary");
-                    return Err(Error::corrupt(&self.place, detail));
-                }
+                codes.iter().try_for_each(|&code| check(code))?;
                 hash.ints(codes);
             }
         }
@@ -195,38 +211,67 @@ impl TextReader<'_> {
     }
 }
 
-/// Hash of the values of a column, however they are cut into pieces.
+/// Hash of the values of a column, however they are cut into pieces, and whether they are listed or not:
+/// rows of 0 and rows without a number only count.
 #[derive(Default, Clone)]
-pub struct ColumnHash(ValueHash);
+pub struct ColumnHash {
+    rows: u64,
+    sum: u64,
+}
 
 impl ColumnHash {
     /// Adds integers.
     pub fn ints(&mut self, values: &[i64]) {
-        values.iter().for_each(|&value| self.0.add(value as u64));
+        values.iter().for_each(|&value| self.add(value as u64));
+    }
+
+    /// Adds `rows` rows of which those in `listed` are not 0.
+    pub fn listed_ints(&mut self, rows: usize, listed: &[(u32, i64)]) {
+        self.listed(rows, listed.iter().map(|&(row, value)| (row, value as u64)));
     }
 
     /// Adds numbers. Absent ones are all alike.
     pub fn numbers(&mut self, values: &[f64]) {
-        for value in values {
-            self.0.add(if value.is_nan() { u64::MAX } else { value.to_bits() });
-        }
+        values.iter().for_each(|&value| self.add(number_bits(value)));
+    }
+
+    /// Adds `rows` rows of which those in `listed` have a number.
+    pub fn listed_numbers(&mut self, rows: usize, listed: &[(u32, f64)]) {
+        self.listed(rows, listed.iter().map(|&(row, value)| (row, number_bits(value))));
     }
 
     /// Adds strings.
     pub fn texts(&mut self, texts: &TextList) {
-        texts.iter().for_each(|text| self.0.text(text));
+        texts.iter().for_each(|text| self.add(text_hash(text)));
     }
 
     /// Adds event ids.
     pub fn event_ids(&mut self, ids: &EventIds) {
         let mut scratch = Vec::new();
         for row in 0..ids.len() {
-            self.0.text(ids.value(row, &mut scratch).unwrap_or_default());
+            self.add(text_hash(ids.value(row, &mut scratch).unwrap_or_default()));
         }
     }
 
     /// The hash.
     pub fn finish(&self) -> u64 {
-        self.0.value()
+        self.sum ^ self.rows.rotate_left(32)
     }
+
+    fn add(&mut self, value: u64) {
+        self.sum = self.sum.wrapping_add(positioned(self.rows, value));
+        self.rows += 1;
+    }
+
+    fn listed(&mut self, rows: usize, listed: impl Iterator<Item = (u32, u64)>) {
+        for (row, value) in listed {
+            self.sum = self.sum.wrapping_add(positioned(self.rows + u64::from(row), value));
+        }
+        self.rows += rows as u64;
+    }
+}
+
+/// 0 for "absent", which no number gives: all bits but one short of overflow are of one that is none.
+fn number_bits(value: f64) -> u64 {
+    if value.is_nan() { 0 } else { value.to_bits().wrapping_add(1) }
 }

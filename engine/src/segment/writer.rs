@@ -232,6 +232,27 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
+    /// The same of a string property that few rows have, which are listed, rising, with their codes. Not
+    /// for a dimension that has bitmaps.
+    pub fn listed_text_codes(
+        &mut self,
+        name: &str,
+        dictionary_len: usize,
+        listed: &[(u32, i64)],
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::TextCodes, name);
+        let (mut hash, mut bytes) = (ColumnHash::default(), Vec::new());
+        for (rows, listed) in self.listed_blocks(listed) {
+            hash.listed_ints(rows, &listed);
+            CodeZone::of_listed(rows, &listed, dictionary_len).write(&mut section.extra);
+            bytes.clear();
+            ints::write_listed(rows, &listed, &mut bytes);
+            self.block(&mut section, &bytes)?;
+        }
+        self.finish_section(section, Some(hash));
+        Ok(())
+    }
+
     /// A numeric property with the column's decimal exponent; NaN is absent.
     pub fn numbers(
         &mut self,
@@ -251,6 +272,27 @@ impl<'a> SegmentWriter<'a> {
             NumberZone::of(&values).write(&mut section.extra);
             let mut bytes = Vec::new();
             numbers::write(&values, exponent, &mut bytes).at("numbers")?;
+            self.block(&mut section, &bytes)?;
+        }
+        self.finish_section(section, Some(hash));
+        Ok(())
+    }
+
+    /// The same of a numeric property that few rows have, which are listed, rising, with their numbers.
+    pub fn listed_numbers(
+        &mut self,
+        name: &str,
+        exponent: u8,
+        listed: &[(u32, f64)],
+    ) -> Result<()> {
+        let mut section = Section::new(SectionKind::Numbers, name);
+        section.extra.put_u8(exponent);
+        let (mut hash, mut bytes) = (ColumnHash::default(), Vec::new());
+        for (rows, listed) in self.listed_blocks(listed) {
+            hash.listed_numbers(rows, &listed);
+            NumberZone::of_listed(rows, &listed).write(&mut section.extra);
+            bytes.clear();
+            numbers::write_listed(rows, &listed, exponent, &mut bytes).at("numbers")?;
             self.block(&mut section, &bytes)?;
         }
         self.finish_section(section, Some(hash));
@@ -319,6 +361,21 @@ impl<'a> SegmentWriter<'a> {
     fn blocks(&self) -> impl Iterator<Item = usize> + use<> {
         let rows = self.meta.rows as usize;
         (0..rows.div_ceil(BLOCK_ROWS)).map(move |index| (rows - index * BLOCK_ROWS).min(BLOCK_ROWS))
+    }
+
+    /// Listed rows by block, with the block's number of rows; the rows are the block's own.
+    fn listed_blocks<'l, T: Copy>(
+        &self,
+        listed: &'l [(u32, T)],
+    ) -> impl Iterator<Item = (usize, Vec<(u32, T)>)> + use<'l, T> {
+        let mut rest = listed;
+        (0u32..).zip(self.blocks()).map(move |(index, rows)| {
+            let start = index * BLOCK_ROWS as u32;
+            let end = rest.partition_point(|&(row, _)| row < start + rows as u32);
+            let (here, behind) = rest.split_at(end);
+            rest = behind;
+            (rows, here.iter().map(|&(row, value)| (row - start, value)).collect())
+        })
     }
 
     fn int_blocks(

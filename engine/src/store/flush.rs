@@ -9,10 +9,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{TEMPORARY, edit::Edit, memtable::Memtable, sequencer::Sequencer};
 use crate::{
     base::hash::HashSet128,
-    column::{Cells, Rows, SeriesKey},
+    column::{Rows, SeriesKey},
     encode::numbers,
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta, NewRun},
+    index::bitmaps::ROLLUP_DIMENSIONS,
     segment::{self, Database, NewSegment, RunDirectory, Segment, SegmentWriter, source_of},
     vfs::Vfs,
 };
@@ -137,19 +138,48 @@ pub fn write_segment(
     })?;
     writer.user_codes(source_of(&codes))?;
     for name in gather.names(|rows| rows.strings.keys()) {
-        let (values, codes) = gather.text(&name);
-        let mut rest = values.iter();
+        let text = gather.text(&name);
+        let mut rest = text.values.iter();
         writer.text_values(&name, |count, out| {
             rest.by_ref().take(count).for_each(|value| out.push(value.as_bytes()));
             Ok(())
         })?;
-        writer.text_codes(&name, values.len(), source_of(&codes))?;
+        let values = text.values.len();
+        match text.codes {
+            Placed::Listed(codes) => writer.listed_text_codes(&name, values, &codes)?,
+            Placed::All(codes) => writer.text_codes(&name, values, source_of(&codes))?,
+        }
     }
     for name in gather.names(|rows| rows.numbers.keys()) {
-        let values = gather.numbers(&name);
-        writer.numbers(&name, numbers::choose_exponent(&values), source_of(&values))?;
+        match gather.numbers(&name) {
+            Placed::Listed(listed) => {
+                let values: Vec<f64> = listed.iter().map(|&(_, number)| number).collect();
+                let exponent = numbers::choose_exponent_listed(&values);
+                writer.listed_numbers(&name, exponent, &listed)?;
+            }
+            Placed::All(values) => {
+                let exponent = numbers::choose_exponent(&values);
+                writer.numbers(&name, exponent, source_of(&values))?;
+            }
+        }
     }
     writer.finish()
+}
+
+/// A column in the order of a segment.
+enum Placed<T> {
+    /// The rows that have a value, rising: a column of few rows costs what those do.
+    Listed(Vec<(u32, T)>),
+    /// A value for each row.
+    All(Vec<T>),
+}
+
+/// A string column in the order of a segment.
+struct PlacedText<'a> {
+    /// Sorted distinct values.
+    values: Vec<&'a Arc<str>>,
+    /// Code 0 is "absent" and n the n-th value.
+    codes: Placed<i64>,
 }
 
 /// Rows of several chunks in the order of a segment.
@@ -239,36 +269,51 @@ impl<'a> Gather<'a> {
         names
     }
 
-    /// Sorted distinct values, and a code for each row.
-    fn text(&self, name: &str) -> (Vec<Arc<str>>, Vec<i64>) {
+    fn text(&self, name: &str) -> PlacedText<'a> {
         let columns = || {
-            self.chunks
-                .iter()
-                .zip(&self.places)
-                .filter_map(|(chunk, places)| Some((chunk.strings.get(name)?, places)))
+            let both = self.chunks.iter().zip(&self.places);
+            both.filter_map(|(chunk, places)| Some((chunk.strings.get(name)?, places)))
         };
         let mut ranks: BTreeMap<&Arc<str>, i64> =
             columns().flat_map(|(column, _)| &column.values).map(|value| (value, 0)).collect();
         for (rank, code) in ranks.values_mut().enumerate() {
             *code = rank as i64 + 1;
         }
-        let mut codes = vec![0; self.order.len()];
-        for (column, places) in columns() {
+        let present = columns().map(|(column, _)| column.codes.present()).sum();
+        let cells = columns().flat_map(|(column, places)| {
             let map: Vec<i64> = column.values.iter().map(|value| ranks[value]).collect();
-            for (row, code) in column.codes.iter() {
-                codes[places[row as usize] as usize] = map[code as usize];
-            }
-        }
-        (ranks.into_keys().cloned().collect(), codes)
+            column.codes.iter().map(move |(row, code)| (places[row as usize], map[code as usize]))
+        });
+        let has_bitmaps = ROLLUP_DIMENSIONS.contains(&name);
+        let codes = self.placed(if has_bitmaps { usize::MAX } else { present }, cells, 0);
+        PlacedText { values: ranks.into_keys().collect(), codes }
     }
 
-    fn numbers(&self, name: &str) -> Vec<f64> {
-        let mut numbers = vec![f64::NAN; self.order.len()];
-        for (chunk, places) in self.chunks.iter().zip(&self.places) {
-            for (row, number) in chunk.numbers.get(name).into_iter().flat_map(Cells::iter) {
-                numbers[places[row as usize] as usize] = number;
-            }
+    fn numbers(&self, name: &str) -> Placed<f64> {
+        let columns = || {
+            let both = self.chunks.iter().zip(&self.places);
+            both.filter_map(|(chunk, places)| Some((chunk.numbers.get(name)?, places)))
+        };
+        let present = columns().map(|(numbers, _)| numbers.present()).sum();
+        let cells = columns().flat_map(|(numbers, places)| {
+            numbers.iter().map(|(row, number)| (places[row as usize], number))
+        });
+        self.placed(present, cells, f64::NAN)
+    }
+
+    fn placed<T: Copy>(
+        &self,
+        present: usize,
+        cells: impl Iterator<Item = (u32, T)>,
+        absent: T,
+    ) -> Placed<T> {
+        if present.saturating_mul(numbers::LISTED_FROM) < self.order.len() {
+            let mut listed: Vec<(u32, T)> = cells.collect();
+            listed.sort_unstable_by_key(|&(place, _)| place);
+            return Placed::Listed(listed);
         }
-        numbers
+        let mut all = vec![absent; self.order.len()];
+        cells.for_each(|(place, value)| all[place as usize] = value);
+        Placed::All(all)
     }
 }

@@ -16,6 +16,8 @@ mod cursors;
 mod dictionary;
 mod order;
 
+mod listed;
+
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 pub use plan::{Fate, Split};
@@ -23,6 +25,7 @@ pub use plan::{Fate, Split};
 use self::{
     cursors::{BlockCache, IntCursor, NumberCursor, Spans},
     dictionary::{UsedCodes, ValueStream, next_values},
+    listed::{Places, listed},
     order::{Order, order},
     plan::{Piece, plan},
 };
@@ -30,6 +33,7 @@ use crate::{
     column::SeriesKey,
     encode::{BLOCK_ROWS, VECTOR_ROWS, numbers, text::TextList},
     error::{IoContext, Result},
+    index::bitmaps::ROLLUP_DIMENSIONS,
     segment::{
         Database, EventIds, NewSegment, Segment, SegmentMeta, SegmentWriter, TextReader,
         layout::SectionKind, source_of,
@@ -154,11 +158,12 @@ impl<'a, 'c> Merger<'a, 'c> {
         })?;
         self.write_event_ids(writer, order)?;
         self.write_users(writer, order)?;
+        let places = Places::of(order, self.inputs.len());
         for name in self.names(SectionKind::TextValues) {
-            self.write_text(writer, order, name)?;
+            self.write_text(writer, order, &places, name)?;
         }
         for name in self.names(SectionKind::Numbers) {
-            self.write_numbers(writer, order, name)?;
+            self.write_numbers(writer, order, &places, name)?;
         }
         Ok(())
     }
@@ -256,6 +261,7 @@ impl<'a, 'c> Merger<'a, 'c> {
         &mut self,
         writer: &mut SegmentWriter<'_>,
         order: &Order,
+        places: &Places,
         name: &str,
     ) -> Result<()> {
         let readers: Vec<Option<TextReader<'_>>> =
@@ -266,7 +272,28 @@ impl<'a, 'c> Merger<'a, 'c> {
         };
         let count =
             |segment: &Segment| segment.text(name)?.map(|reader| reader.value_count()).transpose();
-        let used = self.used_codes(order, count, open)?;
+        let few = if ROLLUP_DIMENSIONS.contains(&name) {
+            None
+        } else {
+            (self.context.breathe)()?;
+            listed(&self.inputs, places, order.times.len(), |input, block| {
+                readers[input].as_ref().map(|reader| reader.codes(block)).transpose()
+            })?
+        };
+        let used = match &few {
+            None => self.used_codes(order, count, open)?,
+            Some(rows) => {
+                let used = readers.iter().map(|reader| {
+                    let count = reader.as_ref().map(TextReader::value_count).transpose();
+                    Ok(count?.map(UsedCodes::none))
+                });
+                let mut used = used.collect::<Result<Vec<_>>>()?;
+                for &(_, input, code) in rows {
+                    used[usize::from(input)].iter_mut().for_each(|used| used.mark(code));
+                }
+                used
+            }
+        };
         if used.iter().flatten().all(UsedCodes::is_empty) {
             // Every value of the column was in other rows.
             return Ok(());
@@ -288,8 +315,15 @@ impl<'a, 'c> Merger<'a, 'c> {
             .into_iter()
             .map(|stream| stream.map_or_else(|| vec![0], |stream| stream.remap))
             .collect();
-        let source = self.remapped(order, &remaps, &open);
-        writer.text_codes(name, values, source)
+        let Some(rows) = few else {
+            let source = self.remapped(order, &remaps, &open);
+            return writer.text_codes(name, values, source);
+        };
+        let remapped = rows.into_iter().map(|(place, input, code)| {
+            let remap = &remaps[usize::from(input)];
+            (place, remap.get(code as usize).map_or(0, |&code| i64::from(code)))
+        });
+        writer.listed_text_codes(name, values, &remapped.collect::<Vec<_>>())
     }
 
     /// For each input, the codes that rows of the output have; `None` where it gives no row or
@@ -350,11 +384,27 @@ impl<'a, 'c> Merger<'a, 'c> {
         &mut self,
         writer: &mut SegmentWriter<'_>,
         order: &Order,
+        places: &Places,
         name: &str,
     ) -> Result<()> {
         let mut cursors: Vec<Option<NumberCursor<'_>>> = Vec::new();
         for segment in &self.inputs {
             cursors.push(segment.numbers(name)?.map(NumberCursor::new));
+        }
+        (self.context.breathe)()?;
+        let few = listed(&self.inputs, places, order.times.len(), |input, block| {
+            cursors[input].as_ref().map(|cursor| cursor.reader().block(block)).transpose()
+        })?;
+        if let Some(rows) = few {
+            if rows.is_empty() {
+                // Every number of the column was in other rows.
+                return Ok(());
+            }
+            let rows: Vec<(u32, f64)> =
+                rows.into_iter().map(|(place, _, number)| (place, number)).collect();
+            let numbers: Vec<f64> = rows.iter().map(|&(_, number)| number).collect();
+            let exponent = numbers::choose_exponent_listed(&numbers);
+            return writer.listed_numbers(name, exponent, &rows);
         }
         let Some(exponent) = self.exponent(order, &mut cursors)? else { return Ok(()) };
         let mut spans = Spans::new(&order.spans);
