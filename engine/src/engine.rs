@@ -23,9 +23,9 @@ use crate::{
         rng::{Rng, SystemRng},
     },
     batch::Batch,
-    error::{Error, IoContext, Result},
+    error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, ExplainStep, Resources},
+    exec::{self, Control, ExplainStep, How, Resources},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -38,6 +38,8 @@ use crate::{
 const UPKEEP_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the other one looks whether something should be merged.
 const COMPACTION_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a background thread rests after a panic.
+const PANIC_PAUSE: Duration = Duration::from_secs(5);
 
 /// What an engine is made of besides its directory.
 #[derive(Clone)]
@@ -212,7 +214,14 @@ impl Engine {
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let answer = exec::execute(&version, query, horizon_ms, &self.resources, rollups, control);
+        let run = |waits: bool| {
+            let how = How { rollups, waits };
+            exec::execute(&version, query, horizon_ms, &self.resources, how, control)
+        };
+        let answer = match run(false) {
+            Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => run(true),
+            answer => answer,
+        };
         let meter = &self.query_meters[query.metric.kind()];
         meter.took_us.record(self.clock.elapsed_us().saturating_sub(before_us));
         match &answer {
@@ -285,12 +294,22 @@ impl Engine {
         self.store.erase(txn, namespace, scope)
     }
 
-    /// An erasure and what came of it, if there is one of this name.
-    pub fn erasure(&self, id: uuid::Uuid) -> Result<Option<Erasure>> {
-        self.store.erasure(id)
+    /// An erasure of a namespace and what came of it, if there is one of this name.
+    pub fn erasure(&self, namespace: Namespace, id: uuid::Uuid) -> Result<Option<Erasure>> {
+        self.store.erasure(namespace, id)
     }
 
-    /// All erasures, oldest first.
+    /// The newest erasures of a namespace, newest first, at most `count`, of those before `before`.
+    pub fn newest_erasures(
+        &self,
+        namespace: Namespace,
+        before: Option<uuid::Uuid>,
+        count: usize,
+    ) -> Result<Vec<Erasure>> {
+        self.store.newest_erasures(namespace, before, count)
+    }
+
+    /// All erasures and receipts, oldest first. Shape: reads every one.
     pub fn erasures(&self) -> Result<Vec<Erasure>> {
         self.store.erasures()
     }
@@ -374,21 +393,20 @@ impl Drop for Engine {
 
 fn start(
     store: &Arc<Store>,
-    name: &str,
+    name: &'static str,
     interval: Duration,
     work: impl Fn(&Store) -> Result<()> + Send + 'static,
 ) -> Result<Background> {
     let (stop, stopped) = mpsc::channel::<()>();
     let store = Arc::clone(store);
     let run = move || {
-        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            let worked = panic::catch_unwind(AssertUnwindSafe(|| work(&store)));
-            if worked.is_err() {
-                // A bug, which its own message reports. Nothing was half published: the thread ends,
-                // reads and writes go on, and whoever asks for trouble hears of it.
-                store.note_panic(thread::current().name().unwrap_or_default());
-                break;
-            }
+        let mut pause = interval;
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            // A panic is a bug, which its own message reports. Nothing was half published: reads and
+            // writes go on, whoever asks for trouble hears of it, and the next round may do better.
+            let panicked = panic::catch_unwind(AssertUnwindSafe(|| work(&store))).is_err();
+            store.note_round(name, panicked);
+            pause = if panicked { PANIC_PAUSE } else { interval };
         }
     };
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run).at("thread")?;

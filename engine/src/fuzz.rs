@@ -146,7 +146,8 @@ fn read_segment(segment: Arc<Segment>) {
     let (ts_min, ts_max) = (segment.meta().ts_min, segment.meta().ts_max);
     let version = Version { segments: vec![Arc::clone(&segment)], ..Version::default() };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
-    let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, true, &|| false);
+    let how = exec::How { rollups: true, waits: false };
+    let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));
         let _ = ask(&run, key, window, &texts, number.as_deref());

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use inlay_engine::*;
 
@@ -155,7 +158,7 @@ fn a_dropped_namespace_is_empty_at_once_and_gone_soon() {
     assert!(matches!(refused, Err(Error::Invalid { field: "namespace", .. })), "{refused:?}");
     drop(before);
     engine.compact().unwrap();
-    let receipt = engine.erasure(erasure.id).unwrap().unwrap();
+    let receipt = engine.erasure(erasure.namespace, erasure.id).unwrap().unwrap();
     assert_eq!((receipt.rows_removed, receipt.ids_removed), (60, 60));
     assert!(receipt.finished_ms.is_some());
     assert_eq!(engine.stats().segment_rows, 40);
@@ -200,7 +203,7 @@ fn after_an_erasure_no_file_holds_the_user_id() {
 
     let erasure = erase(&engine, &Whose::User { tenant: "acme", user: "jane.doe@example.org" });
     engine.compact().unwrap();
-    let receipt = engine.erasure(erasure.id).unwrap().unwrap();
+    let receipt = engine.erasure(erasure.namespace, erasure.id).unwrap().unwrap();
     assert_eq!((receipt.rows_removed, receipt.ids_removed), (30, 30));
     assert_eq!(count(&engine, 1, "acme"), 200);
     assert_eq!(count(&engine, 1, "other"), 200);
@@ -459,4 +462,32 @@ fn a_clock_that_jumps_drops_nothing_until_it_has_stood_by_it() {
     clocks.wall.advance(60 * DAY_MS);
     pass(3);
     assert_eq!(engine.stats().segment_rows, 0, "two hours are enough");
+}
+
+/// A clock with a bug: threads of the background panic when they ask it.
+struct FaultyClock(AtomicBool);
+
+impl Clock for FaultyClock {
+    fn now_ms(&self) -> i64 {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        assert!(!self.0.load(Ordering::Relaxed) || !name.starts_with("inlay"), "a bug in {name}");
+        1_700_000_000_000
+    }
+}
+
+#[test]
+fn a_background_thread_that_panics_says_so_and_goes_on() {
+    let clock = Arc::new(FaultyClock(AtomicBool::new(true)));
+    let options = Options { clock: clock.clone(), background: true, ..Options::default() };
+    let engine = Engine::open(Arc::new(SimVfs::new()), options).unwrap();
+    let until = |done: &dyn Fn(&Option<String>) -> bool| {
+        let since = std::time::Instant::now();
+        while !done(&engine.trouble()) {
+            assert!(since.elapsed().as_secs() < 60, "{:?}", engine.trouble());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    until(&|trouble| trouble.as_ref().is_some_and(|trouble| trouble.contains("panicked")));
+    clock.0.store(false, Ordering::Relaxed);
+    until(&|trouble| trouble.is_none());
 }

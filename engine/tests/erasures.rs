@@ -136,7 +136,7 @@ fn erasures_get_past_a_damaged_segment_and_each_other() {
     let (jane, john) = (erase(&engine, JANE).unwrap(), erase(&engine, JOHN).unwrap());
     assert!(engine.compact().is_err(), "the damage is not passed over in silence");
     for erasure in [&jane, &john] {
-        let now = engine.erasure(erasure.id).unwrap().unwrap();
+        let now = engine.erasure(erasure.namespace, erasure.id).unwrap().unwrap();
         assert_eq!((now.rows_removed, now.finished_ms), (10, None), "what can be read is done");
     }
     assert_eq!(engine.metrics().erasures_pending, 2);
@@ -150,7 +150,7 @@ fn erasures_get_past_a_damaged_segment_and_each_other() {
     let engine = open(&disk, &clock).unwrap();
     engine.compact().unwrap();
     for erasure in [&jane, &john] {
-        let now = engine.erasure(erasure.id).unwrap().unwrap();
+        let now = engine.erasure(erasure.namespace, erasure.id).unwrap().unwrap();
         assert_eq!(now.rows_removed, 20);
         assert!(now.finished_ms.is_some());
     }

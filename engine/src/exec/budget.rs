@@ -1,26 +1,51 @@
 //! What queries may hold in memory: each a share, all together a bound that the machine can bear.
 //!
-//! A query that needs more than its share is refused for good; one that finds the shares of others
-//! taken is refused for now. What is charged is given back when the charge is dropped.
+//! A query that needs more than its share is refused for good. One that finds the memory taken by others
+//! gives back what it has and starts again with a whole share, for which it waits its turn: it holds
+//! nothing meanwhile, so that two of them never wait for each other. What is charged is given back when
+//! the charge is dropped.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::error::{Error, Limit, Result};
+
+/// How often who waits looks whether he still should.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A query is small up to this part of its share.
+const SMALL: usize = 16;
 
 /// The memory of all queries.
 pub struct Budget {
     all_max: usize,
     each_max: usize,
     used: AtomicUsize,
+    /// Queries that wait for a share. Others leave them room.
+    waiting: AtomicUsize,
+    /// Held by the one whose turn it is.
+    turn: Mutex<()>,
+    freed: Condvar,
 }
 
 impl Budget {
     /// At most `all_max` bytes for all queries and `each_max` for one.
     pub fn new(all_max: usize, each_max: usize) -> Arc<Self> {
-        Arc::new(Self { all_max, each_max: each_max.min(all_max), used: AtomicUsize::new(0) })
+        Arc::new(Self {
+            all_max,
+            each_max: each_max.min(all_max),
+            used: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            turn: Mutex::new(()),
+            freed: Condvar::new(),
+        })
     }
 
     /// Bytes that queries hold now.
@@ -30,14 +55,76 @@ impl Budget {
 
     /// An account of one query, empty at first.
     pub fn charge(self: &Arc<Self>) -> Charge {
-        Charge { budget: Arc::clone(self), bytes: 0 }
+        Charge { budget: Arc::clone(self), bytes: 0, reserved: 0 }
     }
+
+    /// An account that holds a whole share from the start. Waits until there is one.
+    ///
+    /// Errors: `Limit` when `give_up` says so first.
+    pub fn reserve(self: &Arc<Self>, give_up: &dyn Fn() -> bool) -> Result<Charge> {
+        let _waits = Waits::new(self);
+        let mut turn = None;
+        loop {
+            if turn.is_none() {
+                turn = self.turn.try_lock_for(LOOK);
+            }
+            if let Some(turn) = &mut turn {
+                if self.take_share() {
+                    let budget = Arc::clone(self);
+                    return Ok(Charge { budget, bytes: 0, reserved: self.each_max });
+                }
+                self.freed.wait_for(turn, LOOK);
+            }
+            if give_up() {
+                return Err(taken());
+            }
+        }
+    }
+
+    fn take_share(&self) -> bool {
+        let with_share = |used: usize| {
+            let used = used.saturating_add(self.each_max);
+            (used <= self.all_max).then_some(used)
+        };
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with_share).is_ok()
+    }
+
+    /// What all queries may hold when one that did not wait and has `bytes` wants more. Room is left for
+    /// who waits, but small queries, which are most, are not held up by large ones.
+    fn open_max(&self, bytes: usize) -> usize {
+        let is_small = bytes <= self.each_max / SMALL;
+        let leaves_room = !is_small && self.waiting.load(Ordering::Relaxed) > 0;
+        self.all_max - if leaves_room { self.each_max } else { 0 }
+    }
+}
+
+/// One that waits, until it is dropped.
+struct Waits<'a>(&'a Budget);
+
+impl<'a> Waits<'a> {
+    fn new(budget: &'a Budget) -> Self {
+        budget.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(budget)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn taken() -> Error {
+    let detail = "other queries hold the memory that this one needs; retry soon";
+    Error::limit(Limit::QueriesMemory, detail)
 }
 
 /// What one query holds.
 pub struct Charge {
     budget: Arc<Budget>,
     bytes: usize,
+    /// Bytes that are counted whether they are used or not.
+    reserved: usize,
 }
 
 impl Charge {
@@ -48,8 +135,10 @@ impl Charge {
         if bytes == 0 {
             return Ok(());
         }
+        let counted = self.counted();
         self.bytes += bytes;
-        let all = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let more = self.counted() - counted;
+        let all = self.budget.used.fetch_add(more, Ordering::Relaxed) + more;
         if self.bytes > self.budget.each_max {
             let detail = format!(
                 "the query needs more than {} MiB; ask for fewer groups, buckets or days",
@@ -57,17 +146,21 @@ impl Charge {
             );
             return Err(Error::limit(Limit::QueryMemory, detail));
         }
-        if all > self.budget.all_max {
-            let detail = "other queries hold the memory that this one needs; retry soon";
-            return Err(Error::limit(Limit::QueriesMemory, detail));
+        if more > 0 && all > self.budget.open_max(self.bytes) {
+            return Err(taken());
         }
         Ok(())
+    }
+
+    fn counted(&self) -> usize {
+        self.bytes.max(self.reserved)
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.used.fetch_sub(self.counted(), Ordering::Relaxed);
+        self.budget.freed.notify_one();
     }
 }
 
@@ -91,6 +184,38 @@ mod tests {
         assert_eq!(budget.used(), 60, "what was refused is given back as well");
         assert_eq!(limit(one.add(1)), Some(Limit::QueryMemory));
         drop(one);
+        assert_eq!(budget.used(), 0);
+    }
+
+    /// Who finds the memory taken gets a share of it in his turn, however much others ask for.
+    #[test]
+    fn who_waits_gets_a_share() {
+        let budget = Budget::new(100, 60);
+        let is_taken = |result: Result<()>| {
+            matches!(result, Err(Error::Limit { limit: Limit::QueriesMemory, .. }))
+        };
+        assert!(matches!(budget.reserve(&|| true), Ok(charge) if charge.counted() == 60));
+        let (mut one, mut other) = (budget.charge(), budget.charge());
+        one.add(30).unwrap();
+        other.add(30).unwrap();
+        assert!(is_taken(budget.reserve(&|| true).map(drop)), "he gave up");
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| budget.reserve(&|| false).unwrap().counted());
+            while budget.waiting.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            budget.charge().add(3).unwrap();
+            assert!(is_taken(other.add(1)), "room is left for who waits");
+            drop(other);
+            assert_eq!(waiting.join().unwrap(), 60);
+        });
+        drop(one);
+        assert_eq!(budget.used(), 0);
+        let mut whole = budget.reserve(&|| true).unwrap();
+        whole.add(60).unwrap();
+        assert_eq!(budget.used(), 60, "a share is counted once");
+        assert!(whole.add(1).is_err());
+        drop(whole);
         assert_eq!(budget.used(), 0);
     }
 }

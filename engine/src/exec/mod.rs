@@ -27,4 +27,4 @@ mod explain;
 mod run;
 
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, Resources, execute};
+pub use run::{Control, How, Resources, execute};

@@ -1,6 +1,10 @@
 //! One query from snapshot to answer.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{
+    cmp::Ordering,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     budget::Budget,
@@ -19,6 +23,8 @@ use crate::{
 
 /// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
 const CELLS_MAX: usize = 300_000;
+/// How long a query waits for memory that others hold.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// What all queries of an engine share.
 pub struct Resources {
@@ -48,9 +54,18 @@ impl<F: Fn() -> bool> Control for F {
     }
 }
 
+/// How an answer is found: it is the same in any way.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// Whether rollups may be used.
+    pub rollups: bool,
+    /// Whether to wait for a share of the memory before each pass.
+    pub waits: bool,
+}
+
 /// Answers `query` over the rows that `version` shows, as far as they are not older than
 /// `horizon_ms`: expired rows are gone for every reader at the same instant, however long their
-/// segments stay. `with_rollups` says whether rollups may be used: the answer is the same.
+/// segments stay.
 ///
 /// Errors: `Invalid` for an impossible question, `Limit` when it takes too much memory or time,
 /// `Corrupt` when a block that it needs is damaged.
@@ -59,11 +74,11 @@ pub fn execute(
     query: &Query,
     horizon_ms: i64,
     resources: &Resources,
-    with_rollups: bool,
+    how: How,
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
-    let version = &Snapshot { version, horizon_ms, resources, with_rollups };
+    let version = &Snapshot { version, horizon_ms, resources, how };
     let starts = query.buckets().unwrap_or_default();
     if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
         check_cells(groups.len(), starts.len())?;
@@ -101,7 +116,7 @@ struct Snapshot<'a> {
     version: &'a Version,
     horizon_ms: i64,
     resources: &'a Resources,
-    with_rollups: bool,
+    how: How,
 }
 
 fn pass(
@@ -114,10 +129,15 @@ fn pass(
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let resources = snapshot.resources;
-    let charge = resources.budget.charge();
+    let charge = if snapshot.how.waits {
+        let since = Instant::now();
+        resources.budget.reserve(&|| control.must_stop() || since.elapsed() > WAIT)?
+    } else {
+        resources.budget.charge()
+    };
     let mut sink = Sink::new(groups, query.metric, window.starts.len(), charge);
     let mut reads = Reads::default();
-    let shape = snapshot.with_rollups.then(|| rollups::shape(query).ok()).flatten();
+    let shape = snapshot.how.rollups.then(|| rollups::shape(query).ok()).flatten();
     let plan = Plan { query, window: &window, shape: shape.as_ref(), kept: &resources.kept };
     // Without a bucket no row can belong to the answer.
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;

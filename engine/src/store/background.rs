@@ -174,14 +174,21 @@ impl Store {
         compaction.damaged.extend(metas.filter(|meta| meta.path() == *place).map(|meta| meta.uuid));
     }
 
-    /// Remembers that a thread of the background ended by a panic.
-    pub fn note_panic(&self, thread: &str) {
-        let _ = self.panicked.set(format!("the thread {thread} ended by a panic"));
+    /// Remembers that the last round of a thread of the background ended by a panic, or that it did not.
+    pub fn note_round(&self, thread: &'static str, panicked: bool) {
+        let mut threads = self.panicked.lock();
+        if panicked {
+            threads.insert(thread);
+        } else {
+            threads.remove(thread);
+        }
     }
 
     /// Why the last step of the background failed, until one succeeds.
     pub fn compaction_trouble(&self) -> Option<String> {
-        let panicked = self.panicked.get().cloned();
+        let panicked = self.panicked.lock().first().copied();
+        let panicked =
+            panicked.map(|thread| format!("the thread {thread} panicked and tries again"));
         panicked.or_else(|| self.compaction_trouble.lock().clone()).or_else(|| self.overdue())
     }
 
@@ -218,9 +225,19 @@ impl Store {
         erasure
     }
 
-    /// The erasure `id`, if there is one.
-    pub fn erasure(&self, id: uuid::Uuid) -> Result<Option<Erasure>> {
-        erasure::find(&self.version().tree, id)
+    /// The erasure `id` of a namespace, if there is one.
+    pub fn erasure(&self, namespace: Namespace, id: uuid::Uuid) -> Result<Option<Erasure>> {
+        erasure::find(&self.version().tree, namespace, id)
+    }
+
+    /// The newest erasures of a namespace, at most `count`, of those before `before`.
+    pub fn newest_erasures(
+        &self,
+        namespace: Namespace,
+        before: Option<uuid::Uuid>,
+        count: usize,
+    ) -> Result<Vec<Erasure>> {
+        erasure::newest(&self.version().tree, namespace, before, count)
     }
 
     /// All erasures, oldest first.

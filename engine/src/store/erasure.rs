@@ -11,7 +11,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::names::{ERASURE_PREFIX, uuid_key};
+use super::names::{ERASURE_PREFIX, RECEIPT_PREFIX, namespace_key, uuid_key};
 use crate::{
     base::{
         coding::{Cursor, Put},
@@ -101,9 +101,14 @@ impl Erasure {
         pending.len() != listed || renamed.iter().any(names)
     }
 
-    /// Writes the record.
+    /// Writes the record, or the receipt in its place.
     pub fn put(&self, txn: &mut Txn) {
-        txn.write_system(&uuid_key(ERASURE_PREFIX, self.id), Some(self.encode()));
+        let open = uuid_key(ERASURE_PREFIX, self.id);
+        if self.finished_ms.is_none() {
+            return txn.write_system(&open, Some(self.encode()));
+        }
+        txn.write_system(&open, None);
+        txn.write_system(&receipt_key(self.namespace, self.id), Some(self.encode()));
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -165,29 +170,60 @@ impl Erasure {
     }
 }
 
-/// The erasure `id`, if there is one.
-pub fn find(tree: &Tree, id: uuid::Uuid) -> Result<Option<Erasure>> {
-    let record = tree.find(&uuid_key(ERASURE_PREFIX, id));
-    record.map(|bytes| Erasure::decode(id, bytes)).transpose()
+/// The erasure `id` of a namespace, if there is one.
+pub fn find(tree: &Tree, namespace: Namespace, id: uuid::Uuid) -> Result<Option<Erasure>> {
+    let receipt = || tree.find(&receipt_key(namespace, id));
+    let record = tree.find(&uuid_key(ERASURE_PREFIX, id)).or_else(receipt);
+    let erasure = record.map(|bytes| Erasure::decode(id, bytes)).transpose()?;
+    Ok(erasure.filter(|erasure| erasure.namespace == namespace))
 }
 
-/// All erasures, oldest first.
+/// The `count` erasures of a namespace that were asked for last, newest first, of those before `before`.
+pub fn newest(
+    tree: &Tree,
+    namespace: Namespace,
+    before: Option<uuid::Uuid>,
+    count: usize,
+) -> Result<Vec<Erasure>> {
+    let is_before = |id: uuid::Uuid| before.is_none_or(|before| id < before);
+    let mut found = unfinished(tree)?;
+    found.retain(|erasure| erasure.namespace == namespace && is_before(erasure.id));
+    let prefix = namespace_key(RECEIPT_PREFIX, namespace);
+    let receipts = tree.scan(&prefix, &[]).rev().map(|(key, value)| read(key, &prefix, value));
+    // Ids rise with time.
+    let receipts = receipts.filter(|read| read.as_ref().map_or(true, |read| is_before(read.id)));
+    for receipt in receipts.take(count) {
+        found.push(receipt?);
+    }
+    found.sort_by_key(|erasure| std::cmp::Reverse(erasure.id));
+    found.truncate(count);
+    Ok(found)
+}
+
+/// All erasures and receipts, oldest first. Shape: reads every one.
 pub fn all(tree: &Tree) -> Result<Vec<Erasure>> {
-    tree.scan(ERASURE_PREFIX, &[])
-        .map(|(key, value)| {
-            let id =
-                Cursor::new(key.get(ERASURE_PREFIX.len()..).unwrap_or_default(), "erasure key")
-                    .uuid()?;
-            Erasure::decode(id, value)
-        })
-        .collect()
+    let mut all = unfinished(tree)?;
+    let namespace_end = RECEIPT_PREFIX.len() + 4;
+    for (key, value) in tree.scan(RECEIPT_PREFIX, &[]) {
+        let prefix = key.get(..namespace_end).unwrap_or_default();
+        all.push(read(key, prefix, value)?);
+    }
+    all.sort_by_key(|erasure| erasure.id);
+    Ok(all)
 }
 
 /// The erasures that are not done, oldest first.
 pub fn unfinished(tree: &Tree) -> Result<Vec<Erasure>> {
-    let mut all = all(tree)?;
-    all.retain(|erasure| erasure.finished_ms.is_none());
-    Ok(all)
+    tree.scan(ERASURE_PREFIX, &[]).map(|(key, value)| read(key, ERASURE_PREFIX, value)).collect()
+}
+
+fn read(key: &[u8], prefix: &[u8], value: &[u8]) -> Result<Erasure> {
+    let id = Cursor::new(key.get(prefix.len()..).unwrap_or_default(), "erasure key").uuid()?;
+    Erasure::decode(id, value)
+}
+
+fn receipt_key(namespace: Namespace, id: uuid::Uuid) -> Vec<u8> {
+    uuid_key(&namespace_key(RECEIPT_PREFIX, namespace), id)
 }
 
 /// The hashes of the event ids of some rows of a segment.
@@ -268,9 +304,48 @@ mod tests {
             let mut txn = Txn::new(Tree::default());
             erasure.put(&mut txn);
             let (tree, _) = txn.finish();
-            assert_eq!(find(&tree, erasure.id).unwrap(), Some(erasure.clone()));
+            let at = erasure.namespace;
+            assert_eq!(find(&tree, at, erasure.id).unwrap(), Some(erasure.clone()));
+            assert_eq!(find(&tree, Namespace(4), erasure.id).unwrap(), None);
             assert_eq!(all(&tree).unwrap(), [erasure.clone()]);
+            assert_eq!(newest(&tree, at, None, 5).unwrap(), [erasure.clone()]);
+            assert_eq!(newest(&tree, Namespace(4), None, 5).unwrap(), []);
+            assert_eq!(
+                unfinished(&tree).unwrap().len(),
+                usize::from(erasure.finished_ms.is_none())
+            );
             erasure.finished_ms = Some(8);
         }
+    }
+
+    #[test]
+    fn newest_come_first_a_page_at_a_time() {
+        let mut txn = Txn::new(Tree::default());
+        for n in 0..9 {
+            let erasure = Erasure {
+                id: uuid::Uuid::from_u128(n + 1),
+                namespace: Namespace(u32::from(n == 4)),
+                scope: Scope::Namespace,
+                requested_ms: 5,
+                finished_ms: (n != 2 && n != 7).then_some(6),
+                pending: None,
+                rows_removed: 0,
+                ids_removed: 0,
+                segments_changed: 0,
+            };
+            erasure.put(&mut txn);
+        }
+        let (tree, _) = txn.finish();
+        let mut pages: Vec<Vec<u128>> = Vec::new();
+        let mut before = None;
+        loop {
+            let page = newest(&tree, Namespace(0), before, 3).unwrap();
+            before = page.last().map(|erasure| erasure.id);
+            pages.push(page.iter().map(|erasure| erasure.id.as_u128()).collect());
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, [vec![9, 8, 7], vec![6, 4, 3], vec![2, 1], vec![]]);
     }
 }

@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::BTreeSet,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -101,7 +101,7 @@ pub struct Store {
     /// Why the last step of the compaction failed, until one succeeds.
     pub(super) compaction_trouble: Mutex<Option<String>>,
     /// Which thread of the background ended by a panic, if one did.
-    pub(super) panicked: OnceLock<String>,
+    pub(super) panicked: Mutex<BTreeSet<&'static str>>,
     pub(super) pace: Pace,
     /// By which files expire.
     pub(super) settled: Mutex<SettledTime>,
@@ -229,7 +229,7 @@ impl Store {
             }),
             trouble: Mutex::new(None),
             compaction_trouble: Mutex::new(None),
-            panicked: OnceLock::new(),
+            panicked: Mutex::default(),
             settled: Mutex::default(),
             pace: Pace::default(),
             totals: Totals::default(),

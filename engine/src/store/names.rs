@@ -19,8 +19,10 @@ pub const ID_RUN_PREFIX: &[u8] = &[SYSTEM, b'i'];
 pub const RETENTION_PREFIX: &[u8] = &[SYSTEM, b'r'];
 /// Namespaces that were dropped.
 pub const DROPPED_PREFIX: &[u8] = &[SYSTEM, b'x'];
-/// Erasures, by uuid.
+/// Erasures that are not done, by uuid.
 pub const ERASURE_PREFIX: &[u8] = &[SYSTEM, b'e'];
+/// Receipts of those that are, by namespace and uuid.
+pub const RECEIPT_PREFIX: &[u8] = &[SYSTEM, b'd'];
 
 /// The key of a thing with a uuid.
 pub fn uuid_key(prefix: &[u8], uuid: uuid::Uuid) -> Vec<u8> {

@@ -14,6 +14,8 @@ use crate::{
 
 /// Bytes of a tenant's or user's id, at most, as for events.
 const ID_BYTES_MAX: usize = 256;
+/// Erasures in a list, at most.
+const LISTED_MAX: usize = 1_000;
 
 impl App {
     /// Starts erasing all events of a tenant that were accepted before, in the caller's environment.
@@ -43,21 +45,17 @@ impl App {
         })
     }
 
-    /// The erasures of the caller's environment, newest first.
+    /// The newest erasures of the caller's environment, newest first.
     pub fn erasures(&self, caller: &Caller) -> Result<Vec<Erasure>> {
-        let mut all = self.engine.erasures()?;
-        all.retain(|erasure| erasure.namespace == caller.environment.namespace());
-        all.reverse();
-        Ok(all)
+        Ok(self.engine.newest_erasures(caller.environment.namespace(), None, LISTED_MAX)?)
     }
 
     /// One erasure. 404 when the caller's environment has none of this id.
     pub fn erasure(&self, caller: &Caller, id: &str) -> Result<Erasure> {
         let id = uuid::Uuid::parse_str(id).ok();
-        let found = id.map(|id| self.engine.erasure(id)).transpose()?.flatten();
-        found
-            .filter(|erasure| erasure.namespace == caller.environment.namespace())
-            .ok_or_else(|| ApiError::not_found("erasure"))
+        let namespace = caller.environment.namespace();
+        let found = id.map(|id| self.engine.erasure(namespace, id)).transpose()?.flatten();
+        found.ok_or_else(|| ApiError::not_found("erasure"))
     }
 }
 
