@@ -63,8 +63,8 @@ pub use exec::{Control, ExplainStep};
 pub use fuzz::{Target, targets};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{
-    BlockInfo, IdRunInfo, Inspection, KeyInfo, Problem, RecordInfo, RunInfo, SectionInfo,
-    SegmentInfo, VerifyReport,
+    BlockInfo, IdRunInfo, Inspection, KeyInfo, Problem, RecordInfo, RollupRow, RunInfo,
+    SectionInfo, SegmentInfo, VerifyReport,
 };
 pub use keyspace::{KeyReader, Txn};
 pub use query::{Answer, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter, Value};

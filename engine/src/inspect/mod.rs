@@ -6,11 +6,13 @@
 mod log;
 mod segments;
 
+mod rollups;
 mod verify;
 
 use std::sync::Arc;
 
 pub use log::{KeyInfo, RecordInfo};
+pub use rollups::RollupRow;
 pub use segments::{BlockInfo, IdRunInfo, RunInfo, SectionInfo, SegmentInfo};
 pub use verify::{Problem, VerifyReport};
 

@@ -165,7 +165,7 @@ impl Inspection {
         }
     }
 
-    fn segment(&self, uuid: uuid::Uuid) -> Result<Segment> {
+    pub(super) fn segment(&self, uuid: uuid::Uuid) -> Result<Segment> {
         let meta = self.segment_metas()?.into_iter().find(|meta| meta.uuid == uuid);
         let meta = meta.ok_or_else(|| crate::error::Error::invalid("segment", "is not live"))?;
         self.open_segment(meta)

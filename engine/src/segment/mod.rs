@@ -37,6 +37,6 @@ pub use layout::{
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::Segment;
-pub use rollups::{DimensionCounts, form_name as rollup_form};
+pub use rollups::{DimensionCounts, form_name as rollup_form, parts_of_name};
 pub use runs::{Run, RunDirectory};
 pub use writer::{NewSegment, SegmentWriter, source_of};

@@ -13,6 +13,8 @@ Words:
   zone        what a block can contain; it lets a query skip the block
   series      all events of one namespace, tenant and event name. Its rows stand together, and a
               segment's run directory says where
+  rollup      what the rows of a large series add up to, kept beside them: by hour, by value of a
+              dimension, and by both
   id run      a sorted file of hashes of event ids: it tells a repeated event from a new one.
               Its filter is a small summary that is asked first
   log, LSN    the write-ahead log; the rising number of its records
@@ -85,6 +87,9 @@ pub enum Command {
         /// Also list the series: whose events, and which rows they are
         #[arg(long)]
         series: bool,
+        /// Also list the rows of its rollups: counts and sums of large series, by value and hour
+        #[arg(long)]
+        rollups: bool,
     },
     /// The id runs: hashes of event ids that make a repeated event count once
     ///
@@ -102,7 +107,8 @@ pub enum Command {
     /// The keys: metadata of the server, and the engine's own lists
     ///
     /// The engine's keys are a letter: `f` LSN up to which events are in segments, `s` live segment,
-    /// `i` live id run, `r` retention of a namespace, `x` dropped namespace, `e` erasure.
+    /// `i` live id run, `r` retention of a namespace, `x` dropped namespace, `e` erasure, `d` its receipt
+    /// when it is done.
     Keys {
         /// Show only keys that begin like this
         #[arg(default_value = "")]

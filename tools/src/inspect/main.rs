@@ -123,8 +123,8 @@ fn gather(arguments: &Arguments, inspection: &Inspection) -> Result<Box<dyn View
         Command::Summary => Box::new(summary::Summary::of(inspection)?),
         Command::Segments => Box::new(segments::Segments::of(inspection)?),
         Command::Columns => Box::new(columns::Columns::of(inspection)?),
-        Command::Segment { name, blocks, series } => {
-            let details = segment::Details { blocks, series };
+        Command::Segment { name, blocks, series, rollups } => {
+            let details = segment::Details { blocks, series, rollups };
             Box::new(segment::OneSegment::of(inspection, &name, details)?)
         }
         Command::Ids => Box::new(ids::IdRuns::of(inspection)?),

@@ -1,8 +1,10 @@
-//! `segment NAME`: one segment, its sections, and on request its blocks and series.
+//! `segment NAME`: one segment, its sections, and on request its blocks, series and rollups.
 
 use std::io::{self, Write};
 
-use inlay_engine::{BlockInfo, Error, Inspection, Result, RunInfo, SectionInfo, SegmentInfo};
+use inlay_engine::{
+    BlockInfo, Error, Inspection, Result, RollupRow, RunInfo, SectionInfo, SegmentInfo,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,6 +22,8 @@ pub struct Details {
     pub blocks: bool,
     /// The series.
     pub series: bool,
+    /// The rows of the rollups.
+    pub rollups: bool,
 }
 
 /// One segment. Sections and series are empty when its file cannot be opened.
@@ -27,6 +31,7 @@ pub struct OneSegment {
     info: SegmentInfo,
     sections: Vec<SectionInfo>,
     series: Vec<RunInfo>,
+    rollups: Vec<RollupRow>,
     details: Details,
     damage: Vec<String>,
 }
@@ -40,14 +45,25 @@ impl OneSegment {
             field: "segment",
             detail: format!("{uuid} is not live"),
         })?;
-        let (sections, series, damage) = match (inspection.sections(uuid), inspection.runs(uuid)) {
-            (Ok(sections), Ok(series)) => {
-                let damage = block_damage(&sections).collect();
-                (sections, series, damage)
-            }
-            (Err(error), _) | (_, Err(error)) => (Vec::new(), Vec::new(), vec![error.to_string()]),
+        let (sections, series, mut damage) =
+            match (inspection.sections(uuid), inspection.runs(uuid)) {
+                (Ok(sections), Ok(series)) => {
+                    let damage = block_damage(&sections).collect();
+                    (sections, series, damage)
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    (Vec::new(), Vec::new(), vec![error.to_string()])
+                }
+            };
+        let rollups = if details.rollups && !sections.is_empty() {
+            inspection.rollups(uuid).unwrap_or_else(|error| {
+                damage.push(error.to_string());
+                Vec::new()
+            })
+        } else {
+            Vec::new()
         };
-        Ok(Self { info, sections, series, details, damage })
+        Ok(Self { info, sections, series, rollups, details, damage })
     }
 
     fn write_sections(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -128,6 +144,48 @@ impl OneSegment {
     }
 }
 
+/// The rows of rollups as a table.
+fn write_rollups(rows: &[RollupRow], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new([
+        numbers("namespace"),
+        words("tenant"),
+        words("event"),
+        words("values"),
+        words("hour"),
+        words("number"),
+        numbers("count"),
+        numbers("sum"),
+        numbers("min"),
+        numbers("max"),
+    ]);
+    for row in rows {
+        let value = |(dimension, value): &(String, Option<String>)| match value {
+            Some(value) => format!("{dimension}={value}"),
+            None => format!("no {dimension}"),
+        };
+        let values: Vec<String> = row.values.iter().map(value).collect();
+        let sums = row.sums.map(|(sum, min, max)| [sum, min, max].map(|number| number.to_string()));
+        let [sum, min, max] = sums.unwrap_or_default();
+        table.row([
+            row.namespace.to_string(),
+            row.tenant.clone(),
+            row.event.clone(),
+            values.join(", "),
+            row.hour.clone().unwrap_or_else(|| "all day".to_owned()),
+            row.number.clone().unwrap_or_default(),
+            amount::count(row.count),
+            sum,
+            min,
+            max,
+        ]);
+    }
+    writeln!(out)?;
+    if rows.is_empty() {
+        return writeln!(out, "No series of it has enough rows for rollups.");
+    }
+    table.write(out)
+}
+
 impl View for OneSegment {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let info = &self.info;
@@ -154,6 +212,9 @@ impl View for OneSegment {
         if self.details.series {
             self.write_series(out)?;
         }
+        if self.details.rollups {
+            write_rollups(&self.rollups, out)?;
+        }
         Ok(())
     }
 
@@ -179,6 +240,9 @@ impl View for OneSegment {
         if self.details.series {
             json["series"] = self.series.iter().map(describe_series).collect();
         }
+        if self.details.rollups {
+            json["rollups"] = self.rollups.iter().map(describe_rollup).collect();
+        }
         json
     }
 
@@ -194,6 +258,22 @@ fn describe_block(block: &BlockInfo) -> Value {
         "encoding": block.encoding,
         "zone": block.zone,
         "damage": block.damage,
+    })
+}
+
+fn describe_rollup(row: &RollupRow) -> Value {
+    let sums = row.sums.map(|(sum, min, max)| json!({"sum": sum, "min": min, "max": max}));
+    let values: serde_json::Map<String, Value> =
+        row.values.iter().map(|(dimension, value)| (dimension.clone(), json!(value))).collect();
+    json!({
+        "namespace": row.namespace,
+        "tenant": row.tenant,
+        "event": row.event,
+        "values": values,
+        "hour": row.hour,
+        "number": row.number,
+        "count": row.count,
+        "sums": sums,
     })
 }
 

@@ -10,7 +10,7 @@ mod live;
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use store::*;
 
@@ -111,6 +111,39 @@ fn one_segment_is_shown_down_to_its_blocks_and_series() {
     assert_eq!(store.inspect(&["segment", ""]).code, 2, "several begin like this");
     let none = store.inspect(&["segment", "ffff"]);
     assert!(none.code == 2 && none.err.contains("ffff"), "{}", none.err);
+}
+
+#[test]
+fn rollups_are_shown_row_by_row() {
+    let store = Store::new();
+    let segments = store.inspect(&["segments", "--json"]).json();
+    let uuid = segments["segments"][0]["uuid"].as_str().unwrap().to_owned();
+    let json = store.inspect(&["segment", &uuid, "--rollups", "--json"]).json();
+    let of_acme: Vec<&Value> = json["rollups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["tenant"] == "acme" && row["hour"].is_null())
+        .collect();
+    // Every second of 500 events belongs to it, and models take turns.
+    let count = |model: &str| {
+        let is_model = |row: &&&Value| row["values"]["model"] == model && row["number"].is_null();
+        of_acme.iter().find(is_model).unwrap()["count"].as_u64().unwrap()
+    };
+    assert_eq!(["model-0", "model-1", "model-2"].map(count), [84, 83, 83]);
+    let ms = of_acme.iter().find(|row| row["number"] == "ms" && row["values"] == json!({}));
+    assert_eq!(ms.unwrap()["count"], 250);
+    assert_eq!(ms.unwrap()["sums"], json!({"sum": 15_562.5, "min": 0.0, "max": 124.5}));
+    let hours: u64 = json["rollups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["tenant"] == "acme" && row["number"].is_null() && !row["hour"].is_null())
+        .map(|row| row["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(hours, 250, "hours add up to the day");
+    let text = store.inspect(&["segment", &uuid, "--rollups"]).out;
+    assert!(text.contains("model=model-1") && text.contains("all day"), "{text}");
 }
 
 #[test]

@@ -64,7 +64,8 @@ impl Store {
     }
 
     pub fn open(&self) -> Engine {
-        let compaction = CompactionLimits::without_waiting();
+        let compaction =
+            CompactionLimits { rollup_rows_min: 200, ..CompactionLimits::without_waiting() };
         let options = Options {
             clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
             rng: Arc::new(SeededRng::new(7)),
@@ -138,7 +139,7 @@ pub fn all_commands(segment: &str) -> Vec<Vec<&str>> {
         vec!["summary"],
         vec!["segments"],
         vec!["columns"],
-        vec!["segment", segment, "--blocks", "--series"],
+        vec!["segment", segment, "--blocks", "--series", "--rollups"],
         vec!["ids"],
         vec!["log"],
         vec!["keys", "--values"],

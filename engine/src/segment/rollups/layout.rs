@@ -23,6 +23,11 @@ pub fn pair_name(dimension: &str, other: &str) -> String {
     format!("{dimension}/{other}")
 }
 
+/// The two parts of such a name. Dimensions have no slash in their names.
+pub fn parts_of_name(name: &str) -> (&str, &str) {
+    name.split_once('/').unwrap_or((name, ""))
+}
+
 /// What the first byte of a block says.
 pub fn form_name(tag: u8) -> &'static str {
     match tag {

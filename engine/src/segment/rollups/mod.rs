@@ -15,5 +15,5 @@ mod build;
 mod read;
 
 pub use build::{build, worth_it};
-pub use layout::form_name;
+pub use layout::{form_name, parts_of_name};
 pub use read::DimensionCounts;
