@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, ExplainStep, How, Resources},
+    exec::{self, Control, EventFacts, ExplainStep, How, Resources},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -235,6 +235,22 @@ impl Engine {
     pub fn explain(&self, query: &Query) -> Result<Vec<ExplainStep>> {
         let version = self.store.version();
         exec::explain(&version, query, self.store.horizon_ms(&version, query.namespace))
+    }
+
+    /// What the events of a namespace in whole hours look like: names, counts, properties.
+    ///
+    /// Errors: `Limit` when `control` stops it, `Corrupt`.
+    pub fn discover(
+        &self,
+        namespace: Namespace,
+        from_ms: i64,
+        to_ms: i64,
+        control: &dyn Control,
+    ) -> Result<Vec<EventFacts>> {
+        let _running = self.store.query_guard();
+        let version = self.store.version();
+        let from_ms = from_ms.max(self.store.horizon_ms(&version, namespace));
+        exec::discover(&version, namespace, from_ms, to_ms, control)
     }
 
     /// A look at the files, as of now.

@@ -58,7 +58,7 @@ pub use event::{
     BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TEXT_BYTES_MAX, TIMESTAMP_MS_MAX,
     TIMESTAMP_MS_MIN,
 };
-pub use exec::{Control, ExplainStep};
+pub use exec::{Control, EventFacts, ExplainStep, NumberFacts, TextFacts};
 #[cfg(feature = "fuzz")]
 pub use fuzz::{Target, targets};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
@@ -67,7 +67,9 @@ pub use inspect::{
     SectionInfo, SegmentInfo, VerifyReport,
 };
 pub use keyspace::{KeyReader, Txn};
-pub use query::{Answer, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter, Value};
+pub use query::{
+    Answer, BUCKETS_MAX, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter, Value,
+};
 pub use store::{
     BackupFile, BackupList, BackupProgress, CompactionLimits, Erasure, Ingested, LevelMetrics,
     Limits, Metrics, Scope, restore,

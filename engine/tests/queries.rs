@@ -499,3 +499,65 @@ fn values_of_a_large_dictionary_are_found_block_by_block() {
     assert!(engine.metrics().dictionary_bytes > 1 << 20);
     compare();
 }
+
+/// Names, counts and properties of the events, from segments and memory, equal a loop over them.
+#[test]
+fn what_is_discovered_equals_a_loop_over_the_events() {
+    let rng = SeededRng::new(31);
+    let facts = facts(&rng, 6_000);
+    let disk = SimVfs::new();
+    let engine = engine_on(&disk);
+    ingest(&engine, &self::facts(&rng, 500), 2);
+    ingest(&engine, &facts[..3_000], 1);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    ingest(&engine, &facts[3_000..5_000], 1);
+    engine.flush().unwrap();
+    ingest(&engine, &facts[5_000..], 1);
+    let hour = |ms: i64| Granularity::Hour.floor(ms);
+    for (from, to) in [(0, 40), (5, 17)] {
+        let window = hour(START_MS + from * DAY_MS)..hour(START_MS + to * DAY_MS) + 3_600_000;
+        let found = engine.discover(Namespace(1), window.start, window.end - 1, &|| false).unwrap();
+        assert_eq!(found.iter().map(|event| &*event.name).collect::<Vec<_>>(), ["call", "view"]);
+        for event in found {
+            let of_it: Vec<&Fact> = facts
+                .iter()
+                .filter(|fact| fact.event == event.name && window.contains(&fact.at))
+                .collect();
+            assert_eq!((event.count, event.rows_read), (of_it.len() as u64, of_it.len() as u64));
+            assert_eq!(event.tenants, 3);
+            assert_eq!(event.first_ms, of_it.iter().map(|fact| fact.at).min().unwrap());
+            assert_eq!(event.last_ms, of_it.iter().map(|fact| fact.at).max().unwrap());
+            let names: Vec<_> = event.texts.iter().map(|text| &*text.name).collect();
+            assert_eq!(names, ["country", "model", "seldom"]);
+            for text in &event.texts {
+                let values = of_it.iter().filter_map(|fact| fact.strings.get(&*text.name));
+                let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+                values.for_each(|value| *counts.entry(value).or_default() += 1);
+                assert_eq!(text.present, counts.values().sum::<u64>());
+                let distinct = counts.len() as f64;
+                assert!((text.distinct_approx as f64 - distinct).abs() <= distinct * 0.02);
+                let mut most: Vec<_> = counts.into_iter().collect();
+                most.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+                let most: Vec<_> = most.into_iter().take(5).map(|(value, _)| value).collect();
+                assert_eq!(text.samples, most, "{}", text.name);
+            }
+            let names: Vec<_> = event.numbers.iter().map(|number| &*number.name).collect();
+            assert_eq!(names, ["ms", "odd"]);
+            for number in &event.numbers {
+                let values: Vec<f64> = of_it
+                    .iter()
+                    .filter_map(|fact| fact.numbers.get(&*number.name))
+                    .copied()
+                    .collect();
+                assert_eq!(number.present, values.len() as u64);
+                assert_eq!(number.min, values.iter().copied().fold(f64::INFINITY, f64::min));
+                assert_eq!(number.max, values.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                assert!((number.avg - mean).abs() <= mean.abs() * 1e-9);
+            }
+        }
+    }
+    assert_eq!(engine.discover(Namespace(3), 0, i64::MAX, &|| false).unwrap(), []);
+    assert!(engine.discover(Namespace(1), 0, i64::MAX, &|| true).is_err());
+}

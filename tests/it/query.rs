@@ -221,3 +221,71 @@ async fn rollups_answer_and_are_named() {
     let wrong = admin.get(&format!("{base}&metric=count&explain=yes")).await;
     assert_eq!(wrong.refused(400, "unknown_value").as_deref(), Some("explain"));
 }
+
+#[tokio::test]
+async fn days_begin_where_the_time_zone_says() {
+    let (_server, admin) = prepared().await;
+    let zone = "timezone=Pacific/Auckland";
+    let answer = admin
+        .get(&format!("{BASE}&metric=count&granularity=day&fill=none&{zone}"))
+        .await
+        .expect(200);
+    assert_eq!(
+        answer["data"],
+        json!([
+            {"bucket": "2026-11-18T11:00:00.000Z", "value": 2},
+            {"bucket": "2026-11-19T11:00:00.000Z", "value": 3},
+        ])
+    );
+    assert_eq!(answer["meta"]["timezone"], "Pacific/Auckland");
+    let grouped =
+        format!("{BASE}&metric=count&granularity=week&group_by=model&compare=previous&{zone}");
+    let grouped = admin.get(&grouped).await.expect(200);
+    assert_eq!(grouped["meta"]["total"], 5);
+    let hourly =
+        admin.get(&format!("{BASE}&metric=count&granularity=hour&{zone}")).await.expect(200);
+    assert_eq!(hourly["data"][0]["bucket"], "2026-11-13T10:00:00.000Z");
+    admin.get(&format!("{BASE}&metric=count&timezone=Mars/X")).await.refused(400, "unknown_value");
+}
+
+#[tokio::test]
+async fn events_are_discovered_and_become_a_dashboard() {
+    let (mut server, admin) = prepared().await;
+    let key =
+        admin.post("/v1/api-keys", &json!({"label": "k", "scope": "admin"})).await.expect(201);
+    let check = |found: &Value| {
+        let event = &found["events"][0];
+        assert_eq!((&event["event_name"], &event["count"]), (&json!("e"), &json!(6)));
+        assert_eq!(event["tenants"], 1);
+        assert_eq!(event["last_seen"], "2026-11-20T10:17:36.000Z");
+        let model = &event["string_props"][0];
+        assert_eq!((&model["name"], &model["distinct_approx"]), (&json!("model"), &json!(3)));
+        assert_eq!(model["samples"], json!(["a", "b", "c"]));
+        assert_eq!((&model["rollup"], &model["coverage"]), (&json!(true), &json!(5.0 / 6.0)));
+        let ms = &event["numeric_props"][0];
+        assert_eq!(
+            (&ms["name"], &ms["min"], &ms["max"]),
+            (&json!("ms"), &json!(1.0), &json!(50.0))
+        );
+        assert_eq!(found["meta"]["sampled"], false);
+    };
+    check(&admin.get("/v1/discover").await.expect(200));
+    let made = admin.post("/v1/discover/auto-create", &json!({})).await.expect(201);
+    assert_eq!(made["events_found"], 1);
+    let path = format!("/v1/dashboards/{}", made["dashboard_id"].as_str().unwrap());
+    let dashboard = admin.get(&path).await.expect(200);
+    let widgets = dashboard["widgets"].as_array().unwrap();
+    assert_eq!((&json!(widgets.len()), &dashboard["name"]), (&made["widgets"], &made["name"]));
+    for widget in widgets {
+        let preview = json!({"widget": widget, "tenant_id": "t"});
+        let answer = admin.post("/v1/widgets/preview/data", &preview).await.expect(200);
+        assert!(!answer["data"].as_array().unwrap().is_empty(), "{widget}");
+    }
+    // Another organisation sees none of it, and has nothing to make a dashboard from.
+    let other = server.register("other").await.admin;
+    assert_eq!(other.get("/v1/discover").await.expect(200)["events"], json!([]));
+    other.post("/v1/discover/auto-create", &json!({})).await.refused(409, "conflict");
+    server.restart().await;
+    let admin = server.anonymous().with_bearer(key["key"].as_str().unwrap());
+    check(&admin.get("/v1/discover").await.expect(200));
+}

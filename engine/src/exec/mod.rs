@@ -26,5 +26,8 @@ mod segments;
 mod explain;
 mod run;
 
+mod discover;
+
+pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
 pub use run::{Control, How, Resources, execute};

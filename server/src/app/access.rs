@@ -76,6 +76,8 @@ operations! {
     CreateEmbedSession b"133yyy31";
     ListEmbedSessions b"133yyy31";
     RevokeEmbedSession b"133yyy31";
+    Discover b"1yyyyy31";
+    AutoCreateDashboard b"13yyyy31";
     Query b"1yyyyy31";
     ListApiKeys b"133yyy31";
     CreateApiKey b"133yyy31";

@@ -26,6 +26,7 @@ mod widgets;
 
 mod dashboards;
 
+mod discover;
 mod embed;
 
 mod demo;
@@ -35,6 +36,7 @@ pub use accounts::SESSION_SECONDS;
 pub use api_keys::KeyRequest;
 pub use context::{App, Caller, Settings};
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
+pub use discover::is_rollup_dimension;
 pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
 pub use erasures::scope_name;
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};

@@ -9,13 +9,15 @@ use std::{
 };
 
 use inlay_engine::{
-    Answer, ExplainStep, Granularity, Group, Metric, NumberFilter, Query, RollupGrain, TextFilter,
-    Value,
+    Answer, BUCKETS_MAX, ExplainStep, Granularity, Group, Metric, NumberFilter, Query, RollupGrain,
+    TextFilter, Value,
 };
+
+use jiff::tz::TimeZone;
 
 use super::context::{App, Caller};
 use crate::{
-    base::instant,
+    base::{civil, instant},
     error::{ApiError, Code, Result},
 };
 
@@ -97,6 +99,8 @@ pub struct Ask {
     pub compare: Option<Compare>,
     /// Whether the answer says how it was found.
     pub explain: bool,
+    /// Zone that days, weeks and months belong to; UTC when there is none.
+    pub timezone: Option<TimeZone>,
 }
 
 /// One row of an answer.
@@ -281,6 +285,8 @@ impl Ask {
             Some("previous") => Some(Compare::Previous),
             Some(other) => return Err(unknown_value("compare", other, ["previous"])),
         };
+        let timezone =
+            field("timezone").map(|name| parse_timezone("timezone", name)).transpose()?;
         Ok(Self {
             tenant: field("tenant_id").map(str::to_owned),
             event_name,
@@ -296,6 +302,7 @@ impl Ask {
             fill,
             compare,
             explain,
+            timezone,
         })
     }
 
@@ -321,7 +328,21 @@ impl Ask {
     }
 }
 
-const PARAMETERS: [&str; 13] = [
+impl Ask {
+    /// Starts of the buckets where they are not those of UTC.
+    fn bucket_starts(&self, from_ms: i64, end_ms: i64) -> Result<Option<Vec<i64>>> {
+        let (Some(zone), Some(granularity)) = (&self.timezone, self.granularity) else {
+            return Ok(None);
+        };
+        let starts = civil::starts(zone, granularity, from_ms, end_ms, BUCKETS_MAX);
+        starts.map(Some).ok_or_else(|| {
+            let message = format!("granularity gives more than {BUCKETS_MAX} buckets");
+            ApiError::field(Code::OutOfRange, "granularity", message)
+        })
+    }
+}
+
+const PARAMETERS: [&str; 14] = [
     "event_name",
     "tenant_id",
     "metric",
@@ -335,7 +356,16 @@ const PARAMETERS: [&str; 13] = [
     "fill",
     "compare",
     "explain",
+    "timezone",
 ];
+
+/// Reads the name of a time zone.
+pub fn parse_timezone(field: &str, name: &str) -> Result<TimeZone> {
+    civil::zone(name).ok_or_else(|| {
+        let message = format!("{field} must be an IANA name such as Europe/Berlin, not {name:?}");
+        ApiError::field(Code::UnknownValue, field, message)
+    })
+}
 
 fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)>> {
     let instant = |name: &str, text: &str| {
@@ -398,7 +428,7 @@ impl App {
             numbers: ask.numbers.clone(),
             groups_max: ask.limit,
             groups: None,
-            starts: None,
+            starts: ask.bucket_starts(from_ms, end_ms)?,
         };
         let deadline = started + Duration::from_millis(self.settings.query_ms_max);
         let run = |query: &Query| self.engine.query(query, &|| Instant::now() >= deadline);
@@ -430,7 +460,7 @@ impl App {
         }
         let additive = matches!(metric, Metric::Count | Metric::Sum) && ask.group_by.is_some();
         let total = if additive {
-            let whole = run(&Query { group_by: None, granularity: None, ..query })?;
+            let whole = run(&Query { group_by: None, granularity: None, starts: None, ..query })?;
             whole.values.first().and_then(|values| values.first()).copied()
         } else {
             None
@@ -544,6 +574,7 @@ mod tests {
             (&format!("{BASE}&frobnicate=1"), "frobnicate"),
             (&format!("{BASE}&metric=count"), "metric"),
             (&format!("{BASE}&f_=x"), "f_"),
+            (&format!("{BASE}&timezone=Mars/X"), "timezone"),
             (&format!("{BASE}&from=2026-01-01"), "to"),
             (&format!("{BASE}&from=2026-01-02&to=2026-01-01"), "from"),
             (&format!("{BASE}&from=x&to=2026-01-01"), "from"),

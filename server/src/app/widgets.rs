@@ -10,11 +10,11 @@ use super::{
     context::{App, Caller},
     query::{
         Ask, Compare, GROUPS_MAX, QueryAnswer, QueryRow, granularity, parse_filters,
-        parse_granularity, parse_metric, parse_period, period_ms, unknown_value,
+        parse_granularity, parse_metric, parse_period, parse_timezone, period_ms, unknown_value,
     },
 };
 use crate::{
-    base::json as base_json,
+    base::{civil, json as base_json},
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
 };
@@ -56,6 +56,7 @@ struct WidgetQuery {
     filters: BTreeMap<String, OneOrMany>,
     limit: Option<usize>,
     compare: Option<String>,
+    timezone: Option<String>,
     #[serde(default)]
     measures: Vec<Measure>,
     #[serde(default)]
@@ -209,6 +210,9 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
     }
     if let Some(name) = query.granularity.as_deref().filter(|name| *name != "auto") {
         parse_granularity(&at("granularity"), name)?;
+    }
+    if let Some(name) = &query.timezone {
+        parse_timezone(&at("timezone"), name)?;
     }
     if query.limit.is_some_and(|limit| !(1..=GROUPS_MAX).contains(&limit)) {
         return Err(ApiError::field(
@@ -424,6 +428,7 @@ fn ask_of(
         fill: true,
         compare: (query.compare.as_deref() == Some("previous")).then_some(Compare::Previous),
         explain: false,
+        timezone: query.timezone.as_deref().and_then(civil::zone),
     };
     let over_time = match widget.kind.as_str() {
         "line" | "area" | "stacked_bar" => true,

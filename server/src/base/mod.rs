@@ -1,5 +1,6 @@
 //! Small things that every floor above uses.
 
+pub mod civil;
 pub mod instant;
 pub mod json;
 pub mod memory;

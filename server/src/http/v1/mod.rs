@@ -19,6 +19,7 @@ mod api_keys;
 mod audit;
 mod dashboards;
 mod demo;
+mod discover;
 mod embed;
 mod erasures;
 mod events;
@@ -102,6 +103,13 @@ pub fn operations(http: Http) -> Router<Http> {
         .row(POST, "/v1/embed-sessions", Operation::CreateEmbedSession, embed::create)
         .row(GET, "/v1/embed-sessions", Operation::ListEmbedSessions, embed::list)
         .row(DELETE, "/v1/embed-sessions/{id}", Operation::RevokeEmbedSession, embed::revoke)
+        .row(GET, "/v1/discover", Operation::Discover, discover::get)
+        .row(
+            POST,
+            "/v1/discover/auto-create",
+            Operation::AutoCreateDashboard,
+            discover::auto_create,
+        )
         .row(GET, "/v1/query", Operation::Query, query::query)
         .row(GET, "/v1/api-keys", Operation::ListApiKeys, api_keys::list)
         .row(POST, "/v1/api-keys", Operation::CreateApiKey, api_keys::create)

@@ -93,6 +93,9 @@ fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
     if let Some(granularity) = ask.granularity {
         meta["granularity"] = json!(granularity_name(granularity));
     }
+    if let Some(zone) = ask.timezone.as_ref().and_then(|zone| zone.iana_name()) {
+        meta["timezone"] = json!(zone);
+    }
     if let Some(group_by) = &ask.group_by {
         meta["group_by"] = json!(group_by);
         meta["groups_total"] = json!(answer.groups_total);

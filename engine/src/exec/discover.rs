@@ -1,0 +1,410 @@
+//! What the events of a namespace look like: their names, how many there are, and their properties.
+//!
+//! Counts, tenants and times come from run directories and rows in memory. What properties hold is read
+//! from rows, of each event name up to a bound: whole segments of it, spread evenly over the time, so that
+//! small events are known exactly and large ones by a fair part.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::run::Control;
+use crate::{
+    base::{hash, time::HOUR_MS},
+    column::Rows,
+    encode::{BLOCK_ROWS, Listed, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
+    error::{Error, Limit, Result},
+    event::Namespace,
+    segment::{SectionKind, Segment},
+    sketch::{hll::Distinct, sums::Sums},
+    store::Version,
+};
+
+/// Rows of an event name that are read for its properties, roughly.
+const ROWS_READ: u64 = 200_000;
+/// Values of a property that are told, the most frequent ones.
+const SAMPLES: usize = 5;
+/// Values of a property among which these are sought.
+const CANDIDATES: usize = 1_000;
+
+/// What is known of the events of a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventFacts {
+    /// Name.
+    pub name: String,
+    /// Number of events.
+    pub count: u64,
+    /// Tenants that sent it.
+    pub tenants: u64,
+    /// Time of the first one.
+    pub first_ms: i64,
+    /// Time of the last one.
+    pub last_ms: i64,
+    /// Rows of which the properties were read.
+    pub rows_read: u64,
+    /// String properties by name.
+    pub texts: Vec<TextFacts>,
+    /// Numeric properties by name.
+    pub numbers: Vec<NumberFacts>,
+}
+
+/// What is known of a string property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFacts {
+    /// Name.
+    pub name: String,
+    /// Rows read that have it.
+    pub present: u64,
+    /// Number of different values, approximately.
+    pub distinct_approx: u64,
+    /// The most frequent values.
+    pub samples: Vec<String>,
+}
+
+/// What is known of a numeric property.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberFacts {
+    /// Name.
+    pub name: String,
+    /// Rows read that have it.
+    pub present: u64,
+    /// Smallest number.
+    pub min: f64,
+    /// Largest number.
+    pub max: f64,
+    /// Mean.
+    pub avg: f64,
+}
+
+/// Looks at the events of a namespace from `from_ms` to before `to_ms`, whole hours of them.
+///
+/// Errors: `Corrupt` when a block that it needs is damaged, `Limit` when `control` stops it.
+pub fn discover(
+    version: &Version,
+    namespace: Namespace,
+    from_ms: i64,
+    to_ms: i64,
+    control: &dyn Control,
+) -> Result<Vec<EventFacts>> {
+    let window = Hours { first: from_ms.div_euclid(HOUR_MS), end: to_ms.div_euclid(HOUR_MS) + 1 };
+    let mut found = Found::default();
+    let mut parts = Vec::new();
+    for segment in &version.segments {
+        check(control)?;
+        parts.extend(
+            found.add_runs(segment, namespace, &window)?.into_iter().map(|part| (segment, part)),
+        );
+    }
+    for chunk in version.memtables().flat_map(|memtable| memtable.chunks()) {
+        check(control)?;
+        found.add_chunk(chunk, namespace, &window);
+    }
+    // Newest first: what was sent last is what people ask about.
+    parts.sort_by_key(|(segment, _)| std::cmp::Reverse(segment.meta().ts_max));
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (segment, (name, ranges)) in parts {
+        let Some(event) = found.0.get_mut(&name) else { continue };
+        let step = event.count.div_ceil(ROWS_READ).max(1) as usize;
+        let at = seen.entry(name).or_default();
+        if at.is_multiple_of(step) {
+            event.read(segment, &ranges, control)?;
+        }
+        *at += 1;
+    }
+    Ok(found.0.into_iter().map(|(name, event)| event.facts(name)).collect())
+}
+
+fn check(control: &dyn Control) -> Result<()> {
+    if control.must_stop() {
+        return Err(Error::limit(Limit::QueryTime, "looking at the events took too long"));
+    }
+    Ok(())
+}
+
+/// Hours since 1970.
+struct Hours {
+    first: i64,
+    end: i64,
+}
+
+impl Hours {
+    fn contain(&self, hour: i64) -> bool {
+        (self.first..self.end).contains(&hour)
+    }
+}
+
+/// Rows of a segment, as ranges.
+type Ranges = Vec<(usize, usize)>;
+
+/// What was found, by event name.
+#[derive(Default)]
+struct Found(BTreeMap<String, EventState>);
+
+#[derive(Default)]
+struct EventState {
+    count: u64,
+    tenants: BTreeSet<String>,
+    first_ms: Option<i64>,
+    last_ms: Option<i64>,
+    rows_read: u64,
+    texts: BTreeMap<String, TextState>,
+    numbers: BTreeMap<String, Sums>,
+}
+
+#[derive(Default)]
+struct TextState {
+    present: u64,
+    distinct: Distinct,
+    counts: HashMap<String, u64>,
+}
+
+impl TextState {
+    fn add(&mut self, value: &str, count: u64) {
+        self.present += count;
+        self.distinct.insert(hash::user(0, value.as_bytes()));
+        if let Some(known) = self.counts.get_mut(value) {
+            *known += count;
+        } else if self.counts.len() < CANDIDATES {
+            self.counts.insert(value.to_owned(), count);
+        }
+    }
+}
+
+impl Found {
+    /// Counts the rows of a segment; returns where they are, by event name.
+    fn add_runs(
+        &mut self,
+        segment: &Segment,
+        namespace: Namespace,
+        window: &Hours,
+    ) -> Result<BTreeMap<String, Ranges>> {
+        let mut parts: BTreeMap<String, Ranges> = BTreeMap::new();
+        let positions = segment.runs().positions_of(namespace, None);
+        for run in segment.runs().runs().get(positions).unwrap_or_default() {
+            let hours = run.hour_rows().filter(|(hour, _)| window.contain(*hour));
+            let rows = hours.map(|(_, rows)| rows).reduce(|all, rows| all.start..rows.end);
+            let Some(rows) = rows else { continue };
+            let event = self.0.entry(run.key.name.to_string()).or_default();
+            event.count += rows.len() as u64;
+            event.add_tenant(&run.key.tenant);
+            let first = run.first_row as usize;
+            let range = (first + rows.start as usize, first + rows.end as usize);
+            let is_cut = rows.len() < run.rows as usize;
+            event.add_time(if is_cut { time_at(segment, range.0)? } else { run.ts_min });
+            event.add_time(if is_cut { time_at(segment, range.1 - 1)? } else { run.ts_max });
+            let ranges = parts.entry(run.key.name.to_string()).or_default();
+            match ranges.last_mut() {
+                Some(last) if last.1 == range.0 => last.1 = range.1,
+                _ => ranges.push(range),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Counts the rows of a chunk and reads all of them.
+    fn add_chunk(&mut self, rows: &Rows, namespace: Namespace, window: &Hours) {
+        let is_wanted = |row: usize| {
+            rows.series_of(row).namespace == namespace
+                && window.contain(rows.timestamps[row].div_euclid(HOUR_MS))
+        };
+        let wanted: Vec<bool> = (0..rows.len()).map(is_wanted).collect();
+        let name_of = |row: u32| {
+            let is_wanted = wanted.get(row as usize) == Some(&true);
+            is_wanted.then(|| &*rows.series_of(row as usize).name)
+        };
+        for (row, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
+            let key = rows.series_of(row);
+            if !self.0.contains_key(&*key.name) {
+                self.0.insert(key.name.to_string(), EventState::default());
+            }
+            let Some(event) = self.0.get_mut(&*key.name) else { continue };
+            event.count += 1;
+            event.rows_read += 1;
+            event.add_tenant(&key.tenant);
+            event.add_time(rows.timestamps[row]);
+        }
+        for (property, column) in &rows.strings {
+            for (row, code) in column.codes.iter() {
+                let event = name_of(row).and_then(|name| self.0.get_mut(name));
+                if let (Some(event), Some(value)) = (event, column.values.get(code as usize)) {
+                    event.texts.entry(property.to_string()).or_default().add(value, 1);
+                }
+            }
+        }
+        for (property, numbers) in &rows.numbers {
+            for (row, number) in numbers.iter() {
+                if let Some(event) = name_of(row).and_then(|name| self.0.get_mut(name)) {
+                    event.numbers.entry(property.to_string()).or_default().add(number);
+                }
+            }
+        }
+    }
+}
+
+impl EventState {
+    fn add_tenant(&mut self, tenant: &str) {
+        if !self.tenants.contains(tenant) {
+            self.tenants.insert(tenant.to_owned());
+        }
+    }
+
+    fn add_time(&mut self, ms: i64) {
+        self.first_ms = Some(self.first_ms.map_or(ms, |first| first.min(ms)));
+        self.last_ms = Some(self.last_ms.map_or(ms, |last| last.max(ms)));
+    }
+
+    /// Reads the properties of some rows of a segment.
+    fn read(&mut self, segment: &Segment, ranges: &Ranges, control: &dyn Control) -> Result<()> {
+        self.rows_read += ranges.iter().map(|(start, end)| (end - start) as u64).sum::<u64>();
+        for name in segment.names(SectionKind::TextValues) {
+            check(control)?;
+            let Some(reader) = segment.text(name)? else { continue };
+            let mut counts = vec![0u64; reader.value_count()? + 1];
+            let is_empty = |index| reader.zone(index).is_some_and(|zone| zone.max == 0);
+            let open = |index| reader.codes(index);
+            values_in(ranges, is_empty, open, |code: i64| {
+                if let Some(count) = counts.get_mut(code as usize) {
+                    *count += 1;
+                }
+            })?;
+            let mut used = (1..counts.len()).filter(|&code| counts[code] > 0).peekable();
+            if used.peek().is_none() {
+                continue;
+            }
+            let state = self.texts.entry(name.to_owned()).or_default();
+            let dictionary = reader.dictionary()?;
+            for code in used {
+                if let Some(value) = dictionary.value(code) {
+                    state.add(value, counts[code]);
+                }
+            }
+        }
+        for name in segment.names(SectionKind::Numbers) {
+            check(control)?;
+            let Some(reader) = segment.numbers(name)? else { continue };
+            let mut sums = Sums::default();
+            let is_empty = |index| {
+                let rows = segment.block_rows(index);
+                reader.zone(index).is_some_and(|zone| zone.absent as usize == rows)
+            };
+            let open = |index| reader.block(index);
+            values_in(ranges, is_empty, open, |number: f64| sums.add(number))?;
+            if sums.count() > 0 {
+                self.numbers.entry(name.to_owned()).or_default().merge(&sums);
+            }
+        }
+        Ok(())
+    }
+
+    fn facts(self, name: String) -> EventFacts {
+        let texts = self.texts.into_iter().map(|(name, mut state)| {
+            let mut counts: Vec<(String, u64)> = state.counts.drain().collect();
+            counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            TextFacts {
+                name,
+                present: state.present,
+                distinct_approx: state.distinct.estimate(),
+                samples: counts.into_iter().take(SAMPLES).map(|(value, _)| value).collect(),
+            }
+        });
+        let numbers = self.numbers.into_iter().map(|(name, sums)| NumberFacts {
+            name,
+            present: sums.count(),
+            min: sums.min().unwrap_or_default(),
+            max: sums.max().unwrap_or_default(),
+            avg: sums.sum() / sums.count().max(1) as f64,
+        });
+        EventFacts {
+            name,
+            count: self.count,
+            tenants: self.tenants.len() as u64,
+            first_ms: self.first_ms.unwrap_or_default(),
+            last_ms: self.last_ms.unwrap_or_default(),
+            rows_read: self.rows_read,
+            texts: texts.collect(),
+            numbers: numbers.collect(),
+        }
+    }
+}
+
+/// Time of a row.
+fn time_at(segment: &Segment, row: usize) -> Result<i64> {
+    let mut vector = [0; VECTOR_ROWS];
+    let block = segment.times(row / BLOCK_ROWS)?;
+    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut vector)?;
+    Ok(vector[row % VECTOR_ROWS])
+}
+
+/// A block of a column: all rows, or those that it lists.
+trait Values<T> {
+    fn listed_rows(&self) -> Result<Option<Listed<T>>>;
+    fn vector(&self, index: usize, out: &mut [T; VECTOR_ROWS]) -> Result<usize>;
+    fn is_absent(value: &T) -> bool;
+}
+
+impl Values<i64> for IntBlock<'_> {
+    fn listed_rows(&self) -> Result<Option<Listed<i64>>> {
+        self.listed()
+    }
+    fn vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
+    }
+    fn is_absent(value: &i64) -> bool {
+        *value == 0
+    }
+}
+
+impl Values<f64> for NumberBlock<'_> {
+    fn listed_rows(&self) -> Result<Option<Listed<f64>>> {
+        self.listed()
+    }
+    fn vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
+    }
+    fn is_absent(value: &f64) -> bool {
+        value.is_nan()
+    }
+}
+
+/// Visits the values of the rows in `ranges`, which rise, but absent ones.
+fn values_in<T: Copy + Default, B: Values<T>>(
+    ranges: &Ranges,
+    is_empty: impl Fn(usize) -> bool,
+    open: impl Fn(usize) -> Result<B>,
+    mut visit: impl FnMut(T),
+) -> Result<()> {
+    let mut block: Option<(usize, B, Option<Listed<T>>)> = None;
+    let mut vector = [T::default(); VECTOR_ROWS];
+    for &(start, end) in ranges {
+        let mut row = start;
+        while row < end {
+            let index = row / BLOCK_ROWS;
+            let base = index * BLOCK_ROWS;
+            if is_empty(index) {
+                row = base + BLOCK_ROWS;
+                continue;
+            }
+            if block.as_ref().is_none_or(|(open, ..)| *open != index) {
+                let opened = open(index)?;
+                let listed = opened.listed_rows()?;
+                block = Some((index, opened, listed));
+            }
+            let Some((_, opened, listed)) = &block else { break };
+            if let Some(listed) = listed {
+                let stop = end.min(base + BLOCK_ROWS);
+                let first = listed.partition_point(|&(at, _)| base + (at as usize) < row);
+                let here = listed.iter().skip(first);
+                here.take_while(|&&(at, _)| base + (at as usize) < stop)
+                    .for_each(|&(_, value)| visit(value));
+                row = stop;
+                continue;
+            }
+            let at = row % BLOCK_ROWS / VECTOR_ROWS;
+            let len = opened.vector(at, &mut vector)?;
+            let first = base + at * VECTOR_ROWS;
+            let stop = end.min(first + len).max(row + 1);
+            let values = vector.get(row - first..(stop - first).min(len)).unwrap_or_default();
+            values.iter().filter(|value| !B::is_absent(value)).for_each(|&value| visit(value));
+            row = stop;
+        }
+    }
+    Ok(())
+}
