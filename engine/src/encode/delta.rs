@@ -91,12 +91,12 @@ pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<
 }
 
 impl Delta<'_> {
-    /// Reads vector `index` into `out`, whose length is the vector's number of rows.
+    /// Reads the first rows of vector `index` into `out`.
     pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
         let mut firsts = Cursor::new(self.firsts, self.place);
         firsts.take(index * 8)?;
         let mut value = firsts.i64()?;
-        self.differences.read(index, out)?;
+        self.differences.read(index, 0, out)?;
         let start = index * VECTOR_ROWS;
         let first = self.falls.partition_point(|(row, _)| usize::from(*row) < start);
         let mut done = 0;

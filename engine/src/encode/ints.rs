@@ -115,13 +115,27 @@ impl<'a> IntBlock<'a> {
     pub fn read_vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
         let len = self.rows.saturating_sub(index * VECTOR_ROWS).min(VECTOR_ROWS);
         let (out, _) = out.split_at_mut(len);
+        self.read_rows(index * VECTOR_ROWS, out)?;
+        Ok(len)
+    }
+
+    /// Reads rows of one vector into `out`, from the block's row `start` on.
+    pub fn read_rows(&self, start: usize, out: &mut [i64]) -> Result<()> {
+        let (index, first) = (start / VECTOR_ROWS, start % VECTOR_ROWS);
         match &self.body {
             Body::Constant(value) => out.fill(*value),
-            Body::Packed(block) => block.read(index, out)?,
-            Body::Delta(block) => block.read(index, out)?,
-            Body::Sparse(block) => block.read(index, out)?,
+            Body::Packed(block) => block.read(index, first, out)?,
+            Body::Delta(block) => {
+                // Differences add up from the vector's beginning.
+                let mut vector = [0; VECTOR_ROWS];
+                let end = (first + out.len()).min(VECTOR_ROWS);
+                let (vector, _) = vector.split_at_mut(end);
+                block.read(index, vector)?;
+                out.iter_mut().zip(vector.iter().skip(first)).for_each(|(to, from)| *to = *from);
+            }
+            Body::Sparse(block) => block.read(index, first, out)?,
         }
-        Ok(len)
+        Ok(())
     }
 
     /// The rows that are not 0, rising, where the block knows them without reading the others.
@@ -159,6 +173,13 @@ mod tests {
         write(values, &mut bytes);
         let block = IntBlock::open(&bytes, values.len(), "test").unwrap();
         assert_eq!(block.read_all().unwrap(), values);
+        // Parts of vectors read the same.
+        for (index, vector) in values.chunks(VECTOR_ROWS).enumerate() {
+            let (first, end) = (vector.len() / 3, vector.len() - vector.len() / 4);
+            let mut part = vec![0; end - first];
+            block.read_rows(index * VECTOR_ROWS + first, &mut part).unwrap();
+            assert_eq!(part, vector[first..end]);
+        }
         choose(values)
     }
 

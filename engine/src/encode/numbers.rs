@@ -256,6 +256,12 @@ impl<'a> NumberBlock<'a> {
         let start = index * VECTOR_ROWS;
         let len = self.rows.saturating_sub(start).min(VECTOR_ROWS);
         let (out, _) = out.split_at_mut(len);
+        self.read_rows(start, out)?;
+        Ok(len)
+    }
+
+    /// Reads rows of one vector into `out`, from the block's row `start` on; absent rows are NaN.
+    pub fn read_rows(&self, start: usize, out: &mut [f64]) -> Result<()> {
         match &self.body {
             Body::Raw(raw) => {
                 for (slot, bytes) in out.iter_mut().zip(raw.chunks_exact(8).skip(start)) {
@@ -266,7 +272,7 @@ impl<'a> NumberBlock<'a> {
             Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } => {
                 out.fill(f64::NAN);
                 let first = rows.partition_point(|&row| usize::from(row) < start);
-                let last = rows.partition_point(|&row| usize::from(row) < start + len);
+                let last = rows.partition_point(|&row| usize::from(row) < start + out.len());
                 if first < last {
                     let mut values = Vec::new();
                     read_range(integers, exceptions, *exponent, first..last, &mut values)?;
@@ -279,9 +285,11 @@ impl<'a> NumberBlock<'a> {
             }
             Body::Scaled { exponent, presence, exceptions, integers } => {
                 let mut vector = [0; VECTOR_ROWS];
-                integers.read_vector(index, &mut vector)?;
-                for (slot, &integer) in out.iter_mut().zip(&vector) {
-                    *slot = unscale(integer, *exponent);
+                let (vector, _) = vector.split_at_mut(out.len().min(VECTOR_ROWS));
+                integers.read_rows(start, vector)?;
+                let divisor = power(*exponent);
+                for (slot, &integer) in out.iter_mut().zip(vector.iter()) {
+                    *slot = integer as f64 / divisor;
                 }
                 patch(out, exceptions, start);
                 if let Presence::Marked(bits) = presence {
@@ -295,7 +303,7 @@ impl<'a> NumberBlock<'a> {
                 }
             }
         }
-        Ok(len)
+        Ok(())
     }
 }
 
@@ -347,6 +355,12 @@ mod tests {
             read.extend_from_slice(&vector[..len]);
         }
         let same = |a: &f64, b: &f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        for (index, vector) in values.chunks(VECTOR_ROWS).enumerate() {
+            let (first, end) = (vector.len() / 3, vector.len() - vector.len() / 4);
+            let mut part = vec![0.0; end - first];
+            block.read_rows(index * VECTOR_ROWS + first, &mut part).unwrap();
+            assert!(part.iter().zip(&vector[first..end]).all(|(a, b)| same(a, b)));
+        }
         assert!(values.len() == read.len() && values.iter().zip(&read).all(|(a, b)| same(a, b)));
         (exponent, bytes.len())
     }

@@ -79,23 +79,18 @@ pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<
 }
 
 impl Packed<'_> {
-    /// Reads vector `index` into `out`, whose length is the vector's number of rows.
-    pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
+    /// Reads rows of vector `index` into `out`, from its row `first` on.
+    pub fn read(&self, index: usize, first: usize, out: &mut [i64]) -> Result<()> {
         let mut entry = Cursor::new(self.directory, self.place);
         entry.take(index * ENTRY_LEN)?;
         let (min, width, offset) = (entry.i64()?, u32::from(entry.u8()?), entry.u32()? as usize);
-        if width > 64 || out.len() > VECTOR_ROWS {
+        if width > 64 || first + out.len() > VECTOR_ROWS {
             return Err(entry.error("a vector has an impossible width"));
         }
         let mut payload = Cursor::new(self.payload, self.place);
         payload.take(offset)?;
-        let bytes = payload.take(packed_len(out.len(), width))?;
-        let mut distances = [0u64; VECTOR_ROWS];
-        let (distances, _) = distances.split_at_mut(out.len());
-        unpack(bytes, width, distances);
-        for (value, &distance) in out.iter_mut().zip(distances.iter()) {
-            *value = min.wrapping_add(distance as i64);
-        }
+        let bytes = payload.take(packed_len(first + out.len(), width))?;
+        unpack(bytes, width, first, min, out);
         Ok(())
     }
 }

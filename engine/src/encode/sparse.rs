@@ -90,17 +90,17 @@ impl Sparse<'_> {
         let mut vector = [0i64; VECTOR_ROWS];
         for (index, positions) in self.positions.chunks(VECTOR_ROWS).enumerate() {
             let (part, _) = vector.split_at_mut(positions.len());
-            self.values.read(index, part)?;
+            self.values.read(index, 0, part)?;
             let rows = positions.iter().map(|&row| u32::from(row));
             listed.extend(rows.zip(part.iter().copied()));
         }
         Ok((self.common, listed))
     }
 
-    /// Reads vector `index` into `out`, whose length is the vector's number of rows.
-    pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
+    /// Reads rows of vector `index` into `out`, from its row `first` on.
+    pub fn read(&self, index: usize, first: usize, out: &mut [i64]) -> Result<()> {
         out.fill(self.common);
-        let start = index * VECTOR_ROWS;
+        let start = index * VECTOR_ROWS + first;
         let first = self.positions.partition_point(|&row| usize::from(row) < start);
         let last = self.positions.partition_point(|&row| usize::from(row) < start + out.len());
         let mut vector = [0i64; VECTOR_ROWS];
@@ -110,7 +110,7 @@ impl Sparse<'_> {
                 loaded = at / VECTOR_ROWS;
                 let len = (self.positions.len() - loaded * VECTOR_ROWS).min(VECTOR_ROWS);
                 let (part, _) = vector.split_at_mut(len);
-                self.values.read(loaded, part)?;
+                self.values.read(loaded, 0, part)?;
             }
             let row = self.positions.get(at).map_or(0, |&row| usize::from(row)) - start;
             if let (Some(slot), Some(&value)) = (out.get_mut(row), vector.get(at % VECTOR_ROWS)) {

@@ -42,6 +42,27 @@ impl Piece {
     }
 }
 
+/// The groups of some rows.
+#[derive(Clone, Copy)]
+pub enum Assigned<'a> {
+    /// All belong to one.
+    One(u32),
+    /// Each to its own.
+    Each(&'a [u32]),
+}
+
+/// Rows of one bucket that passed the filters, column by column.
+pub struct Passed<'a> {
+    /// How many.
+    pub rows: usize,
+    /// Their groups.
+    pub groups: Assigned<'a>,
+    /// The metric's number of each, where it has one; never NaN.
+    pub numbers: &'a [f64],
+    /// Hash of the user of each, where the metric counts users; never 0.
+    pub users: &'a [u128],
+}
+
 enum States {
     Counts(Vec<u64>),
     Users(Vec<HashSet128>),
@@ -130,6 +151,70 @@ impl Accumulators {
             States::Digests(states) => {
                 for (cell, &number) in cells.zip(&piece.numbers) {
                     bytes += states[cell].insert(number);
+                }
+            }
+        }
+        self.charge.add(bytes)
+    }
+
+    /// Adds rows of one bucket; states for their groups exist.
+    pub fn add_passed(&mut self, bucket: usize, passed: &Passed<'_>) -> Result<()> {
+        let buckets = self.buckets;
+        let cell_of = |group: u32| group as usize * buckets + bucket;
+        let mut bytes = 0;
+        match (&mut self.states, passed.groups) {
+            (States::Counts(states), Assigned::One(group)) => {
+                states[cell_of(group)] += passed.rows as u64;
+            }
+            (States::Counts(states), Assigned::Each(groups)) => {
+                groups.iter().for_each(|&group| states[cell_of(group)] += 1);
+            }
+            (States::Users(states), Assigned::One(group)) => {
+                let state = &mut states[cell_of(group)];
+                let new = passed.users.iter().filter(|&&user| state.insert(user)).count();
+                bytes = new * SET_ENTRY_BYTES;
+            }
+            (States::Users(states), Assigned::Each(groups)) => {
+                for (&group, &user) in groups.iter().zip(passed.users) {
+                    bytes += usize::from(states[cell_of(group)].insert(user)) * SET_ENTRY_BYTES;
+                }
+            }
+            (States::Sketches(states), Assigned::One(group)) => {
+                let state = &mut states[cell_of(group)];
+                bytes = passed.users.iter().map(|&user| state.insert(user)).sum();
+            }
+            (States::Sketches(states), Assigned::Each(groups)) => {
+                for (&group, &user) in groups.iter().zip(passed.users) {
+                    bytes += states[cell_of(group)].insert(user);
+                }
+            }
+            (States::Numbers(states), Assigned::One(group)) => {
+                let mut sums = states[cell_of(group)];
+                passed.numbers.iter().for_each(|&number| sums.add(number));
+                states[cell_of(group)] = sums;
+            }
+            (States::Numbers(states), Assigned::Each(groups)) => {
+                for (&group, &number) in groups.iter().zip(passed.numbers) {
+                    states[cell_of(group)].add(number);
+                }
+            }
+            (States::Lists(states), Assigned::One(group)) => {
+                bytes = passed.numbers.len() * LIST_ENTRY_BYTES;
+                states[cell_of(group)].extend_from_slice(passed.numbers);
+            }
+            (States::Lists(states), Assigned::Each(groups)) => {
+                bytes = passed.numbers.len() * LIST_ENTRY_BYTES;
+                for (&group, &number) in groups.iter().zip(passed.numbers) {
+                    states[cell_of(group)].push(number);
+                }
+            }
+            (States::Digests(states), Assigned::One(group)) => {
+                let state = &mut states[cell_of(group)];
+                bytes = passed.numbers.iter().map(|&number| state.insert(number)).sum();
+            }
+            (States::Digests(states), Assigned::Each(groups)) => {
+                for (&group, &number) in groups.iter().zip(passed.numbers) {
+                    bytes += states[cell_of(group)].insert(number);
                 }
             }
         }

@@ -73,6 +73,7 @@ impl CodeGroups {
     }
 
     /// Group number of a code; `name` gives its string.
+    #[inline]
     pub fn number<'a>(
         &mut self,
         code: usize,

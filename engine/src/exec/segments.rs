@@ -7,12 +7,11 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    accumulate::Piece,
     budget::Charge,
-    groups::{CodeGroups, Groups, NO_GROUP},
+    groups::{CodeGroups, NO_GROUP},
     kept::Kept,
     rollups::{Codes, GroupCodes, RunRollup, Served, Shape},
-    sink::Sink,
+    sink::{Scratch, Sink},
     window::Window,
 };
 use crate::{
@@ -347,8 +346,7 @@ impl<'a> Columns<'a> {
                 self.open_block(block)?;
                 while start < block_end {
                     let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);
-                    self.scan_vector(start..end, bucket, &mut sink.groups, &mut sink.piece)?;
-                    sink.add_piece()?;
+                    self.scan_vector(start..end, bucket, sink)?;
                     start = end;
                 }
             }
@@ -388,78 +386,113 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// Fills the piece with the matching rows of one vector.
-    fn scan_vector(
-        &mut self,
-        rows: Range<usize>,
-        bucket: usize,
-        groups: &mut Groups,
-        piece: &mut Piece,
-    ) -> Result<()> {
+    /// Adds the matching rows of one vector.
+    fn scan_vector(&mut self, rows: Range<usize>, bucket: usize, sink: &mut Sink) -> Result<()> {
         let Some(opened) = &self.opened else { return Ok(()) };
-        let in_block = rows.start % BLOCK_ROWS;
-        let vector = in_block / VECTOR_ROWS;
-        let first = in_block % VECTOR_ROWS;
-        let mut kept: Vec<u16> = (first as u16..(first + rows.len()) as u16).collect();
-        let mut codes = [0i64; VECTOR_ROWS];
-        let mut numbers = [0f64; VECTOR_ROWS];
+        let start = rows.start % BLOCK_ROWS;
+        let count = rows.len();
+        let Sink { groups, scratch, .. } = sink;
+        let Scratch { kept, codes, numbers, users, groups: assigned, hashes } = &mut **scratch;
+        let (codes, _) = codes.split_at_mut(count);
+        let mut kept = KeptRows { rows: kept, len: count, all: true };
 
         for (test, (block, bitmaps)) in self.texts.iter().flatten().zip(&opened.texts) {
             if let (Some(bitmaps), &[code]) = (bitmaps, &test.codes[..])
                 && let Some(hits) = bitmaps.rows(code)
             {
-                let base = (vector * VECTOR_ROWS) as u32;
-                kept.retain(|&row| hits.contains(base + u32::from(row)));
+                kept.retain(|row| hits.contains((start + row) as u32));
             } else {
-                block.read_vector(vector, &mut codes)?;
-                kept.retain(|&row| {
-                    test.codes.binary_search(&(codes[usize::from(row)] as u32)).is_ok()
-                });
+                block.read_rows(start, codes)?;
+                match test.codes[..] {
+                    [code] => kept.retain(|row| codes[row] == i64::from(code)),
+                    _ => kept.retain(|row| test.codes.binary_search(&(codes[row] as u32)).is_ok()),
+                }
             }
-            if kept.is_empty() {
+            if kept.len == 0 {
                 return Ok(());
             }
         }
         for ((_, filter), block) in self.ranges.iter().flatten().zip(&opened.ranges) {
-            block.read_vector(vector, &mut numbers)?;
-            kept.retain(|&row| (filter.min..=filter.max).contains(&numbers[usize::from(row)]));
+            block.read_rows(start, &mut numbers[..count])?;
+            kept.retain(|row| (filter.min..=filter.max).contains(&numbers[row]));
         }
         if let Some(block) = &opened.number {
-            block.read_vector(vector, &mut numbers)?;
-            kept.retain(|&row| !numbers[usize::from(row)].is_nan());
+            block.read_rows(start, &mut numbers[..count])?;
+            if numbers[..count].iter().any(|number| number.is_nan()) {
+                kept.retain(|row| !numbers[row].is_nan());
+            }
         }
-        let mut users = [0i64; VECTOR_ROWS];
         if let Some(block) = &opened.users {
-            block.read_vector(vector, &mut users)?;
-            kept.retain(|&row| users[usize::from(row)] != 0);
+            block.read_rows(start, &mut users[..count])?;
+            if users[..count].contains(&0) {
+                kept.retain(|row| users[row] != 0);
+            }
         }
-        if let Some(block) = &opened.group {
-            block.read_vector(vector, &mut codes)?;
-        } else {
-            codes.fill(0);
+        if kept.len == 0 {
+            return Ok(());
         }
-        let hashes = self.users.as_deref().unwrap_or_default();
-        for row in kept.into_iter().map(usize::from) {
-            let group = match &mut self.group {
-                None => groups.number(None),
-                Some(column) => {
+        let group = match (&mut self.group, &opened.group) {
+            (Some(column), Some(block)) => {
+                block.read_rows(start, codes)?;
+                let values = &column.values;
+                let translate = &mut column.translate;
+                let mut number = |row: usize| {
                     let code = codes[row] as usize;
-                    let values = &column.values;
-                    column.translate.number(code, groups, || values.value(code))
+                    translate.number(code, groups, || values.value(code))
+                };
+                assigned.clear();
+                assigned.extend(kept.rows().map(&mut number));
+                if assigned.contains(&NO_GROUP) {
+                    kept.retain(|row| number(row) != NO_GROUP);
+                    assigned.retain(|&group| group != NO_GROUP);
                 }
-            };
-            if group == NO_GROUP {
-                continue;
+                None
             }
-            piece.groups.push(group);
-            piece.buckets.push(bucket as u32);
-            if self.number.is_some() {
-                piece.numbers.push(numbers[row]);
-            }
-            if let Some(&hash) = hashes.get((users[row] as usize).wrapping_sub(1)) {
-                piece.users.push(hash);
+            _ => match groups.number(None) {
+                NO_GROUP => return Ok(()),
+                group => Some(group),
+            },
+        };
+        if self.number.is_some() && !kept.all {
+            // Rows rise, so that each moves to a place that was read.
+            for to in 0..kept.len {
+                numbers[to] = numbers[usize::from(kept.rows[to])];
             }
         }
-        Ok(())
+        hashes.clear();
+        if let Some(known) = self.users.as_deref() {
+            let hash = |row: usize| known.get((users[row] as usize).wrapping_sub(1)).copied();
+            hashes.extend(kept.rows().map(|row| hash(row).unwrap_or_default()));
+        }
+        let count = kept.len;
+        sink.add_kept(bucket, count, group)
+    }
+}
+
+/// Rows of a vector that passed so far, rising.
+struct KeptRows<'a> {
+    rows: &'a mut [u16; VECTOR_ROWS],
+    len: usize,
+    /// Whether they are all rows, which are not listed then.
+    all: bool,
+}
+
+impl KeptRows<'_> {
+    /// Keeps the rows that pass.
+    fn retain(&mut self, mut passes: impl FnMut(usize) -> bool) {
+        let mut to = 0;
+        for at in 0..self.len {
+            let row = if self.all { at as u16 } else { self.rows[at] };
+            // Written in any case: a branch would be guessed wrong every other time.
+            self.rows[to] = row;
+            to += usize::from(passes(usize::from(row)));
+        }
+        self.all &= to == self.len;
+        self.len = to;
+    }
+
+    fn rows(&self) -> impl Iterator<Item = usize> {
+        let listed = |at: usize| if self.all { at } else { usize::from(self.rows[at]) };
+        (0..self.len).map(listed)
     }
 }

@@ -1,69 +1,332 @@
-//! Approximate count of distinct users: HyperLogLog++ of precision 14 over stable hashes.
+//! Approximate count of distinct users: HyperLogLog over stable 64-bit hashes.
+//!
+//! 2^14 registers hold the highest rank that was seen among the hashes that fall to them; a rank is the
+//! number of leading zeros behind the register's bits, and one. Until 1,024 different entries have been
+//! seen they are listed instead, with 25 bits of the hash each: small counts are nearly exact and take
+//! few bytes. The form follows from what was added alone, so a state that was merged from parts is the
+//! same, bit by bit, as one that was built in one go.
+//!
+//! The estimate is Ertl's improved one ("New cardinality estimation algorithms for HyperLogLog sketches",
+//! 2017), which needs no tables for its bias.
 
-use hyperloglogplus::{HyperLogLog as _, HyperLogLogPlus};
-
-use crate::base::hash::IdentityHasher;
-
-/// 2^14 registers: a standard error of 0.81 %, so that 95 % of answers are within 1.6 %.
-const PRECISION: u8 = 14;
+/// Bits of a hash that choose the register.
+const PRECISION: u32 = 14;
+const REGISTERS: usize = 1 << PRECISION;
+/// Bits of a hash that choose an entry of the list.
+const LISTED_BITS: u32 = 25;
+/// Entries that are listed, at most.
+const LISTED_MAX: usize = 1_024;
+/// Bits of a rank in an entry.
+const RANK_BITS: u32 = 6;
+/// Entries that wait unsorted, at most.
+const WAITING_MAX: usize = 256;
 /// Bytes of an empty state, for memory accounting.
-pub const EMPTY_BYTES: usize = 256;
-/// Bytes of a state that has left its sparse form.
-const DENSE_BYTES: usize = (1 << PRECISION) * 6 / 8;
-/// Bytes that an inserted value takes before that, at most.
-const SPARSE_ENTRY_BYTES: usize = 16;
-
-/// Hashes are already hashes: their low half is used as it is.
-type Builder = std::hash::BuildHasherDefault<IdentityHasher>;
+pub const EMPTY_BYTES: usize = 64;
 
 /// A distinct-count state.
-pub struct Distinct {
-    state: HyperLogLogPlus<u128, Builder>,
-    bytes: usize,
+#[derive(Debug, Clone)]
+pub struct Distinct(Form);
+
+#[derive(Debug, Clone)]
+enum Form {
+    /// Entries by rising index, each index once; then some that wait to be sorted in.
+    Listed { sorted: Vec<u32>, waiting: Vec<u32> },
+    /// The rank of each register.
+    Registers(Box<[u8; REGISTERS]>),
 }
 
 impl Default for Distinct {
     fn default() -> Self {
-        let state = HyperLogLogPlus::new(PRECISION, Builder::default());
-        let state = state.expect("14 is a precision that the crate accepts");
-        Self { state, bytes: 0 }
+        Self(Form::Listed { sorted: Vec::new(), waiting: Vec::new() })
     }
 }
 
+impl PartialEq for Distinct {
+    fn eq(&self, other: &Self) -> bool {
+        let tidy = |state: &Self| {
+            let mut state = state.clone();
+            state.tidy();
+            state
+        };
+        match (tidy(self).0, tidy(other).0) {
+            (Form::Listed { sorted: a, .. }, Form::Listed { sorted: b, .. }) => a == b,
+            (Form::Registers(a), Form::Registers(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Index in the list, and the rank of the bits behind it.
+fn entry_of(hash: u64) -> u32 {
+    let index = (hash >> (64 - LISTED_BITS)) as u32;
+    // The bit that is set ends the count where all others are 0.
+    let rest = hash << LISTED_BITS | 1 << (LISTED_BITS - 1);
+    index << RANK_BITS | (rest.leading_zeros() + 1)
+}
+
+/// Register of an entry and the rank there: leading zeros of its index count where they are all of them.
+fn register_of(entry: u32) -> (usize, u8) {
+    const BEHIND: u32 = LISTED_BITS - PRECISION;
+    let (index, rank) = (entry >> RANK_BITS, entry & ((1 << RANK_BITS) - 1));
+    let behind = index & ((1 << BEHIND) - 1);
+    let rank = if behind == 0 { BEHIND + rank } else { behind.leading_zeros() - (32 - BEHIND) + 1 };
+    ((index >> BEHIND) as usize, rank as u8)
+}
+
 impl Distinct {
-    /// Adds a user by hash; returns how many bytes the state has grown, at most.
+    /// Adds a user by hash; returns how many bytes the state has grown, about.
     pub fn insert(&mut self, hash: u128) -> usize {
-        self.state.insert(&hash);
-        let grown = SPARSE_ENTRY_BYTES.min(DENSE_BYTES - self.bytes);
-        self.bytes += grown;
-        grown
+        let hash = hash as u64;
+        match &mut self.0 {
+            Form::Registers(registers) => {
+                let register = &mut registers[(hash >> (64 - PRECISION)) as usize];
+                let rest = hash << PRECISION | 1 << (PRECISION - 1);
+                *register = (*register).max(rest.leading_zeros() as u8 + 1);
+                0
+            }
+            Form::Listed { waiting, .. } => {
+                if waiting.len() < waiting.capacity() {
+                    waiting.push(entry_of(hash));
+                    return 0;
+                }
+                let before = self.bytes_used();
+                self.make_room(1);
+                self.insert(u128::from(hash));
+                self.bytes_used().saturating_sub(before)
+            }
+        }
+    }
+
+    /// Adds everybody that another state has seen; returns how many bytes this one has grown, about.
+    pub fn merge(&mut self, other: &Self) -> usize {
+        let before = self.bytes_used();
+        match (&mut self.0, &other.0) {
+            (Form::Registers(mine), Form::Registers(theirs)) => {
+                mine.iter_mut().zip(&**theirs).for_each(|(a, b)| *a = (*a).max(*b));
+            }
+            (Form::Registers(mine), Form::Listed { sorted, waiting }) => {
+                for &entry in sorted.iter().chain(waiting) {
+                    let (register, rank) = register_of(entry);
+                    mine[register] = mine[register].max(rank);
+                }
+            }
+            (Form::Listed { .. }, Form::Registers(theirs)) => {
+                let mut all = Self(Form::Registers(theirs.clone()));
+                all.merge(self);
+                *self = all;
+            }
+            (Form::Listed { waiting: mine, .. }, Form::Listed { sorted, waiting }) => {
+                mine.extend(sorted.iter().chain(waiting));
+                self.make_room(0);
+            }
+        }
+        self.bytes_used().saturating_sub(before)
     }
 
     /// Estimates the number of distinct users added so far, rounded.
     pub fn estimate(&mut self) -> u64 {
-        self.state.count().round() as u64
+        self.tidy();
+        match &self.0 {
+            Form::Listed { sorted, .. } => {
+                // So few of so many places that counting the empty ones is nearly exact.
+                let places = f64::from(1u32 << LISTED_BITS);
+                (places * (places / (places - sorted.len() as f64)).ln()).round() as u64
+            }
+            Form::Registers(registers) => estimate(registers).round() as u64,
+        }
+    }
+
+    fn bytes_used(&self) -> usize {
+        match &self.0 {
+            Form::Listed { sorted, waiting } => (sorted.capacity() + waiting.capacity()) * 4,
+            Form::Registers(_) => REGISTERS,
+        }
+    }
+
+    /// Lets so many more entries wait, after sorting in those that do when they are many.
+    fn make_room(&mut self, more: usize) {
+        if let Form::Listed { waiting, .. } = &mut self.0
+            && waiting.len() + more <= WAITING_MAX
+        {
+            let wanted = (2 * waiting.len()).clamp(4, WAITING_MAX);
+            waiting.reserve_exact(wanted.saturating_sub(waiting.len()).max(more));
+        } else {
+            self.tidy();
+        }
+    }
+
+    /// Sorts in what waits, and takes registers where the list has become too long.
+    fn tidy(&mut self) {
+        let Form::Listed { sorted, waiting } = &mut self.0 else { return };
+        if waiting.is_empty() {
+            return;
+        }
+        waiting.sort_unstable();
+        *sorted = union(sorted, waiting);
+        waiting.clear();
+        if sorted.len() > LISTED_MAX {
+            let mut registers = Box::new([0; REGISTERS]);
+            for &entry in sorted.iter() {
+                let (register, rank) = register_of(entry);
+                registers[register] = registers[register].max(rank);
+            }
+            self.0 = Form::Registers(registers);
+        }
+    }
+}
+
+/// The entries of two sorted lists. Of those with one index the highest rank stays.
+fn union(a: &[u32], b: &[u32]) -> Vec<u32> {
+    let mut out: Vec<u32> = Vec::with_capacity(a.len() + b.len());
+    let mut add = |entry: u32| match out.last_mut() {
+        Some(last) if *last >> RANK_BITS == entry >> RANK_BITS => *last = entry.max(*last),
+        _ => out.push(entry),
+    };
+    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
+    while let (Some(&left), Some(&right)) = (a.peek(), b.peek()) {
+        add(left.min(right));
+        if left <= right {
+            a.next();
+        } else {
+            b.next();
+        }
+    }
+    a.chain(b).for_each(add);
+    out
+}
+
+/// Ertl's improved raw estimator.
+fn estimate(registers: &[u8; REGISTERS]) -> f64 {
+    /// The highest rank that 64 bits allow.
+    const RANK_MAX: usize = (64 - PRECISION) as usize + 1;
+    let mut counts = [0u32; RANK_MAX + 1];
+    registers.iter().for_each(|&rank| counts[usize::from(rank).min(RANK_MAX)] += 1);
+    let m = REGISTERS as f64;
+    let mut sum = m * tau(1.0 - f64::from(counts[RANK_MAX]) / m);
+    for &count in counts[1..RANK_MAX].iter().rev() {
+        sum = 0.5 * (sum + f64::from(count));
+    }
+    sum += m * sigma(f64::from(counts[0]) / m);
+    m * m / (2.0 * std::f64::consts::LN_2 * sum)
+}
+
+fn sigma(mut x: f64) -> f64 {
+    if x >= 1.0 {
+        return f64::INFINITY;
+    }
+    let (mut y, mut sum) = (1.0, x);
+    loop {
+        x *= x;
+        let before = sum;
+        sum += x * y;
+        y += y;
+        if sum == before {
+            return sum;
+        }
+    }
+}
+
+fn tau(mut x: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return 0.0;
+    }
+    let (mut y, mut sum) = (1.0, 1.0 - x);
+    loop {
+        x = x.sqrt();
+        let before = sum;
+        y *= 0.5;
+        sum -= (1.0 - x) * (1.0 - x) * y;
+        if sum == before {
+            return sum / 3.0;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::base::hash;
 
+    fn user(n: u64) -> u128 {
+        hash::user(9, format!("user {n}").as_bytes())
+    }
+
     #[test]
     fn estimates_stay_within_two_percent() {
-        for count in [0u32, 1, 10, 1_000, 20_000, 100_000] {
+        for count in [0u64, 1, 10, 1_000, 1_024, 1_025, 2_000, 20_000, 100_000, 1_000_000] {
             let mut state = Distinct::default();
             for repeat in 0..2 {
-                for user in 0..count {
-                    state.insert(hash::user(9, format!("user {user}").as_bytes()));
+                for n in 0..count {
+                    state.insert(user(n));
                 }
-                let error = (state.estimate() as f64 - f64::from(count)).abs();
-                assert!(
-                    error <= f64::from(count) * 0.02,
-                    "{count} users, {error} off, pass {repeat}"
-                );
+                let error = (state.estimate() as f64 - count as f64).abs();
+                assert!(error <= count as f64 * 0.02, "{count} users, {error} off, pass {repeat}");
             }
+        }
+    }
+
+    /// The standard error of 2^14 registers is 0.81 %; of many draws one in twenty is beyond twice that.
+    #[test]
+    fn errors_are_those_of_the_theory() {
+        for count in [3_000u64, 15_000, 60_000] {
+            let draws = 60u64;
+            let errors = (0..draws).map(|draw| {
+                let mut state = Distinct::default();
+                let first = (draw + 1) << 32;
+                for n in first..first + count {
+                    state.insert(user(n));
+                }
+                state.estimate() as f64 / count as f64 - 1.0
+            });
+            let errors: Vec<f64> = errors.collect();
+            let mean = errors.iter().sum::<f64>() / draws as f64;
+            let deviation = (errors.iter().map(|e| e * e).sum::<f64>() / draws as f64).sqrt();
+            assert!(mean.abs() < 0.004, "{count}: biased by {mean}");
+            assert!(deviation < 0.0081 * 1.35, "{count}: a standard error of {deviation}");
+            let far = errors.iter().filter(|error| error.abs() > 0.02).count();
+            assert!(far <= 3, "{count}: {far} of {draws} are more than 2 % off");
+        }
+    }
+
+    #[test]
+    fn small_counts_are_exact() {
+        let mut state = Distinct::default();
+        for n in 0..1_000 {
+            assert_eq!(state.estimate(), n);
+            state.insert(user(n));
+        }
+    }
+
+    #[test]
+    fn an_entry_becomes_what_its_hash_would_have_been() {
+        for hash in [0, 1, u64::MAX, 1 << 38, 1 << 39, 1 << 49, 1 << 50, 0xdead_beef_1234_5678] {
+            let mut registers = Distinct(Form::Registers(Box::new([0; REGISTERS])));
+            registers.insert(u128::from(hash));
+            let (register, rank) = register_of(entry_of(hash));
+            let Form::Registers(registers) = registers.0 else { unreachable!() };
+            assert_eq!(registers[register], rank, "{hash:x}");
+            assert_eq!(registers.iter().filter(|rank| **rank > 0).count(), 1);
+        }
+    }
+
+    proptest! {
+        /// However users are parted, repeated and merged, the state is the one built in one go.
+        #[test]
+        fn merged_is_built_in_one_go(parts in prop::collection::vec((0u64..3_000, 0u64..900), 1..6)) {
+            let mut whole = Distinct::default();
+            let mut merged = Distinct::default();
+            for (first, count) in parts {
+                let mut part = Distinct::default();
+                for n in first..first + count {
+                    whole.insert(user(n));
+                    part.insert(user(n));
+                }
+                merged.merge(&part);
+            }
+            prop_assert!(merged == whole);
+            prop_assert_eq!(merged.estimate(), whole.estimate());
         }
     }
 }
