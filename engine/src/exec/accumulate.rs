@@ -3,7 +3,7 @@
 use super::budget::Charge;
 use crate::{
     base::hash::HashSet128,
-    error::Result,
+    error::{Error, Limit, Result},
     query::{Metric, Value},
     sketch::{
         digest::{self, Digest},
@@ -77,6 +77,7 @@ pub struct Accumulators {
     metric: Metric,
     buckets: usize,
     states: States,
+    cells_max: usize,
     charge: Charge,
 }
 
@@ -91,12 +92,22 @@ impl Accumulators {
             Metric::Percentile(_) => States::Lists(Vec::new()),
             Metric::PercentileApprox(_) => States::Digests(Vec::new()),
         };
-        Self { metric, buckets, states, charge }
+        Self { metric, buckets, states, cells_max: usize::MAX, charge }
+    }
+
+    /// Makes at most so many states.
+    pub fn limit_cells(&mut self, cells_max: usize) {
+        self.cells_max = cells_max;
+    }
+
+    /// Whether states of parts can be brought together to that of the whole without more memory.
+    pub fn merges(metric: Metric) -> bool {
+        !matches!(metric, Metric::Distinct | Metric::Percentile(_) | Metric::PercentileApprox(_))
     }
 
     /// Makes states for the first `groups` groups.
     ///
-    /// Errors: `Limit` when they need more memory than a query may have.
+    /// Errors: `Limit` when they need more memory than a query may have, or are more than were allowed.
     pub fn grow(&mut self, groups: usize) -> Result<()> {
         let len = groups * self.buckets;
         let (have, each) = match &self.states {
@@ -109,6 +120,12 @@ impl Accumulators {
         };
         if len <= have {
             return Ok(());
+        }
+        if len > self.cells_max {
+            return Err(Error::limit(
+                Limit::QueryMemory,
+                "the answer has too many groups and buckets",
+            ));
         }
         let groups = (len - have).div_ceil(self.buckets.max(1));
         self.charge.add((len - have) * each + groups * GROUP_BYTES)?;
@@ -245,29 +262,55 @@ impl Accumulators {
         (group * self.buckets..(group + 1) * self.buckets).map(|cell| self.value(cell)).collect()
     }
 
+    /// The answer of a group over all buckets, for metrics whose states merge.
+    pub fn total(&self, group: usize) -> Value {
+        let cells = group * self.buckets..(group + 1) * self.buckets;
+        match &self.states {
+            States::Counts(states) => Value::Integer(states[cells].iter().sum()),
+            States::Sketches(states) => {
+                let mut whole = Distinct::default();
+                for part in &states[cells] {
+                    whole.merge(part);
+                }
+                Value::Integer(whole.estimate())
+            }
+            States::Numbers(states) => {
+                let mut whole = Sums::default();
+                states[cells].iter().for_each(|part| whole.merge(part));
+                self.value_of(&whole)
+            }
+            States::Users(_) | States::Lists(_) | States::Digests(_) => Value::Null,
+        }
+    }
+
+    /// The metric of numbers that were added up.
+    fn value_of(&self, sums: &Sums) -> Value {
+        let number = |value: Option<f64>| value.map_or(Value::Null, Value::Number);
+        let mean = || sums.sum() / sums.count() as f64;
+        match self.metric {
+            Metric::Sum => Value::Number(sums.sum()),
+            Metric::Avg => number((sums.count() > 0).then(mean)),
+            Metric::Min => number(sums.min()),
+            _ => number(sums.max()),
+        }
+    }
+
     fn value(&mut self, cell: usize) -> Value {
+        if let States::Numbers(states) = &self.states {
+            return self.value_of(&states[cell]);
+        }
         let number = |value: Option<f64>| value.map_or(Value::Null, Value::Number);
         match (&mut self.states, self.metric) {
             (States::Counts(states), _) => Value::Integer(states[cell]),
             (States::Users(states), _) => Value::Integer(states[cell].len() as u64),
             (States::Sketches(states), _) => Value::Integer(states[cell].estimate()),
-            (States::Numbers(states), metric) => {
-                let state = &states[cell];
-                let mean = || state.sum() / state.count() as f64;
-                match metric {
-                    Metric::Sum => Value::Number(state.sum()),
-                    Metric::Avg => number((state.count() > 0).then(mean)),
-                    Metric::Min => number(state.min()),
-                    _ => number(state.max()),
-                }
-            }
             (States::Lists(states), Metric::Percentile(percent)) => {
                 number(percentile(&mut states[cell], f64::from(percent) / 100.0))
             }
             (States::Digests(states), Metric::PercentileApprox(percent)) => {
                 number(states[cell].quantile(f64::from(percent) / 100.0))
             }
-            (States::Lists(_) | States::Digests(_), _) => Value::Null,
+            (States::Numbers(_) | States::Lists(_) | States::Digests(_), _) => Value::Null,
         }
     }
 }

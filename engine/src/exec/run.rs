@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::{
+    accumulate::Accumulators,
     budget::Budget,
     groups::Groups,
     kept::Kept,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     error::{Error, Limit, Result},
-    query::{Answer, Group, Query, RollupGrain, Value},
+    query::{Answer, Group, Metric, Query, Value},
     store::Version,
 };
 
@@ -25,6 +26,9 @@ use crate::{
 const CELLS_MAX: usize = 300_000;
 /// How long a query waits for memory that others hold.
 const WAIT: Duration = Duration::from_secs(10);
+/// States of a question by bucket and group that is answered in one pass, at most, and sketches.
+const ONE_PASS_CELLS: usize = 100_000;
+const ONE_PASS_SKETCHES: usize = 2_000;
 
 /// What all queries of an engine share.
 pub struct Resources {
@@ -90,6 +94,11 @@ pub fn execute(
         return pass(version, query, starts, groups, control)
             .map(|answer| answer.largest(query.groups_max));
     }
+    if Accumulators::merges(query.metric)
+        && let Some(answer) = one_pass(version, query, &starts, control)?
+    {
+        return Ok(answer);
+    }
     // First the totals, which say which groups are answered; then only those, by bucket.
     let totals = Query { granularity: None, starts: None, ..query.clone() };
     let totals = pass(version, &totals, vec![query.from_ms], Groups::open(), control)?;
@@ -98,6 +107,41 @@ pub fn execute(
     check_cells(chosen.len(), starts.len())?;
     let answer = pass(version, query, starts, Groups::fixed(chosen), control)?;
     Ok(Answer { groups_total, ..answer })
+}
+
+/// Answers by bucket and group in one pass with states for all groups, which add up to the totals that say
+/// which groups are answered. `None` when those would be too many.
+fn one_pass(
+    version: &Snapshot<'_>,
+    query: &Query,
+    starts: &[i64],
+    control: &dyn Control,
+) -> Result<Option<Answer>> {
+    // A sketch takes up to as much as two thousand counts.
+    let cells_max =
+        if query.metric == Metric::DistinctApprox { ONE_PASS_SKETCHES } else { ONE_PASS_CELLS };
+    let passed = pass_states(version, query, starts.to_vec(), Groups::open(), cells_max, control);
+    let (groups, mut states, reads) = match passed {
+        Err(Error::Limit { limit: Limit::QueryMemory, .. }) => return Ok(None),
+        passed => passed?,
+    };
+    let groups_total = groups.names().len();
+    let mut ranked: Vec<(Option<f64>, usize)> =
+        (0..groups_total).map(|group| (states.total(group).as_f64(), group)).collect();
+    ranked.sort_by(|(a, a_group), (b, b_group)| {
+        let name = |group: usize| &groups.names()[group];
+        compare_falling(*a, *b).then_with(|| compare_groups(name(*a_group), name(*b_group)))
+    });
+    ranked.truncate(query.groups_max);
+    check_cells(ranked.len(), starts.len())?;
+    Ok(Some(Answer {
+        buckets: starts.to_vec(),
+        groups: ranked.iter().map(|&(_, group)| groups.names()[group].clone()).collect(),
+        values: ranked.iter().map(|&(_, group)| states.finish(group)).collect(),
+        groups_total,
+        rows_scanned: reads.rows + reads.served.entries,
+        rollup: reads.rollup(),
+    }))
 }
 
 /// Errors: `Limit` when an answer of so many groups and buckets is too large to be written down.
@@ -126,6 +170,29 @@ fn pass(
     groups: Groups,
     control: &dyn Control,
 ) -> Result<Answer> {
+    let buckets = starts.clone();
+    let (groups, mut states, reads) =
+        pass_states(snapshot, query, starts, groups, usize::MAX, control)?;
+    let names = groups.names().to_vec();
+    Ok(Answer {
+        buckets,
+        groups_total: names.len(),
+        values: (0..names.len()).map(|group| states.finish(group)).collect(),
+        groups: names,
+        rows_scanned: reads.rows + reads.served.entries,
+        rollup: reads.rollup(),
+    })
+}
+
+/// Reads what the query asks for, into at most `cells_max` states.
+fn pass_states(
+    snapshot: &Snapshot<'_>,
+    query: &Query,
+    starts: Vec<i64>,
+    groups: Groups,
+    cells_max: usize,
+    control: &dyn Control,
+) -> Result<(Groups, Accumulators, Reads)> {
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let resources = snapshot.resources;
@@ -136,6 +203,7 @@ fn pass(
         resources.budget.charge()
     };
     let mut sink = Sink::new(groups, query.metric, window.starts.len(), charge);
+    sink.limit_cells(cells_max);
     let mut reads = Reads::default();
     let shape = snapshot.how.rollups.then(|| rollups::shape(query).ok()).flatten();
     let plan = Plan { query, window: &window, shape: shape.as_ref(), kept: &resources.kept };
@@ -160,23 +228,8 @@ fn pass(
         check()?;
         reads.rows += memory::scan(chunk, query, &window, &mut sink)?;
     }
-    let (groups, mut accumulators) = sink.finish()?;
-    let names = groups.names().to_vec();
-    let values = (0..names.len()).map(|group| accumulators.finish(group)).collect();
-    let served = reads.served;
-    let rollup = match (served.hours, served.days) {
-        (true, _) => Some(RollupGrain::Hour),
-        (false, true) => Some(RollupGrain::Day),
-        (false, false) => None,
-    };
-    Ok(Answer {
-        buckets: window.starts,
-        groups_total: names.len(),
-        groups: names,
-        values,
-        rows_scanned: reads.rows + served.entries,
-        rollup,
-    })
+    let (groups, states) = sink.finish()?;
+    Ok((groups, states, reads))
 }
 
 impl Answer {

@@ -19,7 +19,7 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::Result,
     index::bitmaps::BlockBitmaps,
-    query::{Metric, NumberFilter, Query},
+    query::{Metric, NumberFilter, Query, RollupGrain},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader},
 };
 
@@ -106,6 +106,17 @@ pub struct Reads {
     pub rows: u64,
     /// What rollups gave instead.
     pub served: Served,
+}
+
+impl Reads {
+    /// The finest rollup that gave a part of the answer.
+    pub fn rollup(&self) -> Option<RollupGrain> {
+        match (self.served.hours, self.served.days) {
+            (true, _) => Some(RollupGrain::Hour),
+            (false, true) => Some(RollupGrain::Day),
+            (false, false) => None,
+        }
+    }
 }
 
 /// For each series of the query in a segment, its rows inside the window, and whether it has rollups.

@@ -48,6 +48,11 @@ impl Default for Scratch {
 }
 
 impl Sink {
+    /// Makes at most so many states.
+    pub fn limit_cells(&mut self, cells_max: usize) {
+        self.accumulators.limit_cells(cells_max);
+    }
+
     /// Nothing yet of `metric` over `buckets` buckets.
     pub fn new(groups: Groups, metric: Metric, buckets: usize, charge: Charge) -> Self {
         let accumulators = Accumulators::new(metric, buckets, charge);
