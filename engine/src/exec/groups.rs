@@ -72,8 +72,24 @@ impl CodeGroups {
         Self { numbers: vec![UNKNOWN; codes] }
     }
 
+    /// Appends the group number of each code; `name` gives the string of one that is new.
+    pub fn translate<'a>(
+        &mut self,
+        codes: impl Iterator<Item = usize>,
+        groups: &mut Groups,
+        name: impl Fn(usize) -> Option<&'a str>,
+        out: &mut Vec<u32>,
+    ) {
+        out.reserve(codes.size_hint().0);
+        for code in codes {
+            let known = self.numbers.get(code).copied().unwrap_or(UNKNOWN);
+            let number =
+                if known == UNKNOWN { self.number(code, groups, || name(code)) } else { known };
+            out.push(number);
+        }
+    }
+
     /// Group number of a code; `name` gives its string.
-    #[inline]
     pub fn number<'a>(
         &mut self,
         code: usize,

@@ -445,16 +445,13 @@ impl<'a> Columns<'a> {
         let group = match (&mut self.group, &opened.group) {
             (Some(column), Some(block)) => {
                 block.read_rows(start, codes)?;
-                let values = &column.values;
-                let translate = &mut column.translate;
-                let mut number = |row: usize| {
-                    let code = codes[row] as usize;
-                    translate.number(code, groups, || values.value(code))
-                };
                 assigned.clear();
-                assigned.extend(kept.rows().map(&mut number));
+                let name = |code: usize| column.values.value(code);
+                let of_kept = kept.rows().map(|row| codes[row] as usize);
+                column.translate.translate(of_kept, groups, name, assigned);
                 if assigned.contains(&NO_GROUP) {
-                    kept.retain(|row| number(row) != NO_GROUP);
+                    let mut each = assigned.iter();
+                    kept.retain(|_| each.next().is_some_and(|&group| group != NO_GROUP));
                     assigned.retain(|&group| group != NO_GROUP);
                 }
                 None

@@ -10,6 +10,7 @@ use std::{ops::Range, sync::Arc};
 use crate::{
     base::{
         coding::{Cursor, Put, unzigzag, zigzag},
+        hash::text_hash,
         time::HOUR_MS,
     },
     column::SeriesKey,
@@ -80,9 +81,51 @@ impl Run {
 }
 
 /// All runs of a segment, ordered by series.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct RunDirectory {
     runs: Vec<Run>,
+    /// Where the runs of each tenant stand, in a directory that was read: every question looks for its
+    /// tenant in every segment, and names of tenants begin alike.
+    owners: Vec<Owner>,
+}
+
+impl PartialEq for RunDirectory {
+    fn eq(&self, other: &Self) -> bool {
+        self.runs == other.runs
+    }
+}
+
+impl Eq for RunDirectory {}
+
+/// The runs of a namespace's tenant, found by the hash of both. Ordered by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner {
+    hash: u64,
+    start: u32,
+    end: u32,
+}
+
+impl Owner {
+    fn hash(namespace: Namespace, tenant: &str) -> u64 {
+        text_hash(tenant.as_bytes()) ^ u64::from(namespace.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn list(runs: &[Run]) -> Vec<Self> {
+        let mut owners: Vec<Self> = Vec::new();
+        let mut start = 0;
+        let same_owner =
+            |a: &Run, b: &Run| (a.key.namespace, &a.key.tenant) == (b.key.namespace, &b.key.tenant);
+        for runs in runs.chunk_by(same_owner) {
+            let end = start + runs.len() as u32;
+            if let Some(run) = runs.first() {
+                let hash = Self::hash(run.key.namespace, &run.key.tenant);
+                owners.push(Self { hash, start, end });
+            }
+            start = end;
+        }
+        owners.sort_unstable();
+        owners
+    }
 }
 
 impl RunDirectory {
@@ -132,6 +175,9 @@ impl RunDirectory {
 
     /// Where the runs of a namespace, and of one tenant if given, stand.
     pub fn positions_of(&self, namespace: Namespace, tenant: Option<&str>) -> Range<usize> {
+        if let Some(tenant) = tenant.filter(|_| !self.owners.is_empty()) {
+            return self.positions_of_owner(namespace, tenant);
+        }
         let before =
             |run: &Run| (run.key.namespace, tenant.map(|_| &*run.key.tenant)) < (namespace, tenant);
         let within = |run: &Run| {
@@ -140,6 +186,18 @@ impl RunDirectory {
         let start = self.runs.partition_point(before);
         let rest = self.runs.get(start..).unwrap_or_default();
         start..start + rest.partition_point(within)
+    }
+
+    fn positions_of_owner(&self, namespace: Namespace, tenant: &str) -> Range<usize> {
+        let hash = Owner::hash(namespace, tenant);
+        let at = self.owners.partition_point(|owner| owner.hash < hash);
+        let same = self.owners.iter().skip(at).take_while(|owner| owner.hash == hash);
+        let is_his = |owner: &&Owner| {
+            let run = self.runs.get(owner.start as usize);
+            run.is_some_and(|run| run.key.namespace == namespace && *run.key.tenant == *tenant)
+        };
+        let found = { same }.find(is_his);
+        found.map_or(0..0, |owner| owner.start as usize..owner.end as usize)
     }
 
     /// The directory as bytes.
@@ -193,7 +251,8 @@ impl RunDirectory {
         if !runs.is_sorted_by(|a, b| a.key < b.key) {
             return Err(Cursor::new(bytes, place).error("runs are not in order"));
         }
-        Ok(Self { runs })
+        let owners = Owner::list(&runs);
+        Ok(Self { runs, owners })
     }
 }
 
@@ -230,6 +289,13 @@ mod tests {
         assert_eq!(directory.of(Namespace(3), None).len(), 0);
         let mut bytes = Vec::new();
         directory.write(&mut bytes);
-        assert_eq!(RunDirectory::read(&bytes, "test").unwrap(), directory);
+        let read = RunDirectory::read(&bytes, "test").unwrap();
+        assert_eq!(read, directory);
+        for namespace in 0..4 {
+            for tenant in [None, Some("a"), Some("b"), Some("c"), Some("")] {
+                let namespace = Namespace(namespace);
+                assert_eq!(read.of(namespace, tenant), directory.of(namespace, tenant));
+            }
+        }
     }
 }

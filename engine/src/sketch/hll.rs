@@ -18,8 +18,8 @@ const LISTED_BITS: u32 = 25;
 const LISTED_MAX: usize = 1_024;
 /// Bits of a rank in an entry.
 const RANK_BITS: u32 = 6;
-/// Entries that wait unsorted, at most.
-const WAITING_MAX: usize = 256;
+/// Slots of the first table.
+const SLOTS_MIN: usize = 8;
 /// Bytes of an empty state, for memory accounting.
 pub const EMPTY_BYTES: usize = 64;
 
@@ -29,27 +29,30 @@ pub struct Distinct(Form);
 
 #[derive(Debug, Clone)]
 enum Form {
-    /// Entries by rising index, each index once; then some that wait to be sorted in.
-    Listed { sorted: Vec<u32>, waiting: Vec<u32> },
+    /// Entries, each index once, in a table with open addressing that is at most half full. No entry
+    /// is 0, so 0 is an empty slot.
+    Listed { slots: Vec<u32>, count: usize },
     /// The rank of each register.
     Registers(Box<[u8; REGISTERS]>),
 }
 
 impl Default for Distinct {
     fn default() -> Self {
-        Self(Form::Listed { sorted: Vec::new(), waiting: Vec::new() })
+        Self(Form::Listed { slots: Vec::new(), count: 0 })
     }
 }
 
 impl PartialEq for Distinct {
     fn eq(&self, other: &Self) -> bool {
-        let tidy = |state: &Self| {
-            let mut state = state.clone();
-            state.tidy();
-            state
+        let sorted = |slots: &[u32]| {
+            let mut entries: Vec<u32> = slots.iter().copied().filter(|&entry| entry != 0).collect();
+            entries.sort_unstable();
+            entries
         };
-        match (tidy(self).0, tidy(other).0) {
-            (Form::Listed { sorted: a, .. }, Form::Listed { sorted: b, .. }) => a == b,
+        match (&self.0, &other.0) {
+            (Form::Listed { slots: a, .. }, Form::Listed { slots: b, .. }) => {
+                sorted(a) == sorted(b)
+            }
             (Form::Registers(a), Form::Registers(b)) => a == b,
             _ => false,
         }
@@ -74,7 +77,8 @@ fn register_of(entry: u32) -> (usize, u8) {
 }
 
 impl Distinct {
-    /// Adds a user by hash; returns how many bytes the state has grown, about.
+    /// Adds a user by hash; returns how many bytes the state has grown.
+    #[inline]
     pub fn insert(&mut self, hash: u128) -> usize {
         let hash = hash as u64;
         match &mut self.0 {
@@ -84,53 +88,37 @@ impl Distinct {
                 *register = (*register).max(rest.leading_zeros() as u8 + 1);
                 0
             }
-            Form::Listed { waiting, .. } => {
-                if waiting.len() < waiting.capacity() {
-                    waiting.push(entry_of(hash));
-                    return 0;
-                }
-                let before = self.bytes_used();
-                self.make_room(1);
-                self.insert(u128::from(hash));
-                self.bytes_used().saturating_sub(before)
-            }
+            Form::Listed { .. } => self.list(entry_of(hash)),
         }
     }
 
-    /// Adds everybody that another state has seen; returns how many bytes this one has grown, about.
+    /// Adds everybody that another state has seen; returns how many bytes this one has grown.
     pub fn merge(&mut self, other: &Self) -> usize {
-        let before = self.bytes_used();
         match (&mut self.0, &other.0) {
             (Form::Registers(mine), Form::Registers(theirs)) => {
                 mine.iter_mut().zip(&**theirs).for_each(|(a, b)| *a = (*a).max(*b));
-            }
-            (Form::Registers(mine), Form::Listed { sorted, waiting }) => {
-                for &entry in sorted.iter().chain(waiting) {
-                    let (register, rank) = register_of(entry);
-                    mine[register] = mine[register].max(rank);
-                }
+                0
             }
             (Form::Listed { .. }, Form::Registers(theirs)) => {
+                let before = self.bytes_used();
                 let mut all = Self(Form::Registers(theirs.clone()));
                 all.merge(self);
                 *self = all;
+                REGISTERS.saturating_sub(before)
             }
-            (Form::Listed { waiting: mine, .. }, Form::Listed { sorted, waiting }) => {
-                mine.extend(sorted.iter().chain(waiting));
-                self.make_room(0);
+            (_, Form::Listed { slots, .. }) => {
+                slots.iter().filter(|&&entry| entry != 0).map(|&entry| self.list(entry)).sum()
             }
         }
-        self.bytes_used().saturating_sub(before)
     }
 
     /// Estimates the number of distinct users added so far, rounded.
-    pub fn estimate(&mut self) -> u64 {
-        self.tidy();
+    pub fn estimate(&self) -> u64 {
         match &self.0 {
-            Form::Listed { sorted, .. } => {
+            Form::Listed { count, .. } => {
                 // So few of so many places that counting the empty ones is nearly exact.
                 let places = f64::from(1u32 << LISTED_BITS);
-                (places * (places / (places - sorted.len() as f64)).ln()).round() as u64
+                (places * (places / (places - *count as f64)).ln()).round() as u64
             }
             Form::Registers(registers) => estimate(registers).round() as u64,
         }
@@ -138,61 +126,75 @@ impl Distinct {
 
     fn bytes_used(&self) -> usize {
         match &self.0 {
-            Form::Listed { sorted, waiting } => (sorted.capacity() + waiting.capacity()) * 4,
+            Form::Listed { slots, .. } => slots.len() * 4,
             Form::Registers(_) => REGISTERS,
         }
     }
 
-    /// Lets so many more entries wait, after sorting in those that do when they are many.
-    fn make_room(&mut self, more: usize) {
-        if let Form::Listed { waiting, .. } = &mut self.0
-            && waiting.len() + more <= WAITING_MAX
-        {
-            let wanted = (2 * waiting.len()).clamp(4, WAITING_MAX);
-            waiting.reserve_exact(wanted.saturating_sub(waiting.len()).max(more));
-        } else {
-            self.tidy();
+    /// Adds an entry; returns how many bytes the state has grown.
+    fn list(&mut self, entry: u32) -> usize {
+        let (slots, count) = match &mut self.0 {
+            Form::Listed { slots, count } => (slots, count),
+            Form::Registers(registers) => {
+                let (register, rank) = register_of(entry);
+                registers[register] = registers[register].max(rank);
+                return 0;
+            }
+        };
+        if *count * 2 < slots.len() {
+            *count += usize::from(put(slots, entry));
+            if *count <= LISTED_MAX {
+                return 0;
+            }
         }
+        let before = self.bytes_used();
+        self.grow();
+        if before < self.bytes_used() && matches!(self.0, Form::Listed { .. }) {
+            self.list(entry);
+        }
+        self.bytes_used().saturating_sub(before)
     }
 
-    /// Sorts in what waits, and takes registers where the list has become too long.
-    fn tidy(&mut self) {
-        let Form::Listed { sorted, waiting } = &mut self.0 else { return };
-        if waiting.is_empty() {
-            return;
-        }
-        waiting.sort_unstable();
-        *sorted = union(sorted, waiting);
-        waiting.clear();
-        if sorted.len() > LISTED_MAX {
+    /// A table of twice the size, or registers when the list is too long.
+    fn grow(&mut self) {
+        let Form::Listed { slots, count } = &mut self.0 else { return };
+        let entries = slots.iter().copied().filter(|&entry| entry != 0);
+        if *count > LISTED_MAX {
             let mut registers = Box::new([0; REGISTERS]);
-            for &entry in sorted.iter() {
+            for entry in entries {
                 let (register, rank) = register_of(entry);
                 registers[register] = registers[register].max(rank);
             }
             self.0 = Form::Registers(registers);
+        } else {
+            let mut larger = vec![0; (slots.len() * 2).max(SLOTS_MIN)];
+            for entry in entries {
+                put(&mut larger, entry);
+            }
+            *slots = larger;
         }
     }
 }
 
-/// The entries of two sorted lists. Of those with one index the highest rank stays.
-fn union(a: &[u32], b: &[u32]) -> Vec<u32> {
-    let mut out: Vec<u32> = Vec::with_capacity(a.len() + b.len());
-    let mut add = |entry: u32| match out.last_mut() {
-        Some(last) if *last >> RANK_BITS == entry >> RANK_BITS => *last = entry.max(*last),
-        _ => out.push(entry),
-    };
-    let (mut a, mut b) = (a.iter().copied().peekable(), b.iter().copied().peekable());
-    while let (Some(&left), Some(&right)) = (a.peek(), b.peek()) {
-        add(left.min(right));
-        if left <= right {
-            a.next();
-        } else {
-            b.next();
+/// Puts an entry into a table with free slots. Of two with one index the higher rank stays. Returns whether
+/// the index is new.
+fn put(slots: &mut [u32], entry: u32) -> bool {
+    let bits = slots.len().trailing_zeros();
+    let index = entry >> RANK_BITS;
+    // Indexes are bits of a hash: the low ones are as good as any.
+    let mut at = (index & ((1 << bits) - 1)) as usize;
+    loop {
+        let slot = &mut slots[at];
+        if *slot == 0 {
+            *slot = entry;
+            return true;
         }
+        if *slot >> RANK_BITS == index {
+            *slot = entry.max(*slot);
+            return false;
+        }
+        at = (at + 1) & (slots.len() - 1);
     }
-    a.chain(b).for_each(add);
-    out
 }
 
 /// Ertl's improved raw estimator.
