@@ -292,6 +292,27 @@ mod tests {
         }
     }
 
+    /// The crate that this could have been.
+    #[test]
+    fn estimates_are_as_good_as_those_of_another() {
+        use hyperloglogplus::{HyperLogLog as _, HyperLogLogPlus};
+        let (mut ours_off, mut theirs_off) = (0.0, 0.0);
+        for draw in 1..40u64 {
+            let count = draw * draw * 50;
+            let mut ours = Distinct::default();
+            let builder = std::hash::BuildHasherDefault::<hash::IdentityHasher>::default();
+            let mut theirs = HyperLogLogPlus::<u128, _>::new(PRECISION as u8, builder).unwrap();
+            for n in draw << 32..(draw << 32) + count {
+                ours.insert(user(n));
+                theirs.insert(&user(n));
+            }
+            let off = |estimate: f64| (estimate / count as f64 - 1.0).powi(2);
+            ours_off += off(ours.estimate() as f64);
+            theirs_off += off(theirs.count());
+        }
+        assert!(ours_off <= theirs_off * 1.3, "{ours_off} against {theirs_off}");
+    }
+
     #[test]
     fn small_counts_are_exact() {
         let mut state = Distinct::default();
