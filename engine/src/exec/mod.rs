@@ -1,11 +1,12 @@
 //! Running a query over the raw rows of one version.
 //!
 //! Each segment run and each memtable chunk is cut into pieces of at most a vector of rows. A piece
-//! passes the filters, which leave a list of rows; then each kept row is added to the accumulator of
-//! its group and bucket. Strings stay codes until a group is first met.
+//! passes the filters, which leave a list of rows; then the kept rows are added to the accumulators of
+//! their groups and bucket. Strings stay codes until a group is first met.
 //!
-//! A question by bucket and group runs twice over the same version: once for the totals that decide
-//! which groups are answered, once for their buckets. So memory is bounded by what is answered.
+//! A question by bucket and group runs once where the states of its groups add up to the totals that
+//! decide which of them are answered, and are not too many. Else it runs twice over the same version, once
+//! for the totals and once for the buckets of what is answered. So memory is bounded.
 
 mod budget;
 mod groups;

@@ -19,20 +19,30 @@ pub type Writes = Vec<(Bytes, Option<Bytes>)>;
 
 /// A persistent ordered map of byte keys.
 #[derive(Clone, Default)]
-pub struct Tree(RedBlackTreeMapSync<Bytes, Bytes>);
+pub struct Tree {
+    map: RedBlackTreeMapSync<Bytes, Bytes>,
+    /// Bytes of all keys and values.
+    bytes: usize,
+}
 
 impl Tree {
     /// The value of a key.
     pub fn find(&self, key: &[u8]) -> Option<&Bytes> {
-        self.0.get(key)
+        self.map.get(key)
     }
 
     /// Sets a key, or deletes it.
     pub fn apply(&mut self, key: Bytes, value: Option<Bytes>) {
+        if let Some(old) = self.map.get(&key) {
+            self.bytes -= key.len() + old.len();
+        }
         match value {
-            Some(value) => self.0.insert_mut(key, value),
+            Some(value) => {
+                self.bytes += key.len() + value.len();
+                self.map.insert_mut(key, value);
+            }
             None => {
-                self.0.remove_mut(&key);
+                self.map.remove_mut(&key);
             }
         }
     }
@@ -66,22 +76,22 @@ impl Tree {
             (Bound::Included(a), Bound::Excluded(b)) if a > b => Bound::Included(Arc::clone(b)),
             _ => start,
         };
-        self.0.range((start, end))
+        self.map.range((start, end))
     }
 
     /// All keys, rising.
     pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Bytes)> {
-        self.0.iter()
+        self.map.iter()
     }
 
     /// Bytes of all keys and values.
     pub fn bytes_used(&self) -> usize {
-        self.iter().map(|(key, value)| key.len() + value.len()).sum()
+        self.bytes
     }
 
     /// Number of keys.
     pub fn len(&self) -> usize {
-        self.0.size()
+        self.map.size()
     }
 }
 
@@ -118,6 +128,20 @@ mod tests {
 
     fn keys(tree: &Tree, prefix: &[u8], from: &[u8]) -> Vec<Vec<u8>> {
         tree.scan(prefix, from).map(|(key, _)| key.to_vec()).collect()
+    }
+
+    #[test]
+    fn bytes_are_those_of_all_keys_and_values() {
+        let mut tree = Tree::default();
+        let sum =
+            |tree: &Tree| tree.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        for (key, value) in
+            [("a", Some("1")), ("bb", Some("")), ("a", Some("three")), ("c", None), ("a", None)]
+        {
+            tree.apply(key.as_bytes().into(), value.map(|value| value.as_bytes().into()));
+            assert_eq!(tree.bytes_used(), sum(&tree), "{key} {value:?}");
+        }
+        assert_eq!(tree.bytes_used(), 2);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub struct Metrics {
 
 impl Store {
     /// Numbers as of now, with what queries hold and what is kept between them. Shape: looks at every
-    /// segment, id run and key once.
+    /// segment and id run once.
     pub fn metrics(&self, query_bytes: u64, dictionary_bytes: u64) -> Metrics {
         let version = self.version();
         let runs = self.sequencer.id_runs();
