@@ -104,7 +104,9 @@ pub async fn serve_with(
         demo: config.demo,
         ..Settings::default()
     };
-    let app = App { engine: Arc::new(engine), clock, rng, settings: Arc::new(settings) };
+    let settings = Arc::new(settings);
+    let engine = Arc::new(engine);
+    let app = App { engine, clock, rng, settings, abandoned: Arc::default() };
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())

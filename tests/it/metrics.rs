@@ -51,3 +51,33 @@ async fn numbers_follow_what_happens_and_name_nobody() {
         assert!(after.contains_key(&format!("inlay_segments{{level=\"{level}\"}}")));
     }
 }
+
+/// A client that goes away takes its question with it: nobody computes an answer for nobody.
+#[tokio::test]
+async fn a_query_ends_when_its_client_leaves() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    for batch in 0..30 {
+        let event = |n: u32| {
+            json!({"tenant_id": "t", "event_name": "e", "user_id": format!("u{n}"),
+                   "numeric_props": {"ms": n * 7 % 1_000}, "string_props": {"key": format!("{n}")}})
+        };
+        let events: Vec<_> = (batch * 1_000..(batch + 1) * 1_000).map(event).collect();
+        admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    }
+    let path = "/v1/query?tenant_id=t&event_name=e&metric=p95_approx&numeric_prop=ms&period=90d\
+                &group_by=key&granularity=day&limit=1000&compare=previous&fill=none";
+    let failed = "inlay_query_failures_total{metric=\"percentile_approx\"}";
+    for wait_ms in (1..).map(|n| 2 * n) {
+        let wait = std::time::Duration::from_millis(wait_ms);
+        let answered = tokio::time::timeout(wait, admin.get(path)).await.is_ok();
+        assert!(!answered, "it was answered in {wait_ms} ms, and never ended before that");
+        let mut now = samples(&server.anonymous().get("/metrics").await.text);
+        while now["inlay_queries_running"] > 0.0 {
+            now = samples(&server.anonymous().get("/metrics").await.text);
+        }
+        if now[failed] >= 1.0 {
+            return;
+        }
+    }
+}

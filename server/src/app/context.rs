@@ -1,6 +1,12 @@
 //! What every operation needs: the engine, time, chance, settings, and who asks.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use inlay_engine::{Clock, Engine, Rng, Txn};
 
@@ -48,6 +54,8 @@ pub struct App {
     pub rng: Arc<dyn Rng>,
     /// Settings.
     pub settings: Arc<Settings>,
+    /// Set when nobody waits for the answer of this request any more.
+    pub abandoned: Arc<AtomicBool>,
 }
 
 /// An authenticated caller within one organisation and environment.
@@ -73,6 +81,12 @@ impl Caller {
 }
 
 impl App {
+    /// Says when a query that begins now must stop: at its deadline, or when nobody waits for it.
+    pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
+        let deadline = Instant::now() + Duration::from_millis(self.settings.query_ms_max);
+        move || self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline
+    }
+
     /// Now, in milliseconds since 1970.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()

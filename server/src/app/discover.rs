@@ -1,6 +1,6 @@
 //! What an environment's events look like, and a dashboard made from that.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inlay_engine::{EventFacts, NumberFacts, ROLLUP_DIMENSIONS, TextFacts};
 use serde_json::{Value, json};
@@ -46,10 +46,9 @@ impl App {
         let started = Instant::now();
         let to_ms = self.now_ms();
         let from_ms = to_ms - DAYS * DAY_MS;
-        let deadline = started + Duration::from_millis(self.settings.query_ms_max);
         let namespace = caller.environment.namespace();
-        let mut events =
-            self.engine.discover(namespace, from_ms, to_ms, &|| Instant::now() >= deadline)?;
+        let control = self.query_control();
+        let mut events = self.engine.discover(namespace, from_ms, to_ms, &control)?;
         events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         let took_ms = started.elapsed().as_millis() as u64;
         Ok(Discovered { events, from_ms, to_ms, took_ms })

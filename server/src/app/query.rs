@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use inlay_engine::{
@@ -430,8 +430,8 @@ impl App {
             groups: None,
             starts: ask.bucket_starts(from_ms, end_ms)?,
         };
-        let deadline = started + Duration::from_millis(self.settings.query_ms_max);
-        let run = |query: &Query| self.engine.query(query, &|| Instant::now() >= deadline);
+        let control = self.query_control();
+        let run = |query: &Query| self.engine.query(query, &control);
         let plain = query.clone();
         let answer = run(&query)?;
         let mut rows_scanned = answer.rows_scanned;

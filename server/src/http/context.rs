@@ -1,6 +1,9 @@
 //! What handlers share.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -72,13 +75,25 @@ impl Http {
         self.run(work).await
     }
 
-    /// Runs work that reads events, a few at once.
+    /// Runs work that reads events, a few at once. It is told when nobody waits for it any more.
     pub async fn run_query<T: Send + 'static>(
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = place(&self.queries, 1).await?;
-        self.run(work).await
+        let places = Arc::clone(&self.queries).acquire_owned();
+        let Ok(Ok(place)) = tokio::time::timeout(WAIT, places).await else {
+            return Err(busy());
+        };
+        let waits = Waits(Arc::default());
+        let app = App { abandoned: Arc::clone(&waits.0), ..self.app.clone() };
+        let work = move || {
+            // The place is the work's own: it is free when the work has ended, not when its caller left.
+            let _place = place;
+            work(&app)
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
     }
 
     /// Memory for a body of `bytes` that is received: a slow sender holds none of what work needs.
@@ -117,6 +132,57 @@ async fn place(of: &Semaphore, count: usize) -> Result<SemaphorePermit<'_>> {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     match tokio::time::timeout(WAIT, of.acquire_many(count)).await {
         Ok(Ok(permit)) => Ok(permit),
-        _ => Err(ApiError::new(Code::Overloaded, "the server is busy; retry soon")),
+        _ => Err(busy()),
+    }
+}
+
+fn busy() -> ApiError {
+    ApiError::new(Code::Overloaded, "the server is busy; retry soon")
+}
+
+/// Somebody who waits for an answer. A client that goes away takes its request with it, and this.
+struct Waits(Arc<AtomicBool>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use inlay_engine::{Engine, Options, SimVfs, SystemClock, SystemRng};
+
+    use super::*;
+    use crate::app::Settings;
+
+    #[tokio::test]
+    async fn work_is_told_when_its_caller_leaves() {
+        let options = Options { background: false, ..Options::default() };
+        let app = App {
+            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
+            clock: Arc::new(SystemClock),
+            rng: Arc::new(SystemRng),
+            settings: Arc::new(Settings::default()),
+            abandoned: Arc::default(),
+        };
+        let http = Http::new(app, &Shares::of(0));
+        let (ended, wait) = mpsc::channel();
+        let asked = http.run_query(move |app| {
+            let must_stop = app.query_control();
+            while !must_stop() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            ended.send(()).unwrap();
+            Ok(())
+        });
+        tokio::time::timeout(Duration::from_millis(50), asked).await.unwrap_err();
+        // Long before its own deadline.
+        wait.recv_timeout(Duration::from_secs(10)).unwrap();
+        while http.queries.available_permits() < QUERIES_AT_ONCE {
+            tokio::task::yield_now().await;
+        }
     }
 }
