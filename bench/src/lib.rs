@@ -64,7 +64,7 @@ pub fn ingest_wide(engine: &Engine, batch_number: usize) {
         let event = Event {
             tenant: LARGEST,
             name: "api_call",
-            timestamp_ms: END_MS - n as i64 * 1_000,
+            timestamp_ms: END_MS - n as i64 * (DAYS * DAY_MS / BATCH_ROWS as i64),
             event_id: Some(&id),
             user_id: None,
         };

@@ -416,7 +416,8 @@ fn start(
     let (stop, stopped) = mpsc::channel::<()>();
     let store = Arc::clone(store);
     let run = move || {
-        let mut pause = interval;
+        // At once: a server that is restarted often has merges to catch up with.
+        let mut pause = Duration::ZERO;
         while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
             // A panic is a bug, which its own message reports. Nothing was half published: reads and
             // writes go on, whoever asks for trouble hears of it, and the next round may do better.

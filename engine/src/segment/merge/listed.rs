@@ -3,12 +3,17 @@
 //! A day with two thousand properties, each in a few rows, would otherwise cost two thousand times all
 //! of its rows, at every merge.
 
+use std::{collections::HashMap, sync::Arc};
+
 use super::order::Order;
 use crate::{
     encode::{BLOCK_ROWS, Listed, ints::IntBlock, numbers, numbers::NumberBlock},
     error::Result,
     segment::Segment,
 };
+
+/// Values of columns of few rows that are kept of a merge's inputs: some 24 MB.
+const CELLS_MAX: usize = 1_000_000;
 
 /// A row of the output: where it stands, the input that it comes from, and its value there.
 pub type ListedRow<T> = (u32, u16, T);
@@ -65,30 +70,77 @@ impl ListsRows for NumberBlock<'_> {
     }
 }
 
-/// The rows of the output that have a column, by place. `None` when they are too many to be listed, or
-/// a block of an input does not list them. `open` opens a block, or gives `None` where the input lacks
-/// the column.
-pub fn listed<B: ListsRows>(
-    inputs: &[&Segment],
-    places: &Places,
-    rows: usize,
-    open: impl Fn(usize, usize) -> Result<Option<B>>,
-) -> Result<Option<Vec<ListedRow<B::Value>>>> {
-    let mut found = Vec::new();
-    for (input, segment) in inputs.iter().enumerate() {
-        for index in 0..segment.block_count() {
-            let Some(block) = open(input, index)? else { break };
-            let Some(listed) = block.rows()? else { return Ok(None) };
-            let first = (index * BLOCK_ROWS) as u32;
-            let placed = listed.into_iter().filter_map(|(row, value)| {
-                Some((places.place(input, first + row)?, input as u16, value))
-            });
-            found.extend(placed);
-            if found.len() * numbers::LISTED_FROM >= rows {
-                return Ok(None);
+/// A row of an input that has a column: the input, the row, and its value there.
+type RareRow<T> = (u16, u32, T);
+
+/// The rows of the inputs that have a column of few rows, read once for all outputs.
+pub struct RareColumns<T> {
+    /// By name; `None` for columns of many rows.
+    columns: HashMap<String, Option<Arc<[RareRow<T>]>>>,
+    cells: usize,
+}
+
+impl<T> Default for RareColumns<T> {
+    fn default() -> Self {
+        Self { columns: HashMap::new(), cells: 0 }
+    }
+}
+
+impl<T: Copy> RareColumns<T> {
+    /// The rows of an output that have a column, by place. `None` when they are too many to be listed,
+    /// or a block of an input does not list them. `open` opens an input's column, if it has it, as a
+    /// function that opens its blocks.
+    pub fn placed<'a, B: ListsRows<Value = T>, F: Fn(usize) -> Result<B>>(
+        &mut self,
+        inputs: &[&'a Segment],
+        places: &Places,
+        rows: usize,
+        name: &str,
+        open: impl Fn(&'a Segment) -> Result<Option<F>>,
+    ) -> Result<Option<Vec<ListedRow<T>>>> {
+        let known = match self.columns.get(name) {
+            Some(known) => known.clone(),
+            None => self.read(inputs, name, open)?,
+        };
+        let Some(known) = known else { return Ok(None) };
+        let place = |&(input, row, value): &RareRow<T>| {
+            Some((places.place(usize::from(input), row)?, input, value))
+        };
+        let mut found: Vec<ListedRow<T>> = known.iter().filter_map(place).collect();
+        if found.len() * numbers::LISTED_FROM >= rows && !found.is_empty() {
+            return Ok(None);
+        }
+        found.sort_unstable_by_key(|&(place, ..)| place);
+        Ok(Some(found))
+    }
+
+    fn read<'a, B: ListsRows<Value = T>, F: Fn(usize) -> Result<B>>(
+        &mut self,
+        inputs: &[&'a Segment],
+        name: &str,
+        open: impl Fn(&'a Segment) -> Result<Option<F>>,
+    ) -> Result<Option<Arc<[RareRow<T>]>>> {
+        let mut found = Some(Vec::new());
+        'inputs: for (segment, input) in inputs.iter().zip(0u16..) {
+            let Some(open) = open(segment)? else { continue };
+            for index in 0..segment.block_count() {
+                let listed = open(index)?.rows()?;
+                let (Some(listed), Some(found)) = (listed, &mut found) else {
+                    found = None;
+                    break 'inputs;
+                };
+                let first = (index * BLOCK_ROWS) as u32;
+                found.extend(listed.into_iter().map(|(row, value)| (input, first + row, value)));
             }
         }
+        let found = found.map(Arc::from);
+        let cells = found.as_ref().map_or(0, |found: &Arc<[RareRow<T>]>| found.len());
+        if self.cells + cells > CELLS_MAX {
+            self.columns.clear();
+            self.cells = 0;
+        }
+        self.cells += cells;
+        self.columns.insert(name.to_owned(), found.clone());
+        Ok(found)
     }
-    found.sort_unstable_by_key(|&(place, ..)| place);
-    Ok(Some(found))
 }

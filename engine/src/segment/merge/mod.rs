@@ -25,7 +25,7 @@ pub use plan::{Fate, Split};
 use self::{
     cursors::{BlockCache, IntCursor, NumberCursor, Spans},
     dictionary::{UsedCodes, ValueStream, next_values},
-    listed::{Places, listed},
+    listed::{ListedRow, Places, RareColumns},
     order::{Order, order},
     plan::{Piece, plan},
 };
@@ -122,13 +122,16 @@ struct Merger<'a, 'c> {
     inputs: Vec<&'a Segment>,
     event_ids: Vec<BlockCache<EventIds>>,
     users: Vec<BlockCache<(Vec<u128>, TextList)>>,
+    rare_texts: RareColumns<i64>,
+    rare_numbers: RareColumns<f64>,
 }
 
 impl<'a, 'c> Merger<'a, 'c> {
     fn new(context: &'c MergeContext<'c>, inputs: Vec<&'a Segment>) -> Self {
         let event_ids = BlockCache::for_each(inputs.len());
         let users = BlockCache::for_each(inputs.len());
-        Self { context, inputs, event_ids, users }
+        let (rare_texts, rare_numbers) = (RareColumns::default(), RareColumns::default());
+        Self { context, inputs, event_ids, users, rare_texts, rare_numbers }
     }
 
     fn write(&mut self, order: &Order) -> Result<SegmentMeta> {
@@ -264,22 +267,36 @@ impl<'a, 'c> Merger<'a, 'c> {
         places: &Places,
         name: &str,
     ) -> Result<()> {
+        let few = if ROLLUP_DIMENSIONS.contains(&name) {
+            None
+        } else {
+            (self.context.breathe)()?;
+            self.rare_texts.placed(&self.inputs, places, order.times.len(), name, |segment| {
+                let reader = segment.text(name)?;
+                Ok(reader.map(|reader| move |block| reader.codes(block)))
+            })?
+        };
+        if few.as_ref().is_some_and(Vec::is_empty) {
+            // Every value of the column was in other rows.
+            return Ok(());
+        }
+        let is_used = |input: usize| {
+            let of_it = |rows: &Vec<ListedRow<i64>>| {
+                rows.iter().any(|&(_, other, _)| usize::from(other) == input)
+            };
+            few.as_ref().is_none_or(of_it)
+        };
+        let open_text = |(input, segment): (usize, &&'a Segment)| {
+            if is_used(input) { segment.text(name) } else { Ok(None) }
+        };
         let readers: Vec<Option<TextReader<'_>>> =
-            self.inputs.iter().map(|segment| segment.text(name)).collect::<Result<_>>()?;
+            self.inputs.iter().enumerate().map(open_text).collect::<Result<_>>()?;
         let open = |input: usize, block: usize| match &readers[input] {
             Some(reader) => reader.codes(block),
             None => Ok(crate::encode::ints::IntBlock::zeros(BLOCK_ROWS)),
         };
         let count =
             |segment: &Segment| segment.text(name)?.map(|reader| reader.value_count()).transpose();
-        let few = if ROLLUP_DIMENSIONS.contains(&name) {
-            None
-        } else {
-            (self.context.breathe)()?;
-            listed(&self.inputs, places, order.times.len(), |input, block| {
-                readers[input].as_ref().map(|reader| reader.codes(block)).transpose()
-            })?
-        };
         let used = match &few {
             None => self.used_codes(order, count, open)?,
             Some(rows) => {
@@ -387,14 +404,12 @@ impl<'a, 'c> Merger<'a, 'c> {
         places: &Places,
         name: &str,
     ) -> Result<()> {
-        let mut cursors: Vec<Option<NumberCursor<'_>>> = Vec::new();
-        for segment in &self.inputs {
-            cursors.push(segment.numbers(name)?.map(NumberCursor::new));
-        }
         (self.context.breathe)()?;
-        let few = listed(&self.inputs, places, order.times.len(), |input, block| {
-            cursors[input].as_ref().map(|cursor| cursor.reader().block(block)).transpose()
-        })?;
+        let few =
+            self.rare_numbers.placed(&self.inputs, places, order.times.len(), name, |segment| {
+                let reader = segment.numbers(name)?;
+                Ok(reader.map(|reader| move |block| reader.block(block)))
+            })?;
         if let Some(rows) = few {
             if rows.is_empty() {
                 // Every number of the column was in other rows.
@@ -405,6 +420,10 @@ impl<'a, 'c> Merger<'a, 'c> {
             let numbers: Vec<f64> = rows.iter().map(|&(_, number)| number).collect();
             let exponent = numbers::choose_exponent_listed(&numbers);
             return writer.listed_numbers(name, exponent, &rows);
+        }
+        let mut cursors: Vec<Option<NumberCursor<'_>>> = Vec::new();
+        for segment in &self.inputs {
+            cursors.push(segment.numbers(name)?.map(NumberCursor::new));
         }
         let Some(exponent) = self.exponent(order, &mut cursors)? else { return Ok(()) };
         let mut spans = Spans::new(&order.spans);
