@@ -250,7 +250,7 @@ impl Engine {
         let _running = self.store.query_guard();
         let version = self.store.version();
         let from_ms = from_ms.max(self.store.horizon_ms(&version, namespace));
-        exec::discover(&version, namespace, from_ms, to_ms, control)
+        exec::discover(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
     }
 
     /// A look at the files, as of now.

@@ -74,11 +74,18 @@ impl ValueHash {
     }
 }
 
-/// What a value at a position adds to a sum over many: 0 for the value 0, wherever it is.
+/// What a value at a position adds to a sum over many: 0 for the value 0, wherever it is. Values that change
+/// places must not cancel, so position and value go through a finalizer together (that of MurmurHash3).
 pub fn positioned(position: u64, value: u64) -> u64 {
-    let key = (position ^ 0x2545_f491_4f6c_dd1d).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let product = u128::from(value) * u128::from(key.rotate_left(29) | 1);
-    product as u64 ^ (product >> 64) as u64
+    if value == 0 {
+        return 0;
+    }
+    let mut x = position
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(value.wrapping_mul(0xd6e8_feb8_6659_fd93));
+    x = (x ^ x >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x = (x ^ x >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ x >> 33
 }
 
 /// Hash of a string, for [`positioned`].

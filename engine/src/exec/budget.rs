@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A query is small up to this part of its share.
 const SMALL: usize = 16;
+/// This part of the memory is not given away in whole shares.
+const LEFT: usize = 8;
 
 /// The memory of all queries.
 pub struct Budget {
@@ -82,9 +84,11 @@ impl Budget {
     }
 
     fn take_share(&self) -> bool {
+        // A share counts as a whole however little of it is used: something is left for small queries.
+        let shares_max = self.all_max - self.all_max / LEFT;
         let with_share = |used: usize| {
-            let used = used.saturating_add(self.each_max);
-            (used <= self.all_max).then_some(used)
+            let with_share = used.saturating_add(self.each_max);
+            (used == 0 || with_share <= shares_max).then_some(with_share)
         };
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with_share).is_ok()
     }
@@ -196,7 +200,7 @@ mod tests {
         };
         assert!(matches!(budget.reserve(&|| true), Ok(charge) if charge.counted() == 60));
         let (mut one, mut other) = (budget.charge(), budget.charge());
-        one.add(30).unwrap();
+        one.add(20).unwrap();
         other.add(30).unwrap();
         assert!(is_taken(budget.reserve(&|| true).map(drop)), "he gave up");
         std::thread::scope(|scope| {
@@ -208,6 +212,9 @@ mod tests {
             assert!(is_taken(other.add(1)), "room is left for who waits");
             drop(other);
             assert_eq!(waiting.join().unwrap(), 60);
+            // Nobody waits any more, and what is left serves small ones.
+            let share = budget.reserve(&|| false);
+            assert!(share.is_ok_and(|share| share.counted() == 60));
         });
         drop(one);
         assert_eq!(budget.used(), 0);

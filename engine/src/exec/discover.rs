@@ -1,12 +1,19 @@
 //! What the events of a namespace look like: their names, how many there are, and their properties.
 //!
 //! Counts, tenants and times come from run directories and rows in memory. What properties hold is read
-//! from rows, of each event name up to a bound: whole segments of it, spread evenly over the time, so that
-//! small events are known exactly and large ones by a fair part.
+//! from rows, of each event name up to a bound: segments of it, spread evenly over the time, so that small
+//! events are known exactly and large ones by a fair part. Of many event names only the most frequent ones
+//! are told with their properties. What is held is charged as a query's.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use super::run::Control;
+use super::{
+    budget::{Budget, Charge},
+    run::Control,
+};
 use crate::{
     base::{hash, time::HOUR_MS},
     column::Rows,
@@ -24,6 +31,10 @@ const ROWS_READ: u64 = 200_000;
 const SAMPLES: usize = 5;
 /// Values of a property among which these are sought.
 const CANDIDATES: usize = 1_000;
+/// Bytes of a property, a tenant or a candidate besides its string.
+const ENTRY_BYTES: usize = 96;
+/// Event names whose properties are read, at most.
+const EVENTS_READ: usize = 100;
 
 /// What is known of the events of a name.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,10 +93,11 @@ pub fn discover(
     namespace: Namespace,
     from_ms: i64,
     to_ms: i64,
+    budget: &Arc<Budget>,
     control: &dyn Control,
 ) -> Result<Vec<EventFacts>> {
     let window = Hours { first: from_ms.div_euclid(HOUR_MS), end: to_ms.div_euclid(HOUR_MS) + 1 };
-    let mut found = Found::default();
+    let mut found = Found { events: BTreeMap::new(), charge: budget.charge() };
     let mut parts = Vec::new();
     for segment in &version.segments {
         check(control)?;
@@ -95,21 +107,27 @@ pub fn discover(
     }
     for chunk in version.memtables().flat_map(|memtable| memtable.chunks()) {
         check(control)?;
-        found.add_chunk(chunk, namespace, &window);
+        found.add_chunk(chunk, namespace, &window)?;
     }
     // Newest first: what was sent last is what people ask about.
     parts.sort_by_key(|(segment, _)| std::cmp::Reverse(segment.meta().ts_max));
     let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut counts: Vec<u64> = found.events.values().map(|event| event.count).collect();
+    counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
+    let count_min = counts.get(EVENTS_READ - 1).copied().unwrap_or(0);
+    let Found { events, charge } = &mut found;
     for (segment, (name, ranges)) in parts {
-        let Some(event) = found.0.get_mut(&name) else { continue };
+        let Some(event) = events.get_mut(&name).filter(|event| event.count >= count_min) else {
+            continue;
+        };
         let step = event.count.div_ceil(ROWS_READ).max(1) as usize;
         let at = seen.entry(name).or_default();
         if at.is_multiple_of(step) {
-            event.read(segment, &ranges, control)?;
+            event.read(segment, &part_of(ranges), charge, budget, control)?;
         }
         *at += 1;
     }
-    Ok(found.0.into_iter().map(|(name, event)| event.facts(name)).collect())
+    Ok(found.events.into_iter().map(|(name, event)| event.facts(name)).collect())
 }
 
 fn check(control: &dyn Control) -> Result<()> {
@@ -135,8 +153,10 @@ impl Hours {
 type Ranges = Vec<(usize, usize)>;
 
 /// What was found, by event name.
-#[derive(Default)]
-struct Found(BTreeMap<String, EventState>);
+struct Found {
+    events: BTreeMap<String, EventState>,
+    charge: Charge,
+}
 
 #[derive(Default)]
 struct EventState {
@@ -157,14 +177,16 @@ struct TextState {
 }
 
 impl TextState {
-    fn add(&mut self, value: &str, count: u64) {
+    fn add(&mut self, value: &str, count: u64, charge: &mut Charge) -> Result<()> {
         self.present += count;
-        self.distinct.insert(hash::user(0, value.as_bytes()));
+        charge.add(self.distinct.insert(hash::user(0, value.as_bytes())))?;
         if let Some(known) = self.counts.get_mut(value) {
             *known += count;
         } else if self.counts.len() < CANDIDATES {
+            charge.add(value.len() + ENTRY_BYTES)?;
             self.counts.insert(value.to_owned(), count);
         }
+        Ok(())
     }
 }
 
@@ -182,9 +204,9 @@ impl Found {
             let hours = run.hour_rows().filter(|(hour, _)| window.contain(*hour));
             let rows = hours.map(|(_, rows)| rows).reduce(|all, rows| all.start..rows.end);
             let Some(rows) = rows else { continue };
-            let event = self.0.entry(run.key.name.to_string()).or_default();
+            let event = self.events.entry(run.key.name.to_string()).or_default();
             event.count += rows.len() as u64;
-            event.add_tenant(&run.key.tenant);
+            event.add_tenant(&run.key.tenant, &mut self.charge)?;
             let first = run.first_row as usize;
             let range = (first + rows.start as usize, first + rows.end as usize);
             let is_cut = rows.len() < run.rows as usize;
@@ -200,7 +222,8 @@ impl Found {
     }
 
     /// Counts the rows of a chunk and reads all of them.
-    fn add_chunk(&mut self, rows: &Rows, namespace: Namespace, window: &Hours) {
+    fn add_chunk(&mut self, rows: &Rows, namespace: Namespace, window: &Hours) -> Result<()> {
+        let Self { events, charge } = self;
         let is_wanted = |row: usize| {
             rows.series_of(row).namespace == namespace
                 && window.contain(rows.timestamps[row].div_euclid(HOUR_MS))
@@ -212,38 +235,56 @@ impl Found {
         };
         for (row, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
             let key = rows.series_of(row);
-            if !self.0.contains_key(&*key.name) {
-                self.0.insert(key.name.to_string(), EventState::default());
+            if !events.contains_key(&*key.name) {
+                charge.add(key.name.len() + ENTRY_BYTES)?;
+                events.insert(key.name.to_string(), EventState::default());
             }
-            let Some(event) = self.0.get_mut(&*key.name) else { continue };
+            let Some(event) = events.get_mut(&*key.name) else { continue };
             event.count += 1;
             event.rows_read += 1;
-            event.add_tenant(&key.tenant);
+            event.add_tenant(&key.tenant, charge)?;
             event.add_time(rows.timestamps[row]);
         }
         for (property, column) in &rows.strings {
             for (row, code) in column.codes.iter() {
-                let event = name_of(row).and_then(|name| self.0.get_mut(name));
+                let event = name_of(row).and_then(|name| events.get_mut(name));
                 if let (Some(event), Some(value)) = (event, column.values.get(code as usize)) {
-                    event.texts.entry(property.to_string()).or_default().add(value, 1);
+                    event.text(property, charge)?.add(value, 1, charge)?;
                 }
             }
         }
         for (property, numbers) in &rows.numbers {
             for (row, number) in numbers.iter() {
-                if let Some(event) = name_of(row).and_then(|name| self.0.get_mut(name)) {
-                    event.numbers.entry(property.to_string()).or_default().add(number);
+                if let Some(event) = name_of(row).and_then(|name| events.get_mut(name)) {
+                    event.number(property, charge)?.add(number);
                 }
             }
         }
+        Ok(())
     }
 }
 
 impl EventState {
-    fn add_tenant(&mut self, tenant: &str) {
+    fn add_tenant(&mut self, tenant: &str, charge: &mut Charge) -> Result<()> {
         if !self.tenants.contains(tenant) {
+            charge.add(tenant.len() + ENTRY_BYTES)?;
             self.tenants.insert(tenant.to_owned());
         }
+        Ok(())
+    }
+
+    fn text(&mut self, property: &str, charge: &mut Charge) -> Result<&mut TextState> {
+        if !self.texts.contains_key(property) {
+            charge.add(property.len() + 2 * ENTRY_BYTES)?;
+        }
+        Ok(self.texts.entry(property.to_owned()).or_default())
+    }
+
+    fn number(&mut self, property: &str, charge: &mut Charge) -> Result<&mut Sums> {
+        if !self.numbers.contains_key(property) {
+            charge.add(property.len() + 2 * ENTRY_BYTES)?;
+        }
+        Ok(self.numbers.entry(property.to_owned()).or_default())
     }
 
     fn add_time(&mut self, ms: i64) {
@@ -252,15 +293,25 @@ impl EventState {
     }
 
     /// Reads the properties of some rows of a segment.
-    fn read(&mut self, segment: &Segment, ranges: &Ranges, control: &dyn Control) -> Result<()> {
+    fn read(
+        &mut self,
+        segment: &Segment,
+        ranges: &Ranges,
+        charge: &mut Charge,
+        budget: &Arc<Budget>,
+        control: &dyn Control,
+    ) -> Result<()> {
         self.rows_read += ranges.iter().map(|(start, end)| (end - start) as u64).sum::<u64>();
         for name in segment.names(SectionKind::TextValues) {
             check(control)?;
             let Some(reader) = segment.text(name)? else { continue };
+            // Given back with the column.
+            let mut column = budget.charge();
+            column.add((reader.value_count()? + 1) * size_of::<u64>())?;
             let mut counts = vec![0u64; reader.value_count()? + 1];
             let is_empty = |index| reader.zone(index).is_some_and(|zone| zone.max == 0);
             let open = |index| reader.codes(index);
-            values_in(ranges, is_empty, open, |code: i64| {
+            values_in(ranges, control, is_empty, open, |code: i64| {
                 if let Some(count) = counts.get_mut(code as usize) {
                     *count += 1;
                 }
@@ -269,11 +320,12 @@ impl EventState {
             if used.peek().is_none() {
                 continue;
             }
-            let state = self.texts.entry(name.to_owned()).or_default();
             let dictionary = reader.dictionary()?;
+            column.add(dictionary.bytes_used())?;
+            let state = self.text(name, charge)?;
             for code in used {
                 if let Some(value) = dictionary.value(code) {
-                    state.add(value, counts[code]);
+                    state.add(value, counts[code], charge)?;
                 }
             }
         }
@@ -286,9 +338,9 @@ impl EventState {
                 reader.zone(index).is_some_and(|zone| zone.absent as usize == rows)
             };
             let open = |index| reader.block(index);
-            values_in(ranges, is_empty, open, |number: f64| sums.add(number))?;
+            values_in(ranges, control, is_empty, open, |number: f64| sums.add(number))?;
             if sums.count() > 0 {
-                self.numbers.entry(name.to_owned()).or_default().merge(&sums);
+                self.number(name, charge)?.merge(&sums);
             }
         }
         Ok(())
@@ -323,6 +375,14 @@ impl EventState {
             numbers: numbers.collect(),
         }
     }
+}
+
+/// Of ranges with more rows than are read an even part of each.
+fn part_of(mut ranges: Ranges) -> Ranges {
+    let rows: usize = ranges.iter().map(|(start, end)| end - start).sum();
+    let step = rows.div_ceil(ROWS_READ as usize).max(1);
+    ranges.iter_mut().for_each(|(start, end)| *end = *start + (*end - *start).div_ceil(step));
+    ranges
 }
 
 /// Time of a row.
@@ -367,6 +427,7 @@ impl Values<f64> for NumberBlock<'_> {
 /// Visits the values of the rows in `ranges`, which rise, but absent ones.
 fn values_in<T: Copy + Default, B: Values<T>>(
     ranges: &Ranges,
+    control: &dyn Control,
     is_empty: impl Fn(usize) -> bool,
     open: impl Fn(usize) -> Result<B>,
     mut visit: impl FnMut(T),
@@ -383,6 +444,7 @@ fn values_in<T: Copy + Default, B: Values<T>>(
                 continue;
             }
             if block.as_ref().is_none_or(|(open, ..)| *open != index) {
+                check(control)?;
                 let opened = open(index)?;
                 let listed = opened.listed_rows()?;
                 block = Some((index, opened, listed));

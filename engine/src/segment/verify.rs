@@ -275,3 +275,37 @@ impl ColumnHash {
 fn number_bits(value: f64) -> u64 {
     if value.is_nan() { 0 } else { value.to_bits().wrapping_add(1) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Small codes that change places by equal distances must not cancel.
+    #[test]
+    fn misplaced_rows_change_the_hash() {
+        let hash = |rows: &[(u32, i64)]| {
+            let mut hash = ColumnHash::default();
+            hash.listed_ints(300, rows);
+            hash.finish()
+        };
+        assert_ne!(hash(&[(0, 1), (15, 1)]), hash(&[(1, 1), (14, 1)]));
+        let pairs = (0..240).flat_map(|a| (a + 1..240).map(move |b| (a, b)));
+        let hashes: BTreeSet<u64> = pairs.clone().map(|(a, b)| hash(&[(a, 1), (b, 1)])).collect();
+        assert_eq!(hashes.len(), pairs.count());
+    }
+
+    /// However rows are handed in, the hash is that of all of them.
+    #[test]
+    fn listed_rows_hash_as_all_rows() {
+        let values: Vec<i64> = (0..500).map(|n| if n % 37 == 5 { n } else { 0 }).collect();
+        let (mut all, mut few) = (ColumnHash::default(), ColumnHash::default());
+        for rows in values.chunks(200) {
+            all.ints(rows);
+            let listed = (0u32..).zip(rows.iter().copied()).filter(|(_, value)| *value != 0);
+            few.listed_ints(rows.len(), &listed.collect::<Vec<_>>());
+        }
+        assert_eq!(all.finish(), few.finish());
+    }
+}

@@ -336,7 +336,9 @@ impl Ask {
         };
         let starts = civil::starts(zone, granularity, from_ms, end_ms, BUCKETS_MAX);
         starts.map(Some).ok_or_else(|| {
-            let message = format!("granularity gives more than {BUCKETS_MAX} buckets");
+            let message = format!(
+                "granularity gives more than {BUCKETS_MAX} buckets, or from and to are not in the calendar"
+            );
             ApiError::field(Code::OutOfRange, "granularity", message)
         })
     }

@@ -41,12 +41,17 @@ pub fn starts(
         Granularity::Month => first.first_of_month(),
         Granularity::Hour | Granularity::Day => first,
     };
+    let mut before = None;
     loop {
         let start = midnight(date, zone)?.timestamp().as_millisecond();
         if start >= to_ms {
             return Some(starts);
         }
-        add(start)?;
+        // A date that a zone has skipped begins when the next one does.
+        if before != Some(start) {
+            add(start)?;
+        }
+        before = Some(start);
         date = match granularity {
             Granularity::Hour | Granularity::Day => date.tomorrow().ok()?,
             Granularity::Week => date.checked_add(7.days()).ok()?,
@@ -85,6 +90,15 @@ mod tests {
         assert_eq!(
             told("Asia/Kolkata", Granularity::Day, "2026-01-01T00:00Z", "2026-01-02T00:00Z"),
             ["2025-12-31T18:30", "2026-01-01T18:30"]
+        );
+    }
+
+    /// Samoa went from 29 to 31 December 2011.
+    #[test]
+    fn a_day_that_never_was_has_no_bucket() {
+        assert_eq!(
+            told("Pacific/Apia", Granularity::Day, "2011-12-29T12:00Z", "2012-01-01T00:00Z"),
+            ["2011-12-29T10:00", "2011-12-30T10:00", "2011-12-31T10:00"]
         );
     }
 

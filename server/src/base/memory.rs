@@ -43,7 +43,8 @@ impl Shares {
             flush: part(16, 64),
             memtables: part(5, 512),
             queries,
-            query: (queries / 2).min(1_024 * MIB),
+            // Two whole shares fit beside what small queries are left.
+            query: (queries * 7 / 16).min(1_024 * MIB),
             kept: part(16, 1_024),
             bodies: part(16, 512),
             ingest: part(8, 1_024),

@@ -131,16 +131,19 @@ impl<T: Copy> RareColumns<T> {
                 };
                 let first = (index * BLOCK_ROWS) as u32;
                 found.extend(listed.into_iter().map(|(row, value)| (input, first + row, value)));
+                if found.len() > CELLS_MAX {
+                    break 'inputs;
+                }
             }
         }
-        let found = found.map(Arc::from);
-        let cells = found.as_ref().map_or(0, |found: &Arc<[RareRow<T>]>| found.len());
-        if self.cells + cells > CELLS_MAX {
-            self.columns.clear();
-            self.cells = 0;
+        let found: Option<Vec<RareRow<T>>> = found.filter(|found| found.len() <= CELLS_MAX);
+        let found: Option<Arc<[RareRow<T>]>> = found.map(Arc::from);
+        let cells = found.as_ref().map_or(0, |found| found.len());
+        // What does not fit is read again for the next output; what is here stays of use.
+        if self.cells + cells <= CELLS_MAX {
+            self.cells += cells;
+            self.columns.insert(name.to_owned(), found.clone());
         }
-        self.cells += cells;
-        self.columns.insert(name.to_owned(), found.clone());
         Ok(found)
     }
 }
