@@ -38,6 +38,8 @@ use crate::{
 const UPKEEP_INTERVAL: Duration = Duration::from_millis(100);
 /// How often the other one looks whether something should be merged.
 const COMPACTION_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a query waits for memory that others hold.
+const MEMORY_WAIT_US: u64 = 10_000_000;
 /// How long a background thread rests after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(5);
 
@@ -214,12 +216,15 @@ impl Engine {
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let run = |waits: bool| {
-            let how = How { rollups, waits };
+        let run = |give_up: Option<&dyn Fn() -> bool>| {
+            let how = How { rollups, give_up };
             exec::execute(&version, query, horizon_ms, &self.resources, how, control)
         };
-        let answer = match run(false) {
-            Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => run(true),
+        let answer = match run(None) {
+            Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => {
+                let since_us = self.clock.elapsed_us();
+                run(Some(&|| self.clock.elapsed_us().saturating_sub(since_us) > MEMORY_WAIT_US))
+            }
             answer => answer,
         };
         let meter = &self.query_meters[query.metric.kind()];

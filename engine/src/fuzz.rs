@@ -18,7 +18,7 @@ use std::{hint::black_box, sync::Arc};
 use crate::{
     base::{clock::ManualClock, coding::Cursor, rng::SeededRng, time::Granularity},
     column::SeriesKey,
-    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock, text},
+    encode::{BLOCK_ROWS, Block as _, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock, text},
     engine::{Engine, Options},
     error::Result,
     event::Namespace,
@@ -146,7 +146,7 @@ fn read_segment(segment: Arc<Segment>) {
     let (ts_min, ts_max) = (segment.meta().ts_min, segment.meta().ts_max);
     let version = Version { segments: vec![Arc::clone(&segment)], ..Version::default() };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
-    let how = exec::How { rollups: true, waits: false };
+    let how = exec::How { rollups: true, give_up: None };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));
@@ -310,7 +310,11 @@ fn numbers(bytes: &[u8]) {
     let mut vector = [0.0; VECTOR_ROWS];
     for index in 0..=rows.div_ceil(VECTOR_ROWS) {
         let len = block.read_vector(index, &mut vector);
+        let _ = block.read_rows(index * VECTOR_ROWS + 3, &mut vector[..40]);
         assert!(len.is_err() || len == Ok(rows.saturating_sub(index * 1_024).min(1_024)));
+    }
+    if let Ok(Some(listed)) = block.listed() {
+        assert!(listed.iter().all(|&(row, _)| (row as usize) < rows));
     }
 }
 
@@ -321,6 +325,10 @@ fn ints(bytes: &[u8]) {
     let Ok(block) = IntBlock::open(block, rows, "") else { return };
     assert!(block.read_all().is_ok_and(|all| all.len() == rows) || block.read_all().is_err());
     let _ = block.read_vector(rows.div_ceil(VECTOR_ROWS), &mut [0; VECTOR_ROWS]);
+    let _ = block.read_rows(rows / VECTOR_ROWS * VECTOR_ROWS + 3, &mut [0; 40]);
+    if let Ok(Some(listed)) = block.listed() {
+        assert!(listed.iter().all(|&(row, _)| (row as usize) < rows));
+    }
 }
 
 /// Rows less one, block.

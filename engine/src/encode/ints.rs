@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{Listed, VECTOR_ROWS, constant, delta, packed, sparse};
+use super::{Block, Listed, VECTOR_ROWS, constant, delta, packed, sparse};
 use crate::{base::coding::Cursor, error::Result};
 
 /// The encodings, by their stored tag.
@@ -138,18 +138,6 @@ impl<'a> IntBlock<'a> {
         Ok(())
     }
 
-    /// The rows that are not 0, rising, where the block knows them without reading the others.
-    pub fn listed(&self) -> Result<Option<Listed<i64>>> {
-        Ok(match &self.body {
-            Body::Constant(0) => Some(Vec::new()),
-            Body::Sparse(block) => {
-                let (common, listed) = block.listed()?;
-                (common == 0).then_some(listed)
-            }
-            _ => None,
-        })
-    }
-
     /// Reads the whole block.
     pub fn read_all(&self) -> Result<Vec<i64>> {
         let mut all = Vec::with_capacity(self.rows);
@@ -159,6 +147,30 @@ impl<'a> IntBlock<'a> {
             all.extend(vector.iter().take(len));
         }
         Ok(all)
+    }
+}
+
+/// Codes, of which 0 is "absent".
+impl Block for IntBlock<'_> {
+    type Value = i64;
+
+    fn is_absent(value: i64) -> bool {
+        value == 0
+    }
+
+    fn read_vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
+    }
+
+    fn listed(&self) -> Result<Option<Listed<i64>>> {
+        Ok(match &self.body {
+            Body::Constant(0) => Some(Vec::new()),
+            Body::Sparse(block) => {
+                let (common, listed) = block.listed()?;
+                (common == 0).then_some(listed)
+            }
+            _ => None,
+        })
     }
 }
 

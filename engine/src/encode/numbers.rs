@@ -9,7 +9,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{Listed, VECTOR_ROWS, are_rows, ints};
+use super::{Block, Listed, VECTOR_ROWS, are_rows, ints};
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -239,18 +239,6 @@ impl<'a> NumberBlock<'a> {
         Ok(Self { rows, body: Body::Scaled { exponent, presence, exceptions, integers } })
     }
 
-    /// The rows that have a value, rising, where the block lists them.
-    pub fn listed(&self) -> Result<Option<Listed<f64>>> {
-        let Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } =
-            &self.body
-        else {
-            return Ok(None);
-        };
-        let mut values = Vec::with_capacity(rows.len());
-        read_range(integers, exceptions, *exponent, 0..rows.len(), &mut values)?;
-        Ok(Some(rows.iter().map(|&row| u32::from(row)).zip(values).collect()))
-    }
-
     /// Reads vector `index` and returns its number of rows; absent rows are NaN.
     pub fn read_vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
         let start = index * VECTOR_ROWS;
@@ -304,6 +292,29 @@ impl<'a> NumberBlock<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Block for NumberBlock<'_> {
+    type Value = f64;
+
+    fn is_absent(value: f64) -> bool {
+        value.is_nan()
+    }
+
+    fn read_vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
+        self.read_vector(index, out)
+    }
+
+    fn listed(&self) -> Result<Option<Listed<f64>>> {
+        let Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } =
+            &self.body
+        else {
+            return Ok(None);
+        };
+        let mut values = Vec::with_capacity(rows.len());
+        read_range(integers, exceptions, *exponent, 0..rows.len(), &mut values)?;
+        Ok(Some(rows.iter().map(|&row| u32::from(row)).zip(values).collect()))
     }
 }
 

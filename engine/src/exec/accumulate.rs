@@ -19,44 +19,21 @@ const LIST_ENTRY_BYTES: usize = 16;
 /// Bytes of a group besides its states: name, look-up, and its line in the answer.
 const GROUP_BYTES: usize = 384;
 
-/// The rows of one piece that passed the filters, column by column.
-#[derive(Default)]
-pub struct Piece {
-    /// Group number of each row.
-    pub groups: Vec<u32>,
-    /// Bucket of each row.
-    pub buckets: Vec<u32>,
-    /// The metric's number, where it has one; never NaN.
-    pub numbers: Vec<f64>,
-    /// Hash of the user, where the metric counts users; never 0.
-    pub users: Vec<u128>,
-}
-
-impl Piece {
-    /// Forgets the rows, keeps the memory.
-    pub fn clear(&mut self) {
-        self.groups.clear();
-        self.buckets.clear();
-        self.numbers.clear();
-        self.users.clear();
-    }
-}
-
-/// The groups of some rows.
+/// The states that some rows belong to, as `group * buckets + bucket`.
 #[derive(Clone, Copy)]
-pub enum Assigned<'a> {
+pub enum Cells<'a> {
     /// All belong to one.
-    One(u32),
+    One(usize),
     /// Each to its own.
-    Each(&'a [u32]),
+    Each(&'a [usize]),
 }
 
-/// Rows of one bucket that passed the filters, column by column.
+/// Rows that passed the filters, column by column.
 pub struct Passed<'a> {
     /// How many.
     pub rows: usize,
-    /// Their groups.
-    pub groups: Assigned<'a>,
+    /// Their states.
+    pub cells: Cells<'a>,
     /// The metric's number of each, where it has one; never NaN.
     pub numbers: &'a [f64],
     /// Hash of the user of each, where the metric counts users; never 0.
@@ -140,98 +117,57 @@ impl Accumulators {
         Ok(())
     }
 
-    /// Adds the rows of a piece; states for their groups exist.
-    pub fn add(&mut self, piece: &Piece) -> Result<()> {
-        let buckets = self.buckets;
-        let cells = piece.groups.iter().zip(&piece.buckets);
-        let cells = cells.map(|(&group, &bucket)| group as usize * buckets + bucket as usize);
+    /// Adds rows; states for their groups exist.
+    pub fn add(&mut self, passed: &Passed<'_>) -> Result<()> {
+        let Passed { rows, cells, numbers, users } = *passed;
         let mut bytes = 0;
-        match &mut self.states {
-            States::Counts(states) => cells.for_each(|cell| states[cell] += 1),
-            States::Users(states) => {
-                for (cell, &user) in cells.zip(&piece.users) {
+        match (&mut self.states, cells) {
+            (States::Counts(states), Cells::One(cell)) => states[cell] += rows as u64,
+            (States::Counts(states), Cells::Each(cells)) => {
+                cells.iter().for_each(|&cell| states[cell] += 1);
+            }
+            (States::Users(states), Cells::One(cell)) => {
+                let state = &mut states[cell];
+                let new = users.iter().filter(|&&user| state.insert(user)).count();
+                bytes = new * SET_ENTRY_BYTES;
+            }
+            (States::Users(states), Cells::Each(cells)) => {
+                for (&cell, &user) in cells.iter().zip(users) {
                     bytes += usize::from(states[cell].insert(user)) * SET_ENTRY_BYTES;
                 }
             }
-            States::Sketches(states) => {
-                for (cell, &user) in cells.zip(&piece.users) {
+            (States::Sketches(states), Cells::One(cell)) => {
+                let state = &mut states[cell];
+                bytes = users.iter().map(|&user| state.insert(user)).sum();
+            }
+            (States::Sketches(states), Cells::Each(cells)) => {
+                for (&cell, &user) in cells.iter().zip(users) {
                     bytes += states[cell].insert(user);
                 }
             }
-            States::Numbers(states) => {
-                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].add(number));
+            (States::Numbers(states), Cells::One(cell)) => {
+                let mut sums = states[cell];
+                numbers.iter().for_each(|&number| sums.add(number));
+                states[cell] = sums;
             }
-            States::Lists(states) => {
-                bytes = piece.numbers.len() * LIST_ENTRY_BYTES;
-                cells.zip(&piece.numbers).for_each(|(cell, &number)| states[cell].push(number));
+            (States::Numbers(states), Cells::Each(cells)) => {
+                cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].add(number));
             }
-            States::Digests(states) => {
-                for (cell, &number) in cells.zip(&piece.numbers) {
+            (States::Lists(states), Cells::One(cell)) => {
+                bytes = numbers.len() * LIST_ENTRY_BYTES;
+                states[cell].extend_from_slice(numbers);
+            }
+            (States::Lists(states), Cells::Each(cells)) => {
+                bytes = numbers.len() * LIST_ENTRY_BYTES;
+                cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].push(number));
+            }
+            (States::Digests(states), Cells::One(cell)) => {
+                let state = &mut states[cell];
+                bytes = numbers.iter().map(|&number| state.insert(number)).sum();
+            }
+            (States::Digests(states), Cells::Each(cells)) => {
+                for (&cell, &number) in cells.iter().zip(numbers) {
                     bytes += states[cell].insert(number);
-                }
-            }
-        }
-        self.charge.add(bytes)
-    }
-
-    /// Adds rows of one bucket; states for their groups exist.
-    pub fn add_passed(&mut self, bucket: usize, passed: &Passed<'_>) -> Result<()> {
-        let buckets = self.buckets;
-        let cell_of = |group: u32| group as usize * buckets + bucket;
-        let mut bytes = 0;
-        match (&mut self.states, passed.groups) {
-            (States::Counts(states), Assigned::One(group)) => {
-                states[cell_of(group)] += passed.rows as u64;
-            }
-            (States::Counts(states), Assigned::Each(groups)) => {
-                groups.iter().for_each(|&group| states[cell_of(group)] += 1);
-            }
-            (States::Users(states), Assigned::One(group)) => {
-                let state = &mut states[cell_of(group)];
-                let new = passed.users.iter().filter(|&&user| state.insert(user)).count();
-                bytes = new * SET_ENTRY_BYTES;
-            }
-            (States::Users(states), Assigned::Each(groups)) => {
-                for (&group, &user) in groups.iter().zip(passed.users) {
-                    bytes += usize::from(states[cell_of(group)].insert(user)) * SET_ENTRY_BYTES;
-                }
-            }
-            (States::Sketches(states), Assigned::One(group)) => {
-                let state = &mut states[cell_of(group)];
-                bytes = passed.users.iter().map(|&user| state.insert(user)).sum();
-            }
-            (States::Sketches(states), Assigned::Each(groups)) => {
-                for (&group, &user) in groups.iter().zip(passed.users) {
-                    bytes += states[cell_of(group)].insert(user);
-                }
-            }
-            (States::Numbers(states), Assigned::One(group)) => {
-                let mut sums = states[cell_of(group)];
-                passed.numbers.iter().for_each(|&number| sums.add(number));
-                states[cell_of(group)] = sums;
-            }
-            (States::Numbers(states), Assigned::Each(groups)) => {
-                for (&group, &number) in groups.iter().zip(passed.numbers) {
-                    states[cell_of(group)].add(number);
-                }
-            }
-            (States::Lists(states), Assigned::One(group)) => {
-                bytes = passed.numbers.len() * LIST_ENTRY_BYTES;
-                states[cell_of(group)].extend_from_slice(passed.numbers);
-            }
-            (States::Lists(states), Assigned::Each(groups)) => {
-                bytes = passed.numbers.len() * LIST_ENTRY_BYTES;
-                for (&group, &number) in groups.iter().zip(passed.numbers) {
-                    states[cell_of(group)].push(number);
-                }
-            }
-            (States::Digests(states), Assigned::One(group)) => {
-                let state = &mut states[cell_of(group)];
-                bytes = passed.numbers.iter().map(|&number| state.insert(number)).sum();
-            }
-            (States::Digests(states), Assigned::Each(groups)) => {
-                for (&group, &number) in groups.iter().zip(passed.numbers) {
-                    bytes += states[cell_of(group)].insert(number);
                 }
             }
         }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     base::{hash, time::HOUR_MS},
     column::Rows,
-    encode::{BLOCK_ROWS, Listed, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
+    encode::{BLOCK_ROWS, Block, Listed, VECTOR_ROWS},
     error::{Error, Limit, Result},
     event::Namespace,
     segment::{SectionKind, Segment},
@@ -393,47 +393,17 @@ fn time_at(segment: &Segment, row: usize) -> Result<i64> {
     Ok(vector[row % VECTOR_ROWS])
 }
 
-/// A block of a column: all rows, or those that it lists.
-trait Values<T> {
-    fn listed_rows(&self) -> Result<Option<Listed<T>>>;
-    fn vector(&self, index: usize, out: &mut [T; VECTOR_ROWS]) -> Result<usize>;
-    fn is_absent(value: &T) -> bool;
-}
-
-impl Values<i64> for IntBlock<'_> {
-    fn listed_rows(&self) -> Result<Option<Listed<i64>>> {
-        self.listed()
-    }
-    fn vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
-        self.read_vector(index, out)
-    }
-    fn is_absent(value: &i64) -> bool {
-        *value == 0
-    }
-}
-
-impl Values<f64> for NumberBlock<'_> {
-    fn listed_rows(&self) -> Result<Option<Listed<f64>>> {
-        self.listed()
-    }
-    fn vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
-        self.read_vector(index, out)
-    }
-    fn is_absent(value: &f64) -> bool {
-        value.is_nan()
-    }
-}
-
 /// Visits the values of the rows in `ranges`, which rise, but absent ones.
-fn values_in<T: Copy + Default, B: Values<T>>(
+fn values_in<B: Block>(
     ranges: &Ranges,
     control: &dyn Control,
     is_empty: impl Fn(usize) -> bool,
     open: impl Fn(usize) -> Result<B>,
-    mut visit: impl FnMut(T),
+    mut visit: impl FnMut(B::Value),
 ) -> Result<()> {
-    let mut block: Option<(usize, B, Option<Listed<T>>)> = None;
-    let mut vector = [T::default(); VECTOR_ROWS];
+    let mut block: Option<(usize, B)> = None;
+    let mut listed: Option<Listed<B::Value>> = None;
+    let mut vector = [B::Value::default(); VECTOR_ROWS];
     for &(start, end) in ranges {
         let mut row = start;
         while row < end {
@@ -443,14 +413,14 @@ fn values_in<T: Copy + Default, B: Values<T>>(
                 row = base + BLOCK_ROWS;
                 continue;
             }
-            if block.as_ref().is_none_or(|(open, ..)| *open != index) {
+            if block.as_ref().is_none_or(|(open, _)| *open != index) {
                 check(control)?;
                 let opened = open(index)?;
-                let listed = opened.listed_rows()?;
-                block = Some((index, opened, listed));
+                listed = opened.listed()?;
+                block = Some((index, opened));
             }
-            let Some((_, opened, listed)) = &block else { break };
-            if let Some(listed) = listed {
+            let Some((_, opened)) = &block else { break };
+            if let Some(listed) = &listed {
                 let stop = end.min(base + BLOCK_ROWS);
                 let first = listed.partition_point(|&(at, _)| base + (at as usize) < row);
                 let here = listed.iter().skip(first);
@@ -460,13 +430,33 @@ fn values_in<T: Copy + Default, B: Values<T>>(
                 continue;
             }
             let at = row % BLOCK_ROWS / VECTOR_ROWS;
-            let len = opened.vector(at, &mut vector)?;
+            let len = opened.read_vector(at, &mut vector)?;
             let first = base + at * VECTOR_ROWS;
             let stop = end.min(first + len).max(row + 1);
             let values = vector.get(row - first..(stop - first).min(len)).unwrap_or_default();
-            values.iter().filter(|value| !B::is_absent(value)).for_each(|&value| visit(value));
+            values.iter().filter(|value| !B::is_absent(**value)).for_each(|&value| visit(value));
             row = stop;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of large parts an even share of each series is read, of small ones all of it.
+    #[test]
+    fn large_parts_are_read_evenly() {
+        let small = vec![(0, 7), (100, 150)];
+        assert_eq!(part_of(small.clone()), small);
+        let large = vec![(0, 900_000), (900_000, 900_003), (1_000_000, 1_100_000)];
+        let part = part_of(large.clone());
+        let rows = |ranges: &Ranges| ranges.iter().map(|(start, end)| end - start).sum::<usize>();
+        assert!(rows(&part) <= ROWS_READ as usize + large.len(), "{part:?}");
+        assert!(rows(&part) > ROWS_READ as usize / 2, "{part:?}");
+        for (part, whole) in part.iter().zip(&large) {
+            assert!(part.0 == whole.0 && part.1 > part.0 && part.1 <= whole.1);
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Reading memtable chunks.
 
 use super::{
-    accumulate::Piece,
     groups::{CodeGroups, Groups, NO_GROUP},
     sink::Sink,
     window::Window,
@@ -46,55 +45,48 @@ pub fn scan(rows: &Rows, query: &Query, window: &Window, sink: &mut Sink) -> Res
     for filter in &query.numbers {
         kept.retain(|&row| (filter.min..=filter.max).contains(&number_at(&filter.name, row)));
     }
-    if let Some(name) = query.number.as_deref().filter(|_| query.metric.needs_number()) {
+    let number_of_metric = query.number.as_ref().filter(|_| query.metric.needs_number());
+    if let Some(name) = number_of_metric {
         kept.retain(|&row| !number_at(name, row).is_nan());
-        sink.piece.numbers.extend(kept.iter().map(|&row| number_at(name, row)));
     }
-    if matches!(query.metric, Metric::Distinct | Metric::DistinctApprox) {
+    let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
+    if counts_users {
         kept.retain(|&row| rows.user_hashes[row] != 0);
     }
-    gather(rows, &kept, query, window, &mut sink.groups, &mut sink.piece);
-    sink.add_piece()?;
+    let groups = assign(rows, &mut kept, query, &mut sink.groups);
+    let number = |name: &String| kept.iter().map(|&row| number_at(name, row)).collect();
+    let numbers: Vec<f64> = number_of_metric.map_or_else(Vec::new, number);
+    let users: Vec<u128> = match counts_users {
+        true => kept.iter().map(|&row| rows.user_hashes[row]).collect(),
+        false => Vec::new(),
+    };
+    let mut bucket = 0;
+    let buckets = kept.iter().map(|&row| {
+        bucket = window.bucket_of(rows.timestamps[row], bucket);
+        bucket
+    });
+    sink.add_rows(groups.into_iter().zip(buckets), &numbers, &users)?;
     Ok(scanned)
 }
 
-/// Fills the piece with group, bucket, number and user of the kept rows whose group counts.
-fn gather(
-    rows: &Rows,
-    kept: &[usize],
-    query: &Query,
-    window: &Window,
-    groups: &mut Groups,
-    piece: &mut Piece,
-) {
+/// The group of each kept row; rows whose group does not count are kept no longer.
+fn assign(rows: &Rows, kept: &mut Vec<usize>, query: &Query, groups: &mut Groups) -> Vec<u32> {
     let nothing = TextColumn::default();
     let column = query.group_by.as_ref().map(|name| rows.strings.get(&**name).unwrap_or(&nothing));
     let mut translate = CodeGroups::new(column.map_or(0, |column| column.values.len()));
-    let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
-    let numbers = std::mem::take(&mut piece.numbers);
-    let mut bucket = 0;
-    for (at, &row) in kept.iter().enumerate() {
-        let group = match column {
-            None => groups.number(None),
-            Some(column) => match column.code(row) {
-                ABSENT => groups.number(None),
-                code => {
-                    let name = || column.values.get(code as usize).map(|name| &**name);
-                    translate.number(code as usize, groups, name)
-                }
-            },
+    let mut assigned = Vec::with_capacity(kept.len());
+    kept.retain(|&row| {
+        let group = match column.map(|column| (column, column.code(row))) {
+            None | Some((_, ABSENT)) => groups.number(None),
+            Some((column, code)) => {
+                let name = || column.values.get(code as usize).map(|name| &**name);
+                translate.number(code as usize, groups, name)
+            }
         };
-        if group == NO_GROUP {
-            continue;
+        if group != NO_GROUP {
+            assigned.push(group);
         }
-        bucket = window.bucket_of(rows.timestamps[row], bucket);
-        piece.groups.push(group);
-        piece.buckets.push(bucket as u32);
-        if let Some(&number) = numbers.get(at) {
-            piece.numbers.push(number);
-        }
-        if counts_users {
-            piece.users.push(rows.user_hashes[row]);
-        }
-    }
+        group != NO_GROUP
+    });
+    assigned
 }

@@ -1,10 +1,6 @@
 //! One query from snapshot to answer.
 
-use std::{
-    cmp::Ordering,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{
     accumulate::Accumulators,
@@ -24,8 +20,6 @@ use crate::{
 
 /// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
 const CELLS_MAX: usize = 300_000;
-/// How long a query waits for memory that others hold.
-const WAIT: Duration = Duration::from_secs(10);
 /// States of a question by bucket and group that is answered in one pass, at most, and sketches.
 const ONE_PASS_CELLS: usize = 100_000;
 const ONE_PASS_SKETCHES: usize = 2_000;
@@ -59,12 +53,13 @@ impl<F: Fn() -> bool> Control for F {
 }
 
 /// How an answer is found: it is the same in any way.
-#[derive(Debug, Clone, Copy)]
-pub struct How {
+#[derive(Clone, Copy)]
+pub struct How<'a> {
     /// Whether rollups may be used.
     pub rollups: bool,
-    /// Whether to wait for a share of the memory before each pass.
-    pub waits: bool,
+    /// Before each pass a share of the memory is waited for until this says that it takes too long;
+    /// without it nothing is waited for.
+    pub give_up: Option<&'a dyn Fn() -> bool>,
 }
 
 /// Answers `query` over the rows that `version` shows, as far as they are not older than
@@ -78,7 +73,7 @@ pub fn execute(
     query: &Query,
     horizon_ms: i64,
     resources: &Resources,
-    how: How,
+    how: How<'_>,
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
@@ -125,23 +120,35 @@ fn one_pass(
         Err(Error::Limit { limit: Limit::QueryMemory, .. }) => return Ok(None),
         passed => passed?,
     };
-    let groups_total = groups.names().len();
+    let all = 0..groups.names().len();
     let mut ranked: Vec<(Option<f64>, usize)> =
-        (0..groups_total).map(|group| (states.total(group).as_f64(), group)).collect();
+        all.map(|group| (states.total(group).as_f64(), group)).collect();
     ranked.sort_by(|(a, a_group), (b, b_group)| {
         let name = |group: usize| &groups.names()[group];
         compare_falling(*a, *b).then_with(|| compare_groups(name(*a_group), name(*b_group)))
     });
     ranked.truncate(query.groups_max);
     check_cells(ranked.len(), starts.len())?;
-    Ok(Some(Answer {
-        buckets: starts.to_vec(),
-        groups: ranked.iter().map(|&(_, group)| groups.names()[group].clone()).collect(),
-        values: ranked.iter().map(|&(_, group)| states.finish(group)).collect(),
-        groups_total,
+    let ranked: Vec<usize> = ranked.into_iter().map(|(_, group)| group).collect();
+    Ok(Some(answer_of(starts.to_vec(), &groups, &ranked, &mut states, &reads)))
+}
+
+/// The answer of some of the groups, in their order.
+fn answer_of(
+    buckets: Vec<i64>,
+    groups: &Groups,
+    chosen: &[usize],
+    states: &mut Accumulators,
+    reads: &Reads,
+) -> Answer {
+    Answer {
+        buckets,
+        groups: chosen.iter().map(|&group| groups.names()[group].clone()).collect(),
+        values: chosen.iter().map(|&group| states.finish(group)).collect(),
+        groups_total: groups.names().len(),
         rows_scanned: reads.rows + reads.served.entries,
         rollup: reads.rollup(),
-    }))
+    }
 }
 
 /// Errors: `Limit` when an answer of so many groups and buckets is too large to be written down.
@@ -160,7 +167,7 @@ struct Snapshot<'a> {
     version: &'a Version,
     horizon_ms: i64,
     resources: &'a Resources,
-    how: How,
+    how: How<'a>,
 }
 
 fn pass(
@@ -173,15 +180,8 @@ fn pass(
     let buckets = starts.clone();
     let (groups, mut states, reads) =
         pass_states(snapshot, query, starts, groups, usize::MAX, control)?;
-    let names = groups.names().to_vec();
-    Ok(Answer {
-        buckets,
-        groups_total: names.len(),
-        values: (0..names.len()).map(|group| states.finish(group)).collect(),
-        groups: names,
-        rows_scanned: reads.rows + reads.served.entries,
-        rollup: reads.rollup(),
-    })
+    let all: Vec<usize> = (0..groups.names().len()).collect();
+    Ok(answer_of(buckets, &groups, &all, &mut states, &reads))
 }
 
 /// Reads what the query asks for, into at most `cells_max` states.
@@ -196,11 +196,9 @@ fn pass_states(
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let resources = snapshot.resources;
-    let charge = if snapshot.how.waits {
-        let since = Instant::now();
-        resources.budget.reserve(&|| control.must_stop() || since.elapsed() > WAIT)?
-    } else {
-        resources.budget.charge()
+    let charge = match snapshot.how.give_up {
+        Some(give_up) => resources.budget.reserve(&|| control.must_stop() || give_up())?,
+        None => resources.budget.charge(),
     };
     let mut sink = Sink::new(groups, query.metric, window.starts.len(), charge);
     sink.limit_cells(cells_max);

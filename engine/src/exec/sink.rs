@@ -1,21 +1,21 @@
-//! Where the rows that passed the filters go: a piece at a time into the states of their groups.
+//! Where the rows that passed the filters go: many at a time into the states of their groups.
 
 use super::{
-    accumulate::{Accumulators, Assigned, Passed, Piece},
+    accumulate::{Accumulators, Cells, Passed},
     budget::Charge,
     groups::{Groups, NO_GROUP},
 };
 use crate::{encode::VECTOR_ROWS, error::Result, query::Metric, sketch::sums::Sums};
 
-/// Groups, their states, and the piece that is being filled.
+/// Groups, their states, and room for the rows that are on their way there.
 pub struct Sink {
     /// The groups that were met so far.
     pub groups: Groups,
-    /// The rows that were not added yet.
-    pub piece: Piece,
     /// Room for the values of a vector.
     pub scratch: Box<Scratch>,
     accumulators: Accumulators,
+    buckets: usize,
+    cells: Vec<usize>,
 }
 
 /// Values of the rows of a vector, kept from one to the next to spare their allocation.
@@ -56,26 +56,41 @@ impl Sink {
     /// Nothing yet of `metric` over `buckets` buckets.
     pub fn new(groups: Groups, metric: Metric, buckets: usize, charge: Charge) -> Self {
         let accumulators = Accumulators::new(metric, buckets, charge);
-        Self { groups, piece: Piece::default(), scratch: Box::default(), accumulators }
+        Self { groups, scratch: Box::default(), accumulators, buckets, cells: Vec::new() }
     }
 
-    /// Adds the rows of the piece to the states, and empties it.
-    pub fn add_piece(&mut self) -> Result<()> {
+    /// Adds rows, each of which has a group and a bucket, with their numbers and users where the metric
+    /// is about these.
+    pub fn add_rows(
+        &mut self,
+        groups_and_buckets: impl Iterator<Item = (u32, usize)>,
+        numbers: &[f64],
+        users: &[u128],
+    ) -> Result<()> {
         self.accumulators.grow(self.groups.names().len())?;
-        self.accumulators.add(&self.piece)?;
-        self.piece.clear();
-        Ok(())
+        let cell = |(group, bucket)| cell_of(group, bucket, self.buckets);
+        self.cells.clear();
+        self.cells.extend(groups_and_buckets.map(cell));
+        let cells = Cells::Each(&self.cells);
+        self.accumulators.add(&Passed { rows: self.cells.len(), cells, numbers, users })
     }
 
     /// Adds the first `rows` rows that the scratch room keeps, of one bucket. Their numbers and hashes
-    /// stand there side by side; `groups` is `None` when each has its own there.
+    /// stand there side by side; `group` is `None` when each has its own there.
     pub fn add_kept(&mut self, bucket: usize, rows: usize, group: Option<u32>) -> Result<()> {
         self.accumulators.grow(self.groups.names().len())?;
         let scratch = &*self.scratch;
-        let groups = group.map_or(Assigned::Each(&scratch.groups), Assigned::One);
+        let cells = match group {
+            Some(group) => Cells::One(cell_of(group, bucket, self.buckets)),
+            None => {
+                let cell = |&group: &u32| cell_of(group, bucket, self.buckets);
+                self.cells.clear();
+                self.cells.extend(scratch.groups.iter().map(cell));
+                Cells::Each(&self.cells)
+            }
+        };
         let numbers = scratch.numbers.get(..rows).unwrap_or_default();
-        self.accumulators
-            .add_passed(bucket, &Passed { rows, groups, numbers, users: &scratch.hashes })
+        self.accumulators.add(&Passed { rows, cells, numbers, users: &scratch.hashes })
     }
 
     /// Adds `count` rows of a group to a count.
@@ -106,4 +121,8 @@ impl Sink {
         self.accumulators.grow(self.groups.names().len())?;
         Ok((self.groups, self.accumulators))
     }
+}
+
+fn cell_of(group: u32, bucket: usize, buckets: usize) -> usize {
+    group as usize * buckets + bucket
 }

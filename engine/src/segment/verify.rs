@@ -16,7 +16,7 @@ use crate::{
         hash::{positioned, text_hash},
         time::HOUR_MS,
     },
-    encode::{VECTOR_ROWS, ints::IntBlock, text::TextList},
+    encode::{Block as _, VECTOR_ROWS, ints::IntBlock, text::TextList},
     error::{Error, Result},
 };
 

@@ -240,17 +240,13 @@ impl<'a> SegmentWriter<'a> {
         dictionary_len: usize,
         listed: &[(u32, i64)],
     ) -> Result<()> {
-        let mut section = Section::new(SectionKind::TextCodes, name);
-        let (mut hash, mut bytes) = (ColumnHash::default(), Vec::new());
-        for (rows, listed) in self.listed_blocks(listed) {
-            hash.listed_ints(rows, &listed);
-            CodeZone::of_listed(rows, &listed, dictionary_len).write(&mut section.extra);
-            bytes.clear();
-            ints::write_listed(rows, &listed, &mut bytes);
-            self.block(&mut section, &bytes)?;
-        }
-        self.finish_section(section, Some(hash));
-        Ok(())
+        let section = Section::new(SectionKind::TextCodes, name);
+        self.listed_section(section, listed, |rows, listed, hash, zones, bytes| {
+            hash.listed_ints(rows, listed);
+            CodeZone::of_listed(rows, listed, dictionary_len).write(zones);
+            ints::write_listed(rows, listed, bytes);
+            Ok(())
+        })
     }
 
     /// A numeric property with the column's decimal exponent; NaN is absent.
@@ -287,16 +283,11 @@ impl<'a> SegmentWriter<'a> {
     ) -> Result<()> {
         let mut section = Section::new(SectionKind::Numbers, name);
         section.extra.put_u8(exponent);
-        let (mut hash, mut bytes) = (ColumnHash::default(), Vec::new());
-        for (rows, listed) in self.listed_blocks(listed) {
-            hash.listed_numbers(rows, &listed);
-            NumberZone::of_listed(rows, &listed).write(&mut section.extra);
-            bytes.clear();
-            numbers::write_listed(rows, &listed, exponent, &mut bytes).at("numbers")?;
-            self.block(&mut section, &bytes)?;
-        }
-        self.finish_section(section, Some(hash));
-        Ok(())
+        self.listed_section(section, listed, |rows, listed, hash, zones, bytes| {
+            hash.listed_numbers(rows, listed);
+            NumberZone::of_listed(rows, listed).write(zones);
+            numbers::write_listed(rows, listed, exponent, bytes).at("numbers")
+        })
     }
 
     /// Directory that the file will be in. Known once the times are written.
@@ -363,19 +354,28 @@ impl<'a> SegmentWriter<'a> {
         (0..rows.div_ceil(BLOCK_ROWS)).map(move |index| (rows - index * BLOCK_ROWS).min(BLOCK_ROWS))
     }
 
-    /// Listed rows by block, with the block's number of rows; the rows are the block's own.
-    fn listed_blocks<'l, T: Copy>(
-        &self,
-        listed: &'l [(u32, T)],
-    ) -> impl Iterator<Item = (usize, Vec<(u32, T)>)> + use<'l, T> {
+    /// A section of listed rows, block by block. `encode` gets a block's number of rows and those listed,
+    /// counted in it, and adds to the column's hash, its zones and the empty bytes of the block.
+    fn listed_section<T: Copy>(
+        &mut self,
+        mut section: Section,
+        listed: &[(u32, T)],
+        encode: impl Fn(usize, &[(u32, T)], &mut ColumnHash, &mut Vec<u8>, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let (mut hash, mut bytes) = (ColumnHash::default(), Vec::new());
         let mut rest = listed;
-        (0u32..).zip(self.blocks()).map(move |(index, rows)| {
-            let start = index * BLOCK_ROWS as u32;
+        for (rows, start) in self.blocks().zip((0u32..).step_by(BLOCK_ROWS)) {
             let end = rest.partition_point(|&(row, _)| row < start + rows as u32);
             let (here, behind) = rest.split_at(end);
             rest = behind;
-            (rows, here.iter().map(|&(row, value)| (row - start, value)).collect())
-        })
+            let here: Vec<(u32, T)> =
+                here.iter().map(|&(row, value)| (row - start, value)).collect();
+            bytes.clear();
+            encode(rows, &here, &mut hash, &mut section.extra, &mut bytes)?;
+            self.block(&mut section, &bytes)?;
+        }
+        self.finish_section(section, Some(hash));
+        Ok(())
     }
 
     fn int_blocks(

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::meters::Requests;
 use crate::{
@@ -60,8 +60,23 @@ impl Http {
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let app = self.app.clone();
-        tokio::task::spawn_blocking(move || work(&app))
+        self.run_in(None, work).await
+    }
+
+    /// Runs engine work that has a place, if it needs one, and is told when nobody waits for it any more.
+    /// The place is the work's own: it is free when the work has ended, not when its caller has left.
+    pub async fn run_in<T: Send + 'static>(
+        &self,
+        place: Option<OwnedSemaphorePermit>,
+        work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let waits = Waits(Arc::default());
+        let app = App { abandoned: Arc::clone(&waits.0), ..self.app.clone() };
+        let work = move || {
+            let _place = place;
+            work(&app)
+        };
+        tokio::task::spawn_blocking(work)
             .await
             .unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
     }
@@ -71,45 +86,31 @@ impl Http {
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = place(&self.hashing, 1).await?;
-        self.run(work).await
+        self.run_in(Some(place(&self.hashing, 1).await?), work).await
     }
 
-    /// Runs work that reads events, a few at once. It is told when nobody waits for it any more.
+    /// Runs work that reads events, a few at once.
     pub async fn run_query<T: Send + 'static>(
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let places = Arc::clone(&self.queries).acquire_owned();
-        let Ok(Ok(place)) = tokio::time::timeout(WAIT, places).await else {
-            return Err(busy());
-        };
-        let waits = Waits(Arc::default());
-        let app = App { abandoned: Arc::clone(&waits.0), ..self.app.clone() };
-        let work = move || {
-            // The place is the work's own: it is free when the work has ended, not when its caller left.
-            let _place = place;
-            work(&app)
-        };
-        tokio::task::spawn_blocking(work)
-            .await
-            .unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
+        self.run_in(Some(place(&self.queries, 1).await?), work).await
     }
 
     /// Memory for a body of `bytes` that is received: a slow sender holds none of what work needs.
-    pub async fn body_place(&self, bytes: usize) -> Result<SemaphorePermit<'_>> {
+    pub async fn body_place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         self.bodies.place(bytes).await
     }
 
     /// Memory for the work on a body of `bytes`.
-    pub async fn ingest_place(&self, bytes: usize) -> Result<SemaphorePermit<'_>> {
+    pub async fn ingest_place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         self.ingest.place(bytes.saturating_mul(INGEST_FACTOR)).await
     }
 }
 
 /// Memory that requests take parts of.
 struct Bytes {
-    places: Semaphore,
+    places: Arc<Semaphore>,
     all: usize,
 }
 
@@ -119,25 +120,21 @@ impl Bytes {
     fn new(bytes: u64) -> Self {
         let all = usize::try_from(bytes).unwrap_or(usize::MAX) / Self::PLACE_BYTES;
         let all = all.min(Semaphore::MAX_PERMITS);
-        Self { places: Semaphore::new(all), all }
+        Self { places: Arc::new(Semaphore::new(all)), all }
     }
 
     /// Waits for memory. Who asks for more than there is gets all of it.
-    async fn place(&self, bytes: usize) -> Result<SemaphorePermit<'_>> {
+    async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         place(&self.places, (bytes.max(REQUEST_BYTES) / Self::PLACE_BYTES).min(self.all)).await
     }
 }
 
-async fn place(of: &Semaphore, count: usize) -> Result<SemaphorePermit<'_>> {
+async fn place(of: &Arc<Semaphore>, count: usize) -> Result<OwnedSemaphorePermit> {
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    match tokio::time::timeout(WAIT, of.acquire_many(count)).await {
+    match tokio::time::timeout(WAIT, Arc::clone(of).acquire_many_owned(count)).await {
         Ok(Ok(permit)) => Ok(permit),
-        _ => Err(busy()),
+        _ => Err(ApiError::new(Code::Overloaded, "the server is busy; retry soon")),
     }
-}
-
-fn busy() -> ApiError {
-    ApiError::new(Code::Overloaded, "the server is busy; retry soon")
 }
 
 /// Somebody who waits for an answer. A client that goes away takes its request with it, and this.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
+    encode::{BLOCK_ROWS, Block, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::Result,
     segment::NumberReader,
 };
@@ -48,24 +48,6 @@ impl<'s> Spans<'s> {
     }
 }
 
-/// A block that is read a vector at a time.
-pub trait Vectors<T> {
-    /// Reads vector `index`.
-    fn vector(&self, index: usize, out: &mut [T; VECTOR_ROWS]) -> Result<usize>;
-}
-
-impl Vectors<i64> for IntBlock<'_> {
-    fn vector(&self, index: usize, out: &mut [i64; VECTOR_ROWS]) -> Result<usize> {
-        self.read_vector(index, out)
-    }
-}
-
-impl Vectors<f64> for NumberBlock<'_> {
-    fn vector(&self, index: usize, out: &mut [f64; VECTOR_ROWS]) -> Result<usize> {
-        self.read_vector(index, out)
-    }
-}
-
 /// Rows of a column, with the last block open and the last vector decoded.
 pub struct Cursor<B, T> {
     block: Option<(usize, B)>,
@@ -83,7 +65,7 @@ impl<B, T: Copy + Default> Default for Cursor<B, T> {
     }
 }
 
-impl<B: Vectors<T>, T> Cursor<B, T> {
+impl<B: Block<Value = T>, T> Cursor<B, T> {
     /// Calls `visit` with the values of `rows`, a vector at a time. `open` opens a block.
     pub fn read(
         &mut self,
@@ -100,7 +82,7 @@ impl<B: Vectors<T>, T> Cursor<B, T> {
                     self.block = Some((index, open(index)?));
                 }
                 if let Some((_, block)) = &self.block {
-                    block.vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
+                    block.read_vector(row % BLOCK_ROWS / VECTOR_ROWS, &mut self.values)?;
                 }
                 self.vector = vector;
             }

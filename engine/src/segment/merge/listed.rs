@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::order::Order;
 use crate::{
-    encode::{BLOCK_ROWS, Listed, ints::IntBlock, numbers, numbers::NumberBlock},
+    encode::{BLOCK_ROWS, Block, numbers},
     error::Result,
     segment::Segment,
 };
@@ -46,30 +46,6 @@ impl Places {
     }
 }
 
-/// A block that may know its few rows that have a value.
-pub trait ListsRows {
-    /// What a row has.
-    type Value: Copy;
-    /// Those rows, if it knows them.
-    fn rows(&self) -> Result<Option<Listed<Self::Value>>>;
-}
-
-impl ListsRows for IntBlock<'_> {
-    type Value = i64;
-
-    fn rows(&self) -> Result<Option<Listed<i64>>> {
-        self.listed()
-    }
-}
-
-impl ListsRows for NumberBlock<'_> {
-    type Value = f64;
-
-    fn rows(&self) -> Result<Option<Listed<f64>>> {
-        self.listed()
-    }
-}
-
 /// A row of an input that has a column: the input, the row, and its value there.
 type RareRow<T> = (u16, u32, T);
 
@@ -90,7 +66,7 @@ impl<T: Copy> RareColumns<T> {
     /// The rows of an output that have a column, by place. `None` when they are too many to be listed,
     /// or a block of an input does not list them. `open` opens an input's column, if it has it, as a
     /// function that opens its blocks.
-    pub fn placed<'a, B: ListsRows<Value = T>, F: Fn(usize) -> Result<B>>(
+    pub fn placed<'a, B: Block<Value = T>, F: Fn(usize) -> Result<B>>(
         &mut self,
         inputs: &[&'a Segment],
         places: &Places,
@@ -114,7 +90,7 @@ impl<T: Copy> RareColumns<T> {
         Ok(Some(found))
     }
 
-    fn read<'a, B: ListsRows<Value = T>, F: Fn(usize) -> Result<B>>(
+    fn read<'a, B: Block<Value = T>, F: Fn(usize) -> Result<B>>(
         &mut self,
         inputs: &[&'a Segment],
         name: &str,
@@ -124,7 +100,7 @@ impl<T: Copy> RareColumns<T> {
         'inputs: for (segment, input) in inputs.iter().zip(0u16..) {
             let Some(open) = open(segment)? else { continue };
             for index in 0..segment.block_count() {
-                let listed = open(index)?.rows()?;
+                let listed = open(index)?.listed()?;
                 let (Some(listed), Some(found)) = (listed, &mut found) else {
                     found = None;
                     break 'inputs;

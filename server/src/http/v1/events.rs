@@ -12,7 +12,7 @@ use inlay_proto::names::NDJSON;
 use serde_json::{Value, json};
 
 use crate::{
-    app::Caller,
+    app::{App, Caller},
     error::{ApiError, Code, Result},
     http::{context::Http, extract::media_type},
 };
@@ -48,9 +48,10 @@ pub async fn ingest(
         Encoding::Identity => body,
         _ => http.run(move |_| encoding.decode(&body)).await?,
     };
-    let _place = http.ingest_place(body.len()).await?;
+    let place = http.ingest_place(body.len()).await?;
     drop(receiving);
-    let accepted = http.run(move |app| app.ingest(&caller, &body, is_ndjson)).await?;
+    let work = move |app: &App| app.ingest(&caller, &body, is_ndjson);
+    let accepted = http.run_in(Some(place), work).await?;
     let errors: Vec<Value> = accepted
         .rejected
         .iter()
