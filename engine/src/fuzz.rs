@@ -137,7 +137,7 @@ fn read_segment(segment: Arc<Segment>) {
         let _ = segment.block_at(at, segment.sections()[at].blocks.len());
     }
     let _ = segment.user_count();
-    let _ = segment.user_code(u128::MAX);
+    let _ = segment.user_code(0, u128::MAX);
     let keys: Vec<SeriesKey> =
         segment.runs().runs().iter().take(4).map(|run| run.key.clone()).collect();
     let texts: Vec<String> =

@@ -91,6 +91,7 @@ pub fn scan(
                 rest.push((bucket, base + done.end as usize..rows.end));
             }
         }
+        columns.enter(run);
         for (bucket, rows) in rest {
             reads.rows += rows.len() as u64;
             columns.scan_rows(rows, bucket, sink, check)?;
@@ -222,6 +223,8 @@ struct Columns<'a> {
     group: Option<GroupColumn<'a>>,
     number: Option<Option<NumberReader<'a>>>,
     users: Option<Arc<[u128]>>,
+    /// Which of them are the tenant's whose rows are read.
+    tenant_users: Range<usize>,
     opened: Option<Opened<'a>>,
 }
 
@@ -293,7 +296,25 @@ impl<'a> Columns<'a> {
         };
         let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
         let users = counts_users.then(|| kept.users(segment, charge)).transpose()?;
-        Ok(Self { segment, query, texts, ranges, group, number, users, opened: None })
+        Ok(Self {
+            segment,
+            query,
+            texts,
+            ranges,
+            group,
+            number,
+            users,
+            tenant_users: 0..0,
+            opened: None,
+        })
+    }
+
+    /// Turns to the rows of a run.
+    fn enter(&mut self, run: &Run) {
+        if self.users.is_some() {
+            let tenants = self.segment.tenants();
+            self.tenant_users = tenants.users(tenants.of_row(run.first_row));
+        }
     }
 
     /// The codes by which rollups of `shape` are read; `None` when no row of the segment can match.
@@ -469,6 +490,7 @@ impl<'a> Columns<'a> {
         }
         hashes.clear();
         if let Some(known) = self.users.as_deref() {
+            let known = known.get(self.tenant_users.clone()).unwrap_or_default();
             let hash = |row: usize| known.get((users[row] as usize).wrapping_sub(1)).copied();
             hashes.extend(kept.rows().map(|row| hash(row).unwrap_or_default()));
         }

@@ -17,6 +17,8 @@ mod layout;
 mod rolled;
 mod runs;
 
+mod tenants;
+
 mod reader;
 
 mod columns;

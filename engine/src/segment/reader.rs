@@ -12,6 +12,7 @@ use super::{
     layout::{Database, FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
     rolled::read_series,
     runs::RunDirectory,
+    tenants::Tenants,
 };
 use crate::{
     base::{
@@ -35,6 +36,7 @@ pub struct Segment {
     view: View,
     footer: Footer,
     runs: RunDirectory,
+    tenants: Tenants,
     namespaces: Arc<[u32]>,
     rolled_up: Vec<u32>,
     /// For each section, which of its blocks were checked.
@@ -82,6 +84,7 @@ impl Segment {
             db,
             checked: footer.sections.iter().map(flags).collect(),
             runs: RunDirectory::default(),
+            tenants: Tenants::default(),
             rolled_up: Vec::new(),
             namespaces: Arc::from([]),
             meta,
@@ -100,6 +103,10 @@ impl Segment {
             ));
         }
         segment.namespaces = segment.runs.namespaces().into();
+        if let Some(at) = segment.find(SectionKind::Users, "") {
+            let extra = &segment.section(at)?.extra;
+            segment.tenants = Tenants::read(extra, &segment.runs, &segment.place)?;
+        }
         if segment.find(SectionKind::RollupSeries, "").is_some() {
             let bytes = segment.block(SectionKind::RollupSeries, "", 0)?;
             let runs = segment.runs.runs().len();
@@ -215,7 +222,12 @@ impl Segment {
         )
     }
 
-    /// User codes of block `index`: 0 for none, n for the n-th of [`Segment::user_hashes`].
+    /// Whose rows and users are whose.
+    pub fn tenants(&self) -> &Tenants {
+        &self.tenants
+    }
+
+    /// User codes of block `index`: 0 for none, n for the n-th user of the row's tenant.
     pub fn user_codes(&self, index: usize) -> Result<IntBlock<'_>> {
         IntBlock::open(
             self.block(SectionKind::UserCodes, "", index)?,
@@ -224,7 +236,7 @@ impl Segment {
         )
     }
 
-    /// Hashes of the users, rising.
+    /// Hashes of the users, rising within each tenant.
     pub fn user_hashes(&self) -> Result<Vec<u128>> {
         let mut hashes = Vec::with_capacity(self.user_count()?);
         for index in 0..self.user_blocks() {
@@ -257,12 +269,17 @@ impl Segment {
         Ok(count)
     }
 
-    /// Code of the user with this hash, if any row is his.
-    pub fn user_code(&self, hash: u128) -> Result<Option<i64>> {
-        for index in 0..self.user_blocks() {
+    /// Code of the user with this hash among those of a tenant, if any row is his.
+    pub fn user_code(&self, tenant: usize, hash: u128) -> Result<Option<i64>> {
+        let users = self.tenants.users(tenant);
+        let blocks = users.start / BLOCK_ROWS..users.end.div_ceil(BLOCK_ROWS);
+        for index in blocks {
+            let base = index * BLOCK_ROWS;
             let (hashes, _) = self.users(index)?;
-            if let Ok(at) = hashes.binary_search(&hash) {
-                return Ok(Some((index * BLOCK_ROWS + at) as i64 + 1));
+            let here = users.start.max(base)..users.end.min(base + hashes.len());
+            let found = hashes.get(here.start - base..here.end.max(here.start) - base);
+            if let Ok(at) = found.unwrap_or_default().binary_search(&hash) {
+                return Ok(Some((here.start + at - users.start) as i64 + 1));
             }
         }
         Ok(None)
@@ -274,7 +291,7 @@ impl Segment {
         section.and_then(|at| self.footer.sections.get(at)).map_or(0, |found| found.blocks.len())
     }
 
-    /// Block `index` of the users: rising hashes, and their ids.
+    /// Block `index` of the users: hashes that rise within each tenant, and their ids.
     pub fn users(&self, index: usize) -> Result<(Vec<u128>, TextList)> {
         let bytes = self.block(SectionKind::Users, "", index)?;
         let here = self.user_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);

@@ -105,6 +105,10 @@ struct Owner {
     end: u32,
 }
 
+fn same_owner(a: &Run, b: &Run) -> bool {
+    (a.key.namespace, &a.key.tenant) == (b.key.namespace, &b.key.tenant)
+}
+
 impl Owner {
     fn hash(namespace: Namespace, tenant: &str) -> u64 {
         text_hash(tenant.as_bytes()) ^ u64::from(namespace.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -113,8 +117,6 @@ impl Owner {
     fn list(runs: &[Run]) -> Vec<Self> {
         let mut owners: Vec<Self> = Vec::new();
         let mut start = 0;
-        let same_owner =
-            |a: &Run, b: &Run| (a.key.namespace, &a.key.tenant) == (b.key.namespace, &b.key.tenant);
         for runs in runs.chunk_by(same_owner) {
             let end = start + runs.len() as u32;
             if let Some(run) = runs.first() {
@@ -161,6 +163,18 @@ impl RunDirectory {
         let mut namespaces: Vec<u32> = self.runs.iter().map(|run| run.key.namespace.0).collect();
         namespaces.dedup();
         namespaces
+    }
+
+    /// For each tenant, the row behind his last one.
+    pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
+        let tenants = self.runs.chunk_by(same_owner);
+        tenants.filter_map(|runs| runs.last().map(|run| run.first_row + run.rows))
+    }
+
+    /// The tenants, rising, each with its namespace.
+    pub fn tenants(&self) -> impl Iterator<Item = (Namespace, &str)> {
+        let tenants = self.runs.chunk_by(same_owner);
+        tenants.filter_map(|runs| runs.first().map(|run| (run.key.namespace, &*run.key.tenant)))
     }
 
     /// All runs.

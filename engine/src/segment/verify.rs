@@ -16,7 +16,7 @@ use crate::{
         hash::{positioned, text_hash},
         time::HOUR_MS,
     },
-    encode::{Block as _, VECTOR_ROWS, ints::IntBlock, text::TextList},
+    encode::{BLOCK_ROWS, Block as _, VECTOR_ROWS, ints::IntBlock, text::TextList},
     error::{Error, Result},
 };
 
@@ -39,15 +39,13 @@ impl Segment {
             ids.event_ids(&self.event_ids(index)?);
         }
         keep(SectionKind::EventIds, "", ids);
-        let (users, count) = self.verify_users()?;
-        keep(SectionKind::Users, "", users);
-        let codes = self.verify_codes(count, "users", |index| self.user_codes(index))?;
-        keep(SectionKind::UserCodes, "", codes);
+        keep(SectionKind::Users, "", self.verify_users()?);
+        keep(SectionKind::UserCodes, "", self.verify_user_codes()?);
         for name in self.names(SectionKind::TextValues) {
             if let Some(text) = self.text(name)? {
                 let (values, count) = text.verify_values()?;
                 keep(SectionKind::TextValues, name, values);
-                let codes = self.verify_codes(count, name, |index| text.codes(index))?;
+                let codes = self.verify_codes(name, |index| text.codes(index), |_| count)?;
                 keep(SectionKind::TextCodes, name, codes);
                 for index in 0..self.block_count() {
                     text.bitmaps(index)?;
@@ -136,49 +134,70 @@ impl Segment {
         Ok(hash)
     }
 
-    fn verify_users(&self) -> Result<(ColumnHash, usize)> {
+    fn verify_users(&self) -> Result<ColumnHash> {
         let mut users = ColumnHash::default();
-        let (mut count, mut before) = (0, 0);
+        let (mut count, mut before, mut tenant) = (0, 0, 0);
         for index in 0..self.user_blocks() {
             let (hashes, texts) = self.users(index)?;
-            for &hash in &hashes {
+            for hash in hashes {
+                while tenant < self.tenants().len() && count >= self.tenants().users(tenant).end {
+                    tenant += 1;
+                    before = 0;
+                }
                 if hash <= before {
                     return Err(Error::corrupt(&self.place, "users are not in order"));
                 }
                 before = hash;
+                count += 1;
             }
-            count += hashes.len();
             users.texts(&texts);
         }
-        Ok((users, count))
+        Ok(users)
     }
 
+    /// Each row's user is one of its tenant's.
+    fn verify_user_codes(&self) -> Result<ColumnHash> {
+        let tenants = self.tenants();
+        let (mut rows, mut users) = (0..0, 0);
+        let users_at = |row: u32| {
+            if !rows.contains(&row) {
+                let tenant = tenants.of_row(row);
+                (rows, users) = (tenants.rows(tenant), tenants.users(tenant).len());
+            }
+            users
+        };
+        self.verify_codes("users", |index| self.user_codes(index), users_at)
+    }
+
+    /// Codes are those of entries, of which there are as many as `entries` gives for a row.
     fn verify_codes<'a>(
         &self,
-        count: usize,
         name: &str,
         open: impl Fn(usize) -> Result<IntBlock<'a>>,
+        mut entries: impl FnMut(u32) -> usize,
     ) -> Result<ColumnHash> {
         let mut hash = ColumnHash::default();
         let mut vector = [0; VECTOR_ROWS];
         for index in 0..self.block_count() {
             let block = open(index)?;
-            let check = |code: i64| match usize::try_from(code) {
-                Ok(code) if code <= count => Ok(()),
+            let mut check = |row: usize, code: i64| match usize::try_from(code) {
+                Ok(code) if code <= entries((index * BLOCK_ROWS + row) as u32) => Ok(()),
                 _ => {
                     let detail = format!("a code of {name} exceeds its dictionary");
                     Err(Error::corrupt(&self.place, detail))
                 }
             };
             if let Some(listed) = block.listed()? {
-                listed.iter().try_for_each(|&(_, code)| check(code))?;
+                listed.iter().try_for_each(|&(row, code)| check(row as usize, code))?;
                 hash.listed_ints(self.block_rows(index), &listed);
                 continue;
             }
             for at in 0..self.block_rows(index).div_ceil(VECTOR_ROWS) {
                 let len = block.read_vector(at, &mut vector)?;
                 let codes = vector.get(..len).unwrap_or_default();
-                codes.iter().try_for_each(|&code| check(code))?;
+                for (row, &code) in (at * VECTOR_ROWS..).zip(codes) {
+                    check(row, code)?;
+                }
                 hash.ints(codes);
             }
         }

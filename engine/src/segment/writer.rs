@@ -19,6 +19,7 @@ use super::{
     reader::Segment,
     rollups,
     runs::RunDirectory,
+    tenants,
     verify::ColumnHash,
 };
 use crate::{
@@ -48,6 +49,8 @@ pub struct SegmentWriter<'a> {
     file: Arc<dyn VfsFile>,
     sections: Vec<Section>,
     hashes: BTreeMap<(u16, String), u64>,
+    /// Number of tenants; known once the run directory is written.
+    tenants: usize,
     rollup_rows_min: u32,
     /// Facts so far; the length is where the next byte goes.
     meta: SegmentMeta,
@@ -86,13 +89,15 @@ impl<'a> SegmentWriter<'a> {
         let (len, ts_min, ts_max) = (HEADER_LEN as u64, i64::MAX, i64::MIN);
         let meta = SegmentMeta { uuid, len, footer_crc: 0, rows, ts_min, ts_max, level };
         let (sections, hashes) = (Vec::new(), BTreeMap::new());
-        Ok(Self { vfs, db, place, file, sections, hashes, rollup_rows_min, meta })
+        let tenants = 0;
+        Ok(Self { vfs, db, place, file, sections, hashes, tenants, rollup_rows_min, meta })
     }
 
     /// The run directory.
     pub fn runs(&mut self, runs: &RunDirectory) -> Result<()> {
         let mut bytes = Vec::new();
         runs.write(&mut bytes);
+        self.tenants = runs.tenant_ends().count();
         let mut section = Section::new(SectionKind::Runs, "");
         self.block(&mut section, &bytes)?;
         self.sections.push(section);
@@ -133,15 +138,16 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The users in the order of their hashes, which the source gives too, until it gives less than it
-    /// was asked for. Returns how many there are.
+    /// The users, tenant by tenant in the order of their hashes, until the source gives less than it was
+    /// asked for. It gives the place of each one's tenant among the tenants, his hash, and his id.
     pub fn users(
         &mut self,
-        mut source: impl FnMut(usize, &mut Vec<u128>, &mut TextList) -> Result<()>,
-    ) -> Result<usize> {
+        mut source: impl FnMut(usize, &mut Vec<(u32, u128)>, &mut TextList) -> Result<()>,
+    ) -> Result<()> {
         let mut section = Section::new(SectionKind::Users, "");
         let mut hash = ColumnHash::default();
-        let (mut count, mut keys, mut texts) = (0, Vec::new(), TextList::default());
+        let mut counts = vec![0; self.tenants];
+        let (mut keys, mut texts) = (Vec::new(), TextList::default());
         loop {
             keys.clear();
             texts.clear();
@@ -150,18 +156,18 @@ impl<'a> SegmentWriter<'a> {
             if !keys.is_empty() {
                 hash.texts(&texts);
                 self.block(&mut section, &text_block(&texts, COLD_LEVEL)?)?;
-                count += keys.len();
+                keys.iter().for_each(|&(tenant, _)| counts[tenant as usize] += 1);
             }
             if keys.len() < BLOCK_ROWS {
                 break;
             }
         }
-        section.extra.put_varint(count as u64);
+        tenants::write_counts(&counts, &mut section.extra);
         self.finish_section(section, Some(hash));
-        Ok(count)
+        Ok(())
     }
 
-    /// The user of each row: 0 is "none" and n the n-th user.
+    /// The user of each row: 0 is "none" and n the n-th user of its tenant.
     pub fn user_codes(
         &mut self,
         source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>,

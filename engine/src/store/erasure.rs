@@ -81,9 +81,12 @@ impl Erasure {
 
     /// Whether a segment may hold rows that go.
     pub fn concerns(&self, segment: &Segment) -> Result<bool> {
-        let mut fates = segment.runs().runs().iter().map(|run| self.fate(&run.key));
-        match fates.find(|fate| *fate != Fate::Keep) {
-            Some(Fate::WithoutUser(hash)) => Ok(segment.user_code(hash)?.is_some()),
+        let mut fates = segment.runs().runs().iter().map(|run| (run, self.fate(&run.key)));
+        match fates.find(|(_, fate)| *fate != Fate::Keep) {
+            Some((run, Fate::WithoutUser(hash))) => {
+                let tenant = segment.tenants().of_row(run.first_row);
+                Ok(segment.user_code(tenant, hash)?.is_some())
+            }
             fate => Ok(fate.is_some()),
         }
     }

@@ -129,9 +129,9 @@ pub fn write_segment(
     })?;
     let (users, codes) = gather.users();
     let mut users = users.into_iter();
-    writer.users(|count, hashes, texts| {
-        for (hash, text) in users.by_ref().take(count) {
-            hashes.push(hash);
+    writer.users(|count, keys, texts| {
+        for (tenant, hash, text) in users.by_ref().take(count) {
+            keys.push((tenant, hash));
             texts.push(text);
         }
         Ok(())
@@ -181,6 +181,9 @@ struct PlacedText<'a> {
     /// Code 0 is "absent" and n the n-th value.
     codes: Placed<i64>,
 }
+
+/// The place of a user's tenant, the hash of his id, and it.
+type PlacedUser<'a> = (u32, u128, &'a [u8]);
 
 /// Rows of several chunks in the order of a segment.
 struct Gather<'a> {
@@ -242,20 +245,33 @@ impl<'a> Gather<'a> {
         self.rows().map(|(rows, row)| rows.event_ids.value(row))
     }
 
-    /// Distinct users by rising hash, and a code for each row.
-    fn users(&self) -> (Vec<(u128, &'a [u8])>, Vec<i64>) {
-        let mut known: Vec<(u128, &[u8])> = self
-            .rows()
-            .filter_map(|(rows, row)| Some((rows.user_hashes[row], rows.users.value(row)?)))
-            .collect();
-        known.sort_unstable();
-        known.dedup();
-        let code = |(rows, row): (&Rows, usize)| match rows.user_hashes[row] {
-            0 => 0,
-            hash => known.partition_point(|(other, _)| *other < hash) as i64 + 1,
+    /// Distinct users of each tenant, by his place and their rising hashes, and a code for each row.
+    fn users(&self) -> (Vec<PlacedUser<'a>>, Vec<i64>) {
+        let (mut users, mut codes) = (Vec::new(), Vec::with_capacity(self.order.len()));
+        let owner = |&(rank, ..): &(u32, u32, u32)| {
+            let key = self.series[rank as usize];
+            (key.namespace, &key.tenant)
         };
-        let codes = self.rows().map(code).collect();
-        (known, codes)
+        let mut known: Vec<(u128, &[u8])> = Vec::new();
+        for (tenant, order) in (0..).zip(self.order.chunk_by(|a, b| owner(a) == owner(b))) {
+            let rows = || {
+                order.iter().map(|&(_, chunk, row)| (&*self.chunks[chunk as usize], row as usize))
+            };
+            known.clear();
+            known.extend(
+                rows().filter_map(|(rows, row)| {
+                    Some((rows.user_hashes[row], rows.users.value(row)?))
+                }),
+            );
+            known.sort_unstable();
+            known.dedup();
+            codes.extend(rows().map(|(rows, row)| match rows.user_hashes[row] {
+                0 => 0,
+                hash => known.partition_point(|(other, _)| *other < hash) as i64 + 1,
+            }));
+            users.extend(known.iter().map(|&(hash, text)| (tenant, hash, text)));
+        }
+        (users, codes)
     }
 
     fn names<'n, I: Iterator<Item = &'n Arc<str>>>(

@@ -18,6 +18,8 @@ mod order;
 
 mod listed;
 
+mod users;
+
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 pub use plan::{Fate, Split};
@@ -28,6 +30,7 @@ use self::{
     listed::{ListedRow, Places, RareColumns},
     order::{Order, order},
     plan::{Piece, plan},
+    users::{UserBlock, UserCodes, UserStream, next_users},
 };
 use crate::{
     column::SeriesKey,
@@ -121,7 +124,7 @@ struct Merger<'a, 'c> {
     context: &'c MergeContext<'c>,
     inputs: Vec<&'a Segment>,
     event_ids: Vec<BlockCache<EventIds>>,
-    users: Vec<BlockCache<(Vec<u128>, TextList)>>,
+    users: Vec<BlockCache<UserBlock>>,
     rare_texts: RareColumns<i64>,
     rare_numbers: RareColumns<f64>,
 }
@@ -192,72 +195,35 @@ impl<'a, 'c> Merger<'a, 'c> {
     }
 
     fn write_users(&mut self, writer: &mut SegmentWriter<'_>, order: &Order) -> Result<()> {
-        let used = self.used_codes(
-            order,
-            |segment| Ok(Some(segment.user_count()?)),
-            |input, block| self.inputs[input].user_codes(block),
-        )?;
-        let mut remaps: Vec<Vec<u32>> = Vec::new();
-        for (segment, used) in self.inputs.iter().zip(&used) {
-            let count = if used.is_some() { segment.user_count()? } else { 0 };
-            remaps.push(vec![0; count + 1]);
+        let context = self.context;
+        let used = users::used(&self.inputs, order)?;
+        let mut streams: Vec<UserStream<'_, '_>> = Vec::new();
+        for ((segment, cache), used) in self.inputs.iter().zip(&mut self.users).zip(&used) {
+            streams.push(UserStream::start(segment, cache, used, &order.runs)?);
         }
-        let mut next = vec![0usize; self.inputs.len()];
-        let mut given = 0u32;
-        // Users are few beside rows and ordered by hash: the smallest next hash of any input is the
-        // output's next user.
-        let count = writer.users(|wanted, hashes, texts| {
-            (self.context.breathe)()?;
-            for _ in 0..wanted {
-                let mut least: Option<u128> = None;
-                for (input, used) in used.iter().enumerate() {
-                    let Some(used) = used else { continue };
-                    while next[input] + 1 < remaps[input].len() && !used.contains(next[input] + 1) {
-                        next[input] += 1;
-                    }
-                    if let Some(hash) = self.user_at(input, next[input])? {
-                        least = Some(least.map_or(hash.0, |least| least.min(hash.0)));
-                    }
-                }
-                let Some(least) = least else { break };
-                given += 1;
-                hashes.push(least);
-                let mut is_known = false;
-                for input in 0..next.len() {
-                    if used[input].is_none() {
-                        continue;
-                    }
-                    let Some((hash, text)) = self.user_at(input, next[input])? else { continue };
-                    if hash == least {
-                        if !is_known {
-                            texts.push(text);
-                            is_known = true;
-                        }
-                        remaps[input][next[input] + 1] = given;
-                        next[input] += 1;
-                    }
-                }
-            }
-            Ok(())
+        let mut given = (0, 0);
+        writer.users(|wanted, keys, texts| {
+            (context.breathe)()?;
+            next_users(&mut streams, wanted, &mut given, keys, texts)
         })?;
-        debug_assert_eq!(count, given as usize);
-        let inputs = &self.inputs;
-        let open = |input: usize, block: usize| inputs[input].user_codes(block);
-        let source = self.remapped(order, &remaps, &open);
-        writer.user_codes(source)
-    }
-
-    /// The user with 0-based number `at` of an input, if there are so many.
-    fn user_at(&mut self, input: usize, at: usize) -> Result<Option<(u128, &[u8])>> {
-        let segment = self.inputs[input];
-        if at / BLOCK_ROWS >= segment.user_blocks() {
-            return Ok(None);
-        }
-        let size = |block: &(Vec<u128>, TextList)| block.0.len() * 16 + block.1.bytes_used();
-        let (hashes, texts) =
-            self.users[input].block(at / BLOCK_ROWS, |index| segment.users(index), size)?;
-        let hash = hashes.get(at % BLOCK_ROWS);
-        Ok(hash.map(|&hash| (hash, texts.at(at % BLOCK_ROWS))))
+        let remaps: Vec<Vec<u32>> = streams.into_iter().map(|stream| stream.remap).collect();
+        let mut codes: Vec<UserCodes<'_>> =
+            self.inputs.iter().map(|segment| UserCodes::new(segment)).collect();
+        let mut spans = Spans::new(&order.spans);
+        writer.user_codes(|rows, out| {
+            (context.breathe)()?;
+            spans.next(rows, |piece| {
+                let input = usize::from(piece.input);
+                codes[input].read(piece, |base, codes| {
+                    let remap = remaps[input].get(base..).unwrap_or_default();
+                    let code = |&code: &i64| match code {
+                        0 => 0,
+                        code => remap.get(code as usize).map_or(0, |&code| i64::from(code)),
+                    };
+                    out.extend(codes.iter().map(code));
+                })
+            })
+        })
     }
 
     fn write_text(

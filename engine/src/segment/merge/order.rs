@@ -63,11 +63,11 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
 }
 
 /// User codes of an input, and the code of the user who was last looked up in it: looking one up
-/// reads all of the segment's users.
+/// reads all users of his tenant.
 #[derive(Default)]
 struct UserCursor<'a> {
     codes: IntCursor<'a>,
-    known: Option<(u128, Option<i64>)>,
+    known: Option<((usize, u128), Option<i64>)>,
 }
 
 /// What is left of a piece without the rows of a user.
@@ -78,9 +78,10 @@ fn without_user<'a>(
     users: &mut UserCursor<'a>,
     order: &mut Order,
 ) -> Result<Vec<Piece>> {
+    let tenant = segment.tenants().of_row(piece.start);
     let code = match users.known {
-        Some((known, code)) if known == user => code,
-        _ => users.known.insert((user, segment.user_code(user)?)).1,
+        Some((known, code)) if known == (tenant, user) => code,
+        _ => users.known.insert(((tenant, user), segment.user_code(tenant, user)?)).1,
     };
     let Some(code) = code else { return Ok(vec![piece]) };
     let mut kept: Vec<Piece> = Vec::new();

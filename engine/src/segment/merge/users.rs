@@ -1,0 +1,162 @@
+//! Merging users: tenant by tenant, in the order of their hashes, and only those of rows that stay.
+//!
+//! Codes of an input count among the users of the row's tenant. Here they are counted from the input's
+//! first user, so that one table an input says what became of each.
+
+use super::{
+    cursors::{BlockCache, IntCursor},
+    dictionary::UsedCodes,
+    order::Order,
+    plan::Piece,
+};
+use crate::{
+    encode::{BLOCK_ROWS, text::TextList},
+    error::Result,
+    segment::{RunDirectory, Segment},
+};
+
+/// A decoded block of users: their hashes and ids.
+pub type UserBlock = (Vec<u128>, TextList);
+
+/// The rows' users of one input.
+pub struct UserCodes<'a> {
+    segment: &'a Segment,
+    codes: IntCursor<'a>,
+    tenant: usize,
+}
+
+impl<'a> UserCodes<'a> {
+    /// Before the first row.
+    pub fn new(segment: &'a Segment) -> Self {
+        Self { segment, codes: IntCursor::default(), tenant: 0 }
+    }
+
+    /// Calls `visit` with the codes of `piece`, and with the number of users before the tenant's whose
+    /// they are.
+    pub fn read(&mut self, piece: Piece, mut visit: impl FnMut(usize, &[i64])) -> Result<()> {
+        let (segment, tenants) = (self.segment, self.segment.tenants());
+        let (mut start, end) = (piece.start, piece.start + piece.rows);
+        while start < end {
+            if !tenants.rows(self.tenant).contains(&start) {
+                self.tenant = tenants.of_row(start);
+            }
+            let stop = tenants.rows(self.tenant).end.clamp(start + 1, end);
+            let base = tenants.users(self.tenant).start;
+            let part = Piece { start, rows: stop - start, ..piece };
+            let open = |block| segment.user_codes(block);
+            self.codes.read(part, open, |codes| visit(base, codes))?;
+            start = stop;
+        }
+        Ok(())
+    }
+}
+
+/// For each input, the users that rows of the output have.
+pub fn used(inputs: &[&Segment], order: &Order) -> Result<Vec<UsedCodes>> {
+    let counts = inputs.iter().map(|segment| Ok(UsedCodes::none(segment.user_count()?)));
+    let mut used = counts.collect::<Result<Vec<_>>>()?;
+    let mut codes: Vec<UserCodes<'_>> = inputs.iter().map(|input| UserCodes::new(input)).collect();
+    for &span in &order.spans {
+        let input = usize::from(span.input);
+        codes[input].read(span, |base, codes| {
+            let those = codes.iter().filter(|&&code| code != 0);
+            those.for_each(|&code| used[input].mark(base as i64 + code));
+        })?;
+    }
+    Ok(used)
+}
+
+/// The wanted users of one input, one after the other.
+pub struct UserStream<'a, 'c> {
+    segment: &'a Segment,
+    cache: &'c mut BlockCache<UserBlock>,
+    used: &'c UsedCodes,
+    /// Places of the input's tenants among the output's.
+    places: Vec<u32>,
+    /// For each user from 1, his code in the output; 0 while he has none.
+    pub remap: Vec<u32>,
+    tenant: usize,
+    at: usize,
+    /// The place of the tenant and the hash of the user at hand; `None` at the end.
+    key: Option<(u32, u128)>,
+}
+
+impl<'a, 'c> UserStream<'a, 'c> {
+    /// At the first wanted user. `runs` are the output's.
+    pub fn start(
+        segment: &'a Segment,
+        cache: &'c mut BlockCache<UserBlock>,
+        used: &'c UsedCodes,
+        runs: &RunDirectory,
+    ) -> Result<Self> {
+        let remap = vec![0; segment.user_count()? + 1];
+        let places = places(segment.runs(), runs);
+        let mut stream = Self { segment, cache, used, places, remap, tenant: 0, at: 0, key: None };
+        stream.seek()?;
+        Ok(stream)
+    }
+
+    /// Goes to the first wanted user from `at` on.
+    fn seek(&mut self) -> Result<()> {
+        let count = self.remap.len() - 1;
+        while self.at < count && !self.used.contains(self.at + 1) {
+            self.at += 1;
+        }
+        if self.at >= count {
+            self.key = None;
+            return Ok(());
+        }
+        while self.at >= self.segment.tenants().users(self.tenant).end {
+            self.tenant += 1;
+        }
+        let (place, at) = (self.places[self.tenant], self.at % BLOCK_ROWS);
+        self.key = Some((place, self.block()?.0[at]));
+        Ok(())
+    }
+
+    fn block(&mut self) -> Result<&UserBlock> {
+        let segment = self.segment;
+        let size = |block: &UserBlock| block.0.len() * size_of::<u128>() + block.1.bytes_used();
+        self.cache.block(self.at / BLOCK_ROWS, |index| segment.users(index), size)
+    }
+}
+
+/// Where each tenant of an input stands among those of the output; both are ordered alike.
+fn places(input: &RunDirectory, output: &RunDirectory) -> Vec<u32> {
+    let mut wanted = output.tenants().enumerate().peekable();
+    let place = |tenant| {
+        while wanted.peek().is_some_and(|(_, here)| *here < tenant) {
+            wanted.next();
+        }
+        wanted.peek().map_or(u32::MAX, |(place, _)| *place as u32)
+    };
+    input.tenants().map(place).collect()
+}
+
+/// Gives up to `wanted` more users of the output. `given` is the tenant that the last one was of, and
+/// how many of his there were.
+pub fn next_users(
+    streams: &mut [UserStream<'_, '_>],
+    wanted: usize,
+    given: &mut (u32, u32),
+    keys: &mut Vec<(u32, u128)>,
+    texts: &mut TextList,
+) -> Result<()> {
+    for _ in 0..wanted {
+        let Some(least) = streams.iter().filter_map(|stream| stream.key).min() else {
+            return Ok(());
+        };
+        *given = if given.0 == least.0 { (least.0, given.1 + 1) } else { (least.0, 1) };
+        keys.push(least);
+        for stream in streams.iter_mut().filter(|stream| stream.key == Some(least)) {
+            if texts.len() < keys.len() {
+                let at = stream.at % BLOCK_ROWS;
+                texts.push(stream.block()?.1.at(at));
+            }
+            stream.at += 1;
+            stream.remap[stream.at] = given.1;
+            stream.seek()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Which rows of a segment are whose, and who his users are.
+//!
+//! Runs are ordered by tenant, and so are users: a tenant's users stand together, in the order of their
+//! hashes, and the code of a row counts among them. A user id that two tenants use is listed for each.
+//! So codes are small, and counting a tenant's users touches the hashes of nobody else.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::ops::Range;
+
+use super::runs::RunDirectory;
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// The tenants of a segment in the order of their rows.
+#[derive(Debug, Default)]
+pub struct Tenants(Vec<Part>);
+
+/// Where one tenant's rows and users end, and the next one's begin.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    rows_end: u32,
+    users_end: u32,
+}
+
+impl Tenants {
+    /// Reads the numbers of users behind their sum, as [`write_counts`] wrote them.
+    pub fn read(extra: &[u8], runs: &RunDirectory, place: &str) -> Result<Self> {
+        let mut cursor = Cursor::new(extra, place);
+        let count = cursor.varint_u32()?;
+        let mut parts = Vec::new();
+        let mut users_end = 0u32;
+        for rows_end in runs.tenant_ends() {
+            let here = cursor.varint_u32()?;
+            users_end = users_end
+                .checked_add(here)
+                .filter(|&end| end <= count)
+                .ok_or_else(|| cursor.error("tenants have more users than there are"))?;
+            parts.push(Part { rows_end, users_end });
+        }
+        cursor.finish()?;
+        if users_end != count {
+            return Err(Cursor::new(extra, place).error("tenants have fewer users than there are"));
+        }
+        Ok(Self(parts))
+    }
+
+    /// Number of tenants.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The tenant, by its place among them, whose row this is.
+    pub fn of_row(&self, row: u32) -> usize {
+        self.0.partition_point(|part| part.rows_end <= row)
+    }
+
+    /// The rows of a tenant.
+    pub fn rows(&self, tenant: usize) -> Range<u32> {
+        self.between(tenant, |part| part.rows_end)
+    }
+
+    /// The users of a tenant, by their places among all of them.
+    pub fn users(&self, tenant: usize) -> Range<usize> {
+        let users = self.between(tenant, |part| part.users_end);
+        users.start as usize..users.end as usize
+    }
+
+    fn between(&self, tenant: usize, end: impl Fn(&Part) -> u32) -> Range<u32> {
+        let end_of = |tenant: usize| self.0.get(tenant).map(&end);
+        let before = tenant.checked_sub(1).and_then(end_of).unwrap_or_default();
+        before..end_of(tenant).unwrap_or(before)
+    }
+}
+
+/// Appends the sum of `counts` and each of them: the users of each tenant.
+pub fn write_counts(counts: &[u32], out: &mut Vec<u8>) {
+    out.put_varint(counts.iter().map(|&count| u64::from(count)).sum());
+    counts.iter().for_each(|&count| out.put_varint(u64::from(count)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{column::SeriesKey, event::Namespace};
+
+    #[test]
+    fn users_belong_to_the_tenant_of_the_row() {
+        let mut runs = RunDirectory::default();
+        for (namespace, tenant, name) in
+            [(1, "a", "x"), (1, "a", "y"), (1, "b", "x"), (2, "b", "x")]
+        {
+            let namespace = Namespace(namespace);
+            let key = SeriesKey { namespace, tenant: tenant.into(), name: name.into() };
+            runs.push(key, &[1, 2]);
+        }
+        let mut extra = Vec::new();
+        write_counts(&[3, 0, 2], &mut extra);
+        let tenants = Tenants::read(&extra, &runs, "test").unwrap();
+        let users: Vec<_> = (0..8).map(|row| tenants.users(tenants.of_row(row))).collect();
+        assert_eq!(users, [0..3, 0..3, 0..3, 0..3, 3..3, 3..3, 3..5, 3..5]);
+        assert_eq!(tenants.rows(1), 4..6);
+        assert_eq!((tenants.of_row(8), tenants.users(3)), (3, 5..5), "nothing is behind the last");
+        for wrong in [&[6u8, 3, 0, 2][..], &[4, 3, 0, 2], &[5, 3, 0], &[5, 3, 0, 2, 0]] {
+            assert!(Tenants::read(wrong, &runs, "test").is_err(), "{wrong:?}");
+        }
+    }
+}
