@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use inlay_bench::{fill, ingest_batch, ingest_wide};
-use inlay_engine::{CompactionLimits, Engine, Limits, Options, SeededRng};
+use inlay_bench::{fill, ingest_batch, ingest_wide, workload::Workload};
+use inlay_engine::{CompactionLimits, Engine, Limits, Options};
 
-const ROWS: usize = 100_000;
+const ROWS: u64 = 100_000;
 
 fn open(directory: &Path) -> Engine {
     let compaction = CompactionLimits::without_waiting();
@@ -22,15 +25,21 @@ fn ingest(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(1_000));
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
-    let rng = SeededRng::new(1);
+    let workload = Workload::new(1, 10_000_000);
     let mut first = 0;
     group.bench_function("batch of 1,000, one writer", |bencher| {
-        bencher.iter(|| {
-            ingest_batch(&engine, &rng, 1, first, 1_000);
-            first += 1_000;
-            if first % 200_000 == 0 {
-                engine.flush().unwrap();
+        bencher.iter_custom(|batches| {
+            let mut took = Duration::ZERO;
+            for _ in 0..batches {
+                took += ingest_batch(&engine, &workload, first, first + 1_000);
+                first += 1_000;
+                if first % 200_000 == 0 {
+                    let started = Instant::now();
+                    engine.flush().unwrap();
+                    took += started.elapsed();
+                }
             }
+            took
         });
     });
     group.finish();
@@ -38,11 +47,11 @@ fn ingest(criterion: &mut Criterion) {
 
 fn flush_and_open(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("store");
-    group.sample_size(10).throughput(Throughput::Elements(ROWS as u64));
+    group.sample_size(10).throughput(Throughput::Elements(ROWS));
     let filled = || {
         let directory = tempfile::tempdir().unwrap();
         let engine = open(directory.path());
-        fill(&engine, 1, ROWS);
+        fill(&engine, &Workload::new(1, ROWS), 0, ROWS);
         (directory, engine)
     };
     group.bench_function("flush 100,000 rows", |bencher| {
@@ -65,19 +74,19 @@ fn flush_and_open(criterion: &mut Criterion) {
 
 /// One batch of forty has two thousand properties, each in one of its events.
 fn wide_rows(criterion: &mut Criterion) {
-    const BATCHES: usize = 120;
+    const BATCHES: u64 = 120;
     let mut group = criterion.benchmark_group("120,000 rows");
-    group.sample_size(10).throughput(Throughput::Elements(BATCHES as u64 * 1_000));
+    group.sample_size(10).throughput(Throughput::Elements(BATCHES * 1_000));
     for (wide, title) in [(false, "plain"), (true, "2,000 rare properties")] {
-        let filled = |flushes: usize| {
+        let filled = |flushes: u64| {
             let directory = tempfile::tempdir().unwrap();
             let engine = open(directory.path());
-            let rng = SeededRng::new(3);
+            let workload = Workload::new(3, BATCHES * 1_000);
             for batch in 0..BATCHES {
-                let is_wide = wide && batch % 40 == 0;
-                ingest_batch(&engine, &rng, 3, batch * 1_000, if is_wide { 0 } else { 1_000 });
-                if is_wide {
-                    ingest_wide(&engine, batch);
+                if wide && batch % 40 == 0 {
+                    ingest_wide(&engine, batch as usize);
+                } else {
+                    ingest_batch(&engine, &workload, batch * 1_000, (batch + 1) * 1_000);
                 }
                 if flushes > 1 && (batch + 1) % (BATCHES / flushes) == 0 {
                     engine.flush().unwrap();

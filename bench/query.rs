@@ -3,10 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use inlay_bench::{fill, only, question};
+use inlay_bench::{fill, only, question, workload::Workload};
 use inlay_engine::{Engine, Granularity, Metric, Options, Query};
 
-const ROWS: usize = 500_000;
+const ROWS: u64 = 500_000;
 
 fn questions() -> Vec<(&'static str, Query)> {
     let base = question;
@@ -29,7 +29,7 @@ fn queries(criterion: &mut Criterion) {
         let directory = tempfile::tempdir().unwrap();
         let options = Options { background: false, ..Options::default() };
         let engine = Engine::open_directory(directory.path(), options).unwrap();
-        fill(&engine, 7, ROWS);
+        fill(&engine, &Workload::new(7, ROWS), 0, ROWS);
         if flushed {
             engine.flush().unwrap();
         }

@@ -5,84 +5,27 @@
 //!     cargo bench -p inlay-bench --bench storage -- 10000000 --keep DIRECTORY
 //!     cargo bench -p inlay-bench --bench storage -- 2000000 --export rows.tsv
 //!
-//! Events come in the order of their time, as they do in life, with a random event id each. With
-//! `--export` the same rows are written as text for other stores (`bench/peers`). With `--keep` the data
-//! directory stays, for `inlay-inspect columns`.
+//! With `--export` the same rows, each once, are written as text for other stores (`bench/peers`). With
+//! `--keep` the data directory stays, for `inlay-inspect columns`.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints, and panics to fail")]
 
 use std::{
-    fmt::Write as _,
     io::{BufWriter, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Instant,
 };
 
-use inlay_engine::{
-    CompactionLimits, Engine, Error, Event, Inspection, Limits, ManualClock, Namespace, Options,
-    OsVfs, Rng, SeededRng,
+use inlay_bench::{
+    fill,
+    workload::{END_MS, Workload},
 };
+use inlay_engine::{CompactionLimits, Engine, Inspection, Limits, ManualClock, Options, OsVfs};
 
 const DAY_MS: i64 = 86_400_000;
-/// A midnight: the workload ends here.
-const END_MS: i64 = 20_770 * DAY_MS;
-const DAYS: i64 = 30;
-const BATCH: u64 = 1_000;
 /// Events in the log whose recovery is timed.
 const RECOVERED: u64 = 250_000;
-
-/// One event of the workload.
-struct Row {
-    tenant: String,
-    name: &'static str,
-    at: i64,
-    id: String,
-    user: String,
-    strings: [(&'static str, String); 5],
-    numbers: [(&'static str, f64); 2],
-}
-
-/// The n-th of `count` events. Products of uniform draws are skewed much as Zipf's law is.
-fn row(rng: &SeededRng, n: u64, count: u64) -> Row {
-    let skewed = |below: u64| rng.below(below) * rng.below(below) / below;
-    let spread = (DAYS * DAY_MS) as u64;
-    let jitter = rng.below(60_000) as i64;
-    let bytes = (u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64())).to_be_bytes();
-    Row {
-        tenant: format!("tenant-{}", skewed(100)),
-        name: ["api_call", "api_call", "api_call", "page_view", "export"][rng.below(5) as usize],
-        at: END_MS - DAYS * DAY_MS + (n as u128 * u128::from(spread) / u128::from(count)) as i64
-            - jitter,
-        id: uuid(bytes),
-        user: format!("user-{}", skewed(50_000)),
-        strings: [
-            ("model", format!("model-{}", skewed(12))),
-            ("endpoint", format!("/v1/resource/{}", skewed(40))),
-            ("status", ["ok", "ok", "ok", "ok", "error"][rng.below(5) as usize].to_owned()),
-            ("plan", ["free", "pro", "team"][skewed(3) as usize].to_owned()),
-            ("source", ["web", "sdk", "cron", "cli"][skewed(4) as usize].to_owned()),
-        ],
-        numbers: [
-            ("latency_ms", (skewed(2_000_000) as f64) / 1_000.0),
-            ("tokens", skewed(8_000) as f64),
-        ],
-    }
-}
-
-/// A random UUID of version 4 as text.
-fn uuid(mut bytes: [u8; 16]) -> String {
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        write!(text, "{byte:02x}").unwrap();
-    }
-    text
-}
 
 fn open(directory: &Path, background: bool) -> Engine {
     // A day after the last event: every day is over.
@@ -109,32 +52,14 @@ impl inlay_engine::Clock for Ticking {
     }
 }
 
-fn fill(engine: &Engine, rng: &SeededRng, from: u64, to: u64, count: u64) {
-    for first in (from..to).step_by(BATCH as usize) {
-        let mut batch = engine.batch(Namespace(1));
-        for n in first..to.min(first + BATCH) {
-            let row = row(rng, n, count);
-            let event = Event {
-                tenant: &row.tenant,
-                name: row.name,
-                timestamp_ms: row.at,
-                event_id: Some(&row.id),
-                user_id: Some(&row.user),
-            };
-            let strings = row.strings.each_ref().map(|(name, value)| (*name, value.as_str()));
-            batch.push(&event, &strings, &row.numbers).unwrap();
-        }
-        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
-    }
-}
-
-fn export(path: &Path, count: u64) {
-    let rng = SeededRng::new(1);
+/// Writes the events as text, each once.
+fn export(path: &Path, workload: &Workload) {
     #[expect(clippy::disallowed_methods, reason = "a bench writes a file for others")]
     let mut out = BufWriter::new(std::fs::File::create(path).unwrap());
-    for n in 0..count {
-        let row = row(&rng, n, count);
-        write!(out, "{}\t{}\t{}\t{}\t{}", row.tenant, row.name, row.at, row.id, row.user).unwrap();
+    for n in (0..workload.count()).filter(|&n| !workload.is_repeated(n)) {
+        let row = workload.row(n);
+        let fixed = [&*row.tenant, row.name, &row.time_ms.to_string(), &row.event_id, &row.user_id];
+        write!(out, "{}", fixed.join("\t")).unwrap();
         row.strings.iter().for_each(|(_, value)| write!(out, "\t{value}").unwrap());
         row.numbers.iter().for_each(|(_, value)| write!(out, "\t{value}").unwrap());
         writeln!(out).unwrap();
@@ -156,19 +81,17 @@ fn main() {
         std::env::args().skip(1).filter(|text| text != "--bench").collect();
     let count = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
     if arguments.get(1).is_some_and(|text| text == "--export") {
-        return export(&PathBuf::from(&arguments[2]), count);
+        return export(&PathBuf::from(&arguments[2]), &Workload::new(1, count));
     }
     let root = tempfile::tempdir().unwrap();
     let kept = arguments.get(1).filter(|text| *text == "--keep").and(arguments.get(2));
     let directory = kept.map_or_else(|| root.path().join("data"), PathBuf::from);
     println!("| storage of {count} events | |\n|---|---|");
     let line = |what: &str, value: String| println!("| {what} | {value} |");
-    let rng = SeededRng::new(1);
+    let workload = Workload::new(1, count);
 
-    let started = Instant::now();
     let engine = open(&directory, true);
-    fill(&engine, &rng, 0, count, count);
-    let took = started.elapsed().as_secs_f64();
+    let took = fill(&engine, &workload, 0, count).as_secs_f64();
     line("ingest, one writer, merging beside it", format!("{:.0} events/s", count as f64 / took));
     engine.flush().unwrap();
     line("peak memory until here", format!("{} MiB", peak_mib()));
@@ -195,7 +118,8 @@ fn main() {
     let segments: u64 = second.levels.values().map(|level| level.bytes).sum();
     let inspection = Inspection::open(OsVfs::existing(&directory)).unwrap();
     let runs: u64 = inspection.id_runs().unwrap().iter().map(|run| run.bytes).sum();
-    let each = |bytes: u64| format!("{:.2} bytes an event", bytes as f64 / count as f64);
+    let stored = engine.stats().segment_rows as f64;
+    let each = |bytes: u64| format!("{:.2} bytes an event", bytes as f64 / stored);
     let ids: u64 = column(&inspection, "event ids");
     line("segments", each(segments));
     line("segments without event ids", each(segments - ids));
@@ -224,12 +148,13 @@ fn main() {
     let limits = Limits { flush_rows: usize::MAX, flush_bytes: usize::MAX, ..Limits::default() };
     let options = || Options { limits, background: false, ..Options::default() };
     let engine = Engine::open_directory(&directory, options()).unwrap();
-    fill(&engine, &SeededRng::new(2), 0, RECOVERED, RECOVERED);
+    fill(&engine, &Workload::new(2, RECOVERED), 0, RECOVERED);
+    let recovered = engine.stats().memtable_rows;
     drop(engine);
     let started = Instant::now();
     let engine = Engine::open_directory(&directory, options()).unwrap();
     let took = started.elapsed().as_secs_f64();
-    assert_eq!(engine.stats().memtable_rows as u64, RECOVERED);
+    assert_eq!(engine.stats().memtable_rows, recovered);
     line("recovery of a log of 250,000 events", format!("{took:.2} s"));
 }
 

@@ -18,7 +18,8 @@ COLUMNS = """
     at Int64 {codec}, event_id UUID {codec}, user String {codec},
     model LowCardinality(String) {codec}, endpoint LowCardinality(String) {codec},
     status LowCardinality(String) {codec}, plan LowCardinality(String) {codec},
-    source LowCardinality(String) {codec}, latency_ms Float64 {codec}, tokens Float64 {codec}
+    source LowCardinality(String) {codec}, country LowCardinality(String) {codec},
+    latency_ms Float64 {codec}, tokens Float64 {codec}
 """
 
 
@@ -30,7 +31,7 @@ def measure(db, rows_file, title, codec):
     )
     db.query(f"INSERT INTO bench.events SELECT * FROM file('{rows_file}', 'TSV', "
              "'tenant String, name String, at Int64, event_id UUID, user String, model String, endpoint String, "
-             "status String, plan String, source String, latency_ms Float64, tokens Float64')")
+             "status String, plan String, source String, country String, latency_ms Float64, tokens Float64')")
     db.query("OPTIMIZE TABLE bench.events FINAL")
     rows = int(str(db.query("SELECT count() FROM bench.events", "TSV")))
     text = str(db.query(

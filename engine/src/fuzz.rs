@@ -364,7 +364,7 @@ fn texts(bytes: &[u8]) {
 
 /// A run directory.
 fn runs(bytes: &[u8]) {
-    let Ok(directory) = RunDirectory::read(bytes, "") else { return };
+    let Ok(directory) = RunDirectory::read_plain(bytes, "") else { return };
     black_box((directory.spans_days(), directory.namespaces()));
     for run in directory.runs() {
         let rows: u64 = run.days().iter().map(|(_, rows)| rows.len() as u64).sum();
@@ -374,8 +374,8 @@ fn runs(bytes: &[u8]) {
         assert!(!directory.of(run.key.namespace, Some(&run.key.tenant)).is_empty());
     }
     let mut again = Vec::new();
-    directory.write(&mut again);
-    assert_eq!(RunDirectory::read(&again, ""), Ok(directory));
+    directory.write_plain(&mut again);
+    assert_eq!(RunDirectory::read_plain(&again, ""), Ok(directory));
 }
 
 /// Bitmaps of a block.

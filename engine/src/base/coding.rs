@@ -115,6 +115,11 @@ impl<'a> Cursor<'a> {
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
+    /// Three bytes.
+    pub fn u24(&mut self) -> Result<u32> {
+        let [a, b, c] = self.array()?;
+        Ok(u32::from_le_bytes([a, b, c, 0]))
+    }
     /// Four bytes.
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))

@@ -115,6 +115,10 @@ impl std::hash::Hasher for IdentityHasher {
     }
 }
 
+/// Values by 128-bit hashes.
+pub type HashMap128<T> =
+    std::collections::HashMap<u128, T, std::hash::BuildHasherDefault<IdentityHasher>>;
+
 /// A set of 128-bit hashes.
 pub type HashSet128 =
     std::collections::HashSet<u128, std::hash::BuildHasherDefault<IdentityHasher>>;

@@ -6,14 +6,14 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{VECTOR_ROWS, packed};
+use super::{VECTOR_ROWS, packed, relative::Relative};
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
 };
 
-/// Bytes of a listed fall: its row in the block and the value there.
-const FALL_LEN: usize = 2 + 8;
+/// Bytes of the row of a listed fall, in front of the value there.
+const ROW_LEN: usize = 2;
 
 /// What is written of some values.
 struct Parts {
@@ -23,6 +23,14 @@ struct Parts {
     falls: Vec<(u16, i64)>,
     /// Difference to the row before, 0 for firsts and falls.
     differences: Vec<i64>,
+}
+
+impl Parts {
+    /// How the values are stored from which others go on.
+    fn places(&self) -> Relative {
+        let falls = self.falls.iter().map(|&(_, value)| value);
+        Relative::to(self.firsts.iter().copied().chain(falls))
+    }
 }
 
 fn split(values: &[i64]) -> Parts {
@@ -50,19 +58,23 @@ fn split(values: &[i64]) -> Parts {
 /// Size in bytes.
 pub fn estimate(values: &[i64]) -> usize {
     let parts = split(values);
-    parts.firsts.len() * 8 + 4 + parts.falls.len() * FALL_LEN + packed::estimate(&parts.differences)
+    let len = parts.places().len();
+    let places = parts.firsts.len() * len + parts.falls.len() * (ROW_LEN + len);
+    Relative::HEADER_LEN + 4 + places + packed::estimate(&parts.differences)
 }
 
 /// Appends the first value of each vector, the falls, then the packed differences.
 pub fn write(values: &[i64], out: &mut Vec<u8>) {
     let parts = split(values);
+    let places = parts.places();
+    places.write_header(out);
     for first in parts.firsts {
-        out.put_i64(first);
+        places.write(first, out);
     }
     out.put_u32(parts.falls.len() as u32);
     for (row, value) in parts.falls {
         out.put_u16(row);
-        out.put_i64(value);
+        places.write(value, out);
     }
     packed::write(&parts.differences, out);
 }
@@ -70,6 +82,7 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
 /// A readable delta block.
 #[derive(Clone)]
 pub struct Delta<'a> {
+    places: Relative,
     firsts: &'a [u8],
     falls: Vec<(u16, i64)>,
     differences: packed::Packed<'a>,
@@ -78,24 +91,26 @@ pub struct Delta<'a> {
 
 /// Opens a block of `rows` rows, which takes the rest of the cursor.
 pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<Delta<'a>> {
-    let firsts = cursor.take(rows.div_ceil(VECTOR_ROWS) * 8)?;
+    let places = Relative::read_header(cursor)?;
+    let firsts = cursor.take(rows.div_ceil(VECTOR_ROWS) * places.len())?;
     let count = cursor.u32()? as usize;
-    let listed = count.checked_mul(FALL_LEN).ok_or_else(|| cursor.error("has too many falls"))?;
+    let listed = count.checked_mul(ROW_LEN + places.len());
+    let listed = listed.ok_or_else(|| cursor.error("has too many falls"))?;
     let mut listed = Cursor::new(cursor.take(listed)?, place);
-    let falls =
-        (0..count).map(|_| Ok((listed.u16()?, listed.i64()?))).collect::<Result<Vec<_>>>()?;
+    let fall = |_| Ok((listed.u16()?, places.read(&mut listed)?));
+    let falls = { 0..count }.map(fall).collect::<Result<Vec<_>>>()?;
     if !falls.is_sorted_by(|a, b| a.0 < b.0) {
         return Err(cursor.error("falls are not sorted"));
     }
-    Ok(Delta { firsts, falls, differences: packed::open(cursor, rows, place)?, place })
+    Ok(Delta { places, firsts, falls, differences: packed::open(cursor, rows, place)?, place })
 }
 
 impl Delta<'_> {
     /// Reads the first rows of vector `index` into `out`.
     pub fn read(&self, index: usize, out: &mut [i64]) -> Result<()> {
         let mut firsts = Cursor::new(self.firsts, self.place);
-        firsts.take(index * 8)?;
-        let mut value = firsts.i64()?;
+        firsts.take(index * self.places.len())?;
+        let mut value = self.places.read(&mut firsts)?;
         self.differences.read(index, 0, out)?;
         let start = index * VECTOR_ROWS;
         let first = self.falls.partition_point(|(row, _)| usize::from(*row) < start);

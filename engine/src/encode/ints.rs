@@ -35,9 +35,7 @@ pub fn choose(values: &[i64]) -> Encoding {
     let delta = delta::estimate(values);
     let mut best =
         if delta < packed { (delta, Encoding::Delta) } else { (packed, Encoding::Packed) };
-    if let Some(sparse) = sparse::estimate(values)
-        && sparse < best.0
-    {
+    if let Some(sparse) = sparse::estimate(values, best.0) {
         best = (sparse, Encoding::Sparse);
     }
     best.1

@@ -9,6 +9,8 @@ use crate::error::Result;
 
 mod bitpack;
 
+mod relative;
+
 mod constant;
 mod packed;
 

@@ -1,64 +1,158 @@
 //! Frame of reference: per vector the smallest value, and the distances to it bit-packed.
 //!
-//! A directory in front gives each vector's base, width and offset, so that any vector is read
-//! without its neighbours.
+//! Values that are rarely large would widen all the others, so a vector may pack only the low bits and list
+//! the few rows that have more (patches). A directory in front gives each vector's base, width and offset,
+//! so that any vector is read without its neighbours.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use super::{
     VECTOR_ROWS,
     bitpack::{pack, packed_len, unpack, width_of},
+    relative::Relative,
 };
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
 };
 
-const ENTRY_LEN: usize = 8 + 1 + 4;
+/// Bytes of a directory entry besides its base: width, and offset of three bytes.
+const ENTRY_LEN: usize = 1 + 3;
+/// Marks the width of a vector with patches.
+const PATCHED: u8 = 0x80;
+/// Patches of a vector, at most.
+const PATCHES_MAX: usize = 127;
+/// Bytes in front of patches: how many, and the width of what they add.
+const PATCHES_HEADER: usize = 2;
+/// Bits of a row within its vector.
+const ROW_BITS: u32 = 10;
+/// Patches cost time to read, so they must save a sixteenth.
+const WORTH_IT: usize = 16;
+
+/// How many values need how many bits.
+struct Widths([u16; 65]);
+
+/// How the distances of a vector are stored.
+#[derive(Clone, Copy)]
+struct Frame {
+    min: i64,
+    width: u32,
+    patches: usize,
+    patch_width: u32,
+}
+
+impl Frame {
+    fn of(vector: &[i64]) -> Self {
+        let min = vector.iter().copied().min().unwrap_or_default();
+        let mut widths = Widths([0; 65]);
+        vector.iter().for_each(|value| widths.add(value.wrapping_sub(min) as u64, 1));
+        Self::choose(min, &widths)
+    }
+
+    /// The smallest frame for values of these widths.
+    fn choose(min: i64, widths: &Widths) -> Self {
+        let count: usize = widths.0.iter().map(|&count| usize::from(count)).sum();
+        let widest = widths.0.iter().rposition(|&count| count > 0).unwrap_or(0) as u32;
+        let plain = Self { min, width: widest, patches: 0, patch_width: 0 };
+        let plain_bytes = plain.bytes(count);
+        let (mut best, mut best_bytes) = (plain, plain_bytes - plain_bytes / WORTH_IT);
+        let mut patches = 0;
+        for width in (0..widest).rev() {
+            patches += usize::from(widths.0.get(width as usize + 1).copied().unwrap_or(0));
+            if patches > PATCHES_MAX {
+                break;
+            }
+            let frame = Self { min, width, patches, patch_width: widest - width };
+            if frame.bytes(count) < best_bytes {
+                (best, best_bytes) = (frame, frame.bytes(count));
+            }
+        }
+        best
+    }
+
+    /// Bytes of a vector of `count` rows.
+    fn bytes(&self, count: usize) -> usize {
+        let patches = match self.patches {
+            0 => 0,
+            patches => {
+                let rows = packed_len(patches, ROW_BITS);
+                PATCHES_HEADER + rows + packed_len(patches, self.patch_width)
+            }
+        };
+        packed_len(count, self.width) + patches
+    }
+
+    fn write(&self, vector: &[i64], out: &mut Vec<u8>) {
+        let low = if self.width == 64 { u64::MAX } else { (1 << self.width) - 1 };
+        let distances: Vec<u64> =
+            vector.iter().map(|value| value.wrapping_sub(self.min) as u64).collect();
+        let lows: Vec<u64> = distances.iter().map(|distance| distance & low).collect();
+        pack(&lows, self.width, out);
+        if self.patches > 0 {
+            let large = || distances.iter().enumerate().filter(|(_, distance)| **distance > low);
+            let rows: Vec<u64> = large().map(|(row, _)| row as u64).collect();
+            let highs: Vec<u64> = large().map(|(_, distance)| distance >> self.width).collect();
+            out.put_u8(rows.len() as u8);
+            out.put_u8(self.patch_width as u8);
+            pack(&rows, ROW_BITS, out);
+            pack(&highs, self.patch_width, out);
+        }
+    }
+}
+
+impl Widths {
+    fn add(&mut self, value: u64, times: usize) {
+        if let Some(count) = self.0.get_mut(width_of(value) as usize) {
+            *count += times as u16;
+        }
+    }
+}
 
 /// Size in bytes.
 pub fn estimate(values: &[i64]) -> usize {
-    values
-        .chunks(VECTOR_ROWS)
-        .map(|vector| {
-            let (_, width) = frame(vector);
-            ENTRY_LEN + packed_len(vector.len(), width)
-        })
-        .sum()
+    let frames: Vec<(Frame, usize)> =
+        values.chunks(VECTOR_ROWS).map(|vector| (Frame::of(vector), vector.len())).collect();
+    size(&frames)
 }
 
 /// Size in bytes of a block of `rows` rows of which those in `listed`, rising, are not 0.
 pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> usize {
-    let vector_of = |row: u32| row as usize / VECTOR_ROWS;
-    let vectors = listed.chunk_by(|a, b| vector_of(a.0) == vector_of(b.0)).map(|here| {
-        let start = here.first().map_or(0, |&(row, _)| vector_of(row) * VECTOR_ROWS);
-        let values = here.iter().map(|&(_, value)| value);
-        let (min, max) = values.fold((0, 0), |(min, max), value| (value.min(min), value.max(max)));
-        let width = width_of(max.wrapping_sub(min) as u64);
-        packed_len(rows.saturating_sub(start).min(VECTOR_ROWS), width)
-    });
-    rows.div_ceil(VECTOR_ROWS) * ENTRY_LEN + vectors.sum::<usize>()
+    let mut rest = listed;
+    let mut frames = Vec::new();
+    for start in (0..rows).step_by(VECTOR_ROWS) {
+        let count = (rows - start).min(VECTOR_ROWS);
+        let (here, behind) =
+            rest.split_at(rest.partition_point(|&(row, _)| (row as usize) < start + count));
+        rest = behind;
+        let zeros = count.saturating_sub(here.len());
+        let least = here.iter().map(|&(_, value)| value).min();
+        let min = least.map_or(0, |least| if zeros > 0 { least.min(0) } else { least });
+        let mut widths = Widths([0; 65]);
+        here.iter().for_each(|&(_, value)| widths.add(value.wrapping_sub(min) as u64, 1));
+        widths.add(0i64.wrapping_sub(min) as u64, zeros);
+        frames.push((Frame::choose(min, &widths), count));
+    }
+    size(&frames)
 }
 
-/// Smallest value and the width of the largest distance to it.
-fn frame(vector: &[i64]) -> (i64, u32) {
-    let min = vector.iter().copied().min().unwrap_or_default();
-    let max = vector.iter().copied().max().unwrap_or_default();
-    (min, width_of(max.wrapping_sub(min) as u64))
+fn size(frames: &[(Frame, usize)]) -> usize {
+    let bases = Relative::to(frames.iter().map(|(frame, _)| frame.min));
+    let vectors: usize = frames.iter().map(|(frame, count)| frame.bytes(*count)).sum();
+    Relative::HEADER_LEN + frames.len() * (bases.len() + ENTRY_LEN) + vectors
 }
 
 /// Appends directory and vectors.
 pub fn write(values: &[i64], out: &mut Vec<u8>) {
-    let mut payload = Vec::with_capacity(estimate(values));
-    let mut distances = Vec::with_capacity(VECTOR_ROWS);
-    for vector in values.chunks(VECTOR_ROWS) {
-        let (min, width) = frame(vector);
-        out.put_i64(min);
-        out.put_u8(width as u8);
-        out.put_u32(payload.len() as u32);
-        distances.clear();
-        distances.extend(vector.iter().map(|value| value.wrapping_sub(min) as u64));
-        pack(&distances, width, &mut payload);
+    let frames: Vec<Frame> = values.chunks(VECTOR_ROWS).map(Frame::of).collect();
+    let bases = Relative::to(frames.iter().map(|frame| frame.min));
+    bases.write_header(out);
+    let mut payload = Vec::new();
+    for (frame, vector) in frames.iter().zip(values.chunks(VECTOR_ROWS)) {
+        bases.write(frame.min, out);
+        let patched = if frame.patches > 0 { PATCHED } else { 0 };
+        out.put_u8(frame.width as u8 | patched);
+        out.extend((payload.len() as u32).to_le_bytes().iter().take(3));
+        frame.write(vector, &mut payload);
     }
     out.extend_from_slice(&payload);
 }
@@ -66,6 +160,8 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
 /// A readable packed block.
 #[derive(Clone, Copy)]
 pub struct Packed<'a> {
+    rows: usize,
+    bases: Relative,
     directory: &'a [u8],
     payload: &'a [u8],
     place: &'a str,
@@ -73,24 +169,94 @@ pub struct Packed<'a> {
 
 /// Opens a block of `rows` rows, which takes the rest of the cursor.
 pub fn open<'a>(cursor: &mut Cursor<'a>, rows: usize, place: &'a str) -> Result<Packed<'a>> {
-    let directory = cursor.take(rows.div_ceil(VECTOR_ROWS) * ENTRY_LEN)?;
+    let bases = Relative::read_header(cursor)?;
+    let directory = cursor.take(rows.div_ceil(VECTOR_ROWS) * (bases.len() + ENTRY_LEN))?;
     let payload = cursor.take(cursor.remaining())?;
-    Ok(Packed { directory, payload, place })
+    Ok(Packed { rows, bases, directory, payload, place })
 }
 
 impl Packed<'_> {
     /// Reads rows of vector `index` into `out`, from its row `first` on.
     pub fn read(&self, index: usize, first: usize, out: &mut [i64]) -> Result<()> {
         let mut entry = Cursor::new(self.directory, self.place);
-        entry.take(index * ENTRY_LEN)?;
-        let (min, width, offset) = (entry.i64()?, u32::from(entry.u8()?), entry.u32()? as usize);
-        if width > 64 || first + out.len() > VECTOR_ROWS {
+        entry.take(index * (self.bases.len() + ENTRY_LEN))?;
+        let min = self.bases.read(&mut entry)?;
+        let (tag, offset) = (entry.u8()?, entry.u24()? as usize);
+        let width = u32::from(tag & !PATCHED);
+        let count = self.rows.saturating_sub(index * VECTOR_ROWS).min(VECTOR_ROWS);
+        if width > 64 || first + out.len() > count {
             return Err(entry.error("a vector has an impossible width"));
         }
         let mut payload = Cursor::new(self.payload, self.place);
         payload.take(offset)?;
-        let bytes = payload.take(packed_len(first + out.len(), width))?;
+        let bytes = payload.take(packed_len(count, width))?;
         unpack(bytes, width, first, min, out);
+        if tag & PATCHED != 0 {
+            patch(&mut payload, width, first, out)?;
+        }
         Ok(())
+    }
+}
+
+/// Adds the high bits of the rows that are listed behind a vector.
+fn patch(payload: &mut Cursor<'_>, width: u32, first: usize, out: &mut [i64]) -> Result<()> {
+    let (count, patch_width) = (usize::from(payload.u8()?), u32::from(payload.u8()?));
+    if count > PATCHES_MAX || width + patch_width > 64 {
+        return Err(payload.error("a vector has impossible patches"));
+    }
+    let (mut rows, mut highs) = ([0; PATCHES_MAX], [0; PATCHES_MAX]);
+    let ((rows, _), (highs, _)) = (rows.split_at_mut(count), highs.split_at_mut(count));
+    unpack(payload.take(packed_len(count, ROW_BITS))?, ROW_BITS, 0, 0, rows);
+    unpack(payload.take(packed_len(count, patch_width))?, patch_width, 0, 0, highs);
+    for (&row, &high) in rows.iter().zip(highs.iter()) {
+        if let Some(slot) = (row as usize).checked_sub(first).and_then(|at| out.get_mut(at)) {
+            *slot = slot.wrapping_add(high.checked_shl(width).unwrap_or(0));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip(values: &[i64]) -> usize {
+        let mut bytes = Vec::new();
+        write(values, &mut bytes);
+        assert_eq!(bytes.len(), estimate(values));
+        let listed: Vec<(u32, i64)> =
+            (0..).zip(values.iter().copied()).filter(|(_, value)| *value != 0).collect();
+        assert_eq!(bytes.len(), estimate_listed(values.len(), &listed));
+        let block = open(&mut Cursor::new(&bytes, "test"), values.len(), "test").unwrap();
+        for (index, vector) in values.chunks(VECTOR_ROWS).enumerate() {
+            let (first, end) = (vector.len() / 3, vector.len() - vector.len() / 4);
+            for (first, end) in [(0, vector.len()), (first, end), (end, vector.len())] {
+                let mut read = vec![0; end - first];
+                block.read(index, first, &mut read).unwrap();
+                assert_eq!(read, vector[first..end], "rows {first} to {end} of vector {index}");
+            }
+        }
+        bytes.len()
+    }
+
+    /// One row in a hundred is a thousand times as large.
+    #[test]
+    fn few_large_values_do_not_widen_the_others() {
+        let values: Vec<i64> =
+            (0..3_000).map(|n| n * 7_919 % 250 * if n % 100 == 7 { 1_000 } else { 1 }).collect();
+        let len = round_trip(&values);
+        assert!(len < 3_000 * 10 / 8, "{len} bytes instead of 18 bits a row");
+    }
+
+    proptest! {
+        #[test]
+        fn skewed_values_round_trip(draws in prop::collection::vec((0u32..64, any::<u64>()), 0..2_500), base in any::<i64>()) {
+            // Most widths are small.
+            let value = |&(width, bits): &(u32, u64)| (bits >> (64 - width.min(63) * width / 63).min(63)) as i64;
+            let values: Vec<i64> = draws.iter().map(|draw| value(draw).wrapping_add(base)).collect();
+            round_trip(&values);
+        }
     }
 }

@@ -10,6 +10,9 @@ use crate::{
 
 /// Worth it when at most one row in this many differs.
 const DIFFERS_AT_MOST: usize = 12;
+/// When at most one row in this many differs, it may take half as much again as another encoding: the
+/// rows that differ are known without reading the others.
+const FEW: usize = 50;
 
 /// The majority value, found in one pass and verified in a second.
 fn majority(values: &[i64]) -> (i64, usize) {
@@ -24,15 +27,23 @@ fn majority(values: &[i64]) -> (i64, usize) {
     (candidate, values.iter().filter(|&&value| value == candidate).count())
 }
 
-/// Size in bytes, `None` when too many rows differ.
-pub fn estimate(values: &[i64]) -> Option<usize> {
+/// Size in bytes, `None` when too many rows differ, or when it is not worth it beside `other` bytes.
+pub fn estimate(values: &[i64], other: usize) -> Option<usize> {
     let (candidate, count) = majority(values);
-    let differing = values.len() - count;
-    if differing * DIFFERS_AT_MOST > values.len() {
+    if (values.len() - count) * DIFFERS_AT_MOST > values.len() {
         return None;
     }
     let rest: Vec<i64> = values.iter().copied().filter(|&value| value != candidate).collect();
-    Some(8 + 2 + differing * 2 + packed::estimate(&rest))
+    size_of(values.len(), &rest, other)
+}
+
+fn size_of(rows: usize, rest: &[i64], other: usize) -> Option<usize> {
+    if rest.len() * DIFFERS_AT_MOST > rows {
+        return None;
+    }
+    let size = 8 + 2 + rest.len() * 2 + packed::estimate(rest);
+    let may_take = if rest.len() * FEW > rows { other } else { other + other / 2 };
+    (size < may_take).then_some(size)
 }
 
 /// Appends the common value, the differing positions and their values.
@@ -46,12 +57,8 @@ pub fn write(values: &[i64], out: &mut Vec<u8>) {
 /// Size in bytes of a block of `rows` rows of which those in `listed`, rising, are not `0`. `None` when
 /// those are too many, or packing them takes less.
 pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> Option<usize> {
-    if listed.len() * DIFFERS_AT_MOST > rows {
-        return None;
-    }
     let rest: Vec<i64> = listed.iter().map(|&(_, value)| value).collect();
-    let size = 8 + 2 + listed.len() * 2 + packed::estimate(&rest);
-    (size < packed::estimate_listed(rows, listed)).then_some(size)
+    size_of(rows, &rest, packed::estimate_listed(rows, listed))
 }
 
 /// Appends a block whose rows are `common` but for those listed, rising.

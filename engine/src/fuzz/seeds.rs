@@ -15,6 +15,7 @@ use crate::{
     encode::BLOCK_ROWS,
     index::zones::{CodeZone, NumberZone},
     inspect::Inspection,
+    segment::RunDirectory,
     vfs::{Vfs, os::OsVfs},
 };
 
@@ -133,7 +134,10 @@ impl Seeds {
                     let sort = &format!("{}{long}", block.encoding);
                     match &*section.kind {
                         "runs" => {
-                            self.add("runs", &format!("{} runs", section.values), bytes.to_vec())
+                            let directory = RunDirectory::read(bytes, "").unwrap();
+                            let mut plain = Vec::new();
+                            directory.write_plain(&mut plain);
+                            self.add("runs", &format!("{} runs", section.values), plain)
                         }
                         "times" | "user codes" | "text codes" => {
                             self.add("ints", sort, counted(&rows))

@@ -17,6 +17,7 @@ mod layout;
 mod rolled;
 mod runs;
 
+mod run_bytes;
 mod tenants;
 
 mod reader;

@@ -236,11 +236,11 @@ impl Segment {
         )
     }
 
-    /// Hashes of the users, rising within each tenant.
+    /// Hashes of the users, in their order.
     pub fn user_hashes(&self) -> Result<Vec<u128>> {
         let mut hashes = Vec::with_capacity(self.user_count()?);
         for index in 0..self.user_blocks() {
-            hashes.extend(self.users(index)?.0);
+            hashes.extend(self.users(index)?.iter().map(|user| self.user_hash(user)));
         }
         Ok(hashes)
     }
@@ -275,11 +275,11 @@ impl Segment {
         let blocks = users.start / BLOCK_ROWS..users.end.div_ceil(BLOCK_ROWS);
         for index in blocks {
             let base = index * BLOCK_ROWS;
-            let (hashes, _) = self.users(index)?;
-            let here = users.start.max(base)..users.end.min(base + hashes.len());
-            let found = hashes.get(here.start - base..here.end.max(here.start) - base);
-            if let Ok(at) = found.unwrap_or_default().binary_search(&hash) {
-                return Ok(Some((here.start + at - users.start) as i64 + 1));
+            let texts = self.users(index)?;
+            let here = users.start.max(base)..users.end.min(base + texts.len());
+            let is_wanted = |at: &usize| self.user_hash(texts.at(at - base)) == hash;
+            if let Some(at) = { here }.find(is_wanted) {
+                return Ok(Some((at - users.start) as i64 + 1));
             }
         }
         Ok(None)
@@ -291,12 +291,14 @@ impl Segment {
         section.and_then(|at| self.footer.sections.get(at)).map_or(0, |found| found.blocks.len())
     }
 
-    /// Block `index` of the users: hashes that rise within each tenant, and their ids.
-    pub fn users(&self, index: usize) -> Result<(Vec<u128>, TextList)> {
+    fn user_hash(&self, user: &[u8]) -> u128 {
+        hash::user(self.db.hash_seed, user)
+    }
+
+    /// Block `index` of the users' ids, which rise within each tenant.
+    pub fn users(&self, index: usize) -> Result<TextList> {
         let bytes = self.block(SectionKind::Users, "", index)?;
         let here = self.user_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
-        let users = text::read(bytes, here, &self.place)?;
-        let hashes = users.iter().map(|user| hash::user(self.db.hash_seed, user)).collect();
-        Ok((hashes, users))
+        text::read(bytes, here, &self.place)
     }
 }

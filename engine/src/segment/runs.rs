@@ -5,16 +5,11 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use crate::{
-    base::{
-        coding::{Cursor, Put, unzigzag, zigzag},
-        hash::text_hash,
-        time::HOUR_MS,
-    },
+    base::{hash::text_hash, time::HOUR_MS},
     column::SeriesKey,
-    error::Result,
     event::Namespace,
 };
 
@@ -61,7 +56,7 @@ impl Run {
 
     /// Whether hours, rows and bounds can belong together. Queries turn hours into ranges of rows
     /// without looking at a timestamp, so rows that are not there would be counted.
-    fn is_possible(&self) -> bool {
+    pub fn is_possible(&self) -> bool {
         let hour = |ms: i64| Some(ms.div_euclid(HOUR_MS));
         let (first, last) = (self.hours.first(), self.hours.last());
         self.ts_min <= self.ts_max
@@ -214,59 +209,10 @@ impl RunDirectory {
         found.map_or(0..0, |owner| owner.start as usize..owner.end as usize)
     }
 
-    /// The directory as bytes.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.put_varint(self.runs.len() as u64);
-        for run in &self.runs {
-            out.put_u32(run.key.namespace.0);
-            out.put_bytes(run.key.tenant.as_bytes());
-            out.put_bytes(run.key.name.as_bytes());
-            out.put_varint(u64::from(run.rows));
-            out.put_i64(run.ts_min);
-            out.put_i64(run.ts_max);
-            out.put_varint(run.hours.len() as u64);
-            let mut before = (0, 0);
-            for &(hour, row) in &run.hours {
-                out.put_varint(zigzag(hour - before.0));
-                out.put_varint(u64::from(row - before.1));
-                before = (hour, row);
-            }
-        }
-    }
-
-    /// Reads a directory back.
-    pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
-        let mut cursor = Cursor::new(bytes, place);
-        let mut runs: Vec<Run> = Vec::new();
-        for _ in 0..cursor.count(24)? {
-            let namespace = Namespace(cursor.u32()?);
-            let tenant: Arc<str> = cursor.text()?.into();
-            let key = SeriesKey { namespace, tenant, name: cursor.text()?.into() };
-            let rows = cursor.varint_u32()?;
-            let (ts_min, ts_max) = (cursor.i64()?, cursor.i64()?);
-            let mut hours = Vec::new();
-            let mut before = (0i64, 0u32);
-            for _ in 0..cursor.count(2)? {
-                let hour = before.0.wrapping_add(unzigzag(cursor.varint()?));
-                before = (hour, before.1.wrapping_add(cursor.varint_u32()?));
-                hours.push(before);
-            }
-            let first_row = runs.last().map_or(0, |run| run.first_row + run.rows);
-            if first_row.checked_add(rows).is_none() {
-                return Err(cursor.error("has too many rows"));
-            }
-            let run = Run { key, first_row, rows, ts_min, ts_max, hours };
-            if !run.is_possible() {
-                return Err(cursor.error("hours and bounds of a run disagree"));
-            }
-            runs.push(run);
-        }
-        cursor.finish()?;
-        if !runs.is_sorted_by(|a, b| a.key < b.key) {
-            return Err(Cursor::new(bytes, place).error("runs are not in order"));
-        }
+    /// A directory of these runs, which are in order.
+    pub fn of_runs(runs: Vec<Run>) -> Self {
         let owners = Owner::list(&runs);
-        Ok(Self { runs, owners })
+        Self { runs, owners }
     }
 }
 
@@ -302,7 +248,7 @@ mod tests {
         assert_eq!(directory.of(Namespace(2), Some("a")).len(), 1);
         assert_eq!(directory.of(Namespace(3), None).len(), 0);
         let mut bytes = Vec::new();
-        directory.write(&mut bytes);
+        directory.write(&mut bytes).unwrap();
         let read = RunDirectory::read(&bytes, "test").unwrap();
         assert_eq!(read, directory);
         for namespace in 0..4 {

@@ -1,7 +1,7 @@
 //! Which rows of a segment are whose, and who his users are.
 //!
-//! Runs are ordered by tenant, and so are users: a tenant's users stand together, in the order of their
-//! hashes, and the code of a row counts among them. A user id that two tenants use is listed for each.
+//! Runs are ordered by tenant, and so are users: a tenant's users stand together, sorted, and the code of a
+//! row counts among them. A user id that two tenants use is listed for each.
 //! So codes are small, and counting a tenant's users touches the hashes of nobody else.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]

@@ -136,18 +136,21 @@ impl Segment {
 
     fn verify_users(&self) -> Result<ColumnHash> {
         let mut users = ColumnHash::default();
-        let (mut count, mut before, mut tenant) = (0, 0, 0);
+        let (mut count, mut tenant) = (0, 0);
+        let mut before = None::<Vec<u8>>;
         for index in 0..self.user_blocks() {
-            let (hashes, texts) = self.users(index)?;
-            for hash in hashes {
+            let texts = self.users(index)?;
+            for text in texts.iter() {
                 while tenant < self.tenants().len() && count >= self.tenants().users(tenant).end {
                     tenant += 1;
-                    before = 0;
+                    before = None;
                 }
-                if hash <= before {
+                if before.as_deref().is_some_and(|before| before >= text) {
                     return Err(Error::corrupt(&self.place, "users are not in order"));
                 }
-                before = hash;
+                let before = before.get_or_insert_default();
+                before.clear();
+                before.extend_from_slice(text);
                 count += 1;
             }
             users.texts(&texts);

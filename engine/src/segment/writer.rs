@@ -19,7 +19,7 @@ use super::{
     reader::Segment,
     rollups,
     runs::RunDirectory,
-    tenants,
+    tenants::write_counts,
     verify::ColumnHash,
 };
 use crate::{
@@ -96,7 +96,7 @@ impl<'a> SegmentWriter<'a> {
     /// The run directory.
     pub fn runs(&mut self, runs: &RunDirectory) -> Result<()> {
         let mut bytes = Vec::new();
-        runs.write(&mut bytes);
+        runs.write(&mut bytes).at("run directory")?;
         self.tenants = runs.tenant_ends().count();
         let mut section = Section::new(SectionKind::Runs, "");
         self.block(&mut section, &bytes)?;
@@ -138,31 +138,31 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The users, tenant by tenant in the order of their hashes, until the source gives less than it was
-    /// asked for. It gives the place of each one's tenant among the tenants, his hash, and his id.
+    /// The users, sorted within each tenant, until the source gives less than it was asked for. It gives
+    /// the place of each one's tenant among the tenants, and his id.
     pub fn users(
         &mut self,
-        mut source: impl FnMut(usize, &mut Vec<(u32, u128)>, &mut TextList) -> Result<()>,
+        mut source: impl FnMut(usize, &mut Vec<u32>, &mut TextList) -> Result<()>,
     ) -> Result<()> {
         let mut section = Section::new(SectionKind::Users, "");
         let mut hash = ColumnHash::default();
         let mut counts = vec![0; self.tenants];
-        let (mut keys, mut texts) = (Vec::new(), TextList::default());
+        let (mut tenants, mut texts) = (Vec::new(), TextList::default());
         loop {
-            keys.clear();
+            tenants.clear();
             texts.clear();
-            source(BLOCK_ROWS, &mut keys, &mut texts)?;
-            assert!(keys.len() == texts.len() && keys.is_sorted_by(|a, b| a < b));
-            if !keys.is_empty() {
+            source(BLOCK_ROWS, &mut tenants, &mut texts)?;
+            assert!(tenants.len() == texts.len() && tenants.is_sorted());
+            if !tenants.is_empty() {
                 hash.texts(&texts);
                 self.block(&mut section, &text_block(&texts, COLD_LEVEL)?)?;
-                keys.iter().for_each(|&(tenant, _)| counts[tenant as usize] += 1);
+                tenants.iter().for_each(|&tenant| counts[tenant as usize] += 1);
             }
-            if keys.len() < BLOCK_ROWS {
+            if tenants.len() < BLOCK_ROWS {
                 break;
             }
         }
-        tenants::write_counts(&counts, &mut section.extra);
+        write_counts(&counts, &mut section.extra);
         self.finish_section(section, Some(hash));
         Ok(())
     }

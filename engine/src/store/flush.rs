@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{TEMPORARY, edit::Edit, memtable::Memtable, sequencer::Sequencer};
 use crate::{
-    base::hash::HashSet128,
+    base::hash::{HashMap128, HashSet128},
     column::{Rows, SeriesKey},
     encode::numbers,
     error::{Error, IoContext, Result},
@@ -129,9 +129,9 @@ pub fn write_segment(
     })?;
     let (users, codes) = gather.users();
     let mut users = users.into_iter();
-    writer.users(|count, keys, texts| {
-        for (tenant, hash, text) in users.by_ref().take(count) {
-            keys.push((tenant, hash));
+    writer.users(|count, tenants, texts| {
+        for (tenant, text) in users.by_ref().take(count) {
+            tenants.push(tenant);
             texts.push(text);
         }
         Ok(())
@@ -182,8 +182,8 @@ struct PlacedText<'a> {
     codes: Placed<i64>,
 }
 
-/// The place of a user's tenant, the hash of his id, and it.
-type PlacedUser<'a> = (u32, u128, &'a [u8]);
+/// The place of a user's tenant, and the user's id.
+type PlacedUser<'a> = (u32, &'a [u8]);
 
 /// Rows of several chunks in the order of a segment.
 struct Gather<'a> {
@@ -245,31 +245,34 @@ impl<'a> Gather<'a> {
         self.rows().map(|(rows, row)| rows.event_ids.value(row))
     }
 
-    /// Distinct users of each tenant, by his place and their rising hashes, and a code for each row.
+    /// Distinct users of each tenant, sorted, and a code for each row.
     fn users(&self) -> (Vec<PlacedUser<'a>>, Vec<i64>) {
         let (mut users, mut codes) = (Vec::new(), Vec::with_capacity(self.order.len()));
         let owner = |&(rank, ..): &(u32, u32, u32)| {
             let key = self.series[rank as usize];
             (key.namespace, &key.tenant)
         };
-        let mut known: Vec<(u128, &[u8])> = Vec::new();
+        let mut known: Vec<(&[u8], u128)> = Vec::new();
         for (tenant, order) in (0..).zip(self.order.chunk_by(|a, b| owner(a) == owner(b))) {
             let rows = || {
                 order.iter().map(|&(_, chunk, row)| (&*self.chunks[chunk as usize], row as usize))
             };
+            let user = |(rows, row): (&'a Rows, usize)| {
+                Some((rows.users.value(row)?, rows.user_hashes[row]))
+            };
+            // Hashes are quicker to compare than ids, of which only the distinct ones are sorted.
+            let mut code_of = HashMap128::<i64>::default();
             known.clear();
             known.extend(
-                rows().filter_map(|(rows, row)| {
-                    Some((rows.user_hashes[row], rows.users.value(row)?))
-                }),
+                { rows() }.filter_map(user).filter(|&(_, hash)| code_of.insert(hash, 0).is_none()),
             );
             known.sort_unstable();
-            known.dedup();
-            codes.extend(rows().map(|(rows, row)| match rows.user_hashes[row] {
-                0 => 0,
-                hash => known.partition_point(|(other, _)| *other < hash) as i64 + 1,
-            }));
-            users.extend(known.iter().map(|&(hash, text)| (tenant, hash, text)));
+            for (code, &(_, hash)) in (1..).zip(&known) {
+                code_of.insert(hash, code);
+            }
+            let code = |(rows, row): (&Rows, usize)| code_of.get(&rows.user_hashes[row]).copied();
+            codes.extend(rows().map(|row| code(row).unwrap_or_default()));
+            users.extend(known.iter().map(|&(text, _)| (tenant, text)));
         }
         (users, codes)
     }

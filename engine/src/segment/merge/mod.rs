@@ -30,7 +30,7 @@ use self::{
     listed::{ListedRow, Places, RareColumns},
     order::{Order, order},
     plan::{Piece, plan},
-    users::{UserBlock, UserCodes, UserStream, next_users},
+    users::{UserCodes, UserStream, next_users},
 };
 use crate::{
     column::SeriesKey,
@@ -124,7 +124,7 @@ struct Merger<'a, 'c> {
     context: &'c MergeContext<'c>,
     inputs: Vec<&'a Segment>,
     event_ids: Vec<BlockCache<EventIds>>,
-    users: Vec<BlockCache<UserBlock>>,
+    users: Vec<BlockCache<TextList>>,
     rare_texts: RareColumns<i64>,
     rare_numbers: RareColumns<f64>,
 }
@@ -202,9 +202,9 @@ impl<'a, 'c> Merger<'a, 'c> {
             streams.push(UserStream::start(segment, cache, used, &order.runs)?);
         }
         let mut given = (0, 0);
-        writer.users(|wanted, keys, texts| {
+        writer.users(|wanted, tenants, texts| {
             (context.breathe)()?;
-            next_users(&mut streams, wanted, &mut given, keys, texts)
+            next_users(&mut streams, wanted, &mut given, tenants, texts)
         })?;
         let remaps: Vec<Vec<u32>> = streams.into_iter().map(|stream| stream.remap).collect();
         let mut codes: Vec<UserCodes<'_>> =

@@ -1,4 +1,4 @@
-//! Merging users: tenant by tenant, in the order of their hashes, and only those of rows that stay.
+//! Merging users: tenant by tenant, sorted, and only those of rows that stay.
 //!
 //! Codes of an input count among the users of the row's tenant. Here they are counted from the input's
 //! first user, so that one table an input says what became of each.
@@ -14,9 +14,6 @@ use crate::{
     error::Result,
     segment::{RunDirectory, Segment},
 };
-
-/// A decoded block of users: their hashes and ids.
-pub type UserBlock = (Vec<u128>, TextList);
 
 /// The rows' users of one input.
 pub struct UserCodes<'a> {
@@ -69,7 +66,7 @@ pub fn used(inputs: &[&Segment], order: &Order) -> Result<Vec<UsedCodes>> {
 /// The wanted users of one input, one after the other.
 pub struct UserStream<'a, 'c> {
     segment: &'a Segment,
-    cache: &'c mut BlockCache<UserBlock>,
+    cache: &'c mut BlockCache<TextList>,
     used: &'c UsedCodes,
     /// Places of the input's tenants among the output's.
     places: Vec<u32>,
@@ -77,15 +74,15 @@ pub struct UserStream<'a, 'c> {
     pub remap: Vec<u32>,
     tenant: usize,
     at: usize,
-    /// The place of the tenant and the hash of the user at hand; `None` at the end.
-    key: Option<(u32, u128)>,
+    /// The place of the tenant of the user at hand, and his id; `None` at the end.
+    key: Option<(u32, Vec<u8>)>,
 }
 
 impl<'a, 'c> UserStream<'a, 'c> {
     /// At the first wanted user. `runs` are the output's.
     pub fn start(
         segment: &'a Segment,
-        cache: &'c mut BlockCache<UserBlock>,
+        cache: &'c mut BlockCache<TextList>,
         used: &'c UsedCodes,
         runs: &RunDirectory,
     ) -> Result<Self> {
@@ -109,15 +106,14 @@ impl<'a, 'c> UserStream<'a, 'c> {
         while self.at >= self.segment.tenants().users(self.tenant).end {
             self.tenant += 1;
         }
-        let (place, at) = (self.places[self.tenant], self.at % BLOCK_ROWS);
-        self.key = Some((place, self.block()?.0[at]));
-        Ok(())
-    }
-
-    fn block(&mut self) -> Result<&UserBlock> {
         let segment = self.segment;
-        let size = |block: &UserBlock| block.0.len() * size_of::<u128>() + block.1.bytes_used();
-        self.cache.block(self.at / BLOCK_ROWS, |index| segment.users(index), size)
+        let open = |index| segment.users(index);
+        let block = self.cache.block(self.at / BLOCK_ROWS, open, TextList::bytes_used)?;
+        let (place, text) = self.key.get_or_insert_default();
+        *place = self.places[self.tenant];
+        text.clear();
+        text.extend_from_slice(block.at(self.at % BLOCK_ROWS));
+        Ok(())
     }
 }
 
@@ -139,20 +135,21 @@ pub fn next_users(
     streams: &mut [UserStream<'_, '_>],
     wanted: usize,
     given: &mut (u32, u32),
-    keys: &mut Vec<(u32, u128)>,
+    tenants: &mut Vec<u32>,
     texts: &mut TextList,
 ) -> Result<()> {
     for _ in 0..wanted {
-        let Some(least) = streams.iter().filter_map(|stream| stream.key).min() else {
+        let Some((place, text)) = streams.iter().filter_map(|stream| stream.key.as_ref()).min()
+        else {
             return Ok(());
         };
-        *given = if given.0 == least.0 { (least.0, given.1 + 1) } else { (least.0, 1) };
-        keys.push(least);
-        for stream in streams.iter_mut().filter(|stream| stream.key == Some(least)) {
-            if texts.len() < keys.len() {
-                let at = stream.at % BLOCK_ROWS;
-                texts.push(stream.block()?.1.at(at));
-            }
+        let place = *place;
+        *given = if given.0 == place { (place, given.1 + 1) } else { (place, 1) };
+        tenants.push(place);
+        texts.push(text);
+        let text = texts.at(texts.len() - 1);
+        let is_his = |key: &(u32, Vec<u8>)| key.0 == place && key.1 == text;
+        for stream in streams.iter_mut().filter(|stream| stream.key.as_ref().is_some_and(is_his)) {
             stream.at += 1;
             stream.remap[stream.at] = given.1;
             stream.seek()?;
