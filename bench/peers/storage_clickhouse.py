@@ -27,7 +27,7 @@ def measure(db, rows_file, title, codec):
     db.query("DROP TABLE IF EXISTS bench.events")
     db.query(
         f"CREATE TABLE bench.events ({COLUMNS.format(codec=codec)}) ENGINE = MergeTree "
-        "PARTITION BY toDate(intDiv(at, 1000)) ORDER BY (tenant, name, at)"
+        "PARTITION BY toDate(intDiv(at, 1000)) ORDER BY (tenant, name, at) SETTINGS min_bytes_for_wide_part = 0"
     )
     db.query(f"INSERT INTO bench.events SELECT * FROM file('{rows_file}', 'TSV', "
              "'tenant String, name String, at Int64, event_id UUID, user String, model String, endpoint String, "

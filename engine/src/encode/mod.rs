@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 
-mod bitpack;
+pub mod bitpack;
 
 mod relative;
 

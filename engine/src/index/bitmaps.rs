@@ -15,7 +15,7 @@ pub const ROLLUP_DIMENSIONS: [&str; 5] = ["model", "endpoint", "status", "plan",
 
 /// A value with more hits than one row in this many has no bitmap in the block: scanning its codes is
 /// then about as fast, and a hit costs two bytes.
-const ROWS_PER_HIT: usize = 100;
+const ROWS_PER_HIT: usize = 400;
 
 /// Rows of a block, at most.
 const BLOCK_ROWS: u32 = 65_536;
@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn only_rare_values_have_bitmaps() {
         let codes: Vec<i64> =
-            (0..10_000).map(|row| if row % 100 == 0 { 2 } else { row % 2 }).collect();
+            (0..10_000).map(|row| if row % 400 == 0 { 2 } else { row % 2 }).collect();
         let bitmaps = BlockBitmaps::of(&codes);
         assert_eq!(bitmaps.rows(1), None, "common");
         assert_eq!(bitmaps.rows(0), None, "absent");
-        assert_eq!(bitmaps.rows(2).map(RoaringBitmap::len), Some(100));
+        assert_eq!(bitmaps.rows(2).map(RoaringBitmap::len), Some(25));
         let mut bytes = Vec::new();
         bitmaps.write(&mut bytes).unwrap();
         assert_eq!(BlockBitmaps::read(&bytes, "test").unwrap(), bitmaps);

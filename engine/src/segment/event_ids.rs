@@ -1,14 +1,18 @@
-//! Blocks of event ids: nothing, UUIDs as sixteen bytes, or texts.
+//! Blocks of event ids: nothing, UUIDs as the bits in which they differ, or texts.
 //!
-//! Ids are hardly ever read and are the largest column of most segments. UUIDs that rise with time
-//! share their leading bytes, so they are also tried byte by byte (all first bytes, then all second
-//! ones): zstd then removes what repeats and leaves the chance.
+//! Ids are hardly ever read and are the largest column of most segments. Bits that all UUIDs of a block have
+//! in common are stored once: the six of a random one's version and variant, the high ones of times. UUIDs
+//! that rise with time are also tried byte by byte (all first bytes, then all second ones): zstd then
+//! removes what repeats and leaves the chance.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use crate::{
-    base::coding::Cursor,
-    encode::text::{self, TextList},
+    base::coding::{Cursor, Put},
+    encode::{
+        bitpack::{pack, packed_len, unpack},
+        text::{self, TextList},
+    },
     error::{IoContext, Result},
 };
 
@@ -143,13 +147,15 @@ impl EventIds {
             Self::Uuids(bytes) => {
                 let planes = zstd::bulk::compress(&transpose(bytes, UUID_LEN), LEVEL);
                 let planes = planes.at("event ids")?;
-                // Chance does not compress: then the plain bytes are read faster.
-                if planes.len() + bytes.len() / 20 < bytes.len() {
+                let mut bits = Vec::with_capacity(bytes.len());
+                write_bits(bytes, &mut bits);
+                // Chance does not compress: then bits are read faster.
+                if planes.len() + bytes.len() / 20 < bits.len() {
                     out.push(PLANES);
                     out.extend_from_slice(&planes);
                 } else {
                     out.push(UUIDS);
-                    out.extend_from_slice(bytes);
+                    out.extend_from_slice(&bits);
                 }
             }
         }
@@ -164,8 +170,7 @@ impl EventIds {
         match tag {
             NONE => Ok(Self::None(rows)),
             TEXTS => Ok(Self::Texts(text::read(rest, rows, place)?)),
-            UUIDS if rest.len() == rows * UUID_LEN => Ok(Self::Uuids(rest.to_vec())),
-            UUIDS => Err(cursor.error("event ids have another number than rows")),
+            UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows)?)),
             PLANES => {
                 let planes = zstd::bulk::decompress(rest, rows * UUID_LEN).map_err(|error| {
                     cursor.error(&format!("event ids do not decompress: {error}"))
@@ -178,6 +183,73 @@ impl EventIds {
             _ => Err(cursor.error("event ids have an unknown encoding")),
         }
     }
+}
+
+/// Appends the bits that all UUIDs have in common, which bits they are not, and these of each UUID.
+fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
+    let uuids = || bytes.as_chunks::<UUID_LEN>().0.iter().map(|uuid| u128::from_be_bytes(*uuid));
+    let (ones, zeros) =
+        uuids().fold((u128::MAX, u128::MAX), |(ones, zeros), uuid| (ones & uuid, zeros & !uuid));
+    let varying = !(ones | zeros);
+    out.put_u128(ones & !varying);
+    out.put_u128(varying);
+    let fields = fields(varying);
+    let squeeze = |uuid: u128| {
+        { fields.iter() }
+            .fold((0u128, 0), |(all, to), &(from, width)| {
+                (all | (uuid >> from & ones_of(width)) << to, to + width)
+            })
+            .0
+    };
+    let width = varying.count_ones();
+    let lows: Vec<u64> = uuids().map(|uuid| squeeze(uuid) as u64).collect();
+    pack(&lows, width.min(64), out);
+    let highs: Vec<u64> = uuids().map(|uuid| (squeeze(uuid) >> 64) as u64).collect();
+    pack(&highs, width.saturating_sub(64), out);
+}
+
+/// Reads back what [`write_bits`] wrote.
+fn read_bits(mut cursor: Cursor<'_>, rows: usize) -> Result<Vec<u8>> {
+    let (common, varying) = (cursor.u128()?, cursor.u128()?);
+    let width = varying.count_ones();
+    let (low, high) = (width.min(64), width.saturating_sub(64));
+    let low_bytes = cursor.take(packed_len(rows, low))?;
+    let high_bytes = cursor.take(packed_len(rows, high))?;
+    if common & varying != 0 || cursor.remaining() > 0 {
+        return Err(cursor.error("event ids have another number than rows"));
+    }
+    let (mut lows, mut highs) = (vec![0; rows], vec![0; rows]);
+    unpack(low_bytes, low, 0, 0, &mut lows);
+    unpack(high_bytes, high, 0, 0, &mut highs);
+    let fields = fields(varying);
+    let mut out = Vec::with_capacity(rows * UUID_LEN);
+    for (low, high) in lows.into_iter().zip(highs) {
+        let mut rest = u128::from(high as u64) << 64 | u128::from(low as u64);
+        let mut uuid = common;
+        for &(to, width) in &fields {
+            uuid |= (rest & ones_of(width)) << to;
+            rest = rest.checked_shr(width).unwrap_or(0);
+        }
+        out.extend_from_slice(&uuid.to_be_bytes());
+    }
+    Ok(out)
+}
+
+/// Runs of ones, from the lowest bit on: where each begins, and how long it is.
+fn fields(mut bits: u128) -> Vec<(u32, u32)> {
+    let mut fields = Vec::new();
+    while bits != 0 {
+        let start = bits.trailing_zeros();
+        let width = (bits >> start).trailing_ones();
+        fields.push((start, width));
+        bits &= !(ones_of(width) << start);
+    }
+    fields
+}
+
+/// So many ones.
+fn ones_of(width: u32) -> u128 {
+    u128::MAX.checked_shr(128 - width).unwrap_or(0)
 }
 
 /// Rows of `width` bytes become columns: byte c of row r moves to r of column c.
@@ -231,6 +303,9 @@ mod tests {
             Just(None),
             "[a-z]{1,8}".prop_map(Some),
             any::<u128>().prop_map(|n| Some(uuid::Uuid::from_u128(n).to_string())),
+            any::<[u8; 16]>().prop_map(|bytes| {
+                Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
+            }),
             any::<u128>().prop_map(|n| Some(uuid::Uuid::from_u128(n).to_string().to_uppercase())),
         ]
     }
@@ -264,6 +339,31 @@ mod tests {
         for row in 0..list.len() {
             let _ = list.value(row, &mut scratch);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn bits_round_trip(uuids in prop::collection::vec(any::<u128>(), 0..300), same: u128, varying: u128) {
+            let uuid = |bits: &u128| (same & !varying | bits & varying).to_be_bytes();
+            let bytes: Vec<u8> = uuids.iter().flat_map(uuid).collect();
+            let mut bits = Vec::new();
+            write_bits(&bytes, &mut bits);
+            prop_assert_eq!(read_bits(Cursor::new(&bits, "test"), uuids.len()).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn random_uuids_take_what_is_random_in_them() {
+        let mut list = EventIds::default();
+        for n in 1..=10_000u128 {
+            let random = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)).to_be_bytes();
+            let uuid = uuid::Builder::from_random_bytes(random).into_uuid();
+            list.push(Some(uuid.to_string().as_bytes()));
+        }
+        let mut bytes = Vec::new();
+        list.write(&mut bytes).unwrap();
+        assert!(bytes.len() < 10_000 * 122 / 8 + 64, "{} bytes", bytes.len());
+        assert_eq!(EventIds::read(&bytes, 10_000, "test").unwrap(), list);
     }
 
     #[test]

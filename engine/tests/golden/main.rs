@@ -139,7 +139,7 @@ fn write_more(engine: &Engine) {
         }
     }
     let mut known = engine.batch(Namespace(1));
-    for id in ["order-1003", "order-1101", "order-1149", "01937000-0000-0000-0000-000000000007"] {
+    for id in ["order-1003", "order-1101", "order-1149", "3c6ef372-fe94-f82a-0000-000000000007"] {
         known.push(&event(id), &[("model", "large")], &[("ms", 1.0)]).unwrap();
     }
     assert_eq!(engine.ingest(known, |_, _| Ok::<_, Error>(())).unwrap().new, 0, "ids are known");

@@ -62,7 +62,9 @@ impl Maker {
         let [planes, none, uuids, texts, constant] = DAYS_AGO;
         // More than one vector of rows, with ids that rise in time.
         for first in (0..1_120).step_by(80) {
-            let id = |n: i64| Some(uuid::Uuid::from_u128((0x0193_7000 << 96) | (n as u128 * 7)));
+            // Halves that repeat, which whole bytes show and single bits do not.
+            let half = |n: i64| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(n as u64 % 3 + 1);
+            let id = |n: i64| Some(uuid::Uuid::from_u64_pair(half(n), n as u64 * 7));
             self.ingest(1, planes, first..first + 80, id);
         }
         self.flush_and_compact(1);
@@ -181,7 +183,7 @@ fn push(batch: &mut Batch, days_ago: i64, n: i64, id: Option<&str>) {
         event_id: id,
         user_id: (n % 4 > 0).then_some(&*user),
     };
-    let model = if n % 150 == 0 { "rare" } else { ["large", "small"][(n * n % 7 % 2) as usize] };
+    let model = if n % 600 == 0 { "rare" } else { ["large", "small"][(n * n % 7 % 2) as usize] };
     let path = format!("/v1/items/{}", n % 13);
     let mut strings = vec![("model", model), ("path", &path)];
     if n % 50 == 3 {
