@@ -1,8 +1,7 @@
 //! Accumulators: one state for each group and bucket, of the kind that the metric needs.
 
-use super::budget::Charge;
+use super::{budget::Charge, users::UserSet};
 use crate::{
-    base::hash::HashSet128,
     error::{Error, Limit, Result},
     query::{Metric, Value},
     sketch::{
@@ -12,8 +11,6 @@ use crate::{
     },
 };
 
-/// Bytes of an entry in a set of hashes, with its share of free slots.
-const SET_ENTRY_BYTES: usize = 40;
 /// Bytes of a listed number, with the list's room to grow.
 const LIST_ENTRY_BYTES: usize = 16;
 /// Bytes of a group besides its states: name, look-up, and its line in the answer.
@@ -36,13 +33,24 @@ pub struct Passed<'a> {
     pub cells: Cells<'a>,
     /// The metric's number of each, where it has one; never NaN.
     pub numbers: &'a [f64],
-    /// Hash of the user of each, where the metric counts users; never 0.
-    pub users: &'a [u128],
+    /// The user of each, where the metric counts users.
+    pub users: &'a PassedUsers,
+}
+
+/// Users of rows.
+#[derive(Default)]
+pub struct PassedUsers {
+    /// Their hashes, never 0, where those are counted.
+    pub hashes: Vec<u128>,
+    /// Their numbers, where these are counted.
+    pub numbers: Vec<u32>,
+    /// How many users have numbers.
+    pub count: usize,
 }
 
 enum States {
     Counts(Vec<u64>),
-    Users(Vec<HashSet128>),
+    Users(Vec<UserSet>),
     Sketches(Vec<Distinct>),
     Numbers(Vec<Sums>),
     Lists(Vec<Vec<f64>>),
@@ -79,7 +87,7 @@ impl Accumulators {
 
     /// Whether states of parts can be brought together to that of the whole without more memory.
     pub fn merges(metric: Metric) -> bool {
-        !matches!(metric, Metric::Distinct | Metric::Percentile(_) | Metric::PercentileApprox(_))
+        !matches!(metric, Metric::Percentile(_) | Metric::PercentileApprox(_))
     }
 
     /// Makes states for the first `groups` groups.
@@ -89,7 +97,7 @@ impl Accumulators {
         let len = groups * self.buckets;
         let (have, each) = match &self.states {
             States::Counts(states) => (states.len(), 8),
-            States::Users(states) => (states.len(), 48),
+            States::Users(states) => (states.len(), UserSet::EMPTY_BYTES),
             States::Sketches(states) => (states.len(), hll::EMPTY_BYTES),
             States::Numbers(states) => (states.len(), 40),
             States::Lists(states) => (states.len(), 24),
@@ -108,7 +116,7 @@ impl Accumulators {
         self.charge.add((len - have) * each + groups * GROUP_BYTES)?;
         match &mut self.states {
             States::Counts(states) => states.resize(len, 0),
-            States::Users(states) => states.resize_with(len, HashSet128::default),
+            States::Users(states) => states.resize_with(len, UserSet::default),
             States::Sketches(states) => states.resize_with(len, Distinct::default),
             States::Numbers(states) => states.resize(len, Sums::default()),
             States::Lists(states) => states.resize_with(len, Vec::new),
@@ -127,21 +135,19 @@ impl Accumulators {
                 cells.iter().for_each(|&cell| states[cell] += 1);
             }
             (States::Users(states), Cells::One(cell)) => {
-                let state = &mut states[cell];
-                let new = users.iter().filter(|&&user| state.insert(user)).count();
-                bytes = new * SET_ENTRY_BYTES;
+                bytes = states[cell].add(&users.numbers, users.count);
             }
             (States::Users(states), Cells::Each(cells)) => {
-                for (&cell, &user) in cells.iter().zip(users) {
-                    bytes += usize::from(states[cell].insert(user)) * SET_ENTRY_BYTES;
+                for (&cell, user) in cells.iter().zip(users.numbers.chunks(1)) {
+                    bytes += states[cell].add(user, users.count);
                 }
             }
             (States::Sketches(states), Cells::One(cell)) => {
                 let state = &mut states[cell];
-                bytes = users.iter().map(|&user| state.insert(user)).sum();
+                bytes = users.hashes.iter().map(|&user| state.insert(user)).sum();
             }
             (States::Sketches(states), Cells::Each(cells)) => {
-                for (&cell, &user) in cells.iter().zip(users) {
+                for (&cell, &user) in cells.iter().zip(&users.hashes) {
                     bytes += states[cell].insert(user);
                 }
             }
@@ -215,7 +221,8 @@ impl Accumulators {
                 states[cells].iter().for_each(|part| whole.merge(part));
                 self.value_of(&whole)
             }
-            States::Users(_) | States::Lists(_) | States::Digests(_) => Value::Null,
+            States::Users(states) => Value::Integer(UserSet::len_of_all(&states[cells]) as u64),
+            States::Lists(_) | States::Digests(_) => Value::Null,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Dictionaries and users' hashes that queries have read, kept for the next ones within a bound.
+//! Dictionaries, users' hashes and numbers that queries have read, kept for the next ones within a bound.
 //!
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use quick_cache::{Weighter, sync::Cache};
 
-use super::budget::Charge;
+use super::{budget::Charge, users::UserNumbers};
 use crate::{
+    encode::{BLOCK_ROWS, text::TextList},
     error::Result,
+    event::Namespace,
     segment::{Dictionary, Segment, TextReader},
 };
 
@@ -20,21 +22,64 @@ const LOOKED_UP_BLOCKS: usize = 2;
 /// What a typical entry takes, for the size of the look-up.
 const TYPICAL_BYTES: usize = 4_096;
 
-/// A segment and a section of it.
-type Key = (uuid::Uuid, usize);
+/// What an entry is of.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    /// A section of a segment.
+    Section(uuid::Uuid, usize),
+    /// The users of a tenant in a segment.
+    Users(uuid::Uuid, usize),
+    /// Their numbers.
+    Numbers(uuid::Uuid, usize),
+    /// The numbers of all users of a tenant.
+    Tenant(Namespace, Box<str>),
+}
 
 #[derive(Clone)]
 enum Entry {
     Texts(Arc<Dictionary>),
     Users(Arc<[u128]>),
+    /// By the list with this id.
+    Numbers(u64, Arc<[u32]>),
+    /// With the bytes that it took when it was put here.
+    Tenant(Arc<UserNumbers>, usize),
+}
+
+/// A segment's users, with the block that was read last: who goes through many tenants reads each once.
+#[derive(Default)]
+pub struct UserReader {
+    block: Option<(usize, TextList)>,
+}
+
+impl UserReader {
+    /// Hashes of the users of a tenant.
+    fn hashes(&mut self, segment: &Segment, tenant: usize) -> Result<Vec<u128>> {
+        let users = segment.tenants().users(tenant);
+        let mut hashes = Vec::with_capacity(users.len());
+        for at in users {
+            let index = at / BLOCK_ROWS;
+            let block = match &mut self.block {
+                Some((open, block)) if *open == index => block,
+                other => &mut other.insert((index, segment.users(index)?)).1,
+            };
+            hashes.push(segment.user_hash(block.at(at % BLOCK_ROWS)));
+        }
+        Ok(hashes)
+    }
 }
 
 impl Entry {
+    fn tenant(numbers: &Arc<UserNumbers>) -> Self {
+        Self::Tenant(Arc::clone(numbers), numbers.bytes())
+    }
+
     fn bytes(&self) -> usize {
         ENTRY_BYTES
             + match self {
                 Self::Texts(dictionary) => dictionary.bytes_used(),
                 Self::Users(hashes) => size_of_val(&**hashes),
+                Self::Numbers(_, numbers) => size_of_val(&**numbers),
+                Self::Tenant(_, bytes) => *bytes,
             }
     }
 }
@@ -72,7 +117,7 @@ impl Kept {
         reader: &TextReader<'_>,
         charge: &mut Charge,
     ) -> Result<Arc<Dictionary>> {
-        let key = reader.key();
+        let key = section_of(reader);
         if let Some(Entry::Texts(dictionary)) = self.entries.get(&key) {
             return Ok(dictionary);
         }
@@ -90,21 +135,86 @@ impl Kept {
         value: &str,
         charge: &mut Charge,
     ) -> Result<Option<u32>> {
-        if reader.value_blocks()? > LOOKED_UP_BLOCKS && self.entries.peek(&reader.key()).is_none() {
+        if reader.value_blocks()? > LOOKED_UP_BLOCKS
+            && self.entries.peek(&section_of(reader)).is_none()
+        {
             return reader.code_of(value);
         }
         Ok(self.dictionary(reader, charge)?.code_of(value))
     }
 
-    /// The hashes of a segment's users.
-    pub fn users(&self, segment: &Segment, charge: &mut Charge) -> Result<Arc<[u128]>> {
-        let key = (segment.meta().uuid, usize::MAX);
+    /// The hashes of a tenant's users in a segment.
+    pub fn users(
+        &self,
+        segment: &Segment,
+        tenant: usize,
+        reader: &mut UserReader,
+        charge: &mut Charge,
+    ) -> Result<Arc<[u128]>> {
+        let key = Key::Users(segment.meta().uuid, tenant);
         if let Some(Entry::Users(hashes)) = self.entries.get(&key) {
             return Ok(hashes);
         }
-        charge.add(segment.user_count()? * size_of::<u128>() + ENTRY_BYTES)?;
-        let hashes: Arc<[u128]> = segment.user_hashes()?.into();
+        charge.add(segment.tenants().users(tenant).len() * size_of::<u128>() + ENTRY_BYTES)?;
+        let hashes: Arc<[u128]> = reader.hashes(segment, tenant)?.into();
         self.entries.insert(key, Entry::Users(Arc::clone(&hashes)));
         Ok(hashes)
     }
+
+    /// The numbers of a tenant's users in a segment, from the list for which the query asks.
+    pub fn user_numbers(
+        &self,
+        segment: &Segment,
+        tenant: usize,
+        asked: &AskedUsers,
+        reader: &mut UserReader,
+        charge: &mut Charge,
+    ) -> Result<Arc<[u32]>> {
+        let key = Key::Numbers(segment.meta().uuid, tenant);
+        if asked.tenant.is_some()
+            && let Some(Entry::Numbers(id, numbers)) = self.entries.get(&key)
+            && id == asked.numbers.id()
+        {
+            return Ok(numbers);
+        }
+        let hashes = reader.hashes(segment, tenant)?;
+        let mut numbers = Vec::with_capacity(hashes.len());
+        let grown = asked.numbers.number(hashes.into_iter(), &mut numbers);
+        let numbers: Arc<[u32]> = numbers.into();
+        charge.add(grown + size_of_val(&*numbers) + ENTRY_BYTES)?;
+        if let Some(tenant) = &asked.tenant {
+            self.entries.insert(key, Entry::Numbers(asked.numbers.id(), Arc::clone(&numbers)));
+            if grown > 0 {
+                // Once more, for it weighs more now.
+                self.entries.insert(tenant.clone(), Entry::tenant(&asked.numbers));
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// The list of numbers for a query about users: a tenant's own, which others use too, or a new one.
+    pub fn asked_users(&self, namespace: Namespace, tenant: Option<&str>) -> AskedUsers {
+        let tenant = tenant.map(|tenant| Key::Tenant(namespace, tenant.into()));
+        let known = tenant.as_ref().and_then(|key| self.entries.get(key));
+        if let Some(Entry::Tenant(numbers, _)) = known {
+            return AskedUsers { tenant, numbers };
+        }
+        let numbers = Arc::<UserNumbers>::default();
+        if let Some(key) = &tenant {
+            self.entries.insert(key.clone(), Entry::tenant(&numbers));
+        }
+        AskedUsers { tenant, numbers }
+    }
+}
+
+/// Whose users a query counts, and their numbers.
+pub struct AskedUsers {
+    tenant: Option<Key>,
+    /// The list.
+    pub numbers: Arc<UserNumbers>,
+}
+
+fn section_of(reader: &TextReader<'_>) -> Key {
+    let (segment, section) = reader.key();
+    Key::Section(segment, section)
 }

@@ -1,6 +1,7 @@
 //! Reading memtable chunks.
 
 use super::{
+    accumulate::PassedUsers,
     groups::{CodeGroups, Groups, NO_GROUP},
     sink::Sink,
     window::Window,
@@ -56,9 +57,9 @@ pub fn scan(rows: &Rows, query: &Query, window: &Window, sink: &mut Sink) -> Res
     let groups = assign(rows, &mut kept, query, &mut sink.groups);
     let number = |name: &String| kept.iter().map(|&row| number_at(name, row)).collect();
     let numbers: Vec<f64> = number_of_metric.map_or_else(Vec::new, number);
-    let users: Vec<u128> = match counts_users {
-        true => kept.iter().map(|&row| rows.user_hashes[row]).collect(),
-        false => Vec::new(),
+    let users = match counts_users {
+        true => sink.users_of(kept.iter().map(|&row| rows.user_hashes[row]).collect())?,
+        false => PassedUsers::default(),
     };
     let mut bucket = 0;
     let buckets = kept.iter().map(|&row| {

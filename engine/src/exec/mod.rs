@@ -11,6 +11,8 @@
 mod budget;
 mod groups;
 
+mod users;
+
 mod kept;
 
 mod accumulate;

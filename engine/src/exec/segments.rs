@@ -9,9 +9,9 @@ use std::{ops::Range, sync::Arc};
 use super::{
     budget::Charge,
     groups::{CodeGroups, NO_GROUP},
-    kept::Kept,
+    kept::{Kept, UserReader},
     rollups::{Codes, GroupCodes, RunRollup, Served, Shape},
-    sink::{Scratch, Sink},
+    sink::{Scratch, Sink, Users},
     window::Window,
 };
 use crate::{
@@ -91,7 +91,7 @@ pub fn scan(
                 rest.push((bucket, base + done.end as usize..rows.end));
             }
         }
-        columns.enter(run);
+        columns.enter(run, plan.kept, sink)?;
         for (bucket, rows) in rest {
             reads.rows += rows.len() as u64;
             columns.scan_rows(rows, bucket, sink, check)?;
@@ -222,9 +222,11 @@ struct Columns<'a> {
     ranges: Vec<Option<(NumberReader<'a>, &'a NumberFilter)>>,
     group: Option<GroupColumn<'a>>,
     number: Option<Option<NumberReader<'a>>>,
-    users: Option<Arc<[u128]>>,
-    /// Which of them are the tenant's whose rows are read.
-    tenant_users: Range<usize>,
+    /// The users of the tenant whose rows are read, where they are counted.
+    users: Option<Users>,
+    user_reader: UserReader,
+    /// Of that tenant.
+    tenant: usize,
     opened: Option<Opened<'a>>,
 }
 
@@ -294,8 +296,8 @@ impl<'a> Columns<'a> {
             None => None,
             Some(name) => Some(segment.numbers(name)?),
         };
-        let counts_users = matches!(query.metric, Metric::Distinct | Metric::DistinctApprox);
-        let users = counts_users.then(|| kept.users(segment, charge)).transpose()?;
+        let (users, user_reader, tenant) = (None, UserReader::default(), 0);
+        let opened = None;
         Ok(Self {
             segment,
             query,
@@ -304,17 +306,22 @@ impl<'a> Columns<'a> {
             group,
             number,
             users,
-            tenant_users: 0..0,
-            opened: None,
+            user_reader,
+            tenant,
+            opened,
         })
     }
 
     /// Turns to the rows of a run.
-    fn enter(&mut self, run: &Run) {
-        if self.users.is_some() {
-            let tenants = self.segment.tenants();
-            self.tenant_users = tenants.users(tenants.of_row(run.first_row));
+    fn enter(&mut self, run: &Run, kept: &Kept, sink: &mut Sink) -> Result<()> {
+        if matches!(self.query.metric, Metric::Distinct | Metric::DistinctApprox) {
+            let tenant = self.segment.tenants().of_row(run.first_row);
+            if self.users.is_none() || self.tenant != tenant {
+                let users = sink.users(kept, self.segment, tenant, &mut self.user_reader)?;
+                (self.users, self.tenant) = (Some(users), tenant);
+            }
         }
+        Ok(())
     }
 
     /// The codes by which rollups of `shape` are read; `None` when no row of the segment can match.
@@ -424,7 +431,8 @@ impl<'a> Columns<'a> {
         let start = rows.start % BLOCK_ROWS;
         let count = rows.len();
         let Sink { groups, scratch, .. } = sink;
-        let Scratch { kept, codes, numbers, users, groups: assigned, hashes } = &mut **scratch;
+        let Scratch { kept, codes, numbers, users, groups: assigned, passed_users } =
+            &mut **scratch;
         let (codes, _) = codes.split_at_mut(count);
         let mut kept = KeptRows { rows: kept, len: count, all: true };
 
@@ -488,14 +496,32 @@ impl<'a> Columns<'a> {
                 numbers[to] = numbers[usize::from(kept.rows[to])];
             }
         }
-        hashes.clear();
-        if let Some(known) = self.users.as_deref() {
-            let known = known.get(self.tenant_users.clone()).unwrap_or_default();
-            let hash = |row: usize| known.get((users[row] as usize).wrapping_sub(1)).copied();
-            hashes.extend(kept.rows().map(|row| hash(row).unwrap_or_default()));
+        match &self.users {
+            None => {}
+            Some(Users::Hashes(known)) => look_up(&kept, users, known, &mut passed_users.hashes),
+            Some(Users::Numbers(known, count)) => {
+                look_up(&kept, users, known, &mut passed_users.numbers);
+                passed_users.count = *count;
+            }
         }
         let count = kept.len;
         sink.add_kept(bucket, count, group)
+    }
+}
+
+/// What is known of the users of rows, by their codes less one.
+fn look_up<T: Copy + Default>(
+    kept: &KeptRows<'_>,
+    codes: &[i64; VECTOR_ROWS],
+    known: &[T],
+    out: &mut Vec<T>,
+) {
+    let of = |code: i64| known.get((code as usize).wrapping_sub(1)).copied().unwrap_or_default();
+    out.clear();
+    if kept.all {
+        out.extend(codes[..kept.len].iter().map(|&code| of(code)));
+    } else {
+        out.extend(kept.rows[..kept.len].iter().map(|&row| of(codes[usize::from(row)])));
     }
 }
 

@@ -1,11 +1,16 @@
 //! Where the rows that passed the filters go: many at a time into the states of their groups.
 
+use std::sync::Arc;
+
 use super::{
-    accumulate::{Accumulators, Cells, Passed},
+    accumulate::{Accumulators, Cells, Passed, PassedUsers},
     budget::Charge,
     groups::{Groups, NO_GROUP},
+    kept::{AskedUsers, Kept, UserReader},
 };
-use crate::{encode::VECTOR_ROWS, error::Result, query::Metric, sketch::sums::Sums};
+use crate::{
+    encode::VECTOR_ROWS, error::Result, query::Metric, segment::Segment, sketch::sums::Sums,
+};
 
 /// Groups, their states, and room for the rows that are on their way there.
 pub struct Sink {
@@ -13,6 +18,8 @@ pub struct Sink {
     pub groups: Groups,
     /// Room for the values of a vector.
     pub scratch: Box<Scratch>,
+    /// The users that are counted by number.
+    asked_users: Option<AskedUsers>,
     accumulators: Accumulators,
     buckets: usize,
     cells: Vec<usize>,
@@ -30,8 +37,8 @@ pub struct Scratch {
     pub users: [i64; VECTOR_ROWS],
     /// Groups of the rows that passed.
     pub groups: Vec<u32>,
-    /// Hashes of their users.
-    pub hashes: Vec<u128>,
+    /// Their users.
+    pub passed_users: PassedUsers,
 }
 
 impl Default for Scratch {
@@ -42,9 +49,17 @@ impl Default for Scratch {
             numbers: [0.0; VECTOR_ROWS],
             users: [0; VECTOR_ROWS],
             groups: Vec::new(),
-            hashes: Vec::new(),
+            passed_users: PassedUsers::default(),
         }
     }
+}
+
+/// The users of a tenant in a segment, by their codes less one.
+pub enum Users {
+    /// Their hashes.
+    Hashes(Arc<[u128]>),
+    /// Their numbers, and how many users have numbers.
+    Numbers(Arc<[u32]>, usize),
 }
 
 impl Sink {
@@ -53,10 +68,44 @@ impl Sink {
         self.accumulators.limit_cells(cells_max);
     }
 
-    /// Nothing yet of `metric` over `buckets` buckets.
-    pub fn new(groups: Groups, metric: Metric, buckets: usize, charge: Charge) -> Self {
+    /// Nothing yet of `metric` over `buckets` buckets. `asked_users` are needed to count users exactly.
+    pub fn new(
+        groups: Groups,
+        metric: Metric,
+        buckets: usize,
+        asked_users: Option<AskedUsers>,
+        charge: Charge,
+    ) -> Self {
         let accumulators = Accumulators::new(metric, buckets, charge);
-        Self { groups, scratch: Box::default(), accumulators, buckets, cells: Vec::new() }
+        let (scratch, cells) = (Box::default(), Vec::new());
+        Self { groups, scratch, asked_users, accumulators, buckets, cells }
+    }
+
+    /// The users of a tenant in a segment, as they are counted.
+    pub fn users(
+        &mut self,
+        kept: &Kept,
+        segment: &Segment,
+        tenant: usize,
+        reader: &mut UserReader,
+    ) -> Result<Users> {
+        let charge = self.accumulators.charge();
+        let Some(asked) = &self.asked_users else {
+            return Ok(Users::Hashes(kept.users(segment, tenant, reader, charge)?));
+        };
+        let numbers = kept.user_numbers(segment, tenant, asked, reader, charge)?;
+        Ok(Users::Numbers(numbers, asked.numbers.count()))
+    }
+
+    /// Users of rows in memory, as they are counted.
+    pub fn users_of(&mut self, hashes: Vec<u128>) -> Result<PassedUsers> {
+        let Some(asked) = &self.asked_users else {
+            return Ok(PassedUsers { hashes, ..PassedUsers::default() });
+        };
+        let mut numbers = Vec::with_capacity(hashes.len());
+        let grown = asked.numbers.number(hashes.into_iter(), &mut numbers);
+        self.accumulators.charge().add(grown)?;
+        Ok(PassedUsers { hashes: Vec::new(), numbers, count: asked.numbers.count() })
     }
 
     /// Adds rows, each of which has a group and a bucket, with their numbers and users where the metric
@@ -65,7 +114,7 @@ impl Sink {
         &mut self,
         groups_and_buckets: impl Iterator<Item = (u32, usize)>,
         numbers: &[f64],
-        users: &[u128],
+        users: &PassedUsers,
     ) -> Result<()> {
         self.accumulators.grow(self.groups.names().len())?;
         let cell = |(group, bucket)| cell_of(group, bucket, self.buckets);
@@ -90,7 +139,7 @@ impl Sink {
             }
         };
         let numbers = scratch.numbers.get(..rows).unwrap_or_default();
-        self.accumulators.add(&Passed { rows, cells, numbers, users: &scratch.hashes })
+        self.accumulators.add(&Passed { rows, cells, numbers, users: &scratch.passed_users })
     }
 
     /// Adds `count` rows of a group to a count.

@@ -291,7 +291,8 @@ impl Segment {
         section.and_then(|at| self.footer.sections.get(at)).map_or(0, |found| found.blocks.len())
     }
 
-    fn user_hash(&self, user: &[u8]) -> u128 {
+    /// Hash of a user's id.
+    pub fn user_hash(&self, user: &[u8]) -> u128 {
         hash::user(self.db.hash_seed, user)
     }
 

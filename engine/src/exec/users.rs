@@ -1,0 +1,161 @@
+//! Numbers for users, and sets of them: what an exact count of distinct users adds up.
+//!
+//! Users have their hashes everywhere, but sets of hashes are large and slow. So each query's tenant has a
+//! list of numbers: the first user that is met is 0, the next one 1. A segment's users are turned into
+//! numbers once, and a row costs a look-up in a small table and a bit. Numbers mean nothing outside of the
+//! list that gave them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::base::hash::HashMap128;
+
+/// Bytes of a known user, with its share of free slots.
+const KNOWN_BYTES: usize = 48;
+/// Bytes of a listed number, with the list's room to grow.
+const LISTED_BYTES: usize = 8;
+
+/// Numbers of the users that were met.
+pub struct UserNumbers {
+    id: u64,
+    known: Mutex<HashMap128<u32>>,
+}
+
+impl Default for UserNumbers {
+    fn default() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self { id: LAST.fetch_add(1, Ordering::Relaxed), known: Mutex::default() }
+    }
+}
+
+impl UserNumbers {
+    /// Tells lists apart.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Appends the numbers of users. Returns how many bytes the list has grown.
+    pub fn number(&self, hashes: impl Iterator<Item = u128>, out: &mut Vec<u32>) -> usize {
+        let mut known = self.known.lock();
+        let before = known.len();
+        for hash in hashes {
+            let next = known.len() as u32;
+            out.push(*known.entry(hash).or_insert(next));
+        }
+        (known.len() - before) * KNOWN_BYTES
+    }
+
+    /// How many users have a number.
+    pub fn count(&self) -> usize {
+        self.known.lock().len()
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.count() * KNOWN_BYTES
+    }
+}
+
+/// A set of users by number: listed while they are few, then a bit for each that has a number.
+#[derive(Default)]
+pub struct UserSet {
+    listed: Vec<u32>,
+    bits: Vec<u64>,
+}
+
+impl UserSet {
+    /// Bytes of an empty set.
+    pub const EMPTY_BYTES: usize = size_of::<Self>();
+
+    /// Adds users, of whom `count` have numbers. Returns how many bytes the set has grown.
+    pub fn add(&mut self, users: &[u32], count: usize) -> usize {
+        if self.bits.is_empty() {
+            // Numbers are listed as often as they are added, up to the bytes that bits take.
+            if self.listed.len() + users.len() <= count / 32 + 1 {
+                self.listed.extend_from_slice(users);
+                return users.len() * LISTED_BYTES;
+            }
+            let listed = std::mem::take(&mut self.listed);
+            self.bits.resize(count / 64 + 1, 0);
+            listed.iter().for_each(|&user| self.mark(user));
+            users.iter().for_each(|&user| self.mark(user));
+            return size_of_val(&*self.bits);
+        }
+        let before = self.bits.len();
+        if before * 64 < count {
+            self.bits.resize(count / 64 + 1, 0);
+        }
+        users.iter().for_each(|&user| self.mark(user));
+        (self.bits.len() - before) * 8
+    }
+
+    fn mark(&mut self, user: u32) {
+        if let Some(word) = self.bits.get_mut(user as usize / 64) {
+            *word |= 1 << (user % 64);
+        }
+    }
+
+    /// How many users are in it.
+    pub fn len(&mut self) -> usize {
+        if self.bits.is_empty() {
+            self.listed.sort_unstable();
+            self.listed.dedup();
+            return self.listed.len();
+        }
+        self.bits.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// How many users are in any of `sets`.
+    pub fn len_of_all(sets: &[Self]) -> usize {
+        let listed = || sets.iter().flat_map(|set| &set.listed);
+        let by_list = listed().max().map_or(0, |&last| last as usize / 64 + 1);
+        let words = sets.iter().map(|set| set.bits.len()).max().unwrap_or(0).max(by_list);
+        let mut all = Self { listed: Vec::new(), bits: vec![0; words] };
+        for set in sets {
+            all.bits.iter_mut().zip(&set.bits).for_each(|(all, one)| *all |= one);
+        }
+        listed().for_each(|&user| all.mark(user));
+        if words == 0 { 0 } else { all.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_user_keeps_his_number() {
+        let numbers = UserNumbers::default();
+        let mut out = Vec::new();
+        assert!(numbers.number([7, 9, 7].into_iter(), &mut out) > 0);
+        assert_eq!(numbers.number([9, 7].into_iter(), &mut out), 0);
+        assert_eq!((&out[..], numbers.count()), (&[0, 1, 0, 1, 0][..], 2));
+        assert_ne!(UserNumbers::default().id(), numbers.id());
+    }
+
+    proptest! {
+        #[test]
+        fn sets_count_each_user_once(parts in prop::collection::vec(prop::collection::vec(0u32..5_000, 0..300), 0..12)) {
+            let mut whole = UserSet::default();
+            let mut sets = Vec::new();
+            let mut count = 0;
+            for part in &parts {
+                // Numbers are given as users are met.
+                count = part.iter().map(|&user| user as usize + 1).fold(count, usize::max);
+                whole.add(part, count);
+                let mut set = UserSet::default();
+                part.chunks(7).for_each(|users| { set.add(users, count); });
+                prop_assert_eq!(set.len(), part.iter().collect::<BTreeSet<_>>().len());
+                sets.push(set);
+            }
+            let expected = parts.iter().flatten().collect::<BTreeSet<_>>().len();
+            prop_assert_eq!(whole.len(), expected);
+            prop_assert_eq!(UserSet::len_of_all(&sets), expected);
+        }
+    }
+}
