@@ -35,8 +35,8 @@ use crate::{
         Split, merge,
     },
     store::{
-        BackupList, CompactionLimits, Erasure, Limits, State, Superblock, Version, rows_of,
-        writes_of,
+        BackupList, CompactionLimits, Erasure, Limits, Segments, State, Superblock, Version,
+        rows_of, writes_of,
     },
     vfs::{Vfs as _, View, sim::SimVfs},
     wal::{self, RecordKind},
@@ -144,7 +144,8 @@ fn read_segment(segment: Arc<Segment>) {
         segment.names(crate::segment::SectionKind::TextValues).take(3).map(str::to_owned).collect();
     let number = segment.names(crate::segment::SectionKind::Numbers).next().map(str::to_owned);
     let (ts_min, ts_max) = (segment.meta().ts_min, segment.meta().ts_max);
-    let version = Version { segments: vec![Arc::clone(&segment)], ..Version::default() };
+    let version =
+        Version { segments: Segments::new(vec![Arc::clone(&segment)]), ..Version::default() };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
     let how = exec::How { rollups: true, give_up: None };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);

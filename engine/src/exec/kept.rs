@@ -1,4 +1,5 @@
-//! Dictionaries, users' hashes and numbers that queries have read, kept for the next ones within a bound.
+//! What queries have read or found, kept for the next ones within a bound: dictionaries, users' hashes and
+//! numbers, and in which segments a series is.
 //!
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
@@ -12,7 +13,9 @@ use crate::{
     encode::{BLOCK_ROWS, text::TextList},
     error::Result,
     event::Namespace,
+    query::Query,
     segment::{Dictionary, Segment, TextReader},
+    store::Segments,
 };
 
 /// Bytes of an entry besides its content.
@@ -33,6 +36,8 @@ enum Key {
     Numbers(uuid::Uuid, usize),
     /// The numbers of all users of a tenant.
     Tenant(Namespace, Box<str>),
+    /// Where a series stands in a list of segments.
+    Series(u64, Namespace, Box<str>, Box<str>),
 }
 
 #[derive(Clone)]
@@ -43,6 +48,22 @@ enum Entry {
     Numbers(u64, Arc<[u32]>),
     /// With the bytes that it took when it was put here.
     Tenant(Arc<UserNumbers>, usize),
+    Series(Arc<[Part]>),
+}
+
+/// A segment that has rows of a series.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Which of the segments.
+    pub segment: u32,
+    /// Which of its runs.
+    pub run: u32,
+    /// Earliest and latest of the rows.
+    pub bounds: (i64, i64),
+    /// How many rows there are.
+    pub rows: u32,
+    /// Whether they are rolled up.
+    pub rolled_up: bool,
 }
 
 /// A segment's users, with the block that was read last: who goes through many tenants reads each once.
@@ -80,6 +101,7 @@ impl Entry {
                 Self::Users(hashes) => size_of_val(&**hashes),
                 Self::Numbers(_, numbers) => size_of_val(&**numbers),
                 Self::Tenant(_, bytes) => *bytes,
+                Self::Series(parts) => size_of_val(&**parts),
             }
     }
 }
@@ -108,6 +130,33 @@ impl Kept {
     /// Bytes that are kept.
     pub fn bytes(&self) -> u64 {
         self.entries.weight()
+    }
+
+    /// Where the rows of a tenant's event are: every question asks, and most tenants are not in most
+    /// segments.
+    pub fn series(&self, segments: &Segments, query: &Query, tenant: &str) -> Arc<[Part]> {
+        let (tenant_key, event) = (Box::from(tenant), Box::from(&*query.event));
+        let key = Key::Series(segments.id(), query.namespace, tenant_key, event);
+        if let Some(Entry::Series(parts)) = self.entries.get(&key) {
+            return parts;
+        }
+        let mut parts = Vec::new();
+        for (at, segment) in (0..).zip(segments) {
+            let runs = segment.runs().runs();
+            for run in segment.runs().positions_of(query.namespace, Some(tenant)) {
+                let found = runs.get(run).filter(|found| *found.key.name == *query.event);
+                parts.extend(found.map(|found| Part {
+                    segment: at,
+                    run: run as u32,
+                    bounds: (found.ts_min, found.ts_max),
+                    rows: found.rows,
+                    rolled_up: segment.rollup_of(run).is_some(),
+                }));
+            }
+        }
+        let parts: Arc<[Part]> = parts.into();
+        self.entries.insert(key, Entry::Series(Arc::clone(&parts)));
+        parts
     }
 
     /// The dictionary of a string property. What has to be read is charged to the query: it may be

@@ -7,7 +7,8 @@ use super::{
     budget::Budget,
     groups::Groups,
     kept::Kept,
-    memory, rollups,
+    memory,
+    rollups::{self, Shape},
     segments::{self, Plan, Reads},
     sink::Sink,
     window::Window,
@@ -239,13 +240,36 @@ fn pass_states(
         }
         Ok(())
     };
-    for segment in &sources.segments {
-        let meta = segment.meta();
-        if meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
-            continue;
+    if let Some(tenant) = &query.tenant {
+        let mut near = 0;
+        for part in &*resources.kept.series(&sources.segments, query, tenant) {
+            let (ts_min, ts_max) = part.bounds;
+            if ts_max < window.from_ms || ts_min >= window.to_ms {
+                continue;
+            }
+            if let Some(Shape::Rows) = shape
+                && let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near)
+            {
+                near = bucket;
+                let group = sink.groups.number(None);
+                segments::count_rows(part.rows.into(), true, part.rolled_up, &mut reads);
+                sink.add_count(group, bucket, part.rows.into())?;
+                continue;
+            }
+            let Some(segment) = sources.segments.get(part.segment as usize) else { continue };
+            let runs = part.run as usize..part.run as usize + 1;
+            segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
         }
-        check()?;
-        segments::scan(segment, &plan, &mut sink, &mut reads, &mut check)?;
+    } else {
+        for segment in &sources.segments {
+            let meta = segment.meta();
+            if meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
+                continue;
+            }
+            check()?;
+            let runs = segment.runs().positions_of(query.namespace, None);
+            segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
+        }
     }
     for chunk in sources.memtables().flat_map(|memtable| memtable.chunks()) {
         check()?;

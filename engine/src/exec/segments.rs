@@ -35,26 +35,25 @@ pub struct Plan<'a> {
     pub kept: &'a Kept,
 }
 
-/// Adds the matching rows of a segment, from its rollups where there are any. `reads` counts what was
-/// looked at.
+/// Adds the matching rows of some runs of a segment, from rollups where there are any. `reads` counts what
+/// was looked at.
 pub fn scan(
     segment: &Segment,
+    positions: Range<usize>,
     plan: &Plan<'_>,
     sink: &mut Sink,
     reads: &mut Reads,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let Plan { query, window, .. } = plan;
-    let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
-    let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
+    let runs = segment.runs().runs();
     let mut columns = None;
-    for (run, position) in runs.iter().zip(positions) {
-        let is_asked = *run.key.name == *query.event
-            && run.ts_max >= window.from_ms
-            && run.ts_min < window.to_ms;
-        if !is_asked {
-            continue;
-        }
+    for position in positions {
+        let run = runs.get(position).filter(|run| {
+            let is_within = run.ts_max >= window.from_ms && run.ts_min < window.to_ms;
+            is_within && *run.key.name == *query.event
+        });
+        let Some(run) = run else { continue };
         check()?;
         let ranges = bucket_rows(segment, run, window)?;
         let rollup = match plan.shape {
@@ -62,10 +61,9 @@ pub fn scan(
                 for (bucket, rows) in ranges {
                     let group = sink.groups.number(None);
                     sink.add_count(group, bucket, rows.len() as u64)?;
-                    match segment.rollup_of(position) {
-                        Some(_) => reads.served.row_range(rows.len() == run.rows as usize),
-                        None => reads.rows += rows.len() as u64,
-                    }
+                    let (is_all, is_rolled_up) =
+                        (rows.len() == run.rows as usize, segment.rollup_of(position).is_some());
+                    count_rows(rows.len() as u64, is_all, is_rolled_up, reads);
                 }
                 continue;
             }
@@ -98,6 +96,14 @@ pub fn scan(
         }
     }
     Ok(())
+}
+
+/// Notes that rows were counted without reading one: all of a run, or a part of it.
+pub fn count_rows(rows: u64, is_all: bool, is_rolled_up: bool, reads: &mut Reads) {
+    match is_rolled_up {
+        true => reads.served.row_range(is_all),
+        false => reads.rows += rows,
+    }
 }
 
 /// What a query has looked at.

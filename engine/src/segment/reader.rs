@@ -35,12 +35,19 @@ pub struct Segment {
     pub(super) place: String,
     view: View,
     footer: Footer,
+    /// Where each section stands in the table, by a hash of its kind and name, rising: names begin alike,
+    /// and every question looks for some.
+    by_name: Vec<(u64, u32)>,
     runs: RunDirectory,
     tenants: Tenants,
     namespaces: Arc<[u32]>,
     rolled_up: Vec<u32>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
+}
+
+fn name_hash(kind: u16, name: &str) -> u64 {
+    hash::text_hash(name.as_bytes()) ^ u64::from(kind).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Segment {
@@ -80,8 +87,13 @@ impl Segment {
         }
         let flags =
             |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
+        let sections = (0..).zip(&footer.sections);
+        let mut by_name: Vec<(u64, u32)> =
+            sections.map(|(at, section)| (name_hash(section.kind, &section.name), at)).collect();
+        by_name.sort_unstable();
         let mut segment = Self {
             db,
+            by_name,
             checked: footer.sections.iter().map(flags).collect(),
             runs: RunDirectory::default(),
             tenants: Tenants::default(),
@@ -165,11 +177,14 @@ impl Segment {
     }
 
     pub(super) fn find(&self, kind: SectionKind, name: &str) -> Option<usize> {
-        let wanted = (kind as u16, name);
-        self.footer
-            .sections
-            .binary_search_by(|section| (section.kind, &*section.name).cmp(&wanted))
-            .ok()
+        let hash = name_hash(kind as u16, name);
+        let first = self.by_name.partition_point(|(other, _)| *other < hash);
+        let alike = self.by_name.iter().skip(first).take_while(|(other, _)| *other == hash);
+        let is_it = |at: &usize| {
+            let section = self.footer.sections.get(*at);
+            section.is_some_and(|section| section.kind == kind as u16 && *section.name == *name)
+        };
+        alike.map(|(_, at)| *at as usize).find(is_it)
     }
 
     pub(super) fn section(&self, at: usize) -> Result<&Section> {

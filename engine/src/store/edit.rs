@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     dedup::Dedup,
     names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, uuid_key},
-    version::Version,
+    version::{Segments, Version},
 };
 use crate::{ids::IdRun, keyspace::Txn, segment::Segment};
 
@@ -53,10 +53,13 @@ impl Edit {
     /// Changes what readers and the dedup index see.
     pub fn apply(self, version: &mut Version, dedup: &mut Dedup) {
         let gone: BTreeSet<uuid::Uuid> = self.segments_out.into_iter().collect();
-        if !gone.is_empty() {
-            version.segments.retain(|segment| !gone.contains(&segment.meta().uuid));
+        if !gone.is_empty() || !self.segments_in.is_empty() {
+            let stays = |segment: &&Arc<Segment>| !gone.contains(&segment.meta().uuid);
+            let mut segments: Vec<Arc<Segment>> =
+                version.segments.iter().filter(stays).cloned().collect();
+            segments.extend(self.segments_in);
+            version.segments = Segments::new(segments);
         }
-        version.segments.extend(self.segments_in);
         dedup.replace(&self.runs_out, self.runs_in);
         if self.flushed.is_some() {
             version.frozen = None;

@@ -48,7 +48,7 @@ pub use policy::CompactionLimits;
 pub use recovery::{State, read_state, rows_of, writes_of};
 pub use sequencer::Ingested;
 pub use superblock::Superblock;
-pub use version::Version;
+pub use version::{Segments, Version};
 #[cfg(any(test, feature = "fuzz"))]
 pub use {erasure::all as erasures, retention::horizon_ms};
 

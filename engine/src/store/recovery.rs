@@ -12,7 +12,7 @@ use super::{
     dedup::Dedup,
     names::{ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn},
     superblock::{CHECKPOINTS_KEPT, CheckpointRef, Superblock},
-    version::Version,
+    version::{Segments, Version},
 };
 use crate::{
     base::{coding::Cursor, hash},
@@ -91,7 +91,7 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
     wal::harden(vfs, &tail)?;
     // Keys first: they say which events are in segments already.
     let flushed = flushed_lsn(&tree)?;
-    let segments = open_segments(vfs, superblock.database(), &tree)?;
+    let segments = Segments::new(open_segments(vfs, superblock.database(), &tree)?);
     let (runs, runs_lost) = open_id_runs(vfs, superblock.db, &tree)?;
     let mut dedup = Dedup::new(runs);
     let mut version = Version { lsn: tail.lsn_last, segments, tree, ..Version::default() };

@@ -1,6 +1,12 @@
 //! What one query sees: segments, recent rows, and the keyspace, all of one instant.
 
-use std::sync::Arc;
+use std::{
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use super::memtable::Memtable;
 use crate::{
@@ -14,13 +20,50 @@ pub struct Version {
     /// LSN of the last record that it shows.
     pub lsn: u64,
     /// Live segments.
-    pub segments: Vec<Arc<Segment>>,
+    pub segments: Segments,
     /// Rows that a flush is writing.
     pub frozen: Option<Arc<Memtable>>,
     /// Rows that arrived since.
     pub active: Memtable,
     /// Keys.
     pub tree: Tree,
+}
+
+/// A list of segments, which many versions share.
+#[derive(Clone, Default)]
+pub struct Segments {
+    id: u64,
+    list: Arc<[Arc<Segment>]>,
+}
+
+impl Segments {
+    /// A list of its own.
+    pub fn new(list: Vec<Arc<Segment>>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(1);
+        Self { id: LAST.fetch_add(1, Ordering::Relaxed), list: list.into() }
+    }
+
+    /// Tells lists apart; 0 is empty.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Deref for Segments {
+    type Target = [Arc<Segment>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.list
+    }
+}
+
+impl<'a> IntoIterator for &'a Segments {
+    type Item = &'a Arc<Segment>;
+    type IntoIter = std::slice::Iter<'a, Arc<Segment>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
 }
 
 impl Version {
