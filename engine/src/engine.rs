@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, EventFacts, ExplainStep, How, Resources},
+    exec::{self, Control, EventFacts, ExplainStep, How, Resources, Wait},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -216,14 +216,13 @@ impl Engine {
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let run = |give_up: Option<&dyn Fn() -> bool>| {
-            let how = How { rollups, give_up };
+        let run = |wait: Option<Wait<'_>>| {
+            let how = How { rollups, wait };
             exec::execute(&version, query, horizon_ms, &self.resources, how, control)
         };
         let answer = match run(None) {
             Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => {
-                let since_us = self.clock.elapsed_us();
-                run(Some(&|| self.clock.elapsed_us().saturating_sub(since_us) > MEMORY_WAIT_US))
+                run(Some(Wait { clock: &*self.clock, limit_us: MEMORY_WAIT_US }))
             }
             answer => answer,
         };

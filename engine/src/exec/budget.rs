@@ -50,6 +50,11 @@ impl Budget {
         })
     }
 
+    /// Bytes that one query may hold.
+    pub fn query_max(&self) -> usize {
+        self.each_max
+    }
+
     /// Bytes that queries hold now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use quick_cache::{Weighter, sync::Cache};
+use quick_cache::{
+    DefaultHashBuilder, OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
 
 use super::{budget::Charge, users::UserNumbers};
 use crate::{
@@ -22,6 +25,8 @@ use crate::{
 const ENTRY_BYTES: usize = 128;
 /// Blocks of a dictionary up to which one look-up reads all of it.
 const LOOKED_UP_BLOCKS: usize = 2;
+/// This part of the room is for lists of users.
+const LISTS: usize = 4;
 /// What a typical entry takes, for the size of the look-up.
 const TYPICAL_BYTES: usize = 4_096;
 
@@ -74,18 +79,39 @@ pub struct UserReader {
 
 impl UserReader {
     /// Hashes of the users of a tenant.
-    fn hashes(&mut self, segment: &Segment, tenant: usize) -> Result<Vec<u128>> {
+    fn hashes(
+        &mut self,
+        segment: &Segment,
+        tenant: usize,
+        charge: &mut Charge,
+    ) -> Result<Vec<u128>> {
         let users = segment.tenants().users(tenant);
+        charge.add(users.len() * size_of::<u128>())?;
         let mut hashes = Vec::with_capacity(users.len());
         for at in users {
             let index = at / BLOCK_ROWS;
             let block = match &mut self.block {
                 Some((open, block)) if *open == index => block,
-                other => &mut other.insert((index, segment.users(index)?)).1,
+                other => {
+                    let block = segment.users(index)?;
+                    charge.add(block.bytes_used() + block.len() * size_of::<usize>())?;
+                    &mut other.insert((index, block)).1
+                }
             };
             hashes.push(segment.user_hash(block.at(at % BLOCK_ROWS)));
         }
         Ok(hashes)
+    }
+}
+
+impl Key {
+    /// Bytes of the names in it.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Section(..) | Self::Users(..) | Self::Numbers(..) => 0,
+            Self::Tenant(_, tenant) => tenant.len(),
+            Self::Series(_, _, tenant, event) => tenant.len() + event.len(),
+        }
     }
 }
 
@@ -110,26 +136,42 @@ impl Entry {
 struct Bytes;
 
 impl Weighter<Key, Entry> for Bytes {
-    fn weight(&self, _: &Key, entry: &Entry) -> u64 {
-        entry.bytes() as u64
+    fn weight(&self, key: &Key, entry: &Entry) -> u64 {
+        (key.bytes() + entry.bytes()) as u64
     }
 }
 
+type Entries = Cache<Key, Entry, Bytes>;
+
 /// What is kept.
 pub struct Kept {
-    entries: Cache<Key, Entry, Bytes>,
+    entries: Entries,
+    /// The lists of tenants' users, which are few and may be large.
+    lists: Arc<Entries>,
+    list_bytes_max: usize,
 }
 
 impl Kept {
     /// Keeps up to `bytes_max`.
     pub fn new(bytes_max: usize) -> Self {
-        let entries = Cache::with_weighter(bytes_max / TYPICAL_BYTES, bytes_max as u64, Bytes);
-        Self { entries }
+        let for_lists = bytes_max / LISTS;
+        let for_entries = bytes_max - for_lists;
+        let entries = Cache::with_weighter(for_entries / TYPICAL_BYTES, for_entries as u64, Bytes);
+        // Each shard has its part of the room, and a list may need most of it.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(for_lists / TYPICAL_BYTES)
+            .weight_capacity(for_lists as u64)
+            .build()
+            .unwrap_or_else(|_| unreachable!("both capacities are given"));
+        let (hasher, life) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+        let lists = Arc::new(Cache::with_options(options, Bytes, hasher, life));
+        Self { entries, lists, list_bytes_max: for_lists - for_lists / 8 }
     }
 
     /// Bytes that are kept.
     pub fn bytes(&self) -> u64 {
-        self.entries.weight()
+        self.entries.weight() + self.lists.weight()
     }
 
     /// Where the rows of a tenant's event are: every question asks, and most tenants are not in most
@@ -204,8 +246,7 @@ impl Kept {
         if let Some(Entry::Users(hashes)) = self.entries.get(&key) {
             return Ok(hashes);
         }
-        charge.add(segment.tenants().users(tenant).len() * size_of::<u128>() + ENTRY_BYTES)?;
-        let hashes: Arc<[u128]> = reader.hashes(segment, tenant)?.into();
+        let hashes: Arc<[u128]> = reader.hashes(segment, tenant, charge)?.into();
         self.entries.insert(key, Entry::Users(Arc::clone(&hashes)));
         Ok(hashes)
     }
@@ -220,23 +261,27 @@ impl Kept {
         charge: &mut Charge,
     ) -> Result<Arc<[u32]>> {
         let key = Key::Numbers(segment.meta().uuid, tenant);
-        if asked.tenant.is_some()
+        if asked.is_kept()
             && let Some(Entry::Numbers(id, numbers)) = self.entries.get(&key)
             && id == asked.numbers.id()
         {
             return Ok(numbers);
         }
-        let hashes = reader.hashes(segment, tenant)?;
+        // Numbers of a list that ends with the query are of no use to the next one, but hashes are.
+        let (kept, read);
+        let hashes = if asked.is_kept() {
+            read = reader.hashes(segment, tenant, charge)?;
+            &*read
+        } else {
+            kept = self.users(segment, tenant, reader, charge)?;
+            &*kept
+        };
         let mut numbers = Vec::with_capacity(hashes.len());
-        let grown = asked.numbers.number(hashes.into_iter(), &mut numbers);
+        let grown = asked.numbers.number(hashes.iter().copied(), &mut numbers);
+        charge.add(grown)?;
         let numbers: Arc<[u32]> = numbers.into();
-        charge.add(grown + size_of_val(&*numbers) + ENTRY_BYTES)?;
-        if let Some(tenant) = &asked.tenant {
+        if asked.is_kept() {
             self.entries.insert(key, Entry::Numbers(asked.numbers.id(), Arc::clone(&numbers)));
-            if grown > 0 {
-                // Once more, for it weighs more now.
-                self.entries.insert(tenant.clone(), Entry::tenant(&asked.numbers));
-            }
         }
         Ok(numbers)
     }
@@ -244,15 +289,15 @@ impl Kept {
     /// The list of numbers for a query about users: a tenant's own, which others use too, or a new one.
     pub fn asked_users(&self, namespace: Namespace, tenant: Option<&str>) -> AskedUsers {
         let tenant = tenant.map(|tenant| Key::Tenant(namespace, tenant.into()));
-        let known = tenant.as_ref().and_then(|key| self.entries.get(key));
-        if let Some(Entry::Tenant(numbers, _)) = known {
-            return AskedUsers { tenant, numbers };
-        }
-        let numbers = Arc::<UserNumbers>::default();
-        if let Some(key) = &tenant {
-            self.entries.insert(key.clone(), Entry::tenant(&numbers));
-        }
-        AskedUsers { tenant, numbers }
+        let known = tenant.as_ref().and_then(|key| self.lists.get(key));
+        let numbers = match known {
+            Some(Entry::Tenant(numbers, _)) => numbers,
+            _ => Arc::default(),
+        };
+        let lists = Arc::clone(&self.lists);
+        let asked = AskedUsers { tenant, numbers, lists, bytes_max: self.list_bytes_max };
+        asked.keep();
+        asked
     }
 }
 
@@ -261,9 +306,75 @@ pub struct AskedUsers {
     tenant: Option<Key>,
     /// The list.
     pub numbers: Arc<UserNumbers>,
+    lists: Arc<Entries>,
+    bytes_max: usize,
+}
+
+impl AskedUsers {
+    /// Whether the list outlives the query.
+    fn is_kept(&self) -> bool {
+        self.tenant.is_some() && self.numbers.bytes() <= self.bytes_max
+    }
+
+    /// Puts the list where other queries find it, with what it weighs now, if that is not so already.
+    fn keep(&self) {
+        let Some(key) = &self.tenant else { return };
+        if let Some(Entry::Tenant(numbers, bytes)) = self.lists.peek(key)
+            && (bytes >= self.numbers.bytes() || !Arc::ptr_eq(&numbers, &self.numbers))
+        {
+            return;
+        }
+        if self.is_kept() {
+            self.lists.insert(key.clone(), Entry::tenant(&self.numbers));
+        } else {
+            self.lists.remove(key);
+        }
+    }
+}
+
+/// A list grows while it is used, also by a query that is refused in the end.
+impl Drop for AskedUsers {
+    fn drop(&mut self) {
+        self.keep();
+    }
 }
 
 fn section_of(reader: &TextReader<'_>) -> Key {
     let (segment, section) = reader.key();
     Key::Section(segment, section)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_users_weighs_what_it_has_grown_to() {
+        let kept = Kept::new(1 << 20);
+        let ask = || kept.asked_users(Namespace(1), Some("acme"));
+        let asked = ask();
+        let before = kept.bytes();
+        asked.numbers.number((1u64..=1_000).map(u128::from), &mut Vec::new());
+        drop(asked);
+        assert!(kept.bytes() >= before + 40_000, "{before} and {}", kept.bytes());
+        assert_eq!(ask().numbers.count(), 1_000, "the next query knows them");
+        assert_eq!(kept.asked_users(Namespace(1), None).numbers.count(), 0);
+        // A list that is too large for the room is not kept, and not accounted for.
+        ask().numbers.number((1u64..=10_000).map(u128::from), &mut Vec::new());
+        assert!(kept.bytes() <= before, "{before} and {}", kept.bytes());
+        assert_eq!(ask().numbers.count(), 0);
+    }
+
+    #[test]
+    fn names_that_are_asked_for_are_weighed() {
+        let kept = Kept::new(1 << 20);
+        let name = "n".repeat(10_000);
+        for n in 0..1_000 {
+            let event = format!("{name}{n}");
+            let query = Query::count(Namespace(1), &event, 0..1);
+            assert!(kept.series(&Segments::default(), &query, "acme").is_empty());
+            assert!(kept.bytes() <= 1 << 20);
+        }
+        assert!(kept.bytes() > 100_000, "some of it is kept: {}", kept.bytes());
+    }
 }

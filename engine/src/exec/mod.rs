@@ -33,4 +33,4 @@ mod discover;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, How, Resources, execute};
+pub use run::{Control, How, Resources, Wait, execute};

@@ -6,7 +6,7 @@ use super::{
     accumulate::Accumulators,
     budget::Budget,
     groups::Groups,
-    kept::Kept,
+    kept::{Kept, Part},
     memory,
     rollups::{self, Shape},
     segments::{self, Plan, Reads},
@@ -14,6 +14,7 @@ use super::{
     window::Window,
 };
 use crate::{
+    base::clock::Clock,
     error::{Error, Limit, Result},
     query::{Answer, Group, Metric, Query, Value},
     store::Version,
@@ -24,6 +25,9 @@ const CELLS_MAX: usize = 300_000;
 /// States of a question by bucket and group that is answered in one pass, at most, and sketches.
 const ONE_PASS_CELLS: usize = 100_000;
 const ONE_PASS_SKETCHES: usize = 2_000;
+
+/// Bytes of a query's share for each row that an approximate metric may read to be answered exactly.
+const EXACT_ROW_BYTES: usize = 32;
 
 /// What all queries of an engine share.
 pub struct Resources {
@@ -58,9 +62,17 @@ impl<F: Fn() -> bool> Control for F {
 pub struct How<'a> {
     /// Whether rollups may be used.
     pub rollups: bool,
-    /// Before each pass a share of the memory is waited for until this says that it takes too long;
-    /// without it nothing is waited for.
-    pub give_up: Option<&'a dyn Fn() -> bool>,
+    /// Before each pass a share of the memory is waited for so long; without it nothing is waited for.
+    pub wait: Option<Wait<'a>>,
+}
+
+/// How long memory is waited for.
+#[derive(Clone, Copy)]
+pub struct Wait<'a> {
+    /// The time.
+    pub clock: &'a dyn Clock,
+    /// Microseconds.
+    pub limit_us: u64,
 }
 
 /// Answers `query` over the rows that `version` shows, as far as they are not older than
@@ -79,24 +91,30 @@ pub fn execute(
 ) -> Result<Answer> {
     query.validate()?;
     let snapshot = &Snapshot { version, horizon_ms, resources, how };
-    if let Some(exact) = exact_of(query) {
+    if let Some(exact) = exact_of(snapshot, query) {
         // What is exact is approximate enough, and takes less time where it has the memory.
         match answer(snapshot, &Query { metric: exact, ..query.clone() }, control) {
-            Err(Error::Limit { limit: Limit::QueryMemory, .. }) => {}
+            Err(Error::Limit { limit: Limit::QueryMemory | Limit::QueriesMemory, .. }) => {}
             answer => return answer,
         }
     }
     answer(snapshot, query, control)
 }
 
-/// The exact metric that is tried instead of an approximate one.
-fn exact_of(query: &Query) -> Option<Metric> {
-    match query.metric {
-        // Users of one tenant have numbers, which are added up faster than hashes.
-        Metric::DistinctApprox if query.tenant.is_some() => Some(Metric::Distinct),
-        Metric::PercentileApprox(percent) => Some(Metric::Percentile(percent)),
-        _ => None,
-    }
+/// The exact metric that is tried instead of an approximate one: where one tenant is asked about, whose
+/// rows in segments are not so many that it would not fit in the end.
+fn exact_of(snapshot: &Snapshot<'_>, query: &Query) -> Option<Metric> {
+    let exact = match query.metric {
+        Metric::DistinctApprox => Metric::Distinct,
+        Metric::PercentileApprox(percent) => Metric::Percentile(percent),
+        _ => return None,
+    };
+    let resources = snapshot.resources;
+    let parts = resources.kept.series(&snapshot.version.segments, query, query.tenant.as_deref()?);
+    let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
+    let rows: usize = parts.iter().filter(is_asked).map(|part| part.rows as usize).sum();
+    let fits = rows.saturating_mul(EXACT_ROW_BYTES) <= resources.budget.query_max();
+    fits.then_some(exact)
 }
 
 fn answer(version: &Snapshot<'_>, query: &Query, control: &dyn Control) -> Result<Answer> {
@@ -220,8 +238,12 @@ fn pass_states(
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let resources = snapshot.resources;
-    let charge = match snapshot.how.give_up {
-        Some(give_up) => resources.budget.reserve(&|| control.must_stop() || give_up())?,
+    let charge = match snapshot.how.wait {
+        Some(Wait { clock, limit_us }) => {
+            let since_us = clock.elapsed_us();
+            let is_over = || clock.elapsed_us().saturating_sub(since_us) > limit_us;
+            resources.budget.reserve(&|| control.must_stop() || is_over())?
+        }
         None => resources.budget.charge(),
     };
     let asked_users = (query.metric == Metric::Distinct)

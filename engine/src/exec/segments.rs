@@ -17,7 +17,7 @@ use super::{
 use crate::{
     base::time::HOUR_MS,
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
-    error::Result,
+    error::{Error, Result},
     index::bitmaps::BlockBitmaps,
     query::{Metric, NumberFilter, Query, RollupGrain},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader},
@@ -504,9 +504,11 @@ impl<'a> Columns<'a> {
         }
         match &self.users {
             None => {}
-            Some(Users::Hashes(known)) => look_up(&kept, users, known, &mut passed_users.hashes),
+            Some(Users::Hashes(known)) => {
+                look_up(self.segment, &kept, users, known, &mut passed_users.hashes)?;
+            }
             Some(Users::Numbers(known, count)) => {
-                look_up(&kept, users, known, &mut passed_users.numbers);
+                look_up(self.segment, &kept, users, known, &mut passed_users.numbers)?;
                 passed_users.count = *count;
             }
         }
@@ -517,18 +519,28 @@ impl<'a> Columns<'a> {
 
 /// What is known of the users of rows, by their codes less one.
 fn look_up<T: Copy + Default>(
+    segment: &Segment,
     kept: &KeptRows<'_>,
     codes: &[i64; VECTOR_ROWS],
     known: &[T],
     out: &mut Vec<T>,
-) {
-    let of = |code: i64| known.get((code as usize).wrapping_sub(1)).copied().unwrap_or_default();
+) -> Result<()> {
+    let mut are_known = true;
+    let mut of = |code: i64| {
+        let found = known.get((code as usize).wrapping_sub(1)).copied();
+        are_known &= found.is_some();
+        found.unwrap_or_default()
+    };
     out.clear();
     if kept.all {
         out.extend(codes[..kept.len].iter().map(|&code| of(code)));
     } else {
         out.extend(kept.rows[..kept.len].iter().map(|&row| of(codes[usize::from(row)])));
     }
+    if are_known {
+        return Ok(());
+    }
+    Err(Error::corrupt(segment.meta().path(), "a row's user is not one of its tenant"))
 }
 
 /// Rows of a vector that passed so far, rising.

@@ -13,8 +13,6 @@ use crate::base::hash::HashMap128;
 
 /// Bytes of a known user, with its share of free slots.
 const KNOWN_BYTES: usize = 48;
-/// Bytes of a listed number, with the list's room to grow.
-const LISTED_BYTES: usize = 8;
 
 /// Numbers of the users that were met.
 pub struct UserNumbers {
@@ -60,8 +58,11 @@ impl UserNumbers {
 /// A set of users by number: listed while they are few, then a bit for each that has a number.
 #[derive(Default)]
 pub struct UserSet {
+    /// Some of them more than once.
     listed: Vec<u32>,
     bits: Vec<u64>,
+    /// Bytes that were accounted for.
+    bytes: usize,
 }
 
 impl UserSet {
@@ -70,24 +71,33 @@ impl UserSet {
 
     /// Adds users, of whom `count` have numbers. Returns how many bytes the set has grown.
     pub fn add(&mut self, users: &[u32], count: usize) -> usize {
-        if self.bits.is_empty() {
-            // Numbers are listed as often as they are added, up to the bytes that bits take.
-            if self.listed.len() + users.len() <= count / 32 + 1 {
-                self.listed.extend_from_slice(users);
-                return users.len() * LISTED_BYTES;
+        // Bits take as much as a list of so many.
+        let listed_max = count / 32 + 1;
+        if self.bits.is_empty() && self.listed.len() + users.len() > listed_max {
+            self.sort();
+            if self.listed.len() + users.len() > listed_max / 2 {
+                let listed = std::mem::take(&mut self.listed);
+                self.bits.resize(count / 64 + 1, 0);
+                listed.iter().for_each(|&user| self.mark(user));
             }
-            let listed = std::mem::take(&mut self.listed);
-            self.bits.resize(count / 64 + 1, 0);
-            listed.iter().for_each(|&user| self.mark(user));
+        }
+        if self.bits.is_empty() {
+            self.listed.extend_from_slice(users);
+        } else {
+            if self.bits.len() * 64 < count {
+                self.bits.resize(count / 64 + 1, 0);
+            }
             users.iter().for_each(|&user| self.mark(user));
-            return size_of_val(&*self.bits);
         }
-        let before = self.bits.len();
-        if before * 64 < count {
-            self.bits.resize(count / 64 + 1, 0);
-        }
-        users.iter().for_each(|&user| self.mark(user));
-        (self.bits.len() - before) * 8
+        let bytes = self.listed.capacity() * 4 + self.bits.capacity() * 8;
+        let grown = bytes.saturating_sub(self.bytes);
+        self.bytes += grown;
+        grown
+    }
+
+    fn sort(&mut self) {
+        self.listed.sort_unstable();
+        self.listed.dedup();
     }
 
     fn mark(&mut self, user: u32) {
@@ -99,8 +109,7 @@ impl UserSet {
     /// How many users are in it.
     pub fn len(&mut self) -> usize {
         if self.bits.is_empty() {
-            self.listed.sort_unstable();
-            self.listed.dedup();
+            self.sort();
             return self.listed.len();
         }
         self.bits.iter().map(|word| word.count_ones() as usize).sum()
@@ -111,7 +120,7 @@ impl UserSet {
         let listed = || sets.iter().flat_map(|set| &set.listed);
         let by_list = listed().max().map_or(0, |&last| last as usize / 64 + 1);
         let words = sets.iter().map(|set| set.bits.len()).max().unwrap_or(0).max(by_list);
-        let mut all = Self { listed: Vec::new(), bits: vec![0; words] };
+        let mut all = Self { bits: vec![0; words], ..Self::default() };
         for set in sets {
             all.bits.iter_mut().zip(&set.bits).for_each(|(all, one)| *all |= one);
         }

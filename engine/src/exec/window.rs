@@ -31,8 +31,8 @@ impl Window {
     /// The bucket that holds all times from `first` to `last`, if one does. `near` is a guess.
     pub fn bucket_of_all(&self, first: i64, last: i64, near: usize) -> Option<usize> {
         let bucket = self.bucket_of(first, near);
-        let is_inside = self.contains(first) && self.contains(last);
-        (is_inside && self.clip(bucket).contains(&last)).then_some(bucket)
+        let clip = self.clip(bucket);
+        (clip.contains(&first) && clip.contains(&last)).then_some(bucket)
     }
 
     /// Whether a time lies inside.

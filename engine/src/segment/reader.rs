@@ -116,6 +116,7 @@ impl Segment {
         }
         segment.namespaces = segment.runs.namespaces().into();
         if let Some(at) = segment.find(SectionKind::Users, "") {
+            segment.entry_count(at)?;
             let extra = &segment.section(at)?.extra;
             segment.tenants = Tenants::read(extra, &segment.runs, &segment.place)?;
         }

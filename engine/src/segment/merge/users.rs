@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     encode::{BLOCK_ROWS, text::TextList},
-    error::Result,
+    error::{Error, Result},
     segment::{RunDirectory, Segment},
 };
 
@@ -40,8 +40,22 @@ impl<'a> UserCodes<'a> {
             let stop = tenants.rows(self.tenant).end.clamp(start + 1, end);
             let base = tenants.users(self.tenant).start;
             let part = Piece { start, rows: stop - start, ..piece };
-            let open = |block| segment.user_codes(block);
-            self.codes.read(part, open, |codes| visit(base, codes))?;
+            let users = 0..=tenants.users(self.tenant).len() as i64;
+            let mut are_his = true;
+            self.codes.read(
+                part,
+                |block| segment.user_codes(block),
+                |codes| {
+                    are_his = are_his && codes.iter().all(|code| users.contains(code));
+                    if are_his {
+                        visit(base, codes);
+                    }
+                },
+            )?;
+            if !are_his {
+                let detail = format!("rows from {start} have users that are not of their tenant");
+                return Err(Error::corrupt(segment.meta().path(), detail));
+            }
             start = stop;
         }
         Ok(())
