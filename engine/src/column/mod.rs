@@ -9,8 +9,10 @@ mod cells;
 mod rows;
 
 mod append;
+mod by_series;
 mod wire;
 
 pub use append::RowsBuilder;
+pub use by_series::{BySeries, owner_hash};
 pub use cells::ABSENT;
 pub use rows::{Rows, SeriesKey, TextColumn};

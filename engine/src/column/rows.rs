@@ -145,7 +145,9 @@ impl Rows {
             + self.users.bytes_used()
             + self.strings.values().map(text).sum::<usize>()
             + self.numbers.values().map(Cells::bytes_used).sum::<usize>()
-            + self.series.len() * 128
+            // With what `BySeries` takes.
+            + self.series.len() * (128 + 24)
+            + self.len() * 4
             + self.column_count() * COLUMN_BYTES
     }
 }

@@ -7,29 +7,40 @@ use super::{
     window::Window,
 };
 use crate::{
-    column::{ABSENT, Rows, TextColumn},
+    column::{ABSENT, BySeries, Rows, TextColumn},
     error::Result,
     query::{Metric, Query},
 };
 
-/// Adds the matching rows of a chunk; returns how many rows of the window were looked at.
-pub fn scan(rows: &Rows, query: &Query, window: &Window, sink: &mut Sink) -> Result<u64> {
-    let wanted: Vec<bool> = rows
-        .series
-        .iter()
-        .map(|key| {
-            key.namespace == query.namespace
-                && *key.name == *query.event
-                && query.tenant.as_deref().is_none_or(|tenant| &*key.tenant == tenant)
-        })
-        .collect();
-    if !wanted.contains(&true) {
+/// Adds the matching rows of a chunk, whose series are at `places`; returns how many rows of the window
+/// were looked at.
+pub fn scan(
+    rows: &Rows,
+    places: &BySeries,
+    query: &Query,
+    window: &Window,
+    sink: &mut Sink,
+) -> Result<u64> {
+    let is_wanted = |code: &u32| {
+        let key = &rows.series[*code as usize];
+        key.namespace == query.namespace
+            && *key.name == *query.event
+            && query.tenant.as_deref().is_none_or(|tenant| &*key.tenant == tenant)
+    };
+    let series: Vec<u32> = match &query.tenant {
+        Some(tenant) => places.of_tenant(query.namespace, tenant).filter(is_wanted).collect(),
+        None => (0..rows.series.len() as u32).filter(is_wanted).collect(),
+    };
+    let of_series = series.iter().flat_map(|&code| places.rows(code)).map(|&row| row as usize);
+    let mut kept: Vec<usize> =
+        of_series.filter(|&row| window.contains(rows.timestamps[row])).collect();
+    if kept.is_empty() {
         return Ok(0);
     }
-    let in_window = |row: &usize| {
-        wanted[rows.series_codes[*row] as usize] && window.contains(rows.timestamps[*row])
-    };
-    let mut kept: Vec<usize> = (0..rows.len()).filter(in_window).collect();
+    if series.len() > 1 {
+        // As they came: sums depend on the order.
+        kept.sort_unstable();
+    }
     let scanned = kept.len() as u64;
     for filter in &query.texts {
         let Some(column) = rows.strings.get(&*filter.name) else { return Ok(scanned) };

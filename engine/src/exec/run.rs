@@ -293,9 +293,9 @@ fn pass_states(
             segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
         }
     }
-    for chunk in sources.memtables().flat_map(|memtable| memtable.chunks()) {
+    for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series()) {
         check()?;
-        reads.rows += memory::scan(chunk, query, &window, &mut sink)?;
+        reads.rows += memory::scan(chunk, places, query, &window, &mut sink)?;
     }
     let (groups, states) = sink.finish()?;
     Ok((groups, states, reads))

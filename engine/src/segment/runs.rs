@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use crate::{
-    base::{hash::text_hash, time::HOUR_MS},
-    column::SeriesKey,
+    base::time::HOUR_MS,
+    column::{SeriesKey, owner_hash},
     event::Namespace,
 };
 
@@ -105,17 +105,13 @@ fn same_owner(a: &Run, b: &Run) -> bool {
 }
 
 impl Owner {
-    fn hash(namespace: Namespace, tenant: &str) -> u64 {
-        text_hash(tenant.as_bytes()) ^ u64::from(namespace.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
     fn list(runs: &[Run]) -> Vec<Self> {
         let mut owners: Vec<Self> = Vec::new();
         let mut start = 0;
         for runs in runs.chunk_by(same_owner) {
             let end = start + runs.len() as u32;
             if let Some(run) = runs.first() {
-                let hash = Self::hash(run.key.namespace, &run.key.tenant);
+                let hash = owner_hash(run.key.namespace, &run.key.tenant);
                 owners.push(Self { hash, start, end });
             }
             start = end;
@@ -198,7 +194,7 @@ impl RunDirectory {
     }
 
     fn positions_of_owner(&self, namespace: Namespace, tenant: &str) -> Range<usize> {
-        let hash = Owner::hash(namespace, tenant);
+        let hash = owner_hash(namespace, tenant);
         let at = self.owners.partition_point(|owner| owner.hash < hash);
         let same = self.owners.iter().skip(at).take_while(|owner| owner.hash == hash);
         let is_his = |owner: &&Owner| {

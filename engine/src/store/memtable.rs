@@ -3,10 +3,13 @@
 //! A memtable is a list of immutable chunks, so that a reader takes the list and needs no lock. A
 //! large batch becomes a chunk as it is; small ones are copied together until a chunk is worth it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
-    column::{Rows, RowsBuilder},
+    column::{BySeries, Rows, RowsBuilder},
     error::{Error, Result},
 };
 
@@ -20,6 +23,8 @@ const OWN_CHUNK_ROWS: usize = 256;
 #[derive(Clone, Default)]
 pub struct Memtable {
     chunks: Vec<Arc<Rows>>,
+    /// Of each chunk, once somebody has asked.
+    by_series: Vec<Arc<OnceLock<BySeries>>>,
     /// Of each chunk, as it came.
     checksums: Vec<u64>,
     rows: usize,
@@ -41,6 +46,7 @@ impl Memtable {
             return;
         };
         self.checksums.pop();
+        self.by_series.pop();
         self.bytes -= tail.bytes_used();
         let mut builder = RowsBuilder::resume(Arc::unwrap_or_clone(tail), seed);
         builder.append(&rows, &(0..rows.len() as u32).collect::<Vec<_>>());
@@ -51,6 +57,7 @@ impl Memtable {
     fn push(&mut self, chunk: Arc<Rows>) {
         self.bytes += chunk.bytes_used();
         self.checksums.push(chunk.checksum());
+        self.by_series.push(Arc::default());
         self.chunks.push(chunk);
     }
 
@@ -70,6 +77,12 @@ impl Memtable {
     /// The chunks, oldest first.
     pub fn chunks(&self) -> &[Arc<Rows>] {
         &self.chunks
+    }
+
+    /// The chunks, oldest first, each with the places of its series.
+    pub fn chunks_by_series(&self) -> impl Iterator<Item = (&Rows, &BySeries)> {
+        let both = self.chunks.iter().zip(&self.by_series);
+        both.map(|(chunk, places)| (&**chunk, places.get_or_init(|| BySeries::of(chunk))))
     }
 
     /// Number of rows.
