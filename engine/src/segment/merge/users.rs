@@ -171,3 +171,75 @@ pub fn next_users(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        column::SeriesKey,
+        event::Namespace,
+        segment::{Database, NewSegment, SegmentWriter, layout, source_of},
+        vfs::{Vfs as _, View, sim::SimVfs},
+    };
+
+    /// Damage behind a right checksum: the code is one of the segment's users, but of another tenant.
+    #[test]
+    fn a_code_beyond_the_users_of_its_tenant_is_damage() {
+        let vfs = SimVfs::new();
+        vfs.create_dir("seg/l0").unwrap();
+        let db = Database { id: [1; 16], hash_seed: 1 };
+        let uuid = uuid::Uuid::from_u128(7);
+        let new = NewSegment { uuid, db, level: 0, rows: 4, rollup_rows_min: 9 };
+        let mut writer = SegmentWriter::new(&vfs, new).unwrap();
+        let mut runs = RunDirectory::default();
+        for tenant in ["a", "b"] {
+            let key =
+                SeriesKey { namespace: Namespace(1), tenant: tenant.into(), name: "e".into() };
+            runs.push(key, &[1, 2]);
+        }
+        writer.runs(&runs).unwrap();
+        writer.times(source_of(&[1, 2, 1, 2])).unwrap();
+        let none = |rows, out: &mut crate::segment::EventIds| {
+            (0..rows).for_each(|_| out.push(None));
+            Ok(())
+        };
+        writer.event_ids(none).unwrap();
+        let mut users = [(0, "anne"), (1, "bob")].into_iter();
+        writer
+            .users(|_, tenants, texts| {
+                users.by_ref().for_each(|(tenant, id)| {
+                    tenants.push(tenant);
+                    texts.push(id.as_bytes());
+                });
+                Ok(())
+            })
+            .unwrap();
+        writer.user_codes(source_of(&[1; 4])).unwrap();
+        let meta = writer.finish().unwrap();
+        let file = vfs.files()[&meta.path()].clone();
+        let (at, len, _) = layout::read_trailer(&file, "test").unwrap();
+        let footer = layout::Footer::read(&file[at..at + len], "test").unwrap();
+        let open = |file: &[u8], footer: &layout::Footer| {
+            Segment::assemble(View::new(file.to_vec()), meta.clone(), db, footer.clone()).unwrap()
+        };
+        let read = |segment: &Segment| {
+            let mut found = Vec::new();
+            let all = Piece { input: 0, start: 0, rows: 4 };
+            UserCodes::new(segment)
+                .read(all, |base, codes| found.extend(codes.iter().map(|code| base as i64 + code)))
+                .map(|()| found)
+        };
+        assert_eq!(read(&open(&file, &footer)).unwrap(), [1, 1, 2, 2]);
+        let (mut file, mut footer) = (file, footer);
+        let kind = layout::SectionKind::UserCodes as u16;
+        let section = footer.sections.iter_mut().find(|one| one.kind == kind).unwrap();
+        let place = section.blocks[0];
+        let block = place.offset as usize..place.offset as usize + place.len as usize;
+        // A constant block: its tag, then the code.
+        file[block.start + 1] = 2;
+        section.blocks[0].crc = layout::block_crc(uuid, kind, "", 0, &file[block]);
+        let damaged = open(&file, &footer);
+        assert!(read(&damaged).unwrap_err().to_string().contains("not of their tenant"));
+        assert!(damaged.verify().is_err());
+    }
+}
