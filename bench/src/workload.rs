@@ -13,8 +13,6 @@ pub const END_MS: i64 = 20_770 * DAY_MS + 14 * HOUR_MS;
 pub const DAYS: i64 = 90;
 /// The tenant with the most events, about an eighth of all.
 pub const LARGEST: &str = "tenant-1";
-/// A tenant in the middle of the list.
-pub const MEDIAN: &str = "tenant-500";
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;

@@ -363,6 +363,30 @@ fn queries_share_a_bound_of_memory() {
 }
 
 /// A query keeps the version it began with, also when all of its files are deleted meanwhile.
+/// Approximate questions are answered exactly where that fits, and from sketches where it does not.
+#[test]
+fn approximate_answers_are_exact_while_there_is_memory() {
+    const USERS: u32 = 20_000;
+    for (query_bytes_max, is_exact) in [(Limits::default().query_bytes_max, true), (200_000, false)]
+    {
+        let disk = SimVfs::new();
+        let limits = Limits { query_bytes_max, ..Limits::default() };
+        let engine = Engine::open(Arc::new(disk.clone()), options(limits)).unwrap();
+        ingest(&engine, 0, 0, USERS);
+        let all_numbers = engine.query(&question(Metric::Percentile(95)), &|| false);
+        assert_eq!(all_numbers.is_ok(), is_exact);
+        let users = ask(&engine, &question(Metric::DistinctApprox)).unwrap();
+        let high = ask(&engine, &question(Metric::PercentileApprox(95))).unwrap();
+        assert_eq!(users == f64::from(USERS), is_exact, "{users}");
+        assert!((users / f64::from(USERS) - 1.0).abs() < 0.02, "{users}");
+        if is_exact {
+            assert_eq!(high, ask(&engine, &question(Metric::Percentile(95))).unwrap());
+        } else {
+            assert!((high / (0.95 * f64::from(USERS)) - 1.0).abs() < 0.02, "{high}");
+        }
+    }
+}
+
 #[test]
 fn a_reader_keeps_segments_that_are_merged_and_erased_under_it() {
     let root = tempfile::tempdir().unwrap();

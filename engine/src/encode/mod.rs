@@ -9,6 +9,7 @@ use crate::error::Result;
 
 pub mod bitpack;
 
+pub mod compressed;
 mod relative;
 
 mod constant;

@@ -6,7 +6,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::BLOCK_ROWS;
+use super::{BLOCK_ROWS, compressed};
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -38,11 +38,7 @@ pub fn write<'a>(
         plain.put_bytes(string.get(shared..).unwrap_or_default());
         before = string;
     }
-    let len = u32::try_from(plain.len())
-        .map_err(|_| std::io::Error::other("a list of strings exceeds 4 GiB"))?;
-    out.put_u32(len);
-    out.extend_from_slice(&zstd::bulk::compress(&plain, level)?);
-    Ok(())
+    compressed::write(&plain, level, out)
 }
 
 /// Byte strings end to end, so that a list of many is two allocations.
@@ -113,14 +109,8 @@ impl TextList {
 
 /// Reads a list of `count` strings back. Errors name `place`.
 pub fn read(bytes: &[u8], count: usize, place: &str) -> Result<TextList> {
-    let mut cursor = Cursor::new(bytes, place);
-    let len = cursor.u32()? as usize;
     let len_max = count.saturating_mul(LENGTHS_BYTES_MAX).saturating_add(LIST_BYTES_MAX);
-    if len > len_max || len / 1_024 > cursor.remaining().saturating_mul(64) {
-        return Err(cursor.error("a list claims an impossible size"));
-    }
-    let plain = zstd::bulk::decompress(cursor.take(cursor.remaining())?, len)
-        .map_err(|error| cursor.error(&format!("a list does not decompress: {error}")))?;
+    let plain = compressed::read(Cursor::new(bytes, place), len_max)?;
     let total = unfolded_len(Cursor::new(&plain, place), count)?;
     let mut cursor = Cursor::new(&plain, place);
     let mut strings = TextList::default();

@@ -228,11 +228,9 @@ struct Columns<'a> {
     ranges: Vec<Option<(NumberReader<'a>, &'a NumberFilter)>>,
     group: Option<GroupColumn<'a>>,
     number: Option<Option<NumberReader<'a>>>,
-    /// The users of the tenant whose rows are read, where they are counted.
-    users: Option<Users>,
+    /// The tenant whose rows are read, and his users, where they are counted.
+    users: Option<(usize, Users)>,
     user_reader: UserReader,
-    /// Of that tenant.
-    tenant: usize,
     opened: Option<Opened<'a>>,
 }
 
@@ -302,29 +300,18 @@ impl<'a> Columns<'a> {
             None => None,
             Some(name) => Some(segment.numbers(name)?),
         };
-        let (users, user_reader, tenant) = (None, UserReader::default(), 0);
-        let opened = None;
-        Ok(Self {
-            segment,
-            query,
-            texts,
-            ranges,
-            group,
-            number,
-            users,
-            user_reader,
-            tenant,
-            opened,
-        })
+        let user_reader = UserReader::default();
+        let (users, opened) = (None, None);
+        Ok(Self { segment, query, texts, ranges, group, number, users, user_reader, opened })
     }
 
     /// Turns to the rows of a run.
     fn enter(&mut self, run: &Run, kept: &Kept, sink: &mut Sink) -> Result<()> {
         if matches!(self.query.metric, Metric::Distinct | Metric::DistinctApprox) {
             let tenant = self.segment.tenants().of_row(run.first_row);
-            if self.users.is_none() || self.tenant != tenant {
+            if self.users.as_ref().is_none_or(|(other, _)| *other != tenant) {
                 let users = sink.users(kept, self.segment, tenant, &mut self.user_reader)?;
-                (self.users, self.tenant) = (Some(users), tenant);
+                self.users = Some((tenant, users));
             }
         }
         Ok(())
@@ -504,10 +491,10 @@ impl<'a> Columns<'a> {
         }
         match &self.users {
             None => {}
-            Some(Users::Hashes(known)) => {
+            Some((_, Users::Hashes(known))) => {
                 look_up(self.segment, &kept, users, known, &mut passed_users.hashes)?;
             }
-            Some(Users::Numbers(known, count)) => {
+            Some((_, Users::Numbers(known, count))) => {
                 look_up(self.segment, &kept, users, known, &mut passed_users.numbers)?;
                 passed_users.count = *count;
             }

@@ -195,16 +195,17 @@ fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
     out.put_u128(varying);
     let fields = fields(varying);
     let squeeze = |uuid: u128| {
-        { fields.iter() }
-            .fold((0u128, 0), |(all, to), &(from, width)| {
-                (all | (uuid >> from & ones_of(width)) << to, to + width)
-            })
-            .0
+        let mut squeezed = (0u128, 0);
+        for &(from, width) in &fields {
+            squeezed.0 |= (uuid >> from & ones_of(width)) << squeezed.1;
+            squeezed.1 += width;
+        }
+        squeezed.0
     };
     let width = varying.count_ones();
-    let lows: Vec<u64> = uuids().map(|uuid| squeeze(uuid) as u64).collect();
+    let (lows, highs): (Vec<u64>, Vec<u64>) =
+        uuids().map(squeeze).map(|bits| (bits as u64, (bits >> 64) as u64)).unzip();
     pack(&lows, width.min(64), out);
-    let highs: Vec<u64> = uuids().map(|uuid| (squeeze(uuid) >> 64) as u64).collect();
     pack(&highs, width.saturating_sub(64), out);
 }
 

@@ -252,15 +252,6 @@ impl Segment {
         )
     }
 
-    /// Hashes of the users, in their order.
-    pub fn user_hashes(&self) -> Result<Vec<u128>> {
-        let mut hashes = Vec::with_capacity(self.user_count()?);
-        for index in 0..self.user_blocks() {
-            hashes.extend(self.users(index)?.iter().map(|user| self.user_hash(user)));
-        }
-        Ok(hashes)
-    }
-
     /// Event ids of block `index`.
     pub fn event_ids(&self, index: usize) -> Result<EventIds> {
         let bytes = self.block(SectionKind::EventIds, "", index)?;

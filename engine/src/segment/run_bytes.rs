@@ -14,14 +14,13 @@ use crate::{
         time::HOUR_MS,
     },
     column::SeriesKey,
+    encode::compressed,
     error::Result,
     event::Namespace,
 };
 
 /// Level of zstd. A directory is read once, when its segment is opened.
 const LEVEL: i32 = 3;
-/// A directory is at most so many times as large as it is compressed.
-const UNFOLDED_AT_MOST: usize = 64 << 10;
 /// Bytes that a run takes at least: whose, name, rows, two times, two numbers about hours.
 const RUN_BYTES_MIN: usize = 3 + 2 * TIME_BYTES + 2;
 /// Bytes of a time within its hour.
@@ -37,22 +36,12 @@ impl RunDirectory {
     pub fn write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         let mut plain = Vec::new();
         self.write_plain(&mut plain);
-        out.put_u32(plain.len() as u32);
-        out.extend_from_slice(&zstd::bulk::compress(&plain, LEVEL)?);
-        Ok(())
+        compressed::write(&plain, LEVEL, out)
     }
 
     /// Reads a directory back. Errors name `place`.
     pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
-        let mut cursor = Cursor::new(bytes, place);
-        let len = cursor.u32()? as usize;
-        let packed = cursor.take(cursor.remaining())?;
-        if len / UNFOLDED_AT_MOST > packed.len() {
-            return Err(cursor.error("the run directory claims an impossible size"));
-        }
-        let plain = zstd::bulk::decompress(packed, len).map_err(|error| {
-            cursor.error(&format!("the run directory does not decompress: {error}"))
-        })?;
+        let plain = compressed::read(Cursor::new(bytes, place), usize::MAX)?;
         Self::read_plain(&plain, place)
     }
 

@@ -156,16 +156,19 @@ impl RunDirectory {
         namespaces
     }
 
+    fn by_tenant(&self) -> impl Iterator<Item = &[Run]> {
+        self.runs.chunk_by(same_owner)
+    }
+
     /// For each tenant, the row behind his last one.
     pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
-        let tenants = self.runs.chunk_by(same_owner);
-        tenants.filter_map(|runs| runs.last().map(|run| run.first_row + run.rows))
+        self.by_tenant().filter_map(|runs| runs.last().map(|run| run.first_row + run.rows))
     }
 
     /// The tenants, rising, each with its namespace.
     pub fn tenants(&self) -> impl Iterator<Item = (Namespace, &str)> {
-        let tenants = self.runs.chunk_by(same_owner);
-        tenants.filter_map(|runs| runs.first().map(|run| (run.key.namespace, &*run.key.tenant)))
+        let firsts = self.by_tenant().filter_map(|runs| runs.first());
+        firsts.map(|run| (run.key.namespace, &*run.key.tenant))
     }
 
     /// All runs.

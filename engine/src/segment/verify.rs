@@ -137,20 +137,17 @@ impl Segment {
     fn verify_users(&self) -> Result<ColumnHash> {
         let mut users = ColumnHash::default();
         let (mut count, mut tenant) = (0, 0);
-        let mut before = None::<Vec<u8>>;
+        let mut order = Rising::default();
         for index in 0..self.user_blocks() {
             let texts = self.users(index)?;
             for text in texts.iter() {
                 while tenant < self.tenants().len() && count >= self.tenants().users(tenant).end {
                     tenant += 1;
-                    before = None;
+                    order = Rising::default();
                 }
-                if before.as_deref().is_some_and(|before| before >= text) {
+                if !order.goes_on_with(text) {
                     return Err(Error::corrupt(&self.place, "users are not in order"));
                 }
-                let before = before.get_or_insert_default();
-                before.clear();
-                before.extend_from_slice(text);
                 count += 1;
             }
             users.texts(&texts);
@@ -212,24 +209,36 @@ impl TextReader<'_> {
     /// The dictionary is sorted text. Gives its hash and how many values it has.
     fn verify_values(&self) -> Result<(ColumnHash, usize)> {
         let mut hash = ColumnHash::default();
-        let (mut count, mut before) = (0, None::<Vec<u8>>);
+        let (mut count, mut order) = (0, Rising::default());
         for index in 0..self.value_blocks()? {
             let texts = self.value_block(index)?;
             for text in texts.iter() {
-                if before.as_deref().is_some_and(|before| before >= text) {
+                if !order.goes_on_with(text) {
                     return Err(Error::corrupt(self.place(), "a dictionary is not sorted"));
                 }
                 if std::str::from_utf8(text).is_err() {
                     return Err(Error::corrupt(self.place(), "a dictionary is not UTF-8"));
                 }
-                let before = before.get_or_insert_default();
-                before.clear();
-                before.extend_from_slice(text);
             }
             count += texts.len();
             hash.texts(&texts);
         }
         Ok((hash, count))
+    }
+}
+
+/// Strings that come one after the other, each larger than the one before.
+#[derive(Default)]
+struct Rising(Option<Vec<u8>>);
+
+impl Rising {
+    /// Whether `text` is larger than the one before, if there was one; it is the one before from now on.
+    fn goes_on_with(&mut self, text: &[u8]) -> bool {
+        let rises = self.0.as_deref().is_none_or(|before| before < text);
+        let before = self.0.get_or_insert_default();
+        before.clear();
+        before.extend_from_slice(text);
+        rises
     }
 }
 

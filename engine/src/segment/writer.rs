@@ -445,6 +445,13 @@ pub fn source_of<T: Copy>(values: &[T]) -> impl FnMut(usize, &mut Vec<T>) -> Res
     }
 }
 
+/// Event ids of rows that have none.
+#[cfg(test)]
+pub fn no_event_ids(rows: usize, out: &mut EventIds) -> Result<()> {
+    (0..rows).for_each(|_| out.push(None));
+    Ok(())
+}
+
 fn text_block(texts: &TextList, level: i32) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     text::write(texts.iter(), level, &mut out).at("dictionary")?;
@@ -477,12 +484,7 @@ mod tests {
         runs.push(key, &times);
         writer.runs(&runs).unwrap();
         writer.times(source_of(&times)).unwrap();
-        writer
-            .event_ids(|rows, out| {
-                (0..rows).for_each(|_| out.push(None));
-                Ok(())
-            })
-            .unwrap();
+        writer.event_ids(no_event_ids).unwrap();
         writer.users(|_, _, _| Ok(())).unwrap();
         writer.user_codes(source_of(&[0; 64])).unwrap();
         let mut values = vec!["a"].into_iter();
@@ -539,12 +541,7 @@ mod tests {
             runs.push(key, &[5, 6]);
             writer.runs(&runs).unwrap();
             writer.times(source_of(&[5, 6])).unwrap();
-            writer
-                .event_ids(|rows, out| {
-                    (0..rows).for_each(|_| out.push(None));
-                    Ok(())
-                })
-                .unwrap();
+            writer.event_ids(no_event_ids).unwrap();
             writer.users(|_, _, _| Ok(())).unwrap();
             writer.user_codes(source_of(&[0, 0])).unwrap();
             writer.numbers("ms", 0, source_of(&[1.0, 2.0])).unwrap();

@@ -178,7 +178,7 @@ mod tests {
     use crate::{
         column::SeriesKey,
         event::Namespace,
-        segment::{Database, NewSegment, SegmentWriter, layout, source_of},
+        segment::{Database, NewSegment, SegmentWriter, layout, source_of, writer::no_event_ids},
         vfs::{Vfs as _, View, sim::SimVfs},
     };
 
@@ -199,11 +199,7 @@ mod tests {
         }
         writer.runs(&runs).unwrap();
         writer.times(source_of(&[1, 2, 1, 2])).unwrap();
-        let none = |rows, out: &mut crate::segment::EventIds| {
-            (0..rows).for_each(|_| out.push(None));
-            Ok(())
-        };
-        writer.event_ids(none).unwrap();
+        writer.event_ids(no_event_ids).unwrap();
         let mut users = [(0, "anne"), (1, "bob")].into_iter();
         writer
             .users(|_, tenants, texts| {
