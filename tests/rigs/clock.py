@@ -8,12 +8,14 @@ and a clock that stands still. After each jump
 
 - events are sent with timestamps from 1970, with the server's own hour as timestamp, and without a
   timestamp, which then is the server's present;
-- everything that was ever sent is sent again: all of it must be a duplicate, except events more
-  than a day ahead of the clock, which must be refused;
-- each tenant is asked for its events by month, from 1969 to 2107, and by hour around each jump:
-  each event must be in its place, once.
+- what was sent before is sent again: all of it must be a duplicate, except events more than a day
+  ahead of the clock, which must be refused;
+- each tenant is asked for its events by month, from 1969 to 2107, and by hour around jumps: each
+  event must be in its place, once.
 
-In the end the server is killed while the clock is wrong, started, and asked again.
+A long run asks for all events by month after each jump, sends the newest and a sample of the others
+again, and looks at their hours; after every hundredth jump and after the last one it does so with
+everything. In the end the server is killed while the clock is wrong, started, and asked again.
 
     python3 tests/rigs/clock.py PATH/TO/inlay [--jumps 9]
 
@@ -40,6 +42,9 @@ BATCH_EVENTS = 1_000
 SLACK = timedelta(seconds=5)
 EVENTS_OF_A_KIND = 40
 UPKEEP_SECONDS = 0.3
+# What is looked at again after each jump of a long run: of this many jumps, the newest for a third.
+AGAIN_JUMPS = 30
+EVERYTHING_EVERY = 100
 WINDOW = {"from": "1969-01-01T00:00:00Z", "to": "2107-06-01T00:00:00Z"}
 
 
@@ -64,8 +69,10 @@ class Ticks:
     """The ledger: each event, and its place: an instant, or the bounds of one."""
 
     def __init__(self):
+        # One list for each jump.
         self.events = []
         self.series = collections.defaultdict(list)
+        self.jumps = []
         self.numbers = collections.Counter()
 
     def make(self, lots, jump, now):
@@ -91,11 +98,25 @@ class Ticks:
                 made.append((event, place))
         return made
 
-    def keep(self, made, before, after):
+    def keep(self, made, jump, before, after):
+        self.jumps.append(jump)
+        self.events.append([])
         for event, place in made:
             bounds = (place, place) if place else (before - SLACK, after + SLACK)
-            self.events.append((event, bounds))
+            self.events[-1].append((event, bounds))
             self.series[event["tenant_id"], event["string_props"]["series"]].append(bounds)
+
+
+    def count(self):
+        return sum(map(len, self.events))
+
+    def chosen(self, lots, last):
+        """The positions of the jumps that are looked at now."""
+        count = len(self.jumps)
+        if last or count <= AGAIN_JUMPS or count % EVERYTHING_EVERY == 0:
+            return range(count)
+        old = count - AGAIN_JUMPS // 3
+        return [*lots.sample(range(old), AGAIN_JUMPS - AGAIN_JUMPS // 3), *range(old, count)]
 
 
 def whole_ms(instant):
@@ -113,32 +134,36 @@ def run(rig):
         far = lots.randrange(-56 * 365 * DAY, 80 * 365 * DAY)
         jumps.append((f"{far} s", by(lots.choice([far, far // 1_000, far // 100_000]))))
     duplicates = refused = 0
-    for name, rule in jumps:
+    for number, (name, rule) in enumerate(jumps):
+        last = number == len(jumps) - 1
         clock.jump(rule)
         before = clock.now()
         made = ticks.make(lots, name, before)
         sent = [event for event, _ in made]
-        if name == jumps[-1][0]:
+        if last:
             spoil(rig.arguments.sabotage, sent)
         answer = post(connection, sent)
-        ticks.keep(made, before, clock.now())
+        ticks.keep(made, name, before, clock.now())
         # Time for upkeep to look at the new clock: what is old enough is written to a segment.
         time.sleep(UPKEEP_SECONDS)
         if answer["accepted"] != len(made) or answer["duplicates"]:
             wrong.append(f"{name}: new events were answered with {short(answer)}")
-        known, ahead, found = send_all_again(connection, ticks, clock.now())
+        chosen = ticks.chosen(lots, last)
+        known, ahead, found = send_again(connection, ticks, chosen, clock.now())
         duplicates, refused = duplicates + known, refused + ahead
         wrong += [f"{name}: {line}" for line in found]
-        wrong += [f"{name}: {line}" for line in misplaced(connection, ticks)]
+        wrong += [f"{name}: {line}" for line in misplaced(connection, ticks, chosen)]
         server.expect_alive()
+        if number and number % EVERYTHING_EVERY == 0:
+            print(f"clock: {number} jumps, {len(wrong)} findings", flush=True)
     server.kill()
     server = clock.start_server()
-    wrong += [f"restart: {line}" for line in misplaced(Connection(server.host, key), ticks)]
+    wrong += [f"restart: {line}" for line in misplaced(Connection(server.host, key), ticks, range(len(ticks.jumps)))]
     code = server.stop()
     if code != 0:
         wrong.append(f"exit code {code}")
     return wrong, (
-        f"{len(jumps) - 1} jumps, {len(ticks.events):,} events, {duplicates:,} sent again and "
+        f"{len(jumps) - 1} jumps, {ticks.count():,} events, {duplicates:,} sent again and "
         f"known, {refused:,} refused for being ahead"
     )
 
@@ -167,13 +192,14 @@ def spoil(kind, sent):
         sent[EVENTS_OF_A_KIND] = event | {"timestamp": iso(earlier)}
 
 
-def send_all_again(connection, ticks, now):
-    """How many were known, how many ahead of the clock, and what was wrong."""
+def send_again(connection, ticks, chosen, now):
+    """Of the chosen jumps: how many were known, how many ahead of the clock, and what was wrong."""
     known = ahead = 0
     wrong = []
-    for first in range(0, len(ticks.events), BATCH_EVENTS):
+    events = [event for jump in chosen for event in ticks.events[jump]]
+    for first in range(0, len(events), BATCH_EVENTS):
         batch, late, soon = [], 0, 0
-        for event, (earliest, _) in ticks.events[first : first + BATCH_EVENTS]:
+        for event, (earliest, _) in events[first : first + BATCH_EVENTS]:
             # Without a timestamp an event is never ahead. At the very limit nobody knows.
             distance = earliest - now - AHEAD_MAX if "timestamp" in event else -AHEAD_MAX
             if abs(distance) < SLACK:
@@ -187,9 +213,10 @@ def send_all_again(connection, ticks, now):
     return known, ahead, wrong
 
 
-def misplaced(connection, ticks):
-    """Events that are not where they belong, asked by month and by hour."""
+def misplaced(connection, ticks, chosen):
+    """Events that are not where they belong: all by month, those of the chosen jumps by hour."""
     wrong = []
+    names = {f"{kind} {ticks.jumps[jump]}" for kind in ("old", "now", "unsaid") for jump in chosen}
     for tenant in TENANTS:
         months = collections.Counter()
         for (owner, _), places in ticks.series.items():
@@ -200,6 +227,8 @@ def misplaced(connection, ticks):
         if found != months:
             wrong.append(f"{tenant}, months: {found} instead of {dict(months)}")
     for (tenant, series), places in ticks.series.items():
+        if series not in names:
+            continue
         first, last = min(places)[0], max(latest for _, latest in places)
         window = {"from": iso(first), "to": iso(last + timedelta(milliseconds=1))}
         found = ask(connection, tenant, window, granularity="hour", f_series=series)
