@@ -22,6 +22,7 @@ import time
 # Name, short arguments, long arguments.
 RIGS = (
     ("kill", "--kills 100", "--kills 2000"),
+    ("mass", "--events 1000000 --kills 3", "--events 100000000 --kills 20"),
     ("power", "--cuts 100", "--cuts 3000"),
     ("flips", "--flips 300", "--flips 5000"),
     ("faults", "--runs 40", "--all"),
