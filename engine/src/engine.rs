@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, EventFacts, ExplainStep, How, Resources, Wait},
+    exec::{self, Control, EventFacts, ExplainStep, How, Resources, Sources, Wait},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -203,21 +203,26 @@ impl Engine {
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
     pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        self.answer(query, true, control)
+        self.answer(query, Sources { rollups: true, partials: true }, control)
+    }
+
+    /// Answers a query as if it had never been asked: from rollups and rows.
+    pub fn query_anew(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
+        self.answer(query, Sources { rollups: true, partials: false }, control)
     }
 
     /// Answers a query from rows alone: what [`Engine::query`] must equal.
     pub fn query_rows(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        self.answer(query, false, control)
+        self.answer(query, Sources { rollups: false, partials: false }, control)
     }
 
-    fn answer(&self, query: &Query, rollups: bool, control: &dyn Control) -> Result<Answer> {
+    fn answer(&self, query: &Query, sources: Sources, control: &dyn Control) -> Result<Answer> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
         let run = |wait: Option<Wait<'_>>| {
-            let how = How { rollups, wait };
+            let how = How { sources, wait };
             exec::execute(&version, query, horizon_ms, &self.resources, how, control)
         };
         let answer = match run(None) {

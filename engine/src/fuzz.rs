@@ -150,7 +150,7 @@ fn read_segment(segment: Arc<Segment>) {
     let version =
         Version { segments: Segments::new(vec![Arc::clone(&segment)]), ..Version::default() };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
-    let how = exec::How { rollups: true, wait: None };
+    let how = exec::How { sources: exec::Sources { rollups: true, partials: true }, wait: None };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));

@@ -235,7 +235,10 @@ fn compare(engine: &Engine, facts: &[Fact], query: &Query, what: &str) {
     let of_rows = engine.query_rows(query, &|| false).unwrap();
     assert_eq!(of_rows.rows_scanned, looked_at, "{what}: rows looked at by {query:?}");
     compare_values(&of_rows, &expected, query, what);
-    compare_values(&engine.query(query, &|| false).unwrap(), &expected, query, what);
+    let answer = engine.query(query, &|| false).unwrap();
+    compare_values(&answer, &expected, query, what);
+    // What segments gave is known now.
+    assert_eq!(engine.query(query, &|| false).unwrap(), answer, "{what}: again {query:?}");
 }
 
 fn compare_values(answer: &Answer, expected: &Expected, query: &Query, what: &str) {
@@ -298,9 +301,19 @@ fn every_answer_equals_the_definition() {
         let engine = engine_on(&disk);
         ingest(&engine, &other, 2);
         ingest(&engine, &facts[..2_000], 1);
-        let ask = |engine: &Engine, facts: &[Fact], what: &str, count: usize| {
+        let mut asked: Vec<Query> = Vec::new();
+        let mut ask = |engine: &Engine, facts: &[Fact], what: &str, count: usize| {
             for _ in 0..count {
-                compare(engine, facts, &question(&rng), &format!("seed {seed}, {what}"));
+                let mut query = question(&rng);
+                // Questions come back, about other windows, when segments have come and gone.
+                if asked.len() > 100 && rng.below(2) == 0 {
+                    let before = &asked[rng.below(asked.len() as u64) as usize];
+                    let Query { from_ms, to_ms, granularity, groups_max, .. } = query;
+                    query = Query { from_ms, to_ms, granularity, groups_max, ..before.clone() };
+                } else {
+                    asked.push(query.clone());
+                }
+                compare(engine, facts, &query, &format!("seed {seed}, {what}"));
             }
         };
         ask(&engine, &facts[..2_000], "memory", 150);
@@ -494,7 +507,7 @@ fn values_of_a_large_dictionary_are_found_block_by_block() {
         assert_eq!((count(String::new()), count("u".into())), (0.0, 0.0));
     };
     compare();
-    assert_eq!(engine.metrics().dictionary_bytes, 0, "nothing was read as a whole");
+    assert!(engine.metrics().dictionary_bytes < 1 << 15, "nothing was read as a whole");
     engine.query(&Query { group_by: Some("trace".into()), ..all.clone() }, &|| false).unwrap();
     assert!(engine.metrics().dictionary_bytes > 1 << 20);
     compare();

@@ -2,10 +2,11 @@
 //! questions with the time that each took.
 //!
 //!     queries-ours load ROWS_FILE DATA_DIR
-//!     queries-ours serve DATA_DIR [--rows]
+//!     queries-ours serve DATA_DIR [--anew | --rows]
 //!
-//! The time goes from the question to the bytes of the JSON answer, within the process. With `--rows`
-//! rollups are not used. The protocol is in the script.
+//! The time goes from the question to the bytes of the JSON answer, within the process. With `--anew`
+//! nothing is used that was kept from the same question before, with `--rows` no rollups either. The
+//! protocol is in the script.
 
 #![expect(clippy::disallowed_methods, reason = "rows come from a file that is not of the engine")]
 
@@ -18,13 +19,16 @@ use std::{
 };
 
 use inlay_engine::{
-    Answer, CompactionLimits, Engine, Event, Granularity, Limits, Metric, Namespace, Options,
-    Query, TextFilter, Value,
+    Answer, CompactionLimits, Control, Engine, Event, Granularity, Limits, Metric, Namespace,
+    Options, Query, TextFilter, Value,
 };
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// One of the ways to ask an engine.
+type How = fn(&Engine, &Query, &dyn Control) -> inlay_engine::Result<Answer>;
 
 const BATCH_ROWS: usize = 5_000;
 /// Columns of the file that are not properties.
@@ -34,9 +38,10 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["load", rows, directory] => load(Path::new(rows), Path::new(directory)),
-        ["serve", directory] => serve(Path::new(directory), true),
-        ["serve", directory, "--rows"] => serve(Path::new(directory), false),
-        _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--rows]".into()),
+        ["serve", directory] => serve(Path::new(directory), Engine::query),
+        ["serve", directory, "--anew"] => serve(Path::new(directory), Engine::query_anew),
+        ["serve", directory, "--rows"] => serve(Path::new(directory), Engine::query_rows),
+        _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--anew | --rows]".into()),
     }
 }
 
@@ -101,20 +106,20 @@ fn store(engine: &Engine, batch: inlay_engine::Batch) -> Result<()> {
     Ok(())
 }
 
-fn serve(directory: &Path, with_rollups: bool) -> Result<()> {
+fn serve(directory: &Path, how: How) -> Result<()> {
     let engine = open(directory)?;
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Json = serde_json::from_str(&line?)?;
-        let answer = ask(&engine, &request, with_rollups)
-            .unwrap_or_else(|error| json!({"error": error.to_string()}));
+        let answer =
+            ask(&engine, &request, how).unwrap_or_else(|error| json!({"error": error.to_string()}));
         writeln!(out, "{answer}")?;
         out.flush()?;
     }
     Ok(())
 }
 
-fn ask(engine: &Engine, request: &Json, with_rollups: bool) -> Result<Json> {
+fn ask(engine: &Engine, request: &Json, how: How) -> Result<Json> {
     let repeat = request["repeat"].as_u64().unwrap_or(1).max(1);
     let mut wall_ns = Vec::new();
     let mut body = Vec::new();
@@ -122,10 +127,7 @@ fn ask(engine: &Engine, request: &Json, with_rollups: bool) -> Result<Json> {
     for _ in 0..repeat {
         let started = Instant::now();
         let query = parse(&request["query"])?;
-        let answer = match with_rollups {
-            true => engine.query(&query, &|| false)?,
-            false => engine.query_rows(&query, &|| false)?,
-        };
+        let answer = how(engine, &query, &|| false)?;
         body.clear();
         write(&query, &answer, &mut body)?;
         wall_ns.push(started.elapsed().as_nanos() as u64);

@@ -1,6 +1,8 @@
 //! Accumulators: one state for each group and bucket, of the kind that the metric needs.
 
-use super::{budget::Charge, users::UserSet};
+use std::sync::Arc;
+
+use super::{budget::Charge, partials::Cells, users::UserSet};
 use crate::{
     error::{Error, Limit, Result},
     query::{Metric, Value},
@@ -18,7 +20,7 @@ const GROUP_BYTES: usize = 384;
 
 /// The states that some rows belong to, as `group * buckets + bucket`.
 #[derive(Clone, Copy)]
-pub enum Cells<'a> {
+pub enum Places<'a> {
     /// All belong to one.
     One(usize),
     /// Each to its own.
@@ -30,7 +32,7 @@ pub struct Passed<'a> {
     /// How many.
     pub rows: usize,
     /// Their states.
-    pub cells: Cells<'a>,
+    pub places: Places<'a>,
     /// The metric's number of each, where it has one; never NaN.
     pub numbers: &'a [f64],
     /// The user of each, where the metric counts users.
@@ -127,51 +129,51 @@ impl Accumulators {
 
     /// Adds rows; states for their groups exist.
     pub fn add(&mut self, passed: &Passed<'_>) -> Result<()> {
-        let Passed { rows, cells, numbers, users } = *passed;
+        let Passed { rows, places, numbers, users } = *passed;
         let mut bytes = 0;
-        match (&mut self.states, cells) {
-            (States::Counts(states), Cells::One(cell)) => states[cell] += rows as u64,
-            (States::Counts(states), Cells::Each(cells)) => {
+        match (&mut self.states, places) {
+            (States::Counts(states), Places::One(cell)) => states[cell] += rows as u64,
+            (States::Counts(states), Places::Each(cells)) => {
                 cells.iter().for_each(|&cell| states[cell] += 1);
             }
-            (States::Users(states), Cells::One(cell)) => {
+            (States::Users(states), Places::One(cell)) => {
                 bytes = states[cell].add(&users.numbers, users.count);
             }
-            (States::Users(states), Cells::Each(cells)) => {
+            (States::Users(states), Places::Each(cells)) => {
                 for (&cell, user) in cells.iter().zip(users.numbers.chunks(1)) {
                     bytes += states[cell].add(user, users.count);
                 }
             }
-            (States::Sketches(states), Cells::One(cell)) => {
+            (States::Sketches(states), Places::One(cell)) => {
                 let state = &mut states[cell];
                 bytes = users.hashes.iter().map(|&user| state.insert(user)).sum();
             }
-            (States::Sketches(states), Cells::Each(cells)) => {
+            (States::Sketches(states), Places::Each(cells)) => {
                 for (&cell, &user) in cells.iter().zip(&users.hashes) {
                     bytes += states[cell].insert(user);
                 }
             }
-            (States::Numbers(states), Cells::One(cell)) => {
+            (States::Numbers(states), Places::One(cell)) => {
                 let mut sums = states[cell];
                 numbers.iter().for_each(|&number| sums.add(number));
                 states[cell] = sums;
             }
-            (States::Numbers(states), Cells::Each(cells)) => {
+            (States::Numbers(states), Places::Each(cells)) => {
                 cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].add(number));
             }
-            (States::Lists(states), Cells::One(cell)) => {
+            (States::Lists(states), Places::One(cell)) => {
                 bytes = numbers.len() * LIST_ENTRY_BYTES;
                 states[cell].extend_from_slice(numbers);
             }
-            (States::Lists(states), Cells::Each(cells)) => {
+            (States::Lists(states), Places::Each(cells)) => {
                 bytes = numbers.len() * LIST_ENTRY_BYTES;
                 cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].push(number));
             }
-            (States::Digests(states), Cells::One(cell)) => {
+            (States::Digests(states), Places::One(cell)) => {
                 let state = &mut states[cell];
                 bytes = numbers.iter().map(|&number| state.insert(number)).sum();
             }
-            (States::Digests(states), Cells::Each(cells)) => {
+            (States::Digests(states), Places::Each(cells)) => {
                 for (&cell, &number) in cells.iter().zip(numbers) {
                     bytes += states[cell].insert(number);
                 }
@@ -185,6 +187,50 @@ impl Accumulators {
         if let States::Numbers(states) = &mut self.states {
             states[group as usize * self.buckets + bucket].merge(sums);
         }
+    }
+
+    /// Adds a cell of partial results. `users` have numbers.
+    pub fn add_cell(
+        &mut self,
+        group: u32,
+        bucket: usize,
+        cells: &Cells,
+        at: usize,
+        users: usize,
+    ) -> Result<()> {
+        let cell = group as usize * self.buckets + bucket;
+        let bytes = match (&mut self.states, cells) {
+            (States::Counts(states), Cells::Counts(cells)) => {
+                states[cell] += cells[at];
+                0
+            }
+            (States::Numbers(states), Cells::Numbers(cells)) => {
+                states[cell].merge(&cells[at]);
+                0
+            }
+            (States::Users(states), Cells::Users(cells)) => states[cell].merge(&cells[at], users),
+            (States::Sketches(states), Cells::Sketches(cells)) => states[cell].merge(&cells[at]),
+            (States::Lists(states), Cells::Lists(cells)) => {
+                states[cell].extend_from_slice(&cells[at]);
+                cells[at].len() * LIST_ENTRY_BYTES
+            }
+            _ => 0,
+        };
+        self.charge.add(bytes)
+    }
+
+    /// All states as cells, which can be added to others. Digests have none.
+    pub fn into_cells(self) -> Option<Cells> {
+        Some(match self.states {
+            States::Counts(states) => Cells::Counts(states),
+            States::Numbers(states) => Cells::Numbers(states),
+            States::Users(states) => {
+                Cells::Users(states.into_iter().map(|set| Arc::new(set.settled())).collect())
+            }
+            States::Sketches(states) => Cells::Sketches(states.into_iter().map(Arc::new).collect()),
+            States::Lists(states) => Cells::Lists(states.into_iter().map(Arc::from).collect()),
+            States::Digests(_) => return None,
+        })
     }
 
     /// The account of the query.

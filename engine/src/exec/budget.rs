@@ -6,6 +6,7 @@
 //! the charge is dropped.
 
 use std::{
+    mem,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -161,6 +162,25 @@ impl Charge {
         Ok(())
     }
 
+    /// Gives all of it to another account; this one is empty then.
+    pub fn take(&mut self) -> Self {
+        let budget = Arc::clone(&self.budget);
+        Self { budget, bytes: mem::take(&mut self.bytes), reserved: mem::take(&mut self.reserved) }
+    }
+
+    /// Bytes that were added.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives back what was added since there were `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let counted = self.counted();
+        self.bytes = self.bytes.min(bytes);
+        self.budget.used.fetch_sub(counted - self.counted(), Ordering::Relaxed);
+        self.budget.freed.notify_one();
+    }
+
     fn counted(&self) -> usize {
         self.bytes.max(self.reserved)
     }
@@ -194,6 +214,27 @@ mod tests {
         assert_eq!(limit(one.add(1)), Some(Limit::QueryMemory));
         drop(one);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn an_account_changes_hands_and_shrinks() {
+        let budget = Budget::new(100, 60);
+        let mut one = budget.charge();
+        one.add(20).unwrap();
+        let mut other = one.take();
+        assert_eq!((one.bytes(), other.bytes(), budget.used()), (0, 20, 20));
+        other.add(30).unwrap();
+        other.shrink_to(25);
+        other.shrink_to(40);
+        assert_eq!((other.bytes(), budget.used()), (25, 25));
+        drop(one);
+        assert_eq!(budget.used(), 25);
+        let mut share = budget.reserve(&|| true).unwrap();
+        share.add(5).unwrap();
+        let mut taken = share.take();
+        drop(share);
+        taken.shrink_to(0);
+        assert_eq!(budget.used(), 85, "a share is a share however little of it is used");
     }
 
     /// Who finds the memory taken gets a share of it in his turn, however much others ask for.

@@ -1,17 +1,17 @@
 //! What queries have read or found, kept for the next ones within a bound: dictionaries, users' hashes and
-//! numbers, and in which segments a series is.
+//! numbers, in which segments a series is, and what segments gave to questions (`partials.rs`).
 //!
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
     sync::{Cache, DefaultLifecycle},
 };
 
-use super::{budget::Charge, users::UserNumbers};
+use super::{budget::Charge, partials::Table, reads::Reads, users::UserNumbers};
 use crate::{
     encode::{BLOCK_ROWS, text::TextList},
     error::Result,
@@ -41,8 +41,10 @@ enum Key {
     Numbers(uuid::Uuid, usize),
     /// The numbers of all users of a tenant.
     Tenant(Namespace, Box<str>),
-    /// Where a series stands in a list of segments.
-    Series(u64, Namespace, Box<str>, Box<str>),
+    /// Where a series stands in a list of segments, or the series of an event with all tenants.
+    Series(u64, Namespace, Option<Box<str>>, Box<str>),
+    /// A question, as bytes.
+    Partials(Box<[u8]>),
 }
 
 #[derive(Clone)]
@@ -54,21 +56,42 @@ enum Entry {
     /// With the bytes that it took when it was put here.
     Tenant(Arc<UserNumbers>, usize),
     Series(Arc<[Part]>),
+    Partials(Arc<Table>),
 }
 
-/// A segment that has rows of a series.
+/// A segment that has rows of a series, or of an event with all tenants.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Which of the segments.
     pub segment: u32,
-    /// Which of its runs.
-    pub run: u32,
+    /// The first of its runs that may be asked for, and the one behind the last.
+    pub runs: (u32, u32),
     /// Earliest and latest of the rows.
     pub bounds: (i64, i64),
     /// How many rows there are.
-    pub rows: u32,
-    /// Whether they are rolled up.
-    pub rolled_up: bool,
+    pub rows: u64,
+    /// What counting all of them looks at.
+    pub reads: Reads,
+}
+
+impl Part {
+    /// Of those of a segment's runs that are about an event.
+    fn of(segment: &Segment, at: u32, runs: Range<usize>, event: &str) -> Option<Self> {
+        let about = |runs: Range<usize>| {
+            let listed = segment.runs().runs().get(runs.clone()).unwrap_or_default();
+            listed.iter().zip(runs).filter(|(run, _)| *run.key.name == *event)
+        };
+        let bounds = about(runs.clone()).map(|(run, _)| (run.ts_min, run.ts_max));
+        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        let (mut rows, mut reads) = (0, Reads::default());
+        for (run, position) in about(runs.clone()) {
+            rows += u64::from(run.rows);
+            reads.count_rows(run.rows.into(), true, segment.rollup_of(position).is_some());
+        }
+        let first = about(runs.clone()).next()?.1 as u32;
+        let last = about(runs).next_back()?.1 as u32;
+        Some(Self { segment: at, runs: (first, last + 1), bounds, rows, reads })
+    }
 }
 
 /// A segment's users, with the block that was read last: who goes through many tenants reads each once.
@@ -110,7 +133,10 @@ impl Key {
         match self {
             Self::Section(..) | Self::Users(..) | Self::Numbers(..) => 0,
             Self::Tenant(_, tenant) => tenant.len(),
-            Self::Series(_, _, tenant, event) => tenant.len() + event.len(),
+            Self::Series(_, _, tenant, event) => {
+                tenant.as_ref().map_or(0, |tenant| tenant.len()) + event.len()
+            }
+            Self::Partials(question) => question.len(),
         }
     }
 }
@@ -128,6 +154,7 @@ impl Entry {
                 Self::Numbers(_, numbers) => size_of_val(&**numbers),
                 Self::Tenant(_, bytes) => *bytes,
                 Self::Series(parts) => size_of_val(&**parts),
+                Self::Partials(table) => table.bytes(),
             }
     }
 }
@@ -174,31 +201,40 @@ impl Kept {
         self.entries.weight() + self.lists.weight()
     }
 
-    /// Where the rows of a tenant's event are: every question asks, and most tenants are not in most
+    /// Where the rows of a question's series are: every question asks, and most tenants are not in most
     /// segments.
-    pub fn series(&self, segments: &Segments, query: &Query, tenant: &str) -> Arc<[Part]> {
-        let (tenant_key, event) = (Box::from(tenant), Box::from(&*query.event));
-        let key = Key::Series(segments.id(), query.namespace, tenant_key, event);
+    pub fn series(&self, segments: &Segments, query: &Query) -> Arc<[Part]> {
+        let tenant = query.tenant.as_deref();
+        let key = Key::Series(
+            segments.id(),
+            query.namespace,
+            tenant.map(Box::from),
+            Box::from(&*query.event),
+        );
         if let Some(Entry::Series(parts)) = self.entries.get(&key) {
             return parts;
         }
         let mut parts = Vec::new();
         for (at, segment) in (0..).zip(segments) {
-            let runs = segment.runs().runs();
-            for run in segment.runs().positions_of(query.namespace, Some(tenant)) {
-                let found = runs.get(run).filter(|found| *found.key.name == *query.event);
-                parts.extend(found.map(|found| Part {
-                    segment: at,
-                    run: run as u32,
-                    bounds: (found.ts_min, found.ts_max),
-                    rows: found.rows,
-                    rolled_up: segment.rollup_of(run).is_some(),
-                }));
-            }
+            let runs = segment.runs().positions_of(query.namespace, tenant);
+            parts.extend(Part::of(segment, at, runs, &query.event));
         }
         let parts: Arc<[Part]> = parts.into();
         self.entries.insert(key, Entry::Series(Arc::clone(&parts)));
         parts
+    }
+
+    /// What segments gave to a question before, in the bytes that [`Table`] makes of it.
+    pub fn partials(&self, question: &[u8]) -> Option<Arc<Table>> {
+        match self.entries.get(&Key::Partials(question.into())) {
+            Some(Entry::Partials(table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Keeps what segments gave to a question.
+    pub fn keep_partials(&self, question: Box<[u8]>, table: Arc<Table>) {
+        self.entries.insert(Key::Partials(question), Entry::Partials(table));
     }
 
     /// The dictionary of a string property. What has to be read is charged to the query: it may be
@@ -312,7 +348,7 @@ pub struct AskedUsers {
 
 impl AskedUsers {
     /// Whether the list outlives the query.
-    fn is_kept(&self) -> bool {
+    pub fn is_kept(&self) -> bool {
         self.tenant.is_some() && self.numbers.bytes() <= self.bytes_max
     }
 
@@ -371,8 +407,9 @@ mod tests {
         let name = "n".repeat(10_000);
         for n in 0..1_000u64 {
             let event = format!("{name}{n}");
-            let query = Query::count(Namespace(1), &event, 0..1);
-            assert!(kept.series(&Segments::default(), &query, "acme").is_empty());
+            let query =
+                Query { tenant: Some("acme".into()), ..Query::count(Namespace(1), &event, 0..1) };
+            assert!(kept.series(&Segments::default(), &query).is_empty());
             assert!(kept.bytes() <= 1 << 20);
             assert!(n > 9 || kept.bytes() >= (n + 1) * 10_000, "{n}: {}", kept.bytes());
         }

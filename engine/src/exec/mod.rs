@@ -10,8 +10,11 @@
 
 mod budget;
 mod groups;
+mod reads;
 
 mod users;
+
+mod partials;
 
 mod kept;
 
@@ -27,10 +30,12 @@ mod rollups;
 mod segments;
 
 mod explain;
+mod reuse;
+
 mod run;
 
 mod discover;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, How, Resources, Wait, execute};
+pub use run::{Control, How, Resources, Sources, Wait, execute};

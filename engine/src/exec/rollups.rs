@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::{
     groups::{CodeGroups, NO_GROUP},
+    reads::Served,
     sink::Sink,
 };
 use crate::{
@@ -121,26 +122,6 @@ impl Codes<'_> {
         let code = codes.get(group.at).map_or(0, |&code| code as usize);
         let values = group.values;
         group.translate.number(code, &mut sink.groups, || values.value(code))
-    }
-}
-
-/// What was answered without reading rows.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Served {
-    /// Entries of rollups that were read.
-    pub entries: u64,
-    /// Whether whole days were answered at once.
-    pub days: bool,
-    /// Whether hours were.
-    pub hours: bool,
-}
-
-impl Served {
-    /// A count that the run directory gave: of a whole run, or of hours of it.
-    pub fn row_range(&mut self, is_whole: bool) {
-        self.entries += 1;
-        self.days |= is_whole;
-        self.hours |= !is_whole;
     }
 }
 

@@ -8,8 +8,10 @@ use super::{
     groups::Groups,
     kept::{Kept, Part},
     memory,
+    reads::Reads,
+    reuse::Partials,
     rollups::{self, Shape},
-    segments::{self, Plan, Reads},
+    segments::{self, Plan},
     sink::Sink,
     window::Window,
 };
@@ -60,10 +62,19 @@ impl<F: Fn() -> bool> Control for F {
 /// How an answer is found: it is the same in any way.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
-    /// Whether rollups may be used.
-    pub rollups: bool,
+    /// What may be read instead of rows.
+    pub sources: Sources,
     /// Before each pass a share of the memory is waited for so long; without it nothing is waited for.
     pub wait: Option<Wait<'a>>,
+}
+
+/// What may be read instead of rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources {
+    /// Rollups.
+    pub rollups: bool,
+    /// Results of parts that were kept from questions before.
+    pub partials: bool,
 }
 
 /// How long memory is waited for.
@@ -110,9 +121,10 @@ fn exact_of(snapshot: &Snapshot<'_>, query: &Query) -> Option<Metric> {
         _ => return None,
     };
     let resources = snapshot.resources;
-    let parts = resources.kept.series(&snapshot.version.segments, query, query.tenant.as_deref()?);
+    query.tenant.as_ref()?;
+    let parts = resources.kept.series(&snapshot.version.segments, query);
     let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
-    let rows: usize = parts.iter().filter(is_asked).map(|part| part.rows as usize).sum();
+    let rows = parts.iter().filter(is_asked).map(|part| part.rows).sum::<u64>() as usize;
     let fits = rows.saturating_mul(EXACT_ROW_BYTES) <= resources.budget.query_max();
     fits.then_some(exact)
 }
@@ -188,7 +200,7 @@ fn answer_of(
         groups: chosen.iter().map(|&group| groups.names()[group].clone()).collect(),
         values: chosen.iter().map(|&group| states.finish(group)).collect(),
         groups_total: groups.names().len(),
-        rows_scanned: reads.rows + reads.served.entries,
+        rows_scanned: reads.scanned(),
         rollup: reads.rollup(),
     }
 }
@@ -248,10 +260,12 @@ fn pass_states(
     };
     let asked_users = (query.metric == Metric::Distinct)
         .then(|| resources.kept.asked_users(query.namespace, query.tenant.as_deref()));
+    let shared_users =
+        asked_users.as_ref().filter(|asked| asked.is_kept()).map(|asked| asked.numbers.id());
     let mut sink = Sink::new(groups, query.metric, window.starts.len(), asked_users, charge);
     sink.limit_cells(cells_max);
     let mut reads = Reads::default();
-    let shape = snapshot.how.rollups.then(|| rollups::shape(query).ok()).flatten();
+    let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
     let plan = Plan { query, window: &window, shape: shape.as_ref(), kept: &resources.kept };
     // Without a bucket no row can belong to the answer.
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
@@ -262,36 +276,36 @@ fn pass_states(
         }
         Ok(())
     };
-    if let Some(tenant) = &query.tenant {
-        let mut near = 0;
-        for part in &*resources.kept.series(&sources.segments, query, tenant) {
-            let (ts_min, ts_max) = part.bounds;
-            if ts_max < window.from_ms || ts_min >= window.to_ms {
-                continue;
-            }
-            if let Some(Shape::Rows) = shape
-                && let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near)
-            {
-                near = bucket;
+    let parts = resources.kept.series(&sources.segments, query);
+    let mut partials = match snapshot.how.sources.partials && !matches!(shape, Some(Shape::Rows)) {
+        true => Partials::open(&resources.kept, query, &sources.segments, &parts, shared_users),
+        false => None,
+    };
+    let mut near = 0;
+    for (at, part) in parts.iter().enumerate() {
+        let (ts_min, ts_max) = part.bounds;
+        if ts_max < window.from_ms || ts_min >= window.to_ms {
+            continue;
+        }
+        let Some(segment) = sources.segments.get(part.segment as usize) else { continue };
+        if let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near) {
+            near = bucket;
+            if let Some(Shape::Rows) = shape {
                 let group = sink.groups.number(None);
-                segments::count_rows(part.rows.into(), true, part.rolled_up, &mut reads);
-                sink.add_count(group, bucket, part.rows.into())?;
+                reads.add(&part.reads);
+                sink.add_count(group, bucket, part.rows)?;
                 continue;
             }
-            let Some(segment) = sources.segments.get(part.segment as usize) else { continue };
-            let runs = part.run as usize..part.run as usize + 1;
-            segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
-        }
-    } else {
-        for segment in &sources.segments {
-            let meta = segment.meta();
-            if meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
+            let (source, target) = ((&**segment, &plan), (&mut sink, &mut reads));
+            if let Some(partials) = &mut partials
+                && partials.add(at, part, bucket, source, target, &mut check)?
+            {
                 continue;
             }
-            check()?;
-            let runs = segment.runs().positions_of(query.namespace, None);
-            segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
         }
+        check()?;
+        let runs = part.runs.0 as usize..part.runs.1 as usize;
+        segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
     }
     for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series()) {
         check()?;

@@ -10,7 +10,8 @@ use super::{
     budget::Charge,
     groups::{CodeGroups, NO_GROUP},
     kept::{Kept, UserReader},
-    rollups::{Codes, GroupCodes, RunRollup, Served, Shape},
+    reads::Reads,
+    rollups::{Codes, GroupCodes, RunRollup, Shape},
     sink::{Scratch, Sink, Users},
     window::Window,
 };
@@ -19,11 +20,12 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::{Error, Result},
     index::bitmaps::BlockBitmaps,
-    query::{Metric, NumberFilter, Query, RollupGrain},
+    query::{Metric, NumberFilter, Query},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader},
 };
 
 /// A question, and how it is to be answered.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// What is asked.
     pub query: &'a Query,
@@ -63,7 +65,7 @@ pub fn scan(
                     sink.add_count(group, bucket, rows.len() as u64)?;
                     let (is_all, is_rolled_up) =
                         (rows.len() == run.rows as usize, segment.rollup_of(position).is_some());
-                    count_rows(rows.len() as u64, is_all, is_rolled_up, reads);
+                    reads.count_rows(rows.len() as u64, is_all, is_rolled_up);
                 }
                 continue;
             }
@@ -96,34 +98,6 @@ pub fn scan(
         }
     }
     Ok(())
-}
-
-/// Notes that rows were counted without reading one: all of a run, or a part of it.
-pub fn count_rows(rows: u64, is_all: bool, is_rolled_up: bool, reads: &mut Reads) {
-    match is_rolled_up {
-        true => reads.served.row_range(is_all),
-        false => reads.rows += rows,
-    }
-}
-
-/// What a query has looked at.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Reads {
-    /// Rows.
-    pub rows: u64,
-    /// What rollups gave instead.
-    pub served: Served,
-}
-
-impl Reads {
-    /// The finest rollup that gave a part of the answer.
-    pub fn rollup(&self) -> Option<RollupGrain> {
-        match (self.served.hours, self.served.days) {
-            (true, _) => Some(RollupGrain::Hour),
-            (false, true) => Some(RollupGrain::Day),
-            (false, false) => None,
-        }
-    }
 }
 
 /// For each series of the query in a segment, its rows inside the window, and whether it has rollups.
@@ -425,7 +399,7 @@ impl<'a> Columns<'a> {
         let count = rows.len();
         let Sink { groups, scratch, .. } = sink;
         let Scratch { kept, codes, numbers, users, groups: assigned, passed_users } =
-            &mut **scratch;
+            &mut **scratch.get_or_insert_default();
         let (codes, _) = codes.split_at_mut(count);
         let mut kept = KeptRows { rows: kept, len: count, all: true };
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    accumulate::{Accumulators, Cells, Passed, PassedUsers},
+    accumulate::{Accumulators, Passed, PassedUsers, Places},
     budget::Charge,
     groups::{Groups, NO_GROUP},
     kept::{AskedUsers, Kept, UserReader},
+    partials::Cells,
 };
 use crate::{
     encode::VECTOR_ROWS, error::Result, query::Metric, segment::Segment, sketch::sums::Sums,
@@ -16,8 +17,8 @@ use crate::{
 pub struct Sink {
     /// The groups that were met so far.
     pub groups: Groups,
-    /// Room for the values of a vector.
-    pub scratch: Box<Scratch>,
+    /// Room for the values of a vector, once it is needed.
+    pub scratch: Option<Box<Scratch>>,
     /// The users that are counted by number.
     asked_users: Option<AskedUsers>,
     accumulators: Accumulators,
@@ -77,7 +78,7 @@ impl Sink {
         charge: Charge,
     ) -> Self {
         let accumulators = Accumulators::new(metric, buckets, charge);
-        let (scratch, cells) = (Box::default(), Vec::new());
+        let (scratch, cells) = (None, Vec::new());
         Self { groups, scratch, asked_users, accumulators, buckets, cells }
     }
 
@@ -120,26 +121,26 @@ impl Sink {
         let cell = |(group, bucket)| cell_of(group, bucket, self.buckets);
         self.cells.clear();
         self.cells.extend(groups_and_buckets.map(cell));
-        let cells = Cells::Each(&self.cells);
-        self.accumulators.add(&Passed { rows: self.cells.len(), cells, numbers, users })
+        let places = Places::Each(&self.cells);
+        self.accumulators.add(&Passed { rows: self.cells.len(), places, numbers, users })
     }
 
     /// Adds the first `rows` rows that the scratch room keeps, of one bucket. Their numbers and hashes
     /// stand there side by side; `group` is `None` when each has its own there.
     pub fn add_kept(&mut self, bucket: usize, rows: usize, group: Option<u32>) -> Result<()> {
         self.accumulators.grow(self.groups.names().len())?;
-        let scratch = &*self.scratch;
-        let cells = match group {
-            Some(group) => Cells::One(cell_of(group, bucket, self.buckets)),
+        let scratch = &**self.scratch.get_or_insert_default();
+        let places = match group {
+            Some(group) => Places::One(cell_of(group, bucket, self.buckets)),
             None => {
                 let cell = |&group: &u32| cell_of(group, bucket, self.buckets);
                 self.cells.clear();
                 self.cells.extend(scratch.groups.iter().map(cell));
-                Cells::Each(&self.cells)
+                Places::Each(&self.cells)
             }
         };
         let numbers = scratch.numbers.get(..rows).unwrap_or_default();
-        self.accumulators.add(&Passed { rows, cells, numbers, users: &scratch.passed_users })
+        self.accumulators.add(&Passed { rows, places, numbers, users: &scratch.passed_users })
     }
 
     /// Adds `count` rows of a group to a count.
@@ -158,6 +159,37 @@ impl Sink {
             self.accumulators.add_sums(group, bucket, sums);
         }
         Ok(())
+    }
+
+    /// Adds one of the cells of partial results.
+    pub fn add_cell(&mut self, group: u32, bucket: usize, cells: &Cells, at: usize) -> Result<()> {
+        if group == NO_GROUP {
+            return Ok(());
+        }
+        self.accumulators.grow(self.groups.names().len())?;
+        let users = self.asked_users.as_ref().map_or(0, |asked| asked.numbers.count());
+        self.accumulators.add_cell(group, bucket, cells, at, users)
+    }
+
+    /// A sink of one bucket and any group, for a part of what is read: it has the room of this one and its
+    /// account until it is taken back.
+    pub fn lend(&mut self, metric: Metric) -> Self {
+        let charge = self.accumulators.charge().take();
+        let asked_users = self.asked_users.take();
+        let mut lent = Self::new(Groups::open(), metric, 1, asked_users, charge);
+        lent.scratch = self.scratch.take();
+        lent
+    }
+
+    /// Takes back what was lent when `bytes` were charged; what was added since is not charged any more.
+    /// Returns the groups that were met, and their cells.
+    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> (Groups, Option<Cells>) {
+        self.scratch = lent.scratch.take();
+        self.asked_users = lent.asked_users.take();
+        let charge = self.accumulators.charge();
+        *charge = lent.accumulators.charge().take();
+        charge.shrink_to(bytes);
+        (lent.groups, lent.accumulators.into_cells())
     }
 
     /// The account of the query.

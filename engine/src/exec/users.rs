@@ -89,7 +89,40 @@ impl UserSet {
             }
             users.iter().for_each(|&user| self.mark(user));
         }
-        let bytes = self.listed.capacity() * 4 + self.bits.capacity() * 8;
+        self.grown()
+    }
+
+    /// Adds the users of another set of the same numbers, of which there are `count`. Returns how many bytes
+    /// the set has grown.
+    pub fn merge(&mut self, other: &Self, count: usize) -> usize {
+        if other.bits.is_empty() {
+            return self.add(&other.listed, count);
+        }
+        let listed = std::mem::take(&mut self.listed);
+        if self.bits.len() < other.bits.len() {
+            self.bits.resize(other.bits.len().max(count / 64 + 1), 0);
+        }
+        self.bits.iter_mut().zip(&other.bits).for_each(|(all, one)| *all |= one);
+        listed.iter().for_each(|&user| self.mark(user));
+        self.grown()
+    }
+
+    /// The set, with each user once and no room to spare.
+    pub fn settled(mut self) -> Self {
+        self.sort();
+        self.listed.shrink_to_fit();
+        self.bits.shrink_to_fit();
+        self
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        Self::EMPTY_BYTES + self.listed.capacity() * 4 + self.bits.capacity() * 8
+    }
+
+    /// How many bytes were added since this was asked last.
+    fn grown(&mut self) -> usize {
+        let bytes = self.bytes() - Self::EMPTY_BYTES;
         let grown = bytes.saturating_sub(self.bytes);
         self.bytes += grown;
         grown
@@ -152,6 +185,7 @@ mod tests {
         fn sets_count_each_user_once(parts in prop::collection::vec(prop::collection::vec(0u32..5_000, 0..300), 0..12)) {
             let mut whole = UserSet::default();
             let mut sets = Vec::new();
+            let (mut merged, mut merged_settled) = (UserSet::default(), UserSet::default());
             let mut count = 0;
             for part in &parts {
                 // Numbers are given as users are met.
@@ -159,11 +193,17 @@ mod tests {
                 whole.add(part, count);
                 let mut set = UserSet::default();
                 part.chunks(7).for_each(|users| { set.add(users, count); });
+                merged.merge(&set, count);
+                let set = set.settled();
+                merged_settled.merge(&set, count);
+                let mut set = set;
                 prop_assert_eq!(set.len(), part.iter().collect::<BTreeSet<_>>().len());
                 sets.push(set);
             }
             let expected = parts.iter().flatten().collect::<BTreeSet<_>>().len();
             prop_assert_eq!(whole.len(), expected);
+            prop_assert_eq!(merged.len(), expected);
+            prop_assert_eq!(merged_settled.len(), expected);
             prop_assert_eq!(UserSet::len_of_all(&sets), expected);
         }
     }

@@ -124,7 +124,8 @@ impl Distinct {
         }
     }
 
-    fn bytes_used(&self) -> usize {
+    /// Bytes on the heap.
+    pub fn bytes_used(&self) -> usize {
         match &self.0 {
             Form::Listed { slots, .. } => slots.len() * 4,
             Form::Registers(_) => REGISTERS,

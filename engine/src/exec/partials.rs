@@ -1,0 +1,292 @@
+//! Partial results: what each segment gave to a question, kept so that it is not computed again.
+//!
+//! Segments never change, so a partial result is right for as long as its segment lives. A dashboard asks
+//! the same questions again and again; then only what is new since is read. A question's results stand
+//! together in one table: a span of cells for each part (see [`super::kept::Part`]), a cell for each group
+//! that the part has rows of. A bucket that holds a whole part takes its cells; other buckets read rows.
+
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use super::{reads::Reads, users::UserSet};
+use crate::{
+    base::{coding::Put, hash::MapHasher},
+    query::{Group, Metric, Query},
+    sketch::{hll::Distinct, sums::Sums},
+};
+
+/// Bytes of a table beyond which nothing more is added to it.
+pub const TABLE_BYTES_MAX: usize = 4 << 20;
+/// Cells that a part may have.
+pub const PART_CELLS_MAX: usize = 8_192;
+/// Of parts with so many rows or more no numbers are listed: reading them takes about as long.
+pub const LISTED_ROWS: u64 = 1_024;
+/// Bytes of a table besides its content.
+const TABLE_BYTES: usize = 256;
+
+/// States of a metric, one for each group of each part.
+#[derive(Clone)]
+pub enum Cells {
+    /// Counts of rows.
+    Counts(Vec<u64>),
+    /// Counts, sums and extremes of numbers.
+    Numbers(Vec<Sums>),
+    /// Users by number.
+    Users(Vec<Arc<UserSet>>),
+    /// Users, approximately.
+    Sketches(Vec<Arc<Distinct>>),
+    /// The numbers themselves.
+    Lists(Vec<Arc<[f64]>>),
+}
+
+impl Cells {
+    /// No cells for a metric; `None` when its states are not kept.
+    pub fn of(metric: Metric) -> Option<Self> {
+        Some(match metric {
+            Metric::Count => Self::Counts(Vec::new()),
+            Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => Self::Numbers(Vec::new()),
+            Metric::Distinct => Self::Users(Vec::new()),
+            Metric::DistinctApprox => Self::Sketches(Vec::new()),
+            Metric::Percentile(_) => Self::Lists(Vec::new()),
+            Metric::PercentileApprox(_) => return None,
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Counts(cells) => cells.len(),
+            Self::Numbers(cells) => cells.len(),
+            Self::Users(cells) => cells.len(),
+            Self::Sketches(cells) => cells.len(),
+            Self::Lists(cells) => cells.len(),
+        }
+    }
+
+    /// Appends a range of other cells, which are of the same kind.
+    fn extend(&mut self, other: &Self, range: Range<usize>) {
+        match (self, other) {
+            (Self::Counts(to), Self::Counts(from)) => to.extend_from_slice(&from[range]),
+            (Self::Numbers(to), Self::Numbers(from)) => to.extend_from_slice(&from[range]),
+            (Self::Users(to), Self::Users(from)) => to.extend_from_slice(&from[range]),
+            (Self::Sketches(to), Self::Sketches(from)) => to.extend_from_slice(&from[range]),
+            (Self::Lists(to), Self::Lists(from)) => to.extend_from_slice(&from[range]),
+            _ => debug_assert!(false, "cells of two kinds"),
+        }
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Counts(cells) => size_of_val(&**cells),
+            Self::Numbers(cells) => size_of_val(&**cells),
+            Self::Users(cells) => cells.iter().map(|set| set.bytes() + 32).sum(),
+            Self::Sketches(cells) => cells.iter().map(|sketch| sketch.bytes_used() + 64).sum(),
+            Self::Lists(cells) => cells.iter().map(|list| size_of_val(&**list) + 32).sum(),
+        }
+    }
+}
+
+/// What is known of a part.
+#[derive(Clone, Copy)]
+pub enum Known {
+    /// Nothing yet.
+    Nothing,
+    /// That it has too much to be kept.
+    TooMuch,
+    /// Its cells, and what was looked at for them.
+    Cells(Span),
+}
+
+/// The cells of a part.
+#[derive(Clone, Copy)]
+pub struct Span {
+    /// The first.
+    pub start: u32,
+    /// The one behind the last.
+    pub end: u32,
+    /// What was looked at for them.
+    pub reads: Reads,
+}
+
+/// A part by the identity of its segment and the first of its runs.
+pub type PartId = (uuid::Uuid, u32);
+
+/// Where groups stand among the names of a table.
+pub type Positions = HashMap<Group, u32, MapHasher>;
+
+/// The partial results of one question over a list of segments.
+#[derive(Clone)]
+pub struct Table {
+    /// The list of segments.
+    segments: u64,
+    /// The list of users' numbers, where users are counted by number.
+    users: Option<u64>,
+    parts: Vec<(PartId, Known)>,
+    names: Vec<Group>,
+    /// Of each cell, the group by position in `names`.
+    groups: Vec<u32>,
+    cells: Cells,
+    bytes: usize,
+}
+
+impl Table {
+    /// A table that knows nothing. `users` is the list of users' numbers that the cells refer to.
+    pub fn new(
+        cells: Cells,
+        segments: u64,
+        users: Option<u64>,
+        parts: impl Iterator<Item = PartId>,
+    ) -> Self {
+        let parts = parts.map(|id| (id, Known::Nothing)).collect();
+        let (names, groups) = (Vec::new(), Vec::new());
+        let mut table = Self { segments, users, parts, names, groups, cells, bytes: 0 };
+        table.bytes = table.weigh();
+        table
+    }
+
+    /// Whether it is about these segments, and these numbers of users.
+    pub fn is_of(&self, segments: u64, users: Option<u64>) -> bool {
+        self.segments == segments && self.users == users
+    }
+
+    /// Takes over what another table knows of the same parts.
+    pub fn take_over(&mut self, other: &Self) {
+        if self.users != other.users {
+            return;
+        }
+        let of_parts = other.parts.iter().filter(|(_, known)| !matches!(known, Known::Nothing));
+        let known: HashMap<PartId, Known> = of_parts.copied().collect();
+        self.names.clone_from(&other.names);
+        for (id, slot) in &mut self.parts {
+            *slot = match known.get(id) {
+                Some(&Known::Cells(span)) => {
+                    let range = span.start as usize..span.end as usize;
+                    let start = self.groups.len() as u32;
+                    self.groups.extend_from_slice(&other.groups[range.clone()]);
+                    self.cells.extend(&other.cells, range);
+                    Known::Cells(Span { start, end: self.groups.len() as u32, ..span })
+                }
+                Some(&known) => known,
+                None => Known::Nothing,
+            };
+        }
+        self.bytes = self.weigh();
+    }
+
+    /// What is known of a part.
+    pub fn known(&self, part: usize) -> Known {
+        self.parts.get(part).map_or(Known::TooMuch, |(_, known)| *known)
+    }
+
+    /// The groups that cells are of.
+    pub fn names(&self) -> &[Group] {
+        &self.names
+    }
+
+    /// Of each cell of a span, the group, by position among the names.
+    pub fn groups(&self, span: Span) -> &[u32] {
+        &self.groups[span.start as usize..span.end as usize]
+    }
+
+    /// All cells.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Adds the cells of a part: the first is of the first of `groups`, and so on. When they are too many
+    /// the part is marked and nothing is added. `positions` is empty at first.
+    pub fn learn(
+        &mut self,
+        part: usize,
+        groups: &[Group],
+        cells: &Cells,
+        reads: Reads,
+        positions: &mut Positions,
+    ) -> Known {
+        let known = if self.bytes + cells.bytes() > TABLE_BYTES_MAX {
+            Known::TooMuch
+        } else {
+            let start = self.groups.len() as u32;
+            if positions.is_empty() {
+                positions.extend(self.names.iter().cloned().zip(0..));
+            }
+            for group in groups {
+                let next = self.names.len() as u32;
+                let position = *positions.entry(group.clone()).or_insert(next);
+                if position == next {
+                    self.names.push(group.clone());
+                }
+                self.groups.push(position);
+            }
+            self.cells.extend(cells, 0..cells.len());
+            let name = |group: &Group| group.as_ref().map_or(0, |name| name.len());
+            self.bytes += cells.bytes() + groups.iter().map(|group| 8 + name(group)).sum::<usize>();
+            Known::Cells(Span { start, end: self.groups.len() as u32, reads })
+        };
+        if let Some((_, slot)) = self.parts.get_mut(part) {
+            *slot = known;
+        }
+        known
+    }
+
+    /// Notes that a part has too much to be kept.
+    pub fn refuse(&mut self, part: usize) {
+        if let Some((_, slot)) = self.parts.get_mut(part) {
+            *slot = Known::TooMuch;
+        }
+    }
+
+    /// Bytes in memory, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn weigh(&self) -> usize {
+        let name = |group: &Group| 32 + group.as_ref().map_or(0, |name| name.len());
+        TABLE_BYTES
+            + size_of_val(&*self.parts)
+            + self.names.iter().map(name).sum::<usize>()
+            + size_of_val(&*self.groups)
+            + self.cells.bytes()
+    }
+}
+
+/// A question as bytes: questions with the same bytes have the same cells. The window, the buckets and the
+/// choice of groups are not in it, for cells are of whole parts and all groups.
+pub fn question(query: &Query) -> Box<[u8]> {
+    let mut out = Vec::with_capacity(128);
+    out.put_u32(query.namespace.0);
+    let put_optional = |out: &mut Vec<u8>, text: Option<&str>| {
+        out.push(u8::from(text.is_some()));
+        put_text(out, text.unwrap_or_default());
+    };
+    put_optional(&mut out, query.tenant.as_deref());
+    put_text(&mut out, &query.event);
+    out.push(match query.metric {
+        Metric::Count => 0,
+        Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => 1,
+        Metric::Distinct => 2,
+        Metric::DistinctApprox => 3,
+        Metric::Percentile(_) => 4,
+        Metric::PercentileApprox(_) => 5,
+    });
+    put_optional(&mut out, query.number.as_deref().filter(|_| query.metric.needs_number()));
+    put_optional(&mut out, query.group_by.as_deref());
+    out.put_varint(query.texts.len() as u64);
+    for filter in &query.texts {
+        put_text(&mut out, &filter.name);
+        out.put_varint(filter.any_of.len() as u64);
+        filter.any_of.iter().for_each(|value| put_text(&mut out, value));
+    }
+    for filter in &query.numbers {
+        put_text(&mut out, &filter.name);
+        out.put_u64(filter.min.to_bits());
+        out.put_u64(filter.max.to_bits());
+    }
+    out.into()
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.put_varint(text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
