@@ -4,7 +4,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use inlay_engine::*;
@@ -371,9 +371,9 @@ fn compaction_yields_while_a_query_runs() {
     }
     let merge_during = |is_asked: bool| {
         let before = engine.metrics().compaction_yields;
-        let compacted = std::cell::Cell::new(0);
+        let compacted = AtomicU64::new(0);
         let compact = || {
-            compacted.set(compacted.get() + engine.compact().unwrap());
+            compacted.fetch_add(engine.compact().unwrap(), Ordering::Relaxed);
             false
         };
         if is_asked {
@@ -381,7 +381,7 @@ fn compaction_yields_while_a_query_runs() {
         } else {
             compact();
         }
-        assert!(compacted.get() > 0, "there was something to merge");
+        assert!(compacted.into_inner() > 0, "there was something to merge");
         engine.metrics().compaction_yields - before
     };
     assert!(merge_during(true) > 0);

@@ -5,10 +5,9 @@
 
 use std::{
     any::Any,
-    cell::Cell,
     io,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -344,25 +343,25 @@ fn queries_share_a_bound_of_memory() {
     // While one runs, another like it does not fit and waits, and a small one is answered.
     ingest(&engine, 1, 30_000, 10);
     std::thread::scope(|scope| {
-        let other = std::cell::RefCell::new(None);
+        let other = Mutex::new(None);
         let meanwhile = || {
-            if engine.metrics().query_bytes > 10 << 20 && other.borrow().is_none() {
+            let mut other = other.lock().unwrap();
+            if engine.metrics().query_bytes > 10 << 20 && other.is_none() {
                 let waiting = scope.spawn(|| engine.query(&groups(Metric::Count), &|| false));
                 std::thread::sleep(std::time::Duration::from_millis(500));
                 assert!(!waiting.is_finished());
                 assert_eq!(count(&engine), 30_010);
-                other.replace(Some(waiting));
+                *other = Some(waiting);
             }
             false
         };
         engine.query(&groups(Metric::Count), &meanwhile).unwrap();
-        other.take().unwrap().join().unwrap().unwrap();
+        other.into_inner().unwrap().unwrap().join().unwrap().unwrap();
     });
     assert_eq!(engine.metrics().query_bytes, 0);
     engine.query(&groups(Metric::Count), &|| false).unwrap();
 }
 
-/// A query keeps the version it began with, also when all of its files are deleted meanwhile.
 /// Approximate questions are answered exactly where that fits, and from sketches where it does not.
 #[test]
 fn approximate_answers_are_exact_while_there_is_memory() {
@@ -387,6 +386,7 @@ fn approximate_answers_are_exact_while_there_is_memory() {
     }
 }
 
+/// A query keeps the version it began with, also when all of its files are deleted meanwhile.
 #[test]
 fn a_reader_keeps_segments_that_are_merged_and_erased_under_it() {
     let root = tempfile::tempdir().unwrap();
@@ -396,11 +396,10 @@ fn a_reader_keeps_segments_that_are_merged_and_erased_under_it() {
         ingest(&engine, days_ago, days_ago as u32 * 10_000, 9_000);
         engine.flush().unwrap();
     }
-    let calls = Cell::new(0);
+    let calls = AtomicU64::new(0);
     let busy = || {
         // In the middle of the query everything is merged, then erased, and the files are deleted.
-        calls.set(calls.get() + 1);
-        if calls.get() == 2 {
+        if calls.fetch_add(1, Ordering::Relaxed) == 1 {
             engine.compact().unwrap();
             engine
                 .transact(|txn| {
@@ -414,7 +413,7 @@ fn a_reader_keeps_segments_that_are_merged_and_erased_under_it() {
         false
     };
     let answer = engine.query(&question(Metric::Distinct), &busy).unwrap();
-    assert!(calls.get() > 3);
+    assert!(calls.into_inner() > 3);
     assert_eq!(answer.values[0][0].as_f64(), Some(54_000.0));
     assert_eq!(count(&engine), 0);
 }

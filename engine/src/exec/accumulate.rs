@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{budget::Charge, partials::Cells, users::UserSet};
+use super::{budget::Charge, groups::NO_GROUP, partials::Cells, users::UserSet};
 use crate::{
     error::{Error, Limit, Result},
     query::{Metric, Value},
@@ -219,6 +219,44 @@ impl Accumulators {
         self.charge.add(bytes)
     }
 
+    /// No states yet, for another who works for the same query.
+    pub fn fresh(&self, charge: Charge) -> Self {
+        Self { cells_max: self.cells_max, ..Self::new(self.metric, self.buckets, charge) }
+    }
+
+    /// Takes in the states of another for the same query. `numbers` has the group here of each of its
+    /// groups; `users` have numbers.
+    pub fn join(&mut self, other: Self, numbers: &[u32], users: usize) -> Result<()> {
+        let buckets = self.buckets;
+        let place = |at: usize| match numbers.get(at / buckets.max(1)) {
+            None | Some(&NO_GROUP) => None,
+            Some(&group) => Some(group as usize * buckets + at % buckets),
+        };
+        let mut bytes = 0;
+        match (&mut self.states, other.states) {
+            (States::Counts(to), States::Counts(from)) => {
+                each(from, place, |at, count| to[at] += count);
+            }
+            (States::Users(to), States::Users(from)) => {
+                each(from, place, |at, set| bytes += to[at].merge(&set, users));
+            }
+            (States::Sketches(to), States::Sketches(from)) => {
+                each(from, place, |at, sketch| bytes += to[at].merge(&sketch));
+            }
+            (States::Numbers(to), States::Numbers(from)) => {
+                each(from, place, |at, sums| to[at].merge(&sums));
+            }
+            (States::Lists(to), States::Lists(from)) => each(from, place, |at, list| {
+                if to[at].is_empty() { to[at] = list } else { to[at].extend_from_slice(&list) }
+            }),
+            (States::Digests(to), States::Digests(from)) => {
+                each(from, place, |at, digest| to[at].absorb(digest));
+            }
+            _ => debug_assert!(false, "states of two kinds"),
+        }
+        self.charge.add(bytes)
+    }
+
     /// All states as cells, which can be added to others. Digests have none.
     pub fn into_cells(self) -> Option<Cells> {
         Some(match self.states {
@@ -300,6 +338,15 @@ impl Accumulators {
                 number(states[cell].quantile(f64::from(percent) / 100.0))
             }
             (States::Numbers(_) | States::Lists(_) | States::Digests(_), _) => Value::Null,
+        }
+    }
+}
+
+/// Hands each state to `add`, with its place, if it has one.
+fn each<T>(states: Vec<T>, place: impl Fn(usize) -> Option<usize>, mut add: impl FnMut(usize, T)) {
+    for (at, state) in states.into_iter().enumerate() {
+        if let Some(at) = place(at) {
+            add(at, state);
         }
     }
 }

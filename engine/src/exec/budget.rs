@@ -63,7 +63,7 @@ impl Budget {
 
     /// An account of one query, empty at first.
     pub fn charge(self: &Arc<Self>) -> Charge {
-        Charge { budget: Arc::clone(self), bytes: 0, reserved: 0 }
+        Charge { budget: Arc::clone(self), bytes: 0, reserved: 0, max: self.each_max }
     }
 
     /// An account that holds a whole share from the start. Waits until there is one.
@@ -79,7 +79,8 @@ impl Budget {
             if let Some(turn) = &mut turn {
                 if self.take_share() {
                     let budget = Arc::clone(self);
-                    return Ok(Charge { budget, bytes: 0, reserved: self.each_max });
+                    let max = self.each_max;
+                    return Ok(Charge { budget, bytes: 0, reserved: max, max });
                 }
                 self.freed.wait_for(turn, LOOK);
             }
@@ -135,6 +136,8 @@ pub struct Charge {
     bytes: usize,
     /// Bytes that are counted whether they are used or not.
     reserved: usize,
+    /// Bytes that it may have.
+    max: usize,
 }
 
 impl Charge {
@@ -149,7 +152,7 @@ impl Charge {
         self.bytes += bytes;
         let more = self.counted() - counted;
         let all = self.budget.used.fetch_add(more, Ordering::Relaxed) + more;
-        if self.bytes > self.budget.each_max {
+        if self.bytes > self.max {
             let detail = format!(
                 "the query needs more than {} MiB; ask for fewer groups, buckets or days",
                 self.budget.each_max >> 20
@@ -164,8 +167,28 @@ impl Charge {
 
     /// Gives all of it to another account; this one is empty then.
     pub fn take(&mut self) -> Self {
-        let budget = Arc::clone(&self.budget);
-        Self { budget, bytes: mem::take(&mut self.bytes), reserved: mem::take(&mut self.reserved) }
+        let (bytes, reserved) = (mem::take(&mut self.bytes), mem::take(&mut self.reserved));
+        Self { budget: Arc::clone(&self.budget), bytes, reserved, max: self.max }
+    }
+
+    /// Accounts of others that work for the same query, and this one: each may have its part of what the
+    /// query may have.
+    pub fn part(&mut self, others: usize) -> Vec<Self> {
+        self.max = self.budget.each_max / (others + 1);
+        let mut others: Vec<Self> = (0..others).map(|_| self.budget.charge()).collect();
+        others.iter_mut().for_each(|other| other.max = self.max);
+        others
+    }
+
+    /// Takes over what the others hold that worked for the same query.
+    pub fn join(&mut self, others: Vec<Self>) {
+        for mut other in others {
+            let counted = self.counted() + other.counted();
+            self.bytes += mem::take(&mut other.bytes);
+            other.reserved = 0;
+            self.budget.used.fetch_sub(counted - self.counted(), Ordering::Relaxed);
+        }
+        self.max = self.budget.each_max;
     }
 
     /// Bytes that were added.
@@ -235,6 +258,19 @@ mod tests {
         drop(share);
         taken.shrink_to(0);
         assert_eq!(budget.used(), 85, "a share is a share however little of it is used");
+    }
+
+    #[test]
+    fn a_share_is_parted_among_those_who_work_for_a_query() {
+        let budget = Budget::new(100, 60);
+        let mut one = budget.charge();
+        let mut others = one.part(2);
+        assert!(one.add(21).is_err() && others[0].add(20).is_ok() && others[1].add(10).is_ok());
+        one.join(others);
+        assert_eq!((one.bytes(), budget.used()), (51, 51));
+        assert!(one.add(9).is_ok() && one.add(1).is_err());
+        drop(one);
+        assert_eq!(budget.used(), 0);
     }
 
     /// Who finds the memory taken gets a share of it in his turn, however much others ask for.

@@ -8,6 +8,7 @@ use crate::{base::hash::MapHasher, query::Group};
 pub const NO_GROUP: u32 = u32::MAX;
 
 /// The groups that were met so far.
+#[derive(Clone)]
 pub struct Groups {
     names: Vec<Group>,
     numbers: HashMap<Arc<str>, u32, MapHasher>,
@@ -50,6 +51,11 @@ impl Groups {
         }
         self.names.push(name);
         number
+    }
+
+    /// None yet, of those that may appear here.
+    pub fn fresh(&self) -> Self {
+        if self.fixed { self.clone() } else { Self::open() }
     }
 
     /// All groups by number.

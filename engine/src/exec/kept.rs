@@ -338,6 +338,7 @@ impl Kept {
 }
 
 /// Whose users a query counts, and their numbers.
+#[derive(Clone)]
 pub struct AskedUsers {
     tenant: Option<Key>,
     /// The list.

@@ -32,6 +32,8 @@ mod segments;
 mod explain;
 mod reuse;
 
+mod work;
+
 mod run;
 
 mod discover;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Bytes of a table beyond which nothing more is added to it.
-pub const TABLE_BYTES_MAX: usize = 4 << 20;
+const TABLE_BYTES_MAX: usize = 4 << 20;
 /// Cells that a part may have.
 pub const PART_CELLS_MAX: usize = 8_192;
 /// Of parts with so many rows or more no numbers are listed: reading them takes about as long.
@@ -193,8 +193,13 @@ impl Table {
         &self.cells
     }
 
-    /// Adds the cells of a part: the first is of the first of `groups`, and so on. When they are too many
-    /// the part is marked and nothing is added. `positions` is empty at first.
+    /// Bytes of cells that may be added.
+    pub fn room(&self) -> usize {
+        TABLE_BYTES_MAX.saturating_sub(self.bytes)
+    }
+
+    /// Adds the cells of a part: the first is of the first of `groups`, and so on. `positions` is empty at
+    /// first.
     pub fn learn(
         &mut self,
         part: usize,
@@ -202,31 +207,25 @@ impl Table {
         cells: &Cells,
         reads: Reads,
         positions: &mut Positions,
-    ) -> Known {
-        let known = if self.bytes + cells.bytes() > TABLE_BYTES_MAX {
-            Known::TooMuch
-        } else {
-            let start = self.groups.len() as u32;
-            if positions.is_empty() {
-                positions.extend(self.names.iter().cloned().zip(0..));
-            }
-            for group in groups {
-                let next = self.names.len() as u32;
-                let position = *positions.entry(group.clone()).or_insert(next);
-                if position == next {
-                    self.names.push(group.clone());
-                }
-                self.groups.push(position);
-            }
-            self.cells.extend(cells, 0..cells.len());
-            let name = |group: &Group| group.as_ref().map_or(0, |name| name.len());
-            self.bytes += cells.bytes() + groups.iter().map(|group| 8 + name(group)).sum::<usize>();
-            Known::Cells(Span { start, end: self.groups.len() as u32, reads })
-        };
-        if let Some((_, slot)) = self.parts.get_mut(part) {
-            *slot = known;
+    ) {
+        let start = self.groups.len() as u32;
+        if positions.is_empty() {
+            positions.extend(self.names.iter().cloned().zip(0..));
         }
-        known
+        for group in groups {
+            let next = self.names.len() as u32;
+            let position = *positions.entry(group.clone()).or_insert(next);
+            if position == next {
+                self.names.push(group.clone());
+            }
+            self.groups.push(position);
+        }
+        self.cells.extend(cells, 0..cells.len());
+        let name = |group: &Group| group.as_ref().map_or(0, |name| name.len());
+        self.bytes += cells.bytes() + groups.iter().map(|group| 8 + name(group)).sum::<usize>();
+        if let Some((_, known)) = self.parts.get_mut(part) {
+            *known = Known::Cells(Span { start, end: self.groups.len() as u32, reads });
+        }
     }
 
     /// Notes that a part has too much to be kept.

@@ -1,20 +1,17 @@
-//! Using partial results in a query, and making those that are missing.
+//! Using partial results in a query, and taking in those that it had to make.
 
 use std::sync::Arc;
 
 use super::{
-    groups::NO_GROUP,
+    groups::{Groups, NO_GROUP},
     kept::{Kept, Part},
-    partials::{Cells, Known, LISTED_ROWS, PART_CELLS_MAX, Positions, Span, Table, question},
+    partials::{Cells, Known, Positions, Table, question},
     reads::Reads,
-    segments::{self, Plan},
     sink::Sink,
-    window::Window,
 };
 use crate::{
-    error::{Error, Limit, Result},
+    error::Result,
     query::{Metric, Query},
-    segment::Segment,
     store::Segments,
 };
 
@@ -30,6 +27,18 @@ pub struct Partials<'a> {
     /// By position among the names of the table: the number of the group in this query.
     numbers: Vec<u32>,
     positions: Positions,
+}
+
+/// What a part gave: its groups, a cell for each, and what was looked at for them.
+pub struct Made {
+    /// Which part.
+    pub part: usize,
+    /// The bucket that holds it.
+    pub bucket: usize,
+    /// Its groups with their cells; `None` when they are too much to be kept.
+    pub cells: Option<(Groups, Cells)>,
+    /// What was looked at.
+    pub reads: Reads,
 }
 
 impl<'a> Partials<'a> {
@@ -69,24 +78,25 @@ impl<'a> Partials<'a> {
         Some(Self { kept, question, table, has_changed: false, numbers, positions })
     }
 
-    /// Adds all of a part to a bucket, if what it gives is known or can be. Returns whether it did.
+    /// Whether nothing is known of a part yet.
+    pub fn wants(&self, part: usize) -> bool {
+        matches!(self.table.known(part), Known::Nothing)
+    }
+
+    /// Bytes that may be added.
+    pub fn room(&self) -> usize {
+        self.table.room()
+    }
+
+    /// Adds all of a part to a bucket, if what it gives is known. Returns whether it is.
     pub fn add(
         &mut self,
-        at: usize,
-        part: &Part,
+        part: usize,
         bucket: usize,
-        source: (&Segment, &Plan<'_>),
-        (sink, reads): (&mut Sink, &mut Reads),
-        check: &mut dyn FnMut() -> Result<()>,
+        sink: &mut Sink,
+        reads: &mut Reads,
     ) -> Result<bool> {
-        let span = match self.table.known(at) {
-            Known::Cells(span) => span,
-            Known::TooMuch => return Ok(false),
-            Known::Nothing => match self.make(at, part, source, sink, check)? {
-                Some(span) => span,
-                None => return Ok(false),
-            },
-        };
+        let Known::Cells(span) = self.table.known(part) else { return Ok(false) };
         reads.add(&span.reads);
         for (cell, &name) in (span.start as usize..).zip(self.table.groups(span)) {
             let Some(number) = self.numbers.get_mut(name as usize) else { continue };
@@ -99,47 +109,18 @@ impl<'a> Partials<'a> {
         Ok(true)
     }
 
-    /// Reads a part; `None` when it has too much to be kept.
-    fn make(
-        &mut self,
-        at: usize,
-        part: &Part,
-        (segment, plan): (&Segment, &Plan<'_>),
-        sink: &mut Sink,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<Span>> {
+    /// Takes in what was made, and adds it to the query.
+    pub fn learn(&mut self, made: Made, sink: &mut Sink, reads: &mut Reads) -> Result<()> {
         self.has_changed = true;
         let table = Arc::make_mut(&mut self.table);
-        if matches!(plan.query.metric, Metric::Percentile(_)) && part.rows >= LISTED_ROWS {
-            table.refuse(at);
-            return Ok(None);
-        }
-        let (first_ms, last_ms) = part.bounds;
-        let window = Window { from_ms: first_ms, to_ms: last_ms + 1, starts: vec![first_ms] };
-        let whole = Plan { window: &window, ..*plan };
-        let runs = part.runs.0 as usize..part.runs.1 as usize;
-        let charged = sink.charge().bytes();
-        let mut of_part = sink.lend(plan.query.metric);
-        of_part.limit_cells(PART_CELLS_MAX);
-        let mut reads = Reads::default();
-        let read = segments::scan(segment, runs, &whole, &mut of_part, &mut reads, check);
-        let (groups, cells) = sink.take_back(of_part, charged);
-        let known = match (read, &cells) {
-            (Ok(()), Some(cells)) => {
-                table.learn(at, groups.names(), cells, reads, &mut self.positions)
-            }
-            (Ok(()), None) => Known::TooMuch,
-            // In the states of the query there may be room for all of it.
-            (Err(Error::Limit { limit: Limit::QueryMemory, .. }), _) => Known::TooMuch,
-            (Err(error), _) => return Err(error),
+        let Some((groups, cells)) = made.cells else {
+            table.refuse(made.part);
+            return Ok(());
         };
-        let Known::Cells(span) = known else {
-            table.refuse(at);
-            return Ok(None);
-        };
-        sink.charge().add(cells.map_or(0, |cells| cells.bytes()))?;
+        table.learn(made.part, groups.names(), &cells, made.reads, &mut self.positions);
         self.numbers.resize(table.names().len(), UNKNOWN);
-        Ok(Some(span))
+        self.add(made.part, made.bucket, sink, reads)?;
+        Ok(())
     }
 }
 

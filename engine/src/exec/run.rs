@@ -1,6 +1,9 @@
 //! One query from snapshot to answer.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{
+    cmp::Ordering,
+    sync::{Arc, atomic::AtomicUsize},
+};
 
 use super::{
     accumulate::Accumulators,
@@ -11,9 +14,10 @@ use super::{
     reads::Reads,
     reuse::Partials,
     rollups::{self, Shape},
-    segments::{self, Plan},
+    segments::Plan,
     sink::Sink,
     window::Window,
+    work::{Helpers, Item, Work},
 };
 use crate::{
     base::clock::Clock,
@@ -37,23 +41,30 @@ pub struct Resources {
     pub budget: Arc<Budget>,
     /// What was read and may be used again.
     pub kept: Kept,
+    helpers: Helpers,
 }
 
 impl Resources {
     /// `queries_max` bytes for all queries together, `query_max` for one, and as many as `kept_max`
     /// for what is kept between them.
     pub fn new(queries_max: usize, query_max: usize, kept_max: usize) -> Self {
-        Self { budget: Budget::new(queries_max, query_max), kept: Kept::new(kept_max) }
+        // One core is that of the thread that asks.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            budget: Budget::new(queries_max, query_max),
+            kept: Kept::new(kept_max),
+            helpers: Helpers::new(cores - 1),
+        }
     }
 }
 
-/// Says when a query must stop.
-pub trait Control {
+/// Says when a query must stop; asked by all threads that work for it.
+pub trait Control: Sync {
     /// Whether the query ran too long, or nobody waits for it any more.
     fn must_stop(&self) -> bool;
 }
 
-impl<F: Fn() -> bool> Control for F {
+impl<F: Fn() -> bool + Sync> Control for F {
     fn must_stop(&self) -> bool {
         self()
     }
@@ -249,70 +260,121 @@ fn pass_states(
 ) -> Result<(Groups, Accumulators, Reads)> {
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
-    let resources = snapshot.resources;
-    let charge = match snapshot.how.wait {
-        Some(Wait { clock, limit_us }) => {
-            let since_us = clock.elapsed_us();
-            let is_over = || clock.elapsed_us().saturating_sub(since_us) > limit_us;
-            resources.budget.reserve(&|| control.must_stop() || is_over())?
+    let pass = Pass { snapshot, query, window: &window, cells_max, control };
+    // Who waited for memory does not ask for more of anything.
+    let helpers = snapshot.how.wait.is_none().then_some(&snapshot.resources.helpers);
+    let mut had_help = false;
+    match pass.run(groups.clone(), helpers, &mut had_help) {
+        // A helper's share of the memory may be too small where the whole is enough.
+        Err(Error::Limit { limit: Limit::QueryMemory, .. }) if had_help => {
+            pass.run(groups, None, &mut had_help)
         }
-        None => resources.budget.charge(),
-    };
-    let asked_users = (query.metric == Metric::Distinct)
-        .then(|| resources.kept.asked_users(query.namespace, query.tenant.as_deref()));
-    let shared_users =
-        asked_users.as_ref().filter(|asked| asked.is_kept()).map(|asked| asked.numbers.id());
-    let mut sink = Sink::new(groups, query.metric, window.starts.len(), asked_users, charge);
-    sink.limit_cells(cells_max);
-    let mut reads = Reads::default();
-    let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
-    let plan = Plan { query, window: &window, shape: shape.as_ref(), kept: &resources.kept };
-    // Without a bucket no row can belong to the answer.
-    let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
-    let sources = if is_empty { &Version::default() } else { snapshot.version };
-    let mut check = || {
-        if control.must_stop() {
-            return Err(Error::limit(Limit::QueryTime, "the query took too long"));
-        }
-        Ok(())
-    };
-    let parts = resources.kept.series(&sources.segments, query);
-    let mut partials = match snapshot.how.sources.partials && !matches!(shape, Some(Shape::Rows)) {
-        true => Partials::open(&resources.kept, query, &sources.segments, &parts, shared_users),
-        false => None,
-    };
-    let mut near = 0;
-    for (at, part) in parts.iter().enumerate() {
-        let (ts_min, ts_max) = part.bounds;
-        if ts_max < window.from_ms || ts_min >= window.to_ms {
-            continue;
-        }
-        let Some(segment) = sources.segments.get(part.segment as usize) else { continue };
-        if let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near) {
-            near = bucket;
-            if let Some(Shape::Rows) = shape {
-                let group = sink.groups.number(None);
-                reads.add(&part.reads);
-                sink.add_count(group, bucket, part.rows)?;
+        result => result,
+    }
+}
+
+/// What one pass over a version needs.
+struct Pass<'a> {
+    snapshot: &'a Snapshot<'a>,
+    query: &'a Query,
+    window: &'a Window,
+    cells_max: usize,
+    control: &'a dyn Control,
+}
+
+impl Pass<'_> {
+    fn run(
+        &self,
+        groups: Groups,
+        helpers: Option<&Helpers>,
+        had_help: &mut bool,
+    ) -> Result<(Groups, Accumulators, Reads)> {
+        let Self { snapshot, query, window, control, .. } = *self;
+        check(control)?;
+        let resources = snapshot.resources;
+        let mut sink = self.sink(groups)?;
+        let mut reads = Reads::default();
+        let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
+        let plan = Plan { query, window, shape: shape.as_ref(), kept: &resources.kept };
+        // Without a bucket no row can belong to the answer.
+        let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
+        let sources = if is_empty { &Version::default() } else { snapshot.version };
+        let segments = &sources.segments;
+        let parts = resources.kept.series(segments, query);
+        let counts_rows = shape == Some(Shape::Rows);
+        let mut partials = match snapshot.how.sources.partials && !counts_rows {
+            true => Partials::open(&resources.kept, query, segments, &parts, sink.shared_users()),
+            false => None,
+        };
+        let (mut near, mut items) = (0, Vec::new());
+        for (at, part) in parts.iter().enumerate() {
+            let (ts_min, ts_max) = part.bounds;
+            if ts_max < window.from_ms || ts_min >= window.to_ms {
                 continue;
             }
-            let (source, target) = ((&**segment, &plan), (&mut sink, &mut reads));
-            if let Some(partials) = &mut partials
-                && partials.add(at, part, bucket, source, target, &mut check)?
-            {
-                continue;
+            let mut wanted = None;
+            if let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near) {
+                near = bucket;
+                if counts_rows {
+                    let group = sink.groups.number(None);
+                    reads.add(&part.reads);
+                    sink.add_count(group, bucket, part.rows)?;
+                    continue;
+                }
+                if let Some(partials) = &mut partials {
+                    if partials.add(at, bucket, &mut sink, &mut reads)? {
+                        continue;
+                    }
+                    wanted = partials.wants(at).then_some(bucket);
+                }
+            }
+            items.push(Item { part: at, wanted });
+        }
+        if !items.is_empty() {
+            let room = partials.as_ref().map_or(0, |partials| partials.room());
+            let room = AtomicUsize::new(room.min(resources.budget.query_max() / 4));
+            let must_stop = &|| control.must_stop();
+            let work = Work { plan, segments, parts: &parts, items, room, must_stop };
+            for made in work.read(&mut sink, &mut reads, helpers, had_help)? {
+                if let Some(partials) = &mut partials {
+                    partials.learn(made, &mut sink, &mut reads)?;
+                }
             }
         }
-        check()?;
-        let runs = part.runs.0 as usize..part.runs.1 as usize;
-        segments::scan(segment, runs, &plan, &mut sink, &mut reads, &mut check)?;
+        for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series())
+        {
+            check(control)?;
+            reads.rows += memory::scan(chunk, places, query, window, &mut sink)?;
+        }
+        let (groups, states) = sink.finish()?;
+        Ok((groups, states, reads))
     }
-    for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series()) {
-        check()?;
-        reads.rows += memory::scan(chunk, places, query, &window, &mut sink)?;
+
+    /// Where the rows go.
+    fn sink(&self, groups: Groups) -> Result<Sink> {
+        let Self { snapshot, query, window, control, .. } = *self;
+        let resources = snapshot.resources;
+        let charge = match snapshot.how.wait {
+            Some(Wait { clock, limit_us }) => {
+                let since_us = clock.elapsed_us();
+                let is_over = || clock.elapsed_us().saturating_sub(since_us) > limit_us;
+                resources.budget.reserve(&|| control.must_stop() || is_over())?
+            }
+            None => resources.budget.charge(),
+        };
+        let asked_users = (query.metric == Metric::Distinct)
+            .then(|| resources.kept.asked_users(query.namespace, query.tenant.as_deref()));
+        let mut sink = Sink::new(groups, query.metric, window.starts.len(), asked_users, charge);
+        sink.limit_cells(self.cells_max);
+        Ok(sink)
     }
-    let (groups, states) = sink.finish()?;
-    Ok((groups, states, reads))
+}
+
+fn check(control: &dyn Control) -> Result<()> {
+    match control.must_stop() {
+        true => Err(Error::limit(Limit::QueryTime, "the query took too long")),
+        false => Ok(()),
+    }
 }
 
 impl Answer {

@@ -82,6 +82,11 @@ impl Sink {
         Self { groups, scratch, asked_users, accumulators, buckets, cells }
     }
 
+    /// The list of users' numbers, if others know it.
+    pub fn shared_users(&self) -> Option<u64> {
+        self.asked_users.as_ref().filter(|asked| asked.is_kept()).map(|asked| asked.numbers.id())
+    }
+
     /// The users of a tenant in a segment, as they are counted.
     pub fn users(
         &mut self,
@@ -190,6 +195,37 @@ impl Sink {
         *charge = lent.accumulators.charge().take();
         charge.shrink_to(bytes);
         (lent.groups, lent.accumulators.into_cells())
+    }
+
+    /// Sinks for others who work for the same query.
+    pub fn helpers(&mut self, count: usize) -> Vec<Self> {
+        let accounts = self.accumulators.charge().part(count);
+        let helper = |charge| Self {
+            groups: self.groups.fresh(),
+            scratch: None,
+            asked_users: self.asked_users.clone(),
+            accumulators: self.accumulators.fresh(charge),
+            buckets: self.buckets,
+            cells: Vec::new(),
+        };
+        accounts.into_iter().map(helper).collect()
+    }
+
+    /// Takes in what the helpers have.
+    pub fn join(&mut self, mut helpers: Vec<Self>) -> Result<()> {
+        let accounts = helpers.iter_mut().map(|helper| helper.accumulators.charge().take());
+        let accounts = accounts.collect();
+        self.accumulators.charge().join(accounts);
+        for mut helper in helpers {
+            let names = helper.groups.names();
+            helper.accumulators.grow(names.len())?;
+            let numbers: Vec<u32> =
+                names.iter().map(|name| self.groups.number(name.as_deref())).collect();
+            self.accumulators.grow(self.groups.names().len())?;
+            let users = self.asked_users.as_ref().map_or(0, |asked| asked.numbers.count());
+            self.accumulators.join(helper.accumulators, &numbers, users)?;
+        }
+        Ok(())
     }
 
     /// The account of the query.

@@ -42,6 +42,15 @@ impl Digest {
         }
     }
 
+    /// Takes in the values of another.
+    pub fn absorb(&mut self, mut other: Self) {
+        self.merge();
+        other.merge();
+        let merged = std::mem::replace(&mut self.merged, TDigest::new_with_size(SIZE));
+        self.merged = TDigest::merge_digests(vec![merged, other.merged]);
+        self.bytes = STATE_BYTES.min(self.bytes + other.bytes);
+    }
+
     /// Estimates the value below which a share `q` of all values lies; `None` without values.
     pub fn quantile(&mut self, q: f64) -> Option<f64> {
         self.merge();

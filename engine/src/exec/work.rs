@@ -1,0 +1,228 @@
+//! Reading the parts of a query that nothing is known of, on as many cores as are free.
+//!
+//! The parts are a list, and whoever works takes the next one: the thread that asks, and helpers when there
+//! is enough to read. Each has states of its own, and its share of the query's memory; at the end all are
+//! brought together. Helpers are few for all queries together, so one query that is alone is fast, and many
+//! at once are not slower than before.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{
+    kept::Part,
+    partials::{LISTED_ROWS, PART_CELLS_MAX},
+    reads::Reads,
+    reuse::Made,
+    segments::{self, Plan},
+    sink::Sink,
+    window::Window,
+};
+use crate::{
+    error::{Error, Limit, Result},
+    query::Metric,
+    segment::Segment,
+    store::Segments,
+};
+
+/// Rows for which one more thread is worth its start.
+const ROWS_A_HELPER: u64 = 1 << 16;
+
+/// A part that is to be read.
+pub struct Item {
+    /// Which.
+    pub part: usize,
+    /// The bucket that holds all of it, when its cells are wanted.
+    pub wanted: Option<usize>,
+}
+
+/// All that is to be read for one query.
+pub struct Work<'a> {
+    /// What is asked.
+    pub plan: Plan<'a>,
+    /// Where parts are.
+    pub segments: &'a Segments,
+    /// All parts of the query.
+    pub parts: &'a [Part],
+    /// Those to be read.
+    pub items: Vec<Item>,
+    /// Bytes of cells that may be made.
+    pub room: AtomicUsize,
+    /// Whether to stop.
+    pub must_stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Threads that may help queries, all together.
+pub struct Helpers {
+    free: AtomicUsize,
+}
+
+impl Helpers {
+    /// So many.
+    pub fn new(count: usize) -> Self {
+        Self { free: AtomicUsize::new(count) }
+    }
+
+    /// Takes up to `count`, which are free again when what is returned is dropped.
+    fn take(&self, count: usize) -> Taken<'_> {
+        let less = |free: usize| Some(free - free.min(count));
+        let before = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        Taken { helpers: self, count: before.unwrap_or_default().min(count) }
+    }
+}
+
+struct Taken<'a> {
+    helpers: &'a Helpers,
+    count: usize,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.helpers.free.fetch_add(self.count, Ordering::Relaxed);
+    }
+}
+
+/// What one of the workers brings back.
+type Brought = (Result<()>, Sink, Reads);
+
+impl Work<'_> {
+    /// Reads everything into `sink`, but for the cells that were wanted. When `had_help` is set, memory may
+    /// not be enough where it is without helpers.
+    pub fn read(
+        &self,
+        sink: &mut Sink,
+        reads: &mut Reads,
+        helpers: Option<&Helpers>,
+        had_help: &mut bool,
+    ) -> Result<Vec<Made>> {
+        let rows = |item: &Item| self.parts.get(item.part).map_or(0, |part| part.rows);
+        let rows: u64 = self.items.iter().map(rows).sum();
+        let others = self.items.len().saturating_sub(1);
+        let useful =
+            usize::try_from(rows / ROWS_A_HELPER).map_or(others, |useful| useful.min(others));
+        let taken = helpers.filter(|_| useful > 0).map(|helpers| helpers.take(useful));
+        let count = taken.as_ref().map_or(0, |taken| taken.count);
+        *had_help = count > 0;
+        let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        if count == 0 {
+            self.take_part(&next, &made, sink, reads)?;
+            return Ok(made.into_inner());
+        }
+        let sinks = sink.helpers(count);
+        let (mine, theirs) = std::thread::scope(|scope| {
+            let (next, made) = (&next, &made);
+            let help = |mut sink: Sink| {
+                let name = std::thread::Builder::new().name("query".to_owned());
+                // Without a thread the work is done all the same.
+                let help = move || -> Brought {
+                    let mut reads = Reads::default();
+                    let result = self.take_part(next, made, &mut sink, &mut reads);
+                    (result, sink, reads)
+                };
+                name.spawn_scoped(scope, help).ok()
+            };
+            let threads: Vec<_> = sinks.into_iter().filter_map(help).collect();
+            let mine = self.take_part(next, made, sink, reads);
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Brought>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            (mine, threads.into_iter().map(join).collect::<Vec<Brought>>())
+        });
+        mine?;
+        let mut sinks = Vec::new();
+        for (result, helper, read) in theirs {
+            result?;
+            reads.add(&read);
+            sinks.push(helper);
+        }
+        sink.join(sinks)?;
+        Ok(made.into_inner())
+    }
+
+    /// Takes one item after the other, until there is none or one has failed.
+    fn take_part(
+        &self,
+        next: &AtomicUsize,
+        made: &Mutex<Vec<Made>>,
+        sink: &mut Sink,
+        reads: &mut Reads,
+    ) -> Result<()> {
+        while let Some(item) = self.items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = self.read_item(item, made, sink, reads) {
+                next.store(self.items.len(), Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_item(
+        &self,
+        item: &Item,
+        made: &Mutex<Vec<Made>>,
+        sink: &mut Sink,
+        reads: &mut Reads,
+    ) -> Result<()> {
+        let Some(part) = self.parts.get(item.part) else { return Ok(()) };
+        let Some(segment) = self.segments.get(part.segment as usize) else { return Ok(()) };
+        self.check()?;
+        if let Some(bucket) = item.wanted {
+            let one = self.make(segment, part, (item.part, bucket), sink)?;
+            let is_made = one.cells.is_some();
+            made.lock().push(one);
+            if is_made {
+                return Ok(());
+            }
+        }
+        let runs = part.runs.0 as usize..part.runs.1 as usize;
+        segments::scan(segment, runs, &self.plan, sink, reads, &mut || self.check())
+    }
+
+    /// The cells of a part, unless they are too much.
+    fn make(
+        &self,
+        segment: &Segment,
+        part: &Part,
+        (at, bucket): (usize, usize),
+        sink: &mut Sink,
+    ) -> Result<Made> {
+        let mut made = Made { part: at, bucket, cells: None, reads: Reads::default() };
+        let metric = self.plan.query.metric;
+        if matches!(metric, Metric::Percentile(_)) && part.rows >= LISTED_ROWS {
+            return Ok(made);
+        }
+        let (first_ms, last_ms) = part.bounds;
+        let window = Window { from_ms: first_ms, to_ms: last_ms + 1, starts: vec![first_ms] };
+        let whole = Plan { window: &window, ..self.plan };
+        let runs = part.runs.0 as usize..part.runs.1 as usize;
+        let charged = sink.charge().bytes();
+        let mut of_part = sink.lend(metric);
+        of_part.limit_cells(PART_CELLS_MAX);
+        let reads = &mut made.reads;
+        let mut check = || self.check();
+        let read = segments::scan(segment, runs, &whole, &mut of_part, reads, &mut check);
+        let (groups, cells) = sink.take_back(of_part, charged);
+        match (read, cells) {
+            (Ok(()), Some(cells)) if self.take_room(cells.bytes()) => {
+                made.cells = Some((groups, cells));
+            }
+            (Ok(()), _) => {}
+            // In the states of the query there may be room for all of it.
+            (Err(Error::Limit { limit: Limit::QueryMemory, .. }), _) => {}
+            (Err(error), _) => return Err(error),
+        }
+        Ok(made)
+    }
+
+    fn take_room(&self, bytes: usize) -> bool {
+        let less = |room: usize| room.checked_sub(bytes);
+        self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    fn check(&self) -> Result<()> {
+        if (self.must_stop)() {
+            return Err(Error::limit(Limit::QueryTime, "the query took too long"));
+        }
+        Ok(())
+    }
+}
