@@ -25,7 +25,7 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, EventFacts, ExplainStep, How, Resources, Sources, Wait},
+    exec::{self, Control, EventFacts, ExactUpTo, ExplainStep, How, Resources, Sources, Wait},
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -54,6 +54,8 @@ pub struct Options {
     pub limits: Limits,
     /// Whether threads of the engine flush and merge when it is due; without them the caller does.
     pub background: bool,
+    /// Up to where approximate questions are answered exactly.
+    pub exact: ExactUpTo,
 }
 
 impl Default for Options {
@@ -63,6 +65,7 @@ impl Default for Options {
             rng: Arc::new(SystemRng),
             limits: Limits::default(),
             background: true,
+            exact: ExactUpTo::default(),
         }
     }
 }
@@ -146,8 +149,9 @@ impl Engine {
     pub fn open(vfs: Arc<dyn Vfs>, options: Options) -> Result<Self> {
         let clock = Arc::clone(&options.clock);
         let limits = options.limits;
+        let Limits { queries_bytes_max, query_bytes_max, kept_bytes_max, .. } = limits;
         let resources =
-            Resources::new(limits.queries_bytes_max, limits.query_bytes_max, limits.kept_bytes_max);
+            Resources::new(queries_bytes_max, query_bytes_max, kept_bytes_max, options.exact);
         let store = Arc::new(Store::open(vfs, options.clock, options.rng, limits)?);
         let mut background = Vec::new();
         if options.background {

@@ -149,7 +149,9 @@ fn read_segment(segment: Arc<Segment>) {
     let (ts_min, ts_max) = (segment.meta().ts_min, segment.meta().ts_max);
     let version =
         Version { segments: Segments::new(vec![Arc::clone(&segment)]), ..Version::default() };
-    let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20);
+    // So that stored sketches are read.
+    let sketched = exec::ExactUpTo { users_rows: 0, numbers_rows: 0 };
+    let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20, sketched);
     let how = exec::How { sources: exec::Sources { rollups: true, partials: true }, wait: None };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
@@ -190,7 +192,13 @@ fn ask(
 ) -> Vec<Result<Answer>> {
     let days = window.end.saturating_sub(window.start) / (24 * 3_600_000);
     let mut answers = Vec::new();
-    for metric in [Metric::Count, Metric::Distinct, Metric::Percentile(50)] {
+    for metric in [
+        Metric::Count,
+        Metric::Distinct,
+        Metric::DistinctApprox,
+        Metric::Percentile(50),
+        Metric::PercentileApprox(50),
+    ] {
         for text in texts.iter().map(Some).chain([None]) {
             let mut query = Query {
                 tenant: Some(key.tenant.to_string()),
@@ -236,7 +244,7 @@ fn events(bytes: &[u8]) {
     }
     let compaction = CompactionLimits::without_waiting();
     let limits = Limits { log_file_bytes: 0, compaction, ..Limits::default() };
-    let options = Options { clock, rng, limits, background: false };
+    let options = Options { clock, rng, limits, background: false, ..Options::default() };
     let Ok(engine) = Engine::open(shared, options) else { return };
     let texts: Vec<String> = rows.strings.keys().take(3).map(|name| name.to_string()).collect();
     let number = rows.numbers.keys().next().map(|name| name.to_string());

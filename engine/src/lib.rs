@@ -58,7 +58,7 @@ pub use event::{
     BATCH_COLUMNS_MAX, BATCH_ROWS_MAX, Event, Namespace, TEXT_BYTES_MAX, TIMESTAMP_MS_MAX,
     TIMESTAMP_MS_MIN,
 };
-pub use exec::{Control, EventFacts, ExplainStep, NumberFacts, TextFacts};
+pub use exec::{Control, EventFacts, ExactUpTo, ExplainStep, NumberFacts, TextFacts};
 #[cfg(feature = "fuzz")]
 pub use fuzz::{Target, targets};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;

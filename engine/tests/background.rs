@@ -32,7 +32,8 @@ impl World {
     fn open(&self) -> Engine {
         let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&self.clock);
         let rng = Arc::new(SeededRng::new(3));
-        let options = Options { clock, rng, limits: self.limits, background: false };
+        let options =
+            Options { clock, rng, limits: self.limits, background: false, ..Options::default() };
         Engine::open(Arc::new(self.disk.clone()), options).unwrap()
     }
 }
@@ -425,7 +426,7 @@ fn a_clock_that_jumps_drops_nothing_until_it_has_stood_by_it() {
     let limits = Limits { compaction, retention_days: Some(30), ..Limits::default() };
     let clock: Arc<dyn Clock> = Arc::<TwoClocks>::clone(&clocks);
     let rng = Arc::new(SeededRng::new(3));
-    let options = Options { clock, rng, limits, background: false };
+    let options = Options { clock, rng, limits, background: false, ..Options::default() };
     let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
     // Real time passes, a minute at a time, as the background sees it.
     let pass = |hours: i64| {

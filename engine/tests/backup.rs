@@ -16,6 +16,7 @@ fn open(disk: &SimVfs) -> Result<Engine> {
         rng: Arc::new(SeededRng::new(8)),
         limits: Limits { compaction, log_file_bytes: 32 * 1024, ..Limits::default() },
         background: false,
+        ..Options::default()
     };
     Engine::open(Arc::new(disk.clone()), options)
 }

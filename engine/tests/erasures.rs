@@ -16,7 +16,10 @@ fn open(disk: &SimVfs, clock: &Arc<ManualClock>) -> Result<Engine> {
     let limits = Limits { compaction, log_file_bytes: 8_192, ..Limits::default() };
     let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(clock);
     let rng = Arc::new(SeededRng::new(3));
-    Engine::open(Arc::new(disk.clone()), Options { clock, rng, limits, background: false })
+    Engine::open(
+        Arc::new(disk.clone()),
+        Options { clock, rng, limits, background: false, ..Options::default() },
+    )
 }
 
 fn noon() -> Arc<ManualClock> {

@@ -29,6 +29,7 @@ fn options(limits: Limits) -> Options {
         rng: Arc::new(SeededRng::new(6)),
         limits,
         background: false,
+        ..Options::default()
     }
 }
 

@@ -19,10 +19,11 @@ Needs libfaketime.
 import collections
 import concurrent.futures
 import random
+import shutil
 import time
 from datetime import timedelta
 
-from common import Connection, Failed, main, register
+from common import Connection, Failed, main, panics, register
 from faketime import DAY, Clock, by
 from questions import iso
 
@@ -83,6 +84,12 @@ def run(rig):
             for found in pool.map(Run.run, runs):
                 wrong += found
         events += sum(len(each.events) for each in runs)
+        # A hundred rounds would fill a disk.
+        for each in runs:
+            wrong += panics(each.folder)
+            shutil.rmtree(each.folder, ignore_errors=True)
+        if number % 10 == 9:
+            print(f"retention: {number + 1} rounds, {len(wrong)} findings", flush=True)
     count = rig.arguments.rounds * len(SITUATIONS)
     return wrong, f"{count} jumps of 400 days and back, {events:,} events of 30 days kept"
 
@@ -94,9 +101,9 @@ class Run:
         self.rig, self.situation = rig, situation
         self.name = situation.__name__.replace("_", " ")
         self.lots = random.Random(f"{rig.random_seed} {self.name} {number}")
-        folder = rig.folder / f"{self.name} {number}"
-        folder.mkdir()
-        self.clock, self.events = Clock(rig, folder), []
+        self.folder = rig.folder / f"{self.name} {number}"
+        self.folder.mkdir()
+        self.clock, self.events = Clock(rig, self.folder), []
         self.server = self._start()
         self.key = register(self.server.host)
         self.begin = self.clock.now()

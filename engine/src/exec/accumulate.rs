@@ -189,6 +189,24 @@ impl Accumulators {
         }
     }
 
+    /// Adds a sketch of users. Where these are counted exactly there is none.
+    pub fn add_sketch(&mut self, group: u32, bucket: usize, sketch: &Distinct) -> Result<()> {
+        let cell = group as usize * self.buckets + bucket;
+        match &mut self.states {
+            States::Sketches(states) => self.charge.add(states[cell].merge(sketch)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a digest of numbers.
+    pub fn add_digest(&mut self, group: u32, bucket: usize, digest: &Digest) -> Result<()> {
+        let cell = group as usize * self.buckets + bucket;
+        match &mut self.states {
+            States::Digests(states) => self.charge.add(states[cell].merge(digest)),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a cell of partial results. `users` have numbers.
     pub fn add_cell(
         &mut self,
@@ -210,6 +228,7 @@ impl Accumulators {
             }
             (States::Users(states), Cells::Users(cells)) => states[cell].merge(&cells[at], users),
             (States::Sketches(states), Cells::Sketches(cells)) => states[cell].merge(&cells[at]),
+            (States::Digests(states), Cells::Digests(cells)) => states[cell].merge(&cells[at]),
             (States::Lists(states), Cells::Lists(cells)) => {
                 states[cell].extend_from_slice(&cells[at]);
                 cells[at].len() * LIST_ENTRY_BYTES
@@ -250,16 +269,16 @@ impl Accumulators {
                 if to[at].is_empty() { to[at] = list } else { to[at].extend_from_slice(&list) }
             }),
             (States::Digests(to), States::Digests(from)) => {
-                each(from, place, |at, digest| to[at].absorb(digest));
+                each(from, place, |at, digest| bytes += to[at].merge(&digest));
             }
             _ => debug_assert!(false, "states of two kinds"),
         }
         self.charge.add(bytes)
     }
 
-    /// All states as cells, which can be added to others. Digests have none.
-    pub fn into_cells(self) -> Option<Cells> {
-        Some(match self.states {
+    /// All states as cells, which can be added to others.
+    pub fn into_cells(self) -> Cells {
+        match self.states {
             States::Counts(states) => Cells::Counts(states),
             States::Numbers(states) => Cells::Numbers(states),
             States::Users(states) => {
@@ -267,8 +286,11 @@ impl Accumulators {
             }
             States::Sketches(states) => Cells::Sketches(states.into_iter().map(Arc::new).collect()),
             States::Lists(states) => Cells::Lists(states.into_iter().map(Arc::from).collect()),
-            States::Digests(_) => return None,
-        })
+            States::Digests(states) => {
+                let settled = |digest: Digest| Arc::new(digest.settled());
+                Cells::Digests(states.into_iter().map(settled).collect())
+            }
+        }
     }
 
     /// The account of the query.

@@ -13,11 +13,10 @@ use quick_cache::{
 
 use super::{budget::Charge, partials::Table, reads::Reads, users::UserNumbers};
 use crate::{
-    encode::{BLOCK_ROWS, text::TextList},
     error::Result,
     event::Namespace,
     query::Query,
-    segment::{Dictionary, Segment, TextReader},
+    segment::{Dictionary, Segment, TextReader, UserReader},
     store::Segments,
 };
 
@@ -91,39 +90,6 @@ impl Part {
         let first = about(runs.clone()).next()?.1 as u32;
         let last = about(runs).next_back()?.1 as u32;
         Some(Self { segment: at, runs: (first, last + 1), bounds, rows, reads })
-    }
-}
-
-/// A segment's users, with the block that was read last: who goes through many tenants reads each once.
-#[derive(Default)]
-pub struct UserReader {
-    block: Option<(usize, TextList)>,
-}
-
-impl UserReader {
-    /// Hashes of the users of a tenant.
-    fn hashes(
-        &mut self,
-        segment: &Segment,
-        tenant: usize,
-        charge: &mut Charge,
-    ) -> Result<Vec<u128>> {
-        let users = segment.tenants().users(tenant);
-        charge.add(users.len() * size_of::<u128>())?;
-        let mut hashes = Vec::with_capacity(users.len());
-        for at in users {
-            let index = at / BLOCK_ROWS;
-            let block = match &mut self.block {
-                Some((open, block)) if *open == index => block,
-                other => {
-                    let block = segment.users(index)?;
-                    charge.add(block.bytes_used() + block.len() * size_of::<usize>())?;
-                    &mut other.insert((index, block)).1
-                }
-            };
-            hashes.push(segment.user_hash(block.at(at % BLOCK_ROWS)));
-        }
-        Ok(hashes)
     }
 }
 
@@ -282,7 +248,8 @@ impl Kept {
         if let Some(Entry::Users(hashes)) = self.entries.get(&key) {
             return Ok(hashes);
         }
-        let hashes: Arc<[u128]> = reader.hashes(segment, tenant, charge)?.into();
+        let hashes: Arc<[u128]> =
+            reader.hashes(segment, tenant, &mut |bytes| charge.add(bytes))?.into();
         self.entries.insert(key, Entry::Users(Arc::clone(&hashes)));
         Ok(hashes)
     }
@@ -306,7 +273,7 @@ impl Kept {
         // Numbers of a list that ends with the query are of no use to the next one, but hashes are.
         let (kept, read);
         let hashes = if asked.is_kept() {
-            read = reader.hashes(segment, tenant, charge)?;
+            read = reader.hashes(segment, tenant, &mut |bytes| charge.add(bytes))?;
             &*read
         } else {
             kept = self.users(segment, tenant, reader, charge)?;

@@ -1,4 +1,4 @@
-//! Running a query over the raw rows of one version.
+//! Running a query over one version: what is kept, rollups, and rows.
 //!
 //! Each segment run and each memtable chunk is cut into pieces of at most a vector of rows. A piece
 //! passes the filters, which leave a list of rows; then the kept rows are added to the accumulators of
@@ -40,4 +40,4 @@ mod discover;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, How, Resources, Sources, Wait, execute};
+pub use run::{Control, ExactUpTo, How, Resources, Sources, Wait, execute};

@@ -11,7 +11,7 @@ use super::{reads::Reads, users::UserSet};
 use crate::{
     base::{coding::Put, hash::MapHasher},
     query::{Group, Metric, Query},
-    sketch::{hll::Distinct, sums::Sums},
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// Bytes of a table beyond which nothing more is added to it.
@@ -36,19 +36,21 @@ pub enum Cells {
     Sketches(Vec<Arc<Distinct>>),
     /// The numbers themselves.
     Lists(Vec<Arc<[f64]>>),
+    /// Digests of numbers.
+    Digests(Vec<Arc<Digest>>),
 }
 
 impl Cells {
-    /// No cells for a metric; `None` when its states are not kept.
-    pub fn of(metric: Metric) -> Option<Self> {
-        Some(match metric {
+    /// No cells for a metric.
+    pub fn of(metric: Metric) -> Self {
+        match metric {
             Metric::Count => Self::Counts(Vec::new()),
             Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => Self::Numbers(Vec::new()),
             Metric::Distinct => Self::Users(Vec::new()),
             Metric::DistinctApprox => Self::Sketches(Vec::new()),
             Metric::Percentile(_) => Self::Lists(Vec::new()),
-            Metric::PercentileApprox(_) => return None,
-        })
+            Metric::PercentileApprox(_) => Self::Digests(Vec::new()),
+        }
     }
 
     /// How many there are.
@@ -59,6 +61,7 @@ impl Cells {
             Self::Users(cells) => cells.len(),
             Self::Sketches(cells) => cells.len(),
             Self::Lists(cells) => cells.len(),
+            Self::Digests(cells) => cells.len(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Cells {
             (Self::Users(to), Self::Users(from)) => to.extend_from_slice(&from[range]),
             (Self::Sketches(to), Self::Sketches(from)) => to.extend_from_slice(&from[range]),
             (Self::Lists(to), Self::Lists(from)) => to.extend_from_slice(&from[range]),
+            (Self::Digests(to), Self::Digests(from)) => to.extend_from_slice(&from[range]),
             _ => debug_assert!(false, "cells of two kinds"),
         }
     }
@@ -82,6 +86,7 @@ impl Cells {
             Self::Users(cells) => cells.iter().map(|set| set.bytes() + 32).sum(),
             Self::Sketches(cells) => cells.iter().map(|sketch| sketch.bytes_used() + 64).sum(),
             Self::Lists(cells) => cells.iter().map(|list| size_of_val(&**list) + 32).sum(),
+            Self::Digests(cells) => cells.iter().map(|digest| digest.bytes_used() + 96).sum(),
         }
     }
 }

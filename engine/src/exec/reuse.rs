@@ -55,7 +55,7 @@ impl<'a> Partials<'a> {
         if query.metric == Metric::Distinct && users.is_none() {
             return None;
         }
-        let cells = Cells::of(query.metric)?;
+        let cells = Cells::of(query.metric);
         let question = question(query);
         let before = kept.partials(&question);
         let table = match before {

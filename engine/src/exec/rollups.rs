@@ -15,8 +15,8 @@ use crate::{
     error::Result,
     index::bitmaps::ROLLUP_DIMENSIONS,
     query::{Metric, Query},
-    segment::{Dictionary, DimensionCounts, Run, Segment},
-    sketch::sums::Sums,
+    segment::{ByHour, Dictionary, DimensionCounts, Run, Segment},
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// The rollup that can answer a question.
@@ -32,14 +32,25 @@ pub enum Shape {
     Numbers(String),
     /// The same by value of one dimension.
     NumbersBy(String, String),
+    /// Users, approximately.
+    Users,
+    /// The same by value of one dimension.
+    UsersBy(String),
+    /// The spread of the query's number.
+    Digests(String),
+    /// The same by value of one dimension.
+    DigestsBy(String, String),
 }
 
 impl Shape {
     /// The dimensions by whose codes it is read, in the order of the codes.
     pub fn dimensions(&self) -> Vec<&str> {
         match self {
-            Self::Rows | Self::Numbers(_) => Vec::new(),
-            Self::Counts(one) | Self::NumbersBy(one, _) => vec![one],
+            Self::Rows | Self::Numbers(_) | Self::Users | Self::Digests(_) => Vec::new(),
+            Self::Counts(one)
+            | Self::NumbersBy(one, _)
+            | Self::UsersBy(one)
+            | Self::DigestsBy(one, _) => vec![one],
             Self::Pairs(one, two) => vec![one, two],
         }
     }
@@ -50,17 +61,14 @@ pub type Rejected = &'static str;
 
 /// The rollup for a question, by what it asks alone.
 pub fn shape(query: &Query) -> Result<Shape, Rejected> {
-    let number = match query.metric {
-        Metric::Count => None,
-        Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => match &query.number {
-            Some(number) => Some(number.clone()),
-            None => return Err("the metric has no number"),
-        },
+    let number = || query.number.clone().ok_or("the metric has no number");
+    let of = match query.metric {
+        Metric::Count => Of::Rows,
+        Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => Of::Numbers(number()?),
+        Metric::DistinctApprox => Of::Users,
+        Metric::PercentileApprox(_) => Of::Digests(number()?),
         Metric::Percentile(_) => return Err("exact percentiles need every number"),
         Metric::Distinct => return Err("exact distinct counts need every user"),
-        Metric::DistinctApprox | Metric::PercentileApprox(_) => {
-            return Err("sketches are not rolled up");
-        }
     };
     if !query.numbers.is_empty() {
         return Err("a range of a number is no dimension");
@@ -80,15 +88,28 @@ pub fn shape(query: &Query) -> Result<Shape, Rejected> {
     {
         return Err("a dimension is filtered twice");
     }
-    match (&dimensions[..], number) {
-        ([], None) => Ok(Shape::Rows),
-        ([], Some(number)) => Ok(Shape::Numbers(number)),
-        ([one], None) => Ok(Shape::Counts((*one).to_owned())),
-        ([one], Some(number)) => Ok(Shape::NumbersBy((*one).to_owned(), number)),
-        ([one, two], None) => Ok(Shape::Pairs((*one).to_owned(), (*two).to_owned())),
-        ([_, _], Some(_)) => Err("pairs are counted only"),
+    let name = |name: &str| name.to_owned();
+    match (&dimensions[..], of) {
+        ([], Of::Rows) => Ok(Shape::Rows),
+        ([], Of::Numbers(number)) => Ok(Shape::Numbers(number)),
+        ([], Of::Users) => Ok(Shape::Users),
+        ([], Of::Digests(number)) => Ok(Shape::Digests(number)),
+        ([one], Of::Rows) => Ok(Shape::Counts(name(one))),
+        ([one], Of::Numbers(number)) => Ok(Shape::NumbersBy(name(one), number)),
+        ([one], Of::Users) => Ok(Shape::UsersBy(name(one))),
+        ([one], Of::Digests(number)) => Ok(Shape::DigestsBy(name(one), number)),
+        ([one, two], Of::Rows) => Ok(Shape::Pairs(name(one), name(two))),
+        ([_, _], _) => Err("pairs are counted only"),
         _ => Err("more than two dimensions"),
     }
+}
+
+/// What a metric adds up.
+enum Of {
+    Rows,
+    Numbers(String),
+    Users,
+    Digests(String),
 }
 
 /// What codes mean for one segment and question: which are asked for, and of which group they are.
@@ -129,18 +150,24 @@ impl Codes<'_> {
 enum Loaded {
     Counts(DimensionCounts),
     Pairs(Vec<(u32, u32, u64)>),
-    Numbers(Sums, Option<Vec<Sums>>),
+    Numbers(ByHour<Sums>),
     NumbersBy(Vec<(u32, Sums)>),
+    Users(ByHour<Distinct>),
+    UsersBy(Vec<(u32, Distinct)>),
+    Digests(ByHour<Digest>),
+    DigestsBy(Vec<(u32, Digest)>),
 }
 
-/// The rollups of a run for a question.
+/// The rollups of a run for a question, or of an event with all tenants.
 pub struct RunRollup<'a> {
-    run: &'a Run,
+    /// None of an event.
+    run: Option<&'a Run>,
     loaded: Loaded,
 }
 
 impl<'a> RunRollup<'a> {
-    /// Loads what is kept for `shape`; the hours only if they are needed. `None` when it is not kept.
+    /// Loads what is kept for `shape` of a run; the hours only if they are needed. `None` when it is not
+    /// kept.
     pub fn load(
         segment: &Segment,
         run: &'a Run,
@@ -149,21 +176,16 @@ impl<'a> RunRollup<'a> {
         with_hours: bool,
     ) -> Result<Option<Self>> {
         let Some(index) = segment.rollup_of(position) else { return Ok(None) };
-        let hours = run.hours.len();
-        let loaded = match shape {
-            Shape::Rows => None,
-            Shape::Counts(dimension) => {
-                segment.rollup_counts(index, dimension, hours, with_hours)?.map(Loaded::Counts)
-            }
-            Shape::Pairs(one, two) => segment.rollup_pairs(index, (one, two))?.map(Loaded::Pairs),
-            Shape::Numbers(number) => segment
-                .rollup_numbers(index, number, hours, with_hours)?
-                .map(|(total, hours)| Loaded::Numbers(total, hours)),
-            Shape::NumbersBy(dimension, number) => {
-                segment.rollup_numbers_by(index, dimension, number)?.map(Loaded::NumbersBy)
-            }
-        };
-        Ok(loaded.map(|loaded| Self { run, loaded }))
+        let hours = with_hours.then_some(run.hours.len());
+        let loaded = load(segment, index, shape, hours)?;
+        Ok(loaded.map(|loaded| Self { run: Some(run), loaded }))
+    }
+
+    /// Loads what is kept for `shape` of an event of a namespace with all tenants.
+    pub fn load_event(segment: &Segment, query: &Query, shape: &Shape) -> Result<Option<Self>> {
+        let index = segment.rollup_of_event(query.namespace, &query.event);
+        let Some(index) = index else { return Ok(None) };
+        Ok(load(segment, index, shape, None)?.map(|loaded| Self { run: None, loaded }))
     }
 
     /// Answers as much of a range of the run's rows as it can. Returns the rows, counted in the run,
@@ -176,42 +198,59 @@ impl<'a> RunRollup<'a> {
         sink: &mut Sink,
         served: &mut Served,
     ) -> Result<Range<u32>> {
-        if rows == (0..self.run.rows) {
+        let nothing = rows.start..rows.start;
+        let Some(run) = self.run else { return Ok(nothing) };
+        if rows == (0..run.rows) {
             self.serve_whole(bucket, codes, sink, served)?;
             return Ok(rows);
         }
-        let hours = whole_hours(self.run, &rows);
-        let nothing = rows.start..rows.start;
+        let hours = whole_hours(run, &rows);
         if hours.is_empty() {
             return Ok(nothing);
         }
-        let count = self.run.hours.len();
+        let count = run.hours.len();
         match &self.loaded {
             Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
                 for (&(code, _), counts) in totals.iter().zip(by_hour.chunks(count.max(1))) {
-                    let group = codes.group_of(&[code], sink);
-                    if group != NO_GROUP {
-                        served.entries += hours.len() as u64;
-                        let sum: u64 = counts.get(hours.clone()).into_iter().flatten().sum();
-                        add_present(sink, group, bucket, sum)?;
+                    let sum: u64 = counts.get(hours.clone()).into_iter().flatten().sum();
+                    // A group appears where it has rows.
+                    if sum > 0 {
+                        let group = codes.group_of(&[code], sink);
+                        served.entries += if group == NO_GROUP { 0 } else { hours.len() as u64 };
+                        sink.add_count(group, bucket, sum)?;
                     }
                 }
             }
-            Loaded::Numbers(_, Some(by_hour)) => {
+            Loaded::Numbers((_, Some(by_hour))) => {
                 let group = codes.group_of(&[], sink);
                 for sums in by_hour.get(hours.clone()).unwrap_or_default() {
                     served.entries += 1;
                     sink.add_sums(group, bucket, sums)?;
                 }
             }
+            Loaded::Users((_, Some(by_hour))) => {
+                let group = codes.group_of(&[], sink);
+                for sketch in by_hour.get(hours.clone()).unwrap_or_default() {
+                    served.entries += 1;
+                    sink.add_sketch(group, bucket, sketch)?;
+                }
+            }
+            Loaded::Digests((_, Some(by_hour))) => {
+                let group = codes.group_of(&[], sink);
+                for digest in by_hour.get(hours.clone()).unwrap_or_default() {
+                    served.entries += 1;
+                    sink.add_digest(group, bucket, digest)?;
+                }
+            }
             _ => return Ok(nothing),
         }
         served.hours = true;
-        let start = |hour: usize| self.run.hours.get(hour).map_or(self.run.rows, |(_, row)| *row);
+        let start = |hour: usize| run.hours.get(hour).map_or(run.rows, |(_, row)| *row);
         Ok(start(hours.start)..start(hours.end))
     }
 
-    fn serve_whole(
+    /// Answers for all rows.
+    pub fn serve_whole(
         &self,
         bucket: usize,
         codes: &mut Codes<'_>,
@@ -234,10 +273,34 @@ impl<'a> RunRollup<'a> {
                     add_present(sink, group, bucket, count)?;
                 }
             }
-            Loaded::Numbers(total, _) => {
+            Loaded::Numbers((total, _)) => {
                 let group = codes.group_of(&[], sink);
                 served.entries += 1;
                 sink.add_sums(group, bucket, total)?;
+            }
+            Loaded::Users((total, _)) => {
+                let group = codes.group_of(&[], sink);
+                served.entries += 1;
+                sink.add_sketch(group, bucket, total)?;
+            }
+            Loaded::UsersBy(states) => {
+                for (code, sketch) in states {
+                    let group = codes.group_of(&[*code], sink);
+                    served.entries += u64::from(group != NO_GROUP);
+                    sink.add_sketch(group, bucket, sketch)?;
+                }
+            }
+            Loaded::Digests((total, _)) => {
+                let group = codes.group_of(&[], sink);
+                served.entries += 1;
+                sink.add_digest(group, bucket, total)?;
+            }
+            Loaded::DigestsBy(states) => {
+                for (code, digest) in states {
+                    let group = codes.group_of(&[*code], sink);
+                    served.entries += u64::from(group != NO_GROUP);
+                    sink.add_digest(group, bucket, digest)?;
+                }
             }
             Loaded::NumbersBy(states) => {
                 for (code, sums) in states {
@@ -249,6 +312,39 @@ impl<'a> RunRollup<'a> {
         }
         Ok(())
     }
+}
+
+/// What is kept for `shape` of the series or event with this number; the hours only if so many are needed.
+fn load(
+    segment: &Segment,
+    index: usize,
+    shape: &Shape,
+    hours: Option<usize>,
+) -> Result<Option<Loaded>> {
+    let (with_hours, hours) = (hours.is_some(), hours.unwrap_or(0));
+    Ok(match shape {
+        Shape::Rows => None,
+        Shape::Counts(dimension) => {
+            segment.rollup_counts(index, dimension, hours, with_hours)?.map(Loaded::Counts)
+        }
+        Shape::Pairs(one, two) => segment.rollup_pairs(index, (one, two))?.map(Loaded::Pairs),
+        Shape::Numbers(number) => {
+            segment.rollup_numbers(index, number, hours, with_hours)?.map(Loaded::Numbers)
+        }
+        Shape::NumbersBy(dimension, number) => {
+            segment.rollup_numbers_by(index, dimension, number)?.map(Loaded::NumbersBy)
+        }
+        Shape::Users => segment.rollup_users(index, hours, with_hours)?.map(Loaded::Users),
+        Shape::UsersBy(dimension) => {
+            segment.rollup_users_by(index, dimension)?.map(Loaded::UsersBy)
+        }
+        Shape::Digests(number) => {
+            segment.rollup_digests(index, number, hours, with_hours)?.map(Loaded::Digests)
+        }
+        Shape::DigestsBy(dimension, number) => {
+            segment.rollup_digests_by(index, dimension, number)?.map(Loaded::DigestsBy)
+        }
+    })
 }
 
 fn add_present(sink: &mut Sink, group: u32, bucket: usize, count: u64) -> Result<()> {

@@ -35,6 +35,21 @@ const ONE_PASS_SKETCHES: usize = 2_000;
 /// Bytes of a query's share for each row that an approximate metric may read to be answered exactly.
 const EXACT_ROW_BYTES: usize = 32;
 
+/// Up to how many rows of a tenant in segments approximate questions are answered exactly.
+#[derive(Debug, Clone, Copy)]
+pub struct ExactUpTo {
+    /// Distinct users: sets of segments are kept, and each new row costs some nanoseconds.
+    pub users_rows: u64,
+    /// Percentiles: every number is looked at each time.
+    pub numbers_rows: u64,
+}
+
+impl Default for ExactUpTo {
+    fn default() -> Self {
+        Self { users_rows: 1 << 20, numbers_rows: 1 << 16 }
+    }
+}
+
 /// What all queries of an engine share.
 pub struct Resources {
     /// Memory.
@@ -42,18 +57,20 @@ pub struct Resources {
     /// What was read and may be used again.
     pub kept: Kept,
     helpers: Helpers,
+    exact: ExactUpTo,
 }
 
 impl Resources {
     /// `queries_max` bytes for all queries together, `query_max` for one, and as many as `kept_max`
     /// for what is kept between them.
-    pub fn new(queries_max: usize, query_max: usize, kept_max: usize) -> Self {
+    pub fn new(queries_max: usize, query_max: usize, kept_max: usize, exact: ExactUpTo) -> Self {
         // One core is that of the thread that asks.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             budget: Budget::new(queries_max, query_max),
             kept: Kept::new(kept_max),
             helpers: Helpers::new(cores - 1),
+            exact,
         }
     }
 }
@@ -124,20 +141,22 @@ pub fn execute(
 }
 
 /// The exact metric that is tried instead of an approximate one: where one tenant is asked about, whose
-/// rows in segments are not so many that it would not fit in the end.
+/// rows in segments are not so many that it would take too long, or not fit in the end.
 fn exact_of(snapshot: &Snapshot<'_>, query: &Query) -> Option<Metric> {
-    let exact = match query.metric {
-        Metric::DistinctApprox => Metric::Distinct,
-        Metric::PercentileApprox(percent) => Metric::Percentile(percent),
+    let resources = snapshot.resources;
+    let (exact, rows_max) = match query.metric {
+        Metric::DistinctApprox => (Metric::Distinct, resources.exact.users_rows),
+        Metric::PercentileApprox(percent) => {
+            (Metric::Percentile(percent), resources.exact.numbers_rows)
+        }
         _ => return None,
     };
-    let resources = snapshot.resources;
     query.tenant.as_ref()?;
     let parts = resources.kept.series(&snapshot.version.segments, query);
     let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
-    let rows = parts.iter().filter(is_asked).map(|part| part.rows).sum::<u64>() as usize;
-    let fits = rows.saturating_mul(EXACT_ROW_BYTES) <= resources.budget.query_max();
-    fits.then_some(exact)
+    let rows = parts.iter().filter(is_asked).map(|part| part.rows).sum::<u64>();
+    let bytes = usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(EXACT_ROW_BYTES);
+    (rows <= rows_max && bytes <= resources.budget.query_max()).then_some(exact)
 }
 
 fn answer(version: &Snapshot<'_>, query: &Query, control: &dyn Control) -> Result<Answer> {

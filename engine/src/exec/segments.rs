@@ -9,7 +9,7 @@ use std::{ops::Range, sync::Arc};
 use super::{
     budget::Charge,
     groups::{CodeGroups, NO_GROUP},
-    kept::{Kept, UserReader},
+    kept::Kept,
     reads::Reads,
     rollups::{Codes, GroupCodes, RunRollup, Shape},
     sink::{Scratch, Sink, Users},
@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result},
     index::bitmaps::BlockBitmaps,
     query::{Metric, NumberFilter, Query},
-    segment::{Dictionary, NumberReader, Run, Segment, TextReader},
+    segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
 };
 
 /// A question, and how it is to be answered.
@@ -50,6 +50,16 @@ pub fn scan(
     let Plan { query, window, .. } = plan;
     let runs = segment.runs().runs();
     let mut columns = None;
+    if query.tenant.is_none()
+        && let Some(bucket) = bucket_of_event(segment, positions.clone(), query, window)
+        && let Some(shape) = plan.shape
+        && let Some(rollup) = RunRollup::load_event(segment, query, shape)?
+    {
+        let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
+        if let Some(mut codes) = columns.codes(shape) {
+            return rollup.serve_whole(bucket, &mut codes, sink, &mut reads.served);
+        }
+    }
     for position in positions {
         let run = runs.get(position).filter(|run| {
             let is_within = run.ts_max >= window.from_ms && run.ts_min < window.to_ms;
@@ -98,6 +108,21 @@ pub fn scan(
         }
     }
     Ok(())
+}
+
+/// The bucket that holds all rows that a segment has of an event, if one does.
+fn bucket_of_event(
+    segment: &Segment,
+    positions: Range<usize>,
+    query: &Query,
+    window: &Window,
+) -> Option<usize> {
+    segment.rollup_of_event(query.namespace, &query.event)?;
+    let runs = segment.runs().runs().get(positions)?;
+    let of_event = runs.iter().filter(|run| *run.key.name == *query.event);
+    let bounds = of_event.map(|run| (run.ts_min, run.ts_max));
+    let (first, last) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    window.bucket_of_all(first, last, 0)
 }
 
 /// For each series of the query in a segment, its rows inside the window, and whether it has rollups.

@@ -6,11 +6,15 @@ use super::{
     accumulate::{Accumulators, Passed, PassedUsers, Places},
     budget::Charge,
     groups::{Groups, NO_GROUP},
-    kept::{AskedUsers, Kept, UserReader},
+    kept::{AskedUsers, Kept},
     partials::Cells,
 };
 use crate::{
-    encode::VECTOR_ROWS, error::Result, query::Metric, segment::Segment, sketch::sums::Sums,
+    encode::VECTOR_ROWS,
+    error::Result,
+    query::Metric,
+    segment::{Segment, UserReader},
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// Groups, their states, and room for the rows that are on their way there.
@@ -166,6 +170,24 @@ impl Sink {
         Ok(())
     }
 
+    /// Adds a sketch of a group's users.
+    pub fn add_sketch(&mut self, group: u32, bucket: usize, sketch: &Distinct) -> Result<()> {
+        if group == NO_GROUP {
+            return Ok(());
+        }
+        self.accumulators.grow(self.groups.names().len())?;
+        self.accumulators.add_sketch(group, bucket, sketch)
+    }
+
+    /// Adds a digest of a group's numbers.
+    pub fn add_digest(&mut self, group: u32, bucket: usize, digest: &Digest) -> Result<()> {
+        if group == NO_GROUP {
+            return Ok(());
+        }
+        self.accumulators.grow(self.groups.names().len())?;
+        self.accumulators.add_digest(group, bucket, digest)
+    }
+
     /// Adds one of the cells of partial results.
     pub fn add_cell(&mut self, group: u32, bucket: usize, cells: &Cells, at: usize) -> Result<()> {
         if group == NO_GROUP {
@@ -188,7 +210,7 @@ impl Sink {
 
     /// Takes back what was lent when `bytes` were charged; what was added since is not charged any more.
     /// Returns the groups that were met, and their cells.
-    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> (Groups, Option<Cells>) {
+    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> (Groups, Cells) {
         self.scratch = lent.scratch.take();
         self.asked_users = lent.asked_users.take();
         let charge = self.accumulators.charge();

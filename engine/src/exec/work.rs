@@ -203,7 +203,7 @@ impl Work<'_> {
         let read = segments::scan(segment, runs, &whole, &mut of_part, reads, &mut check);
         let (groups, cells) = sink.take_back(of_part, charged);
         match (read, cells) {
-            (Ok(()), Some(cells)) if self.take_room(cells.bytes()) => {
+            (Ok(()), cells) if self.take_room(cells.bytes()) => {
                 made.cells = Some((groups, cells));
             }
             (Ok(()), _) => {}

@@ -5,7 +5,7 @@ use crate::{
     base::time::{DAY_MS, HOUR_MS, day_name},
     error::Result,
     segment::{Dictionary, Run, SectionKind, Segment, parts_of_name},
-    sketch::sums::Sums,
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// One row of a rollup.
@@ -13,8 +13,8 @@ use crate::{
 pub struct RollupRow {
     /// Whose events.
     pub namespace: u32,
-    /// Tenant.
-    pub tenant: String,
+    /// Tenant; `None` for all of the namespace together.
+    pub tenant: Option<String>,
     /// Event name.
     pub event: String,
     /// The dimensions, and the value of each; `None` is "absent". None at all for the whole series.
@@ -23,10 +23,14 @@ pub struct RollupRow {
     pub hour: Option<String>,
     /// The numeric property that is added up, `None` for a count of rows.
     pub number: Option<String>,
-    /// Rows, or rows with a number.
-    pub count: u64,
+    /// Rows, or rows with a number; `None` for a sketch of users.
+    pub count: Option<u64>,
     /// Sum, smallest and largest number.
     pub sums: Option<(f64, f64, f64)>,
+    /// Distinct users, approximately.
+    pub users: Option<u64>,
+    /// The 50th, 95th and 99th percentile, approximately.
+    pub percentiles: Option<[f64; 3]>,
 }
 
 impl Inspection {
@@ -38,16 +42,34 @@ impl Inspection {
         let mut rows = Vec::new();
         for (index, &position) in segment.rolled_up().iter().enumerate() {
             let Some(run) = segment.runs().runs().get(position as usize) else { continue };
-            Rows { segment: &segment, run, index, out: &mut rows }.all()?;
+            let key = (run.key.namespace.0, Some(&*run.key.tenant), &*run.key.name);
+            Rows { segment: &segment, key, hours: hours_of(run), index, out: &mut rows }.all()?;
+        }
+        let events = segment.rolled_up_events();
+        for (index, &position) in (segment.rolled_up().len()..).zip(events) {
+            let Some(run) = segment.runs().runs().get(position as usize) else { continue };
+            let key = (run.key.namespace.0, None, &*run.key.name);
+            Rows { segment: &segment, key, hours: Vec::new(), index, out: &mut rows }.all()?;
         }
         Ok(rows)
     }
 }
 
-/// The rows of one series.
+fn hours_of(run: &Run) -> Vec<String> {
+    let name = |hour: i64| {
+        let day = day_name(hour.div_euclid(DAY_MS / HOUR_MS));
+        format!("{day} {:02}:00", hour.rem_euclid(DAY_MS / HOUR_MS))
+    };
+    run.hours.iter().map(|&(hour, _)| name(hour)).collect()
+}
+
+/// The rows of one series, or of an event with all tenants.
 struct Rows<'a> {
     segment: &'a Segment,
-    run: &'a Run,
+    /// Namespace, tenant, event.
+    key: (u32, Option<&'a str>, &'a str),
+    /// None of an event with all tenants.
+    hours: Vec<String>,
     index: usize,
     out: &'a mut Vec<RollupRow>,
 }
@@ -67,20 +89,44 @@ impl Rows<'_> {
         for name in segment.names(SectionKind::RollupNumbersBy) {
             self.numbers_by(parts_of_name(name))?;
         }
+        self.users()?;
+        for dimension in segment.names(SectionKind::RollupUsersBy) {
+            self.users_by(dimension)?;
+        }
+        for number in segment.names(SectionKind::RollupDigests) {
+            self.digests(number)?;
+        }
+        for name in segment.names(SectionKind::RollupDigestsBy) {
+            self.digests_by(parts_of_name(name))?;
+        }
         Ok(())
     }
 
     fn row(&self, count: u64) -> RollupRow {
+        let (namespace, tenant, event) = self.key;
         RollupRow {
-            namespace: self.run.key.namespace.0,
-            tenant: self.run.key.tenant.to_string(),
-            event: self.run.key.name.to_string(),
+            namespace,
+            tenant: tenant.map(str::to_owned),
+            event: event.to_owned(),
             values: Vec::new(),
             hour: None,
             number: None,
-            count,
+            count: Some(count),
             sums: None,
+            users: None,
+            percentiles: None,
         }
+    }
+
+    fn users_row(&self, sketch: &Distinct) -> RollupRow {
+        RollupRow { count: None, users: Some(sketch.estimate()), ..self.row(0) }
+    }
+
+    fn digest_row(&self, number: &str, digest: &mut Digest) -> RollupRow {
+        let percentiles = [0.5, 0.95, 0.99].map(|q| digest.quantile(q).unwrap_or(f64::NAN));
+        let count = digest.count();
+        let percentiles = (count > 0).then_some(percentiles);
+        RollupRow { number: Some(number.to_owned()), percentiles, ..self.row(count) }
     }
 
     fn sums_row(&self, number: &str, sums: &Sums) -> RollupRow {
@@ -92,21 +138,13 @@ impl Rows<'_> {
         }
     }
 
-    fn hours(&self) -> Vec<String> {
-        let name = |hour: i64| {
-            let day = day_name(hour.div_euclid(DAY_MS / HOUR_MS));
-            format!("{day} {:02}:00", hour.rem_euclid(DAY_MS / HOUR_MS))
-        };
-        self.run.hours.iter().map(|&(hour, _)| name(hour)).collect()
-    }
-
     fn dictionary(&self, dimension: &str) -> Result<Dictionary> {
         let reader = self.segment.text(dimension)?;
         reader.map_or_else(|| Ok(Dictionary::default()), |reader| reader.dictionary())
     }
 
     fn counts(&mut self, dimension: &str) -> Result<()> {
-        let hours = self.hours();
+        let hours = self.hours.clone();
         let counts = self.segment.rollup_counts(self.index, dimension, hours.len(), true)?;
         let Some(counts) = counts else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
@@ -139,7 +177,7 @@ impl Rows<'_> {
     }
 
     fn numbers(&mut self, number: &str) -> Result<()> {
-        let hours = self.hours();
+        let hours = self.hours.clone();
         let numbers = self.segment.rollup_numbers(self.index, number, hours.len(), true)?;
         let Some((total, by_hour)) = numbers else { return Ok(()) };
         self.out.push(self.sums_row(number, &total));
@@ -158,6 +196,51 @@ impl Rows<'_> {
         for (code, sums) in states {
             let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
             self.out.push(RollupRow { values, ..self.sums_row(number, &sums) });
+        }
+        Ok(())
+    }
+}
+
+impl Rows<'_> {
+    fn users(&mut self) -> Result<()> {
+        let users = self.segment.rollup_users(self.index, self.hours.len(), true)?;
+        let Some((total, by_hour)) = users else { return Ok(()) };
+        self.out.push(self.users_row(&total));
+        for (hour, sketch) in self.hours.iter().zip(by_hour.iter().flatten()) {
+            self.out.push(RollupRow { hour: Some(hour.clone()), ..self.users_row(sketch) });
+        }
+        Ok(())
+    }
+
+    fn users_by(&mut self, dimension: &str) -> Result<()> {
+        let states = self.segment.rollup_users_by(self.index, dimension)?;
+        let Some(states) = states else { return Ok(()) };
+        let dictionary = self.dictionary(dimension)?;
+        for (code, sketch) in states {
+            let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
+            self.out.push(RollupRow { values, ..self.users_row(&sketch) });
+        }
+        Ok(())
+    }
+
+    fn digests(&mut self, number: &str) -> Result<()> {
+        let digests = self.segment.rollup_digests(self.index, number, self.hours.len(), true)?;
+        let Some((mut total, by_hour)) = digests else { return Ok(()) };
+        self.out.push(self.digest_row(number, &mut total));
+        for (hour, mut digest) in self.hours.iter().zip(by_hour.into_iter().flatten()) {
+            let row = self.digest_row(number, &mut digest);
+            self.out.push(RollupRow { hour: Some(hour.clone()), ..row });
+        }
+        Ok(())
+    }
+
+    fn digests_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
+        let states = self.segment.rollup_digests_by(self.index, dimension, number)?;
+        let Some(states) = states else { return Ok(()) };
+        let dictionary = self.dictionary(dimension)?;
+        for (code, mut digest) in states {
+            let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
+            self.out.push(RollupRow { values, ..self.digest_row(number, &mut digest) });
         }
         Ok(())
     }

@@ -249,7 +249,14 @@ fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
         | SectionKind::RollupCounts
         | SectionKind::RollupPairs
         | SectionKind::RollupNumbers
-        | SectionKind::RollupNumbersBy => segment.rolled_up().len() as u64,
+        | SectionKind::RollupNumbersBy
+        | SectionKind::RollupEvents
+        | SectionKind::RollupUsers
+        | SectionKind::RollupUsersBy
+        | SectionKind::RollupDigests
+        | SectionKind::RollupDigestsBy => {
+            (segment.rolled_up().len() + segment.rolled_up_events().len()) as u64
+        }
         SectionKind::Users | SectionKind::TextValues => {
             let mut cursor = crate::base::coding::Cursor::new(&section.extra, "section");
             cursor.varint().unwrap_or_default()
@@ -274,11 +281,17 @@ fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str)
             Err(_) => "?".to_owned(),
         },
         SectionKind::Users | SectionKind::TextValues => "front-coded zstd".to_owned(),
-        SectionKind::Runs | SectionKind::RollupSeries => "directory".to_owned(),
+        SectionKind::Runs | SectionKind::RollupSeries | SectionKind::RollupEvents => {
+            "directory".to_owned()
+        }
         SectionKind::RollupCounts
         | SectionKind::RollupPairs
         | SectionKind::RollupNumbers
-        | SectionKind::RollupNumbersBy => crate::segment::rollup_form(tag).to_owned(),
+        | SectionKind::RollupNumbersBy
+        | SectionKind::RollupUsers
+        | SectionKind::RollupUsersBy
+        | SectionKind::RollupDigests
+        | SectionKind::RollupDigestsBy => crate::segment::rollup_form(tag).to_owned(),
     }
 }
 

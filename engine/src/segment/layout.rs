@@ -66,7 +66,7 @@ pub enum SectionKind {
     Numbers = 9,
     /// Bitmaps of a rollup dimension, a block per block of codes.
     Bitmaps = 10,
-    /// Which series are rolled up, one block. The sections below have a block for each of them.
+    /// Which series are rolled up, one block. The sections below have a block for each of them, first.
     RollupSeries = 64,
     /// Counts by value of a rollup dimension.
     RollupCounts = 65,
@@ -76,10 +76,21 @@ pub enum SectionKind {
     RollupNumbers = 67,
     /// The same by value of a rollup dimension.
     RollupNumbersBy = 68,
+    /// Which events are rolled up over all tenants, one block. The other sections have a block for each of
+    /// them, behind those of the series.
+    RollupEvents = 69,
+    /// Sketches of users.
+    RollupUsers = 70,
+    /// The same by value of a rollup dimension.
+    RollupUsersBy = 71,
+    /// Digests of a number.
+    RollupDigests = 72,
+    /// The same by value of a rollup dimension.
+    RollupDigestsBy = 73,
 }
 
 impl SectionKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 19] = [
         Self::Runs,
         Self::Times,
         Self::EventIds,
@@ -94,6 +105,11 @@ impl SectionKind {
         Self::RollupPairs,
         Self::RollupNumbers,
         Self::RollupNumbersBy,
+        Self::RollupEvents,
+        Self::RollupUsers,
+        Self::RollupUsersBy,
+        Self::RollupDigests,
+        Self::RollupDigestsBy,
     ];
 
     /// The kind of a stored number, if this build knows it.
@@ -118,6 +134,11 @@ impl SectionKind {
             Self::RollupPairs => "rollup pairs",
             Self::RollupNumbers => "rollup numbers",
             Self::RollupNumbersBy => "rollup numbers by",
+            Self::RollupEvents => "rollup events",
+            Self::RollupUsers => "rollup users",
+            Self::RollupUsersBy => "rollup users by",
+            Self::RollupDigests => "rollup digests",
+            Self::RollupDigestsBy => "rollup digests by",
         }
     }
 }

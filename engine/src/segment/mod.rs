@@ -23,6 +23,7 @@ mod tenants;
 mod reader;
 
 mod columns;
+mod users;
 
 mod rollups;
 
@@ -40,6 +41,7 @@ pub use layout::{
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::Segment;
-pub use rollups::{DimensionCounts, form_name as rollup_form, parts_of_name};
+pub use rollups::{ByHour, DimensionCounts, form_name as rollup_form, parts_of_name};
 pub use runs::{Run, RunDirectory};
+pub use users::UserReader;
 pub use writer::{NewSegment, SegmentWriter, source_of};

@@ -42,6 +42,7 @@ pub struct Segment {
     tenants: Tenants,
     namespaces: Arc<[u32]>,
     rolled_up: Vec<u32>,
+    rolled_up_events: Vec<u32>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
 }
@@ -98,6 +99,7 @@ impl Segment {
             runs: RunDirectory::default(),
             tenants: Tenants::default(),
             rolled_up: Vec::new(),
+            rolled_up_events: Vec::new(),
             namespaces: Arc::from([]),
             meta,
             place,
@@ -120,11 +122,8 @@ impl Segment {
             let extra = &segment.section(at)?.extra;
             segment.tenants = Tenants::read(extra, &segment.runs, &segment.place)?;
         }
-        if segment.find(SectionKind::RollupSeries, "").is_some() {
-            let bytes = segment.block(SectionKind::RollupSeries, "", 0)?;
-            let runs = segment.runs.runs().len();
-            segment.rolled_up = read_series(bytes, runs, &segment.place)?;
-        }
+        segment.rolled_up = segment.rolled_up_list(SectionKind::RollupSeries)?;
+        segment.rolled_up_events = segment.rolled_up_list(SectionKind::RollupEvents)?;
         if segment.meta.level != FRESH && segment.runs.spans_days() {
             return Err(Error::corrupt(&segment.place, "holds more than its one day"));
         }
@@ -134,6 +133,18 @@ impl Segment {
     /// The same segment at another level of the same day.
     pub fn at_level(&self, level: u8) -> Result<Self> {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
+    }
+
+    fn rolled_up_list(&self, kind: SectionKind) -> Result<Vec<u32>> {
+        match self.find(kind, "") {
+            Some(_) => read_series(self.block(kind, "", 0)?, self.runs.runs().len(), &self.place),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Positions in the run directory of the first runs of the events that have rollups, rising.
+    pub fn rolled_up_events(&self) -> &[u32] {
+        &self.rolled_up_events
     }
 
     /// Positions in the run directory of the series that have rollups, rising.

@@ -79,7 +79,7 @@ impl Segment {
         let wrong = |name: &str| {
             Error::corrupt(&self.place, format!("the rollup {name} is not what its rows add up to"))
         };
-        let sections = rollups::build(self, self.rolled_up())?;
+        let sections = rollups::build(self, self.rolled_up(), self.rolled_up_events())?;
         let is_rollup = |section: &&Section| (64..96).contains(&section.kind);
         if self.sections().iter().filter(is_rollup).count() != sections.len() {
             return Err(wrong("list"));

@@ -334,7 +334,8 @@ impl<'a> SegmentWriter<'a> {
         let view = self.vfs.map(&self.place).at(&self.place)?;
         let draft = Segment::assemble(view, self.meta.clone(), self.db, self.footer())?;
         let series = rollups::worth_it(draft.runs().runs(), self.rollup_rows_min);
-        for rollup in rollups::build(&draft, &series)? {
+        let events = rollups::events_worth_it(draft.runs(), self.rollup_rows_min);
+        for rollup in rollups::build(&draft, &series, &events)? {
             let mut section = Section::new(rollup.kind, &rollup.name);
             for block in &rollup.blocks {
                 self.block(&mut section, block)?;

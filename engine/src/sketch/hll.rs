@@ -9,6 +9,11 @@
 //! The estimate is Ertl's improved one ("New cardinality estimation algorithms for HyperLogLog sketches",
 //! 2017), which needs no tables for its bias.
 
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
 /// Bits of a hash that choose the register.
 const PRECISION: u32 = 14;
 const REGISTERS: usize = 1 << PRECISION;
@@ -18,6 +23,10 @@ const LISTED_BITS: u32 = 25;
 const LISTED_MAX: usize = 1_024;
 /// Bits of a rank in an entry.
 const RANK_BITS: u32 = 6;
+/// The highest rank that 64 bits allow.
+const RANK_MAX: usize = (64 - PRECISION) as usize + 1;
+/// Stands for a number of entries where registers follow.
+const REGISTERS_TAG: u64 = LISTED_MAX as u64 + 1;
 /// Slots of the first table.
 const SLOTS_MIN: usize = 8;
 /// Bytes of an empty state, for memory accounting.
@@ -124,6 +133,71 @@ impl Distinct {
         }
     }
 
+    /// Appends the state: what was listed in order, or the registers with six bits each.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match &self.0 {
+            Form::Listed { slots, .. } => {
+                let mut entries: Vec<u32> =
+                    slots.iter().copied().filter(|&entry| entry != 0).collect();
+                entries.sort_unstable();
+                out.put_varint(entries.len() as u64);
+                let mut before = 0;
+                for entry in entries {
+                    out.put_varint(u64::from(entry - before));
+                    before = entry;
+                }
+            }
+            Form::Registers(registers) => {
+                out.put_varint(REGISTERS_TAG);
+                // Four ranks in three bytes.
+                for ranks in registers.as_chunks::<4>().0 {
+                    let of = |at: usize| u32::from(ranks[at]) << (6 * at);
+                    let packed = of(0) | of(1) | of(2) | of(3);
+                    out.extend_from_slice(&packed.to_le_bytes()[..3]);
+                }
+            }
+        }
+    }
+
+    /// Reads a state back.
+    ///
+    /// Errors: `Corrupt` when it is none.
+    pub fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
+        let count = cursor.varint()?;
+        if count == REGISTERS_TAG {
+            let bytes = cursor.take(REGISTERS / 4 * 3)?;
+            let mut registers = Box::new([0u8; REGISTERS]);
+            for (ranks, packed) in
+                registers.as_chunks_mut::<4>().0.iter_mut().zip(bytes.as_chunks::<3>().0)
+            {
+                let packed = u32::from_le_bytes([packed[0], packed[1], packed[2], 0]);
+                for (at, rank) in ranks.iter_mut().enumerate() {
+                    *rank = (packed >> (6 * at)) as u8 & 63;
+                }
+            }
+            if registers.iter().any(|&rank| usize::from(rank) > RANK_MAX) {
+                return Err(cursor.error("a register has a rank that no hash gives"));
+            }
+            return Ok(Self(Form::Registers(registers)));
+        }
+        if count > LISTED_MAX as u64 {
+            return Err(cursor.error("a sketch lists more than it may"));
+        }
+        let mut state = Self::default();
+        let (mut entry, mut index) = (0u32, None);
+        for _ in 0..count {
+            let step = cursor.varint_u32()?;
+            let next = entry.checked_add(step).filter(|next| {
+                let rank = next & ((1 << RANK_BITS) - 1);
+                (1..=64 - LISTED_BITS + 1).contains(&rank) && Some(next >> RANK_BITS) != index
+            });
+            entry = next.ok_or_else(|| cursor.error("a sketch lists what no hash gives"))?;
+            index = Some(entry >> RANK_BITS);
+            state.list(entry);
+        }
+        Ok(state)
+    }
+
     /// Bytes on the heap.
     pub fn bytes_used(&self) -> usize {
         match &self.0 {
@@ -200,8 +274,6 @@ fn put(slots: &mut [u32], entry: u32) -> bool {
 
 /// Ertl's improved raw estimator.
 fn estimate(registers: &[u8; REGISTERS]) -> f64 {
-    /// The highest rank that 64 bits allow.
-    const RANK_MAX: usize = (64 - PRECISION) as usize + 1;
     let mut counts = [0u32; RANK_MAX + 1];
     registers.iter().for_each(|&rank| counts[usize::from(rank).min(RANK_MAX)] += 1);
     let m = REGISTERS as f64;
@@ -335,6 +407,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn damaged_bytes_are_refused() {
+        let written = |count: u64| {
+            let mut state = Distinct::default();
+            for n in 0..count {
+                state.insert(user(n));
+            }
+            let mut bytes = Vec::new();
+            state.write(&mut bytes);
+            bytes
+        };
+        let read = |bytes: &[u8]| Distinct::read(&mut Cursor::new(bytes, "test")).map(drop);
+        for count in [0, 3, 5_000] {
+            let good = written(count);
+            assert!(read(&good).is_ok());
+            assert!(read(&good[..good.len() - 1]).is_err());
+        }
+        // Too many entries; an entry without a rank; an index twice; a rank beyond what a hash has.
+        assert!(read(&[0x82, 0x08]).is_err());
+        assert!(read(&[1, 64]).is_err());
+        assert!(read(&[2, 65, 1]).is_err());
+        let mut registers = written(5_000);
+        registers[2] = 0xff;
+        assert!(read(&registers).is_err());
+    }
+
     proptest! {
         /// However users are parted, repeated and merged, the state is the one built in one go.
         #[test]
@@ -347,8 +445,18 @@ mod tests {
                     whole.insert(user(n));
                     part.insert(user(n));
                 }
-                merged.merge(&part);
+                let mut bytes = Vec::new();
+                part.write(&mut bytes);
+                let mut cursor = Cursor::new(&bytes, "test");
+                merged.merge(&Distinct::read(&mut cursor).unwrap());
+                cursor.finish().unwrap();
             }
+            let written = |state: &Distinct| {
+                let mut bytes = Vec::new();
+                state.write(&mut bytes);
+                bytes
+            };
+            prop_assert_eq!(written(&merged), written(&whole));
             prop_assert!(merged == whole);
             prop_assert_eq!(merged.estimate(), whole.estimate());
         }

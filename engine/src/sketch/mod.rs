@@ -6,3 +6,6 @@
 pub mod digest;
 pub mod hll;
 pub mod sums;
+
+#[cfg(test)]
+mod accuracy;

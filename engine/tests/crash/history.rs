@@ -99,6 +99,7 @@ pub fn open(disk: &SimVfs, seed: u64) -> Result<Engine> {
         rng: Arc::new(SeededRng::new(seed)),
         limits: Limits { log_file_bytes: 2_048, compaction, ..Limits::default() },
         background: false,
+        ..Options::default()
     };
     Engine::open(Arc::new(disk.clone()), options)
 }

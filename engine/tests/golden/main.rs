@@ -31,6 +31,7 @@ fn options() -> Options {
         rng: Arc::new(SeededRng::new(3)),
         limits: limits(),
         background: false,
+        ..Options::default()
     }
 }
 

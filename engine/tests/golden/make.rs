@@ -28,6 +28,7 @@ pub fn write(directory: &Path) {
         rng: Arc::new(SeededRng::new(1)),
         limits: limits(),
         background: false,
+        ..Options::default()
     };
     let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
     let maker = Maker { engine, clock, rng: SeededRng::new(2) };

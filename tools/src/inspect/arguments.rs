@@ -87,7 +87,8 @@ pub enum Command {
         /// Also list the series: whose events, and which rows they are
         #[arg(long)]
         series: bool,
-        /// Also list the rows of its rollups: counts and sums of large series, by value and hour
+        /// Also list the rows of its rollups: counts, sums and sketches of large series, and
+        /// of events with all tenants, by value and hour
         #[arg(long)]
         rollups: bool,
     },

@@ -157,6 +157,8 @@ fn write_rollups(rows: &[RollupRow], out: &mut dyn Write) -> io::Result<()> {
         numbers("sum"),
         numbers("min"),
         numbers("max"),
+        numbers("users"),
+        words("p50, p95, p99"),
     ]);
     for row in rows {
         let value = |(dimension, value): &(String, Option<String>)| match value {
@@ -168,15 +170,19 @@ fn write_rollups(rows: &[RollupRow], out: &mut dyn Write) -> io::Result<()> {
         let [sum, min, max] = sums.unwrap_or_default();
         table.row([
             row.namespace.to_string(),
-            row.tenant.clone(),
+            row.tenant.clone().unwrap_or_else(|| "(all)".to_owned()),
             row.event.clone(),
             values.join(", "),
             row.hour.clone().unwrap_or_else(|| "all day".to_owned()),
             row.number.clone().unwrap_or_default(),
-            amount::count(row.count),
+            row.count.map(amount::count).unwrap_or_default(),
             sum,
             min,
             max,
+            row.users.map(|users| format!("~{}", amount::count(users))).unwrap_or_default(),
+            row.percentiles
+                .map(|of| of.map(|number| format!("~{number:.6}")).join(", "))
+                .unwrap_or_default(),
         ]);
     }
     writeln!(out)?;
@@ -274,6 +280,8 @@ fn describe_rollup(row: &RollupRow) -> Value {
         "number": row.number,
         "count": row.count,
         "sums": sums,
+        "users_approx": row.users,
+        "percentiles_approx": row.percentiles,
     })
 }
 

@@ -71,6 +71,7 @@ impl Store {
             rng: Arc::new(SeededRng::new(7)),
             limits: Limits { compaction, log_file_bytes: 256 << 10, ..Limits::default() },
             background: false,
+            ..Options::default()
         };
         Engine::open_directory(self.0.path(), options).unwrap()
     }

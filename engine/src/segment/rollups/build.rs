@@ -2,18 +2,24 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
-use super::layout::{
-    HOURS, NOT_KEPT, NUMBERS_MAX, PAIRS_MAX, ROWS_A_COUNT, ROWS_A_STATE, TOTALS, VALUES_MAX,
-    pair_name,
+use super::{
+    layout::{
+        DIGEST_NUMBERS_MAX, HOURS, NOT_KEPT, NUMBERS_MAX, PAIRS_MAX, ROWS_A_COUNT, ROWS_A_STATE,
+        TOTALS, VALUES_MAX, pair_name,
+    },
+    sketches::Sketches,
 };
 use crate::{
     base::coding::Put,
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::Result,
     index::bitmaps::ROLLUP_DIMENSIONS,
-    segment::{NumberReader, SectionKind, Segment, TextReader, rolled::write_series, runs::Run},
+    segment::{
+        NumberReader, RunDirectory, SectionKind, Segment, TextReader, rolled::write_series,
+        runs::Run, users::UserReader,
+    },
     sketch::sums::Sums,
 };
 
@@ -36,26 +42,64 @@ pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
     runs.filter(|(run, _)| is_worth_it(run)).map(|(_, at)| at).collect()
 }
 
-/// The rollups of the series at `positions` of the run directory, rising. None is no section at all.
-pub fn build(segment: &Segment, positions: &[u32]) -> Result<Vec<RollupSection>> {
-    if positions.is_empty() {
+/// Positions of the first runs of the events that are worth a rollup over all tenants of their namespace:
+/// those of two tenants and more with at least `rows_min` rows, in a segment of one day.
+pub fn events_worth_it(runs: &RunDirectory, rows_min: u32) -> Vec<u32> {
+    if runs.spans_days() {
+        return Vec::new();
+    }
+    let mut events: BTreeMap<(u32, &str), (u32, u32, u64)> = BTreeMap::new();
+    for (run, at) in runs.runs().iter().zip(0u32..) {
+        let key = (run.key.namespace.0, &*run.key.name);
+        let (_, count, rows) = events.entry(key).or_insert((at, 0, 0));
+        *count += 1;
+        *rows += u64::from(run.rows);
+    }
+    let is_worth_it = |&&(_, count, rows): &&(u32, u32, u64)| count > 1 && rows >= rows_min.into();
+    let mut firsts: Vec<u32> =
+        events.values().filter(is_worth_it).map(|&(first, ..)| first).collect();
+    firsts.sort_unstable();
+    firsts
+}
+
+/// The rollups of the series at `series` of the run directory, rising, then of the events whose first runs
+/// are at `events`, rising. None is no section at all.
+pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<RollupSection>> {
+    if series.is_empty() && events.is_empty() {
         return Ok(Vec::new());
     }
     let columns = Columns::open(segment)?;
-    let mut list = Vec::new();
-    write_series(positions, &mut list);
     let mut sections = columns.sections();
-    for &position in positions {
-        let Some(run) = segment.runs().runs().get(position as usize) else { continue };
-        let states = columns.add_up(run)?;
-        states.write(run, &columns, &mut sections);
+    let mut users = UserReader::default();
+    let runs = segment.runs().runs();
+    for run in series.iter().filter_map(|&position| runs.get(position as usize)) {
+        let states = columns.add_up(&[run], true, &mut users)?;
+        states.write(run.rows as usize, &columns, &mut sections);
     }
-    let (kind, name) = (SectionKind::RollupSeries, String::new());
-    sections.insert(0, RollupSection { kind, name, blocks: vec![list] });
+    for run in events.iter().filter_map(|&position| runs.get(position as usize)) {
+        let is_of_event = |other: &&Run| {
+            other.key.namespace == run.key.namespace && other.key.name == run.key.name
+        };
+        let of_event: Vec<&Run> = runs.iter().filter(is_of_event).collect();
+        let rows = of_event.iter().map(|run| run.rows as usize).sum();
+        let states = columns.add_up(&of_event, false, &mut users)?;
+        states.write(rows, &columns, &mut sections);
+    }
+    // Most series are too small for most sketches.
+    sections.retain(|section| section.blocks.iter().any(|block| block[..] != [NOT_KEPT]));
+    for (kind, positions) in
+        [(SectionKind::RollupEvents, events), (SectionKind::RollupSeries, series)]
+    {
+        let mut list = Vec::new();
+        write_series(positions, &mut list);
+        let name = String::new();
+        sections.insert(0, RollupSection { kind, name, blocks: vec![list] });
+    }
     Ok(sections)
 }
 
 struct Columns<'a> {
+    segment: &'a Segment,
     dimensions: Vec<Dimension<'a>>,
     numbers: Vec<(String, NumberReader<'a>)>,
 }
@@ -72,6 +116,7 @@ struct Opened<'a> {
     index: usize,
     codes: Vec<IntBlock<'a>>,
     numbers: Vec<NumberBlock<'a>>,
+    users: IntBlock<'a>,
 }
 
 /// What the rows of one series add up to.
@@ -84,6 +129,10 @@ struct States {
     numbers: Vec<Vec<Sums>>,
     /// By property and dimension: a code each.
     numbers_by: Vec<Vec<Vec<Sums>>>,
+    sketches: Sketches,
+    /// Hours by which they are; without them all rows are of one.
+    hours: usize,
+    has_hours: bool,
 }
 
 impl<'a> Columns<'a> {
@@ -103,7 +152,7 @@ impl<'a> Columns<'a> {
                 numbers.push((name.to_owned(), reader));
             }
         }
-        Ok(Self { dimensions, numbers })
+        Ok(Self { segment, dimensions, numbers })
     }
 
     /// The pairs of dimensions that are counted.
@@ -130,11 +179,33 @@ impl<'a> Columns<'a> {
                 section(SectionKind::RollupNumbersBy, pair_name(dimension.name, number))
             })
         });
-        counts.chain(pairs).chain(numbers).chain(by).collect()
+        let sketches = self.sketch_sections();
+        counts.chain(pairs).chain(numbers).chain(by).chain(sketches).collect()
     }
 
-    fn add_up(&self, run: &Run) -> Result<States> {
-        let hours = run.hours.len();
+    /// Those of sketches, in the order of their blocks.
+    fn sketch_sections(&self) -> Vec<RollupSection> {
+        let section = |kind, name: String| RollupSection { kind, name, blocks: Vec::new() };
+        let dimensions = || self.dimensions.iter().map(|dimension| dimension.name);
+        let numbers = || self.numbers.iter().map(|(name, _)| name).take(DIGEST_NUMBERS_MAX);
+        let mut sections = vec![section(SectionKind::RollupUsers, String::new())];
+        sections
+            .extend(dimensions().map(|name| section(SectionKind::RollupUsersBy, name.to_owned())));
+        sections.extend(numbers().map(|name| section(SectionKind::RollupDigests, name.clone())));
+        sections.extend(numbers().flat_map(|number| {
+            dimensions()
+                .map(move |name| section(SectionKind::RollupDigestsBy, pair_name(name, number)))
+        }));
+        sections
+    }
+
+    /// Adds up some runs: one with its hours, or several without.
+    fn add_up(&self, runs: &[&Run], has_hours: bool, users: &mut UserReader) -> Result<States> {
+        let hours = match runs {
+            [run] if has_hours => run.hours.len(),
+            _ => 1,
+        };
+        let rows = runs.iter().map(|run| run.rows as usize).sum();
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let pairs: Vec<(usize, usize)> = self.pairs().collect();
         let sums = |len: usize| vec![Sums::default(); len];
@@ -147,16 +218,39 @@ impl<'a> Columns<'a> {
                 .iter()
                 .map(|_| sizes.iter().map(|&codes| sums(codes)).collect())
                 .collect(),
+            sketches: Sketches::new(rows, &sizes, self.numbers.len(), hours, has_hours),
+            hours,
+            has_hours,
         };
+        let mut opened = None;
+        for run in runs {
+            self.add_run(run, &pairs, &mut states, &mut opened, users)?;
+        }
+        Ok(states)
+    }
+
+    fn add_run(
+        &self,
+        run: &Run,
+        pairs: &[(usize, usize)],
+        states: &mut States,
+        opened: &mut Option<Opened<'a>>,
+        users: &mut UserReader,
+    ) -> Result<()> {
+        let tenant = self.segment.tenants().of_row(run.first_row);
+        let hashes = users.hashes(self.segment, tenant, &mut |_| Ok(()))?;
+        let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
+        let hours = states.hours;
         let mut codes = vec![[0i64; VECTOR_ROWS]; sizes.len()];
         let mut values = [0f64; VECTOR_ROWS];
-        let mut opened: Option<Opened<'a>> = None;
+        let mut of_users = [0i64; VECTOR_ROWS];
         for (hour, (_, rows)) in run.hour_rows().enumerate() {
+            let hour = if states.has_hours { hour } else { 0 };
             let base = run.first_row as usize;
             for (block, vector, within) in
                 vectors(base + rows.start as usize..base + rows.end as usize)
             {
-                let blocks = match &mut opened {
+                let blocks = match &mut *opened {
                     Some(opened) if opened.index == block => opened,
                     slot => slot.insert(self.open_block(block)?),
                 };
@@ -179,6 +273,14 @@ impl<'a> Columns<'a> {
                         }
                     }
                 }
+                blocks.users.read_vector(vector, &mut of_users)?;
+                for row in within.clone() {
+                    let known = (of_users[row] as usize).checked_sub(1);
+                    if let Some(&user) = known.and_then(|at| hashes.get(at)) {
+                        let codes = codes.iter().map(|codes| codes[row]);
+                        states.sketches.add_user(hour, codes, user);
+                    }
+                }
                 for (at, block) in blocks.numbers.iter().enumerate() {
                     block.read_vector(vector, &mut values)?;
                     for (row, &value) in values[within.clone()].iter().enumerate() {
@@ -191,11 +293,13 @@ impl<'a> Columns<'a> {
                                 state.add(value);
                             }
                         }
+                        let codes = codes.iter().map(|codes| codes[within.start + row]);
+                        states.sketches.add_number(at, hour, codes, value);
                     }
                 }
             }
         }
-        Ok(states)
+        Ok(())
     }
 
     fn open_block(&self, index: usize) -> Result<Opened<'a>> {
@@ -205,6 +309,7 @@ impl<'a> Columns<'a> {
             index,
             codes: codes.collect::<Result<_>>()?,
             numbers: numbers.collect::<Result<_>>()?,
+            users: self.segment.user_codes(index)?,
         })
     }
 }
@@ -221,9 +326,8 @@ fn vectors(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usiz
 
 impl States {
     /// Appends a block to each section.
-    fn write(&self, run: &Run, columns: &Columns<'_>, sections: &mut [RollupSection]) {
-        let rows = run.rows as usize;
-        let hours = run.hours.len();
+    fn write(self, rows: usize, columns: &Columns<'_>, sections: &mut [RollupSection]) {
+        let hours = self.hours;
         let pairs = columns.pairs().zip(&self.pairs);
         let blocks = self.counts.iter().map(|counts| counts_block(counts, hours, rows));
         let blocks =
@@ -233,7 +337,10 @@ impl States {
                 }));
         let blocks = blocks.chain(self.numbers.iter().map(|states| numbers_block(states, rows)));
         let by = self.numbers_by.iter().flatten().map(|states| numbers_by_block(states, rows));
-        for (section, block) in sections.iter_mut().zip(blocks.chain(by)) {
+        let blocks: Vec<Vec<u8>> = blocks.chain(by).collect();
+        let (dimensions, numbers) = (columns.dimensions.len(), columns.numbers.len());
+        let sketches = self.sketches.blocks(rows, dimensions, numbers);
+        for (section, block) in sections.iter_mut().zip(blocks.into_iter().chain(sketches)) {
             section.blocks.push(block);
         }
     }

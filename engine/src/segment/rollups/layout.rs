@@ -11,6 +11,15 @@ pub const ROWS_A_COUNT: usize = 8;
 /// or one state of count, sum and extremes, which takes more room.
 pub const ROWS_A_STATE: usize = 64;
 
+/// A sketch is kept with at most one byte for so many rows.
+pub const ROWS_A_SKETCH_BYTE: usize = 2;
+/// Values of a dimension up to which each has a sketch: states take memory while they are made.
+pub const SKETCH_VALUES_MAX: usize = 64;
+/// Numeric properties of a segment that have digests.
+pub const DIGEST_NUMBERS_MAX: usize = 8;
+/// Rows of a series from which on its digests can be worth their bytes.
+pub const DIGEST_ROWS_MIN: usize = 2_048;
+
 /// The rollup was not worth it.
 pub const NOT_KEPT: u8 = 0;
 /// Of each value what the whole series has.

@@ -6,9 +6,13 @@ use super::layout::{HOURS, NOT_KEPT, TOTALS, pair_name};
 use crate::{
     base::coding::Cursor,
     error::Result,
+    event::Namespace,
     segment::{SectionKind, Segment},
-    sketch::sums::Sums,
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
+
+/// A state of a whole series, and those of its hours where they are kept.
+pub type ByHour<T> = (T, Option<Vec<T>>);
 
 /// Counts of the values of a dimension.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,16 @@ impl Segment {
     /// The number of a run among those that are rolled up.
     pub fn rollup_of(&self, run: usize) -> Option<usize> {
         self.rolled_up().binary_search(&(run as u32)).ok()
+    }
+
+    /// The number of an event of a namespace, with all tenants, among what is rolled up.
+    pub fn rollup_of_event(&self, namespace: Namespace, name: &str) -> Option<usize> {
+        let is_it = |&position: &u32| {
+            let run = self.runs().runs().get(position as usize);
+            run.is_some_and(|run| run.key.namespace == namespace && *run.key.name == *name)
+        };
+        let at = self.rolled_up_events().iter().position(is_it)?;
+        Some(self.rolled_up().len() + at)
     }
 
     /// The form of a block and what follows it; `None` when it is not kept.
@@ -103,17 +117,9 @@ impl Segment {
         number: &str,
         hours: usize,
         with_hours: bool,
-    ) -> Result<Option<(Sums, Option<Vec<Sums>>)>> {
-        let kind = SectionKind::RollupNumbers;
-        let block = self.rollup_block(kind, number, index)?;
-        let Some((form, mut cursor)) = block else { return Ok(None) };
-        let total = Sums::read(&mut cursor)?;
-        if !with_hours || form == TOTALS {
-            return Ok(Some((total, None)));
-        }
-        let hours = (0..hours).map(|_| Sums::read(&mut cursor)).collect::<Result<_>>()?;
-        cursor.finish()?;
-        Ok(Some((total, Some(hours))))
+    ) -> Result<Option<ByHour<Sums>>> {
+        let block = self.rollup_block(SectionKind::RollupNumbers, number, index)?;
+        block.map(|block| by_hour(block, hours, with_hours, Sums::read)).transpose()
     }
 
     /// What a number adds up to for each value of a dimension, by code.
@@ -125,15 +131,83 @@ impl Segment {
     ) -> Result<Option<Vec<(u32, Sums)>>> {
         let name = pair_name(dimension, number);
         let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, index)?;
-        let Some((_, mut cursor)) = block else { return Ok(None) };
-        let mut states = Vec::new();
-        let mut next = 0u32;
-        for _ in 0..cursor.count(2)? {
-            let code = next.saturating_add(cursor.varint_u32()?);
-            states.push((code, Sums::read(&mut cursor)?));
-            next = code.saturating_add(1);
-        }
-        cursor.finish()?;
-        Ok(Some(states))
+        block.map(|(_, cursor)| by_code(cursor, Sums::read)).transpose()
     }
+
+    /// The users of a whole series, and by hour where that is kept and asked for.
+    pub fn rollup_users(
+        &self,
+        index: usize,
+        hours: usize,
+        with_hours: bool,
+    ) -> Result<Option<ByHour<Distinct>>> {
+        let block = self.rollup_block(SectionKind::RollupUsers, "", index)?;
+        block.map(|block| by_hour(block, hours, with_hours, Distinct::read)).transpose()
+    }
+
+    /// The users of each value of a dimension, by code.
+    pub fn rollup_users_by(
+        &self,
+        index: usize,
+        dimension: &str,
+    ) -> Result<Option<Vec<(u32, Distinct)>>> {
+        let block = self.rollup_block(SectionKind::RollupUsersBy, dimension, index)?;
+        block.map(|(_, cursor)| by_code(cursor, Distinct::read)).transpose()
+    }
+
+    /// The spread of a number in a whole series, and by hour where that is kept and asked for.
+    pub fn rollup_digests(
+        &self,
+        index: usize,
+        number: &str,
+        hours: usize,
+        with_hours: bool,
+    ) -> Result<Option<ByHour<Digest>>> {
+        let block = self.rollup_block(SectionKind::RollupDigests, number, index)?;
+        block.map(|block| by_hour(block, hours, with_hours, Digest::read)).transpose()
+    }
+
+    /// The spread of a number for each value of a dimension, by code.
+    pub fn rollup_digests_by(
+        &self,
+        index: usize,
+        dimension: &str,
+        number: &str,
+    ) -> Result<Option<Vec<(u32, Digest)>>> {
+        let name = pair_name(dimension, number);
+        let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, index)?;
+        block.map(|(_, cursor)| by_code(cursor, Digest::read)).transpose()
+    }
+}
+
+/// The state of a whole series, then those of its hours.
+fn by_hour<T>(
+    (form, mut cursor): (u8, Cursor<'_>),
+    hours: usize,
+    with_hours: bool,
+    read: impl Fn(&mut Cursor<'_>) -> Result<T>,
+) -> Result<ByHour<T>> {
+    let total = read(&mut cursor)?;
+    if !with_hours || form == TOTALS {
+        return Ok((total, None));
+    }
+    let hours = (0..hours).map(|_| read(&mut cursor)).collect::<Result<_>>()?;
+    cursor.finish()?;
+    Ok((total, Some(hours)))
+}
+
+/// The states of values, by code.
+fn by_code<T>(
+    mut cursor: Cursor<'_>,
+    read: impl Fn(&mut Cursor<'_>) -> Result<T>,
+) -> Result<Vec<(u32, T)>> {
+    let mut states = Vec::new();
+    let mut next = 0u32;
+    for _ in 0..cursor.count(2)? {
+        let code = next.saturating_add(cursor.varint_u32()?);
+        states.push((code, read(&mut cursor)?));
+        next = code.saturating_add(1);
+    }
+    cursor.finish()?;
+    Ok(states)
 }

@@ -1,0 +1,40 @@
+//! The users of a tenant in a segment, by hash.
+
+use super::reader::Segment;
+use crate::{
+    encode::{BLOCK_ROWS, text::TextList},
+    error::Result,
+};
+
+/// A segment's users, with the block that was read last: who goes through many tenants reads each once.
+#[derive(Default)]
+pub struct UserReader {
+    block: Option<(usize, TextList)>,
+}
+
+impl UserReader {
+    /// Hashes of the users of a tenant. `account` hears of the bytes that are going to be taken.
+    pub fn hashes(
+        &mut self,
+        segment: &Segment,
+        tenant: usize,
+        account: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<u128>> {
+        let users = segment.tenants().users(tenant);
+        account(users.len() * size_of::<u128>())?;
+        let mut hashes = Vec::with_capacity(users.len());
+        for at in users {
+            let index = at / BLOCK_ROWS;
+            let block = match &mut self.block {
+                Some((open, block)) if *open == index => block,
+                other => {
+                    let block = segment.users(index)?;
+                    account(block.bytes_used() + block.len() * size_of::<usize>())?;
+                    &mut other.insert((index, block)).1
+                }
+            };
+            hashes.push(segment.user_hash(block.at(at % BLOCK_ROWS)));
+        }
+        Ok(hashes)
+    }
+}
