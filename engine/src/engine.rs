@@ -247,7 +247,8 @@ impl Engine {
     /// What a question would read, source by source.
     pub fn explain(&self, query: &Query) -> Result<Vec<ExplainStep>> {
         let version = self.store.version();
-        exec::explain(&version, query, self.store.horizon_ms(&version, query.namespace))
+        let horizon_ms = self.store.horizon_ms(&version, query.namespace);
+        exec::explain(&version, query, horizon_ms, &self.resources)
     }
 
     /// What the events of a namespace in whole hours look like: names, counts, properties.

@@ -156,7 +156,10 @@ fn read_segment(segment: Arc<Segment>) {
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));
-        let _ = ask(&run, key, window, &texts, number.as_deref());
+        let _ = ask(&run, key, Some(&key.tenant), window, &texts, number.as_deref());
+        // All tenants and all rows: from rollups of events, and as partial results.
+        let window = ts_min..ts_max.saturating_add(1);
+        let _ = ask(&run, key, None, window, &texts, number.as_deref());
     }
     if is_whole {
         // What a verification finds to be whole can be merged.
@@ -186,6 +189,7 @@ fn merge_alone(segment: Arc<Segment>) {
 fn ask(
     run: &dyn Fn(&Query) -> Result<Answer>,
     key: &SeriesKey,
+    tenant: Option<&str>,
     window: std::ops::Range<i64>,
     texts: &[String],
     number: Option<&str>,
@@ -201,10 +205,10 @@ fn ask(
     ] {
         for text in texts.iter().map(Some).chain([None]) {
             let mut query = Query {
-                tenant: Some(key.tenant.to_string()),
+                tenant: tenant.map(str::to_owned),
                 metric,
                 number: number.map(str::to_owned),
-                granularity: (days < 1_000).then_some(Granularity::Hour),
+                granularity: (tenant.is_some() && days < 1_000).then_some(Granularity::Hour),
                 group_by: text.cloned(),
                 groups_max: 10,
                 ..Query::count(key.namespace, &key.name, window.start..window.end)
@@ -252,9 +256,12 @@ fn events(bytes: &[u8]) {
         let run = |query: &Query| engine.query(query, &|| false);
         let window = -1_000_000_007..2_000_000_000_001;
         let keys = rows.series.iter().take(3);
-        keys.flat_map(|key| ask(&run, key, window.clone(), &texts, number.as_deref()))
-            .map(|answer| answer.map(|answer| (answer.groups, answer.values)))
-            .collect()
+        keys.flat_map(|key| {
+            let tenant = Some(&*key.tenant);
+            ask(&run, key, tenant, window.clone(), &texts, number.as_deref())
+        })
+        .map(|answer| answer.map(|answer| (answer.groups, answer.values)))
+        .collect()
     };
     let in_memory = answers(&engine);
     if engine.flush().is_ok() {

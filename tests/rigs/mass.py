@@ -116,12 +116,14 @@ class Run:
             connection, sure, known = self.send(connection, spoiled or self.body(number))
             if known and (sure or known != BATCH_EVENTS):
                 self.wrong.append(f"of new batch {number}, {known} events were known")
-            self.unsure += not sure
+            with self.lock:
+                self.unsure += not sure
             mine.append(number)
             if lots.random() < AGAIN_SHARE:
                 again = lots.choice(mine)
                 connection, _, known = self.send(connection, self.body(again))
-                self.known += known
+                with self.lock:
+                    self.known += known
                 if known != BATCH_EVENTS and not spoiled:
                     self.wrong.append(f"of batch {again}, sent again, {known} events were known")
 
@@ -234,6 +236,9 @@ def run(rig):
     connection = Connection(load.server.host, load.key)
     [row] = ask(connection, "count", tenant_id="tenant-1")
     first_answer = time.monotonic() - began
+    of_largest = sum(count for (owner, _), (count, _) in expected.items() if owner == "tenant-1")
+    if row["value"] != of_largest:
+        wrong.append(f"the first answer was {row['value']} instead of {of_largest}")
     if first_answer > rig.arguments.start_max:
         wrong.append(f"the first answer after the kill took {first_answer:.2f} s")
     wrong += [f"after the kill: {line}" for line in compare(connection, expected)]

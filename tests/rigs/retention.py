@@ -87,7 +87,8 @@ def run(rig):
         # A hundred rounds would fill a disk.
         for each in runs:
             wrong += panics(each.folder)
-            shutil.rmtree(each.folder, ignore_errors=True)
+            if not wrong:
+                shutil.rmtree(each.folder, ignore_errors=True)
         if number % 10 == 9:
             print(f"retention: {number + 1} rounds, {len(wrong)} findings", flush=True)
     count = rig.arguments.rounds * len(SITUATIONS)

@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{rollups, segments::rows_in_window, window::Window};
+use super::{
+    rollups,
+    run::{Resources, exact_of},
+    segments::rows_in_window,
+    window::Window,
+};
 use crate::{
     column::{Rows, SeriesKey},
     error::Result,
@@ -21,7 +26,7 @@ pub struct ExplainStep {
     pub rows: u64,
     /// Series that are read.
     pub series: u64,
-    /// Series among them that rollups answer for, but for ragged edges of the window.
+    /// Series among them with rollups of the kind that is asked for, as far as they are worth their bytes.
     pub rolled_up: u64,
     /// Why nothing of it is read, when nothing is.
     pub skipped: Option<&'static str>,
@@ -30,8 +35,15 @@ pub struct ExplainStep {
 }
 
 /// The sources of an answer to `query`, and what each would give to read.
-pub fn explain(version: &Version, query: &Query, horizon_ms: i64) -> Result<Vec<ExplainStep>> {
+pub fn explain(
+    version: &Version,
+    query: &Query,
+    horizon_ms: i64,
+    resources: &Resources,
+) -> Result<Vec<ExplainStep>> {
     query.validate()?;
+    let exact = exact_of(version, resources, query);
+    let query = &Query { metric: exact.unwrap_or(query.metric), ..query.clone() };
     let from_ms = query.from_ms.max(horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts: vec![from_ms] };
     let is_empty = window.from_ms >= window.to_ms;

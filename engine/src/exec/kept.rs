@@ -11,7 +11,12 @@ use quick_cache::{
     sync::{Cache, DefaultLifecycle},
 };
 
-use super::{budget::Charge, partials::Table, reads::Reads, users::UserNumbers};
+use super::{
+    budget::Charge,
+    partials::{TABLE_BYTES_MAX, Table},
+    reads::Reads,
+    users::UserNumbers,
+};
 use crate::{
     error::Result,
     event::Namespace,
@@ -196,6 +201,12 @@ impl Kept {
             Some(Entry::Partials(table)) => Some(table),
             _ => None,
         }
+    }
+
+    /// Bytes that a table may have, so that there is room for it.
+    pub fn table_bytes_max(&self) -> usize {
+        let room = usize::try_from(self.entries.shard_capacity()).unwrap_or(usize::MAX);
+        TABLE_BYTES_MAX.min(room / 2)
     }
 
     /// Keeps what segments gave to a question.

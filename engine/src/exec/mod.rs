@@ -29,7 +29,6 @@ mod rollups;
 
 mod segments;
 
-mod explain;
 mod reuse;
 
 mod work;
@@ -37,6 +36,7 @@ mod work;
 mod run;
 
 mod discover;
+mod explain;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};

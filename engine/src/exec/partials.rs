@@ -14,14 +14,16 @@ use crate::{
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
-/// Bytes of a table beyond which nothing more is added to it.
-const TABLE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a table beyond which nothing more is added to it, wherever the cache has room for so much.
+pub const TABLE_BYTES_MAX: usize = 4 << 20;
 /// Cells that a part may have.
 pub const PART_CELLS_MAX: usize = 8_192;
 /// Of parts with so many rows or more no numbers are listed: reading them takes about as long.
 pub const LISTED_ROWS: u64 = 1_024;
 /// Bytes of a table besides its content.
 const TABLE_BYTES: usize = 256;
+/// Bytes of a group besides its name.
+const GROUP_BYTES: usize = 96;
 
 /// States of a metric, one for each group of each part.
 #[derive(Clone)]
@@ -159,21 +161,28 @@ impl Table {
         if self.users != other.users {
             return;
         }
-        let of_parts = other.parts.iter().filter(|(_, known)| !matches!(known, Known::Nothing));
-        let known: HashMap<PartId, Known> = of_parts.copied().collect();
-        self.names.clone_from(&other.names);
+        let known: HashMap<PartId, Span> = { other.parts.iter() }
+            .filter_map(|(id, known)| match known {
+                Known::Cells(span) => Some((*id, *span)),
+                // What was too much may not be any more.
+                Known::Nothing | Known::TooMuch => None,
+            })
+            .collect();
+        // Names that only gone segments had are left behind.
+        let mut positions = vec![u32::MAX; other.names.len()];
         for (id, slot) in &mut self.parts {
-            *slot = match known.get(id) {
-                Some(&Known::Cells(span)) => {
-                    let range = span.start as usize..span.end as usize;
-                    let start = self.groups.len() as u32;
-                    self.groups.extend_from_slice(&other.groups[range.clone()]);
-                    self.cells.extend(&other.cells, range);
-                    Known::Cells(Span { start, end: self.groups.len() as u32, ..span })
+            let Some(&span) = known.get(id) else { continue };
+            let start = self.groups.len() as u32;
+            for &group in other.groups(span) {
+                let position = &mut positions[group as usize];
+                if *position == u32::MAX {
+                    *position = self.names.len() as u32;
+                    self.names.push(other.names[group as usize].clone());
                 }
-                Some(&known) => known,
-                None => Known::Nothing,
-            };
+                self.groups.push(*position);
+            }
+            self.cells.extend(&other.cells, span.start as usize..span.end as usize);
+            *slot = Known::Cells(Span { start, end: self.groups.len() as u32, ..span });
         }
         self.bytes = self.weigh();
     }
@@ -196,11 +205,6 @@ impl Table {
     /// All cells.
     pub fn cells(&self) -> &Cells {
         &self.cells
-    }
-
-    /// Bytes of cells that may be added.
-    pub fn room(&self) -> usize {
-        TABLE_BYTES_MAX.saturating_sub(self.bytes)
     }
 
     /// Adds the cells of a part: the first is of the first of `groups`, and so on. `positions` is empty at
@@ -226,8 +230,7 @@ impl Table {
             self.groups.push(position);
         }
         self.cells.extend(cells, 0..cells.len());
-        let name = |group: &Group| group.as_ref().map_or(0, |name| name.len());
-        self.bytes += cells.bytes() + groups.iter().map(|group| 8 + name(group)).sum::<usize>();
+        self.bytes += bytes_of(groups, cells);
         if let Some((_, known)) = self.parts.get_mut(part) {
             *known = Known::Cells(Span { start, end: self.groups.len() as u32, reads });
         }
@@ -246,13 +249,17 @@ impl Table {
     }
 
     fn weigh(&self) -> usize {
-        let name = |group: &Group| 32 + group.as_ref().map_or(0, |name| name.len());
         TABLE_BYTES
             + size_of_val(&*self.parts)
-            + self.names.iter().map(name).sum::<usize>()
             + size_of_val(&*self.groups)
-            + self.cells.bytes()
+            + bytes_of(&self.names, &self.cells)
     }
+}
+
+/// Bytes of cells and their groups.
+pub fn bytes_of(groups: &[Group], cells: &Cells) -> usize {
+    let name = |group: &Group| GROUP_BYTES + group.as_ref().map_or(0, |name| name.len());
+    groups.iter().map(name).sum::<usize>() + cells.bytes()
 }
 
 /// A question as bytes: questions with the same bytes have the same cells. The window, the buckets and the

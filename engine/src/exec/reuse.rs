@@ -85,7 +85,7 @@ impl<'a> Partials<'a> {
 
     /// Bytes that may be added.
     pub fn room(&self) -> usize {
-        self.table.room()
+        self.kept.table_bytes_max().saturating_sub(self.table.bytes())
     }
 
     /// Adds all of a part to a bucket, if what it gives is known. Returns whether it is.

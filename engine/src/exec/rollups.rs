@@ -260,17 +260,17 @@ impl<'a> RunRollup<'a> {
         served.days = true;
         match &self.loaded {
             Loaded::Counts(counts) => {
-                for &(code, total) in &counts.totals {
+                for &(code, total) in counts.totals.iter().filter(|(_, total)| *total > 0) {
                     let group = codes.group_of(&[code], sink);
                     served.entries += u64::from(group != NO_GROUP);
-                    add_present(sink, group, bucket, total)?;
+                    sink.add_count(group, bucket, total)?;
                 }
             }
             Loaded::Pairs(pairs) => {
-                for &(one, two, count) in pairs {
+                for &(one, two, count) in pairs.iter().filter(|(.., count)| *count > 0) {
                     let group = codes.group_of(&[one, two], sink);
                     served.entries += u64::from(group != NO_GROUP);
-                    add_present(sink, group, bucket, count)?;
+                    sink.add_count(group, bucket, count)?;
                 }
             }
             Loaded::Numbers((total, _)) => {
@@ -345,10 +345,6 @@ fn load(
             segment.rollup_digests_by(index, dimension, number)?.map(Loaded::DigestsBy)
         }
     })
-}
-
-fn add_present(sink: &mut Sink, group: u32, bucket: usize, count: u64) -> Result<()> {
-    if count == 0 { Ok(()) } else { sink.add_count(group, bucket, count) }
 }
 
 /// The hours of a run, by position, that lie wholly inside a range of its rows.

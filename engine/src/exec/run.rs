@@ -130,7 +130,7 @@ pub fn execute(
 ) -> Result<Answer> {
     query.validate()?;
     let snapshot = &Snapshot { version, horizon_ms, resources, how };
-    if let Some(exact) = exact_of(snapshot, query) {
+    if let Some(exact) = exact_of(version, resources, query) {
         // What is exact is approximate enough, and takes less time where it has the memory.
         match answer(snapshot, &Query { metric: exact, ..query.clone() }, control) {
             Err(Error::Limit { limit: Limit::QueryMemory | Limit::QueriesMemory, .. }) => {}
@@ -142,8 +142,7 @@ pub fn execute(
 
 /// The exact metric that is tried instead of an approximate one: where one tenant is asked about, whose
 /// rows in segments are not so many that it would take too long, or not fit in the end.
-fn exact_of(snapshot: &Snapshot<'_>, query: &Query) -> Option<Metric> {
-    let resources = snapshot.resources;
+pub fn exact_of(version: &Version, resources: &Resources, query: &Query) -> Option<Metric> {
     let (exact, rows_max) = match query.metric {
         Metric::DistinctApprox => (Metric::Distinct, resources.exact.users_rows),
         Metric::PercentileApprox(percent) => {
@@ -152,7 +151,7 @@ fn exact_of(snapshot: &Snapshot<'_>, query: &Query) -> Option<Metric> {
         _ => return None,
     };
     query.tenant.as_ref()?;
-    let parts = resources.kept.series(&snapshot.version.segments, query);
+    let parts = resources.kept.series(&version.segments, query);
     let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
     let rows = parts.iter().filter(is_asked).map(|part| part.rows).sum::<u64>();
     let bytes = usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(EXACT_ROW_BYTES);
@@ -280,12 +279,17 @@ fn pass_states(
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let pass = Pass { snapshot, query, window: &window, cells_max, control };
-    // Who waited for memory does not ask for more of anything.
-    let helpers = snapshot.how.wait.is_none().then_some(&snapshot.resources.helpers);
+    // Who waited for memory does not ask for more of anything. Digests depend on which rows come together,
+    // which would be chance.
+    let is_alone =
+        snapshot.how.wait.is_some() || matches!(query.metric, Metric::PercentileApprox(_));
+    let helpers = (!is_alone).then_some(&snapshot.resources.helpers);
     let mut had_help = false;
     match pass.run(groups.clone(), helpers, &mut had_help) {
         // A helper's share of the memory may be too small where the whole is enough.
-        Err(Error::Limit { limit: Limit::QueryMemory, .. }) if had_help => {
+        Err(Error::Limit { limit: Limit::QueryMemory, .. })
+            if had_help && cells_max == usize::MAX =>
+        {
             pass.run(groups, None, &mut had_help)
         }
         result => result,
@@ -354,11 +358,13 @@ impl Pass<'_> {
             let room = AtomicUsize::new(room.min(resources.budget.query_max() / 4));
             let must_stop = &|| control.must_stop();
             let work = Work { plan, segments, parts: &parts, items, room, must_stop };
-            for made in work.read(&mut sink, &mut reads, helpers, had_help)? {
+            let (made, result) = work.read(&mut sink, &mut reads, helpers, had_help);
+            for made in made {
                 if let Some(partials) = &mut partials {
                     partials.learn(made, &mut sink, &mut reads)?;
                 }
             }
+            result?;
         }
         for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series())
         {

@@ -208,15 +208,21 @@ impl Sink {
         lent
     }
 
-    /// Takes back what was lent when `bytes` were charged; what was added since is not charged any more.
-    /// Returns the groups that were met, and their cells.
-    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> (Groups, Cells) {
+    /// Takes back what was lent when `bytes` were charged; what was added since is not charged any more, but
+    /// for users' numbers that nobody else keeps. Returns the groups that were met, and their cells.
+    ///
+    /// Errors: `Limit` when there is no memory for a state of each group.
+    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> Result<(Groups, Cells)> {
+        let grown = lent.accumulators.grow(lent.groups.names().len());
         self.scratch = lent.scratch.take();
         self.asked_users = lent.asked_users.take();
+        let own_users = self.asked_users.as_ref().filter(|asked| !asked.is_kept());
+        let users_bytes = own_users.map_or(0, |asked| asked.numbers.bytes());
         let charge = self.accumulators.charge();
         *charge = lent.accumulators.charge().take();
-        charge.shrink_to(bytes);
-        (lent.groups, lent.accumulators.into_cells())
+        charge.shrink_to(bytes.max(users_bytes));
+        grown?;
+        Ok((lent.groups, lent.accumulators.into_cells()))
     }
 
     /// Sinks for others who work for the same query.
@@ -238,9 +244,8 @@ impl Sink {
         let accounts = helpers.iter_mut().map(|helper| helper.accumulators.charge().take());
         let accounts = accounts.collect();
         self.accumulators.charge().join(accounts);
-        for mut helper in helpers {
+        for helper in helpers {
             let names = helper.groups.names();
-            helper.accumulators.grow(names.len())?;
             let numbers: Vec<u32> =
                 names.iter().map(|name| self.groups.number(name.as_deref())).collect();
             self.accumulators.grow(self.groups.names().len())?;

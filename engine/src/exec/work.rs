@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{
     kept::Part,
-    partials::{LISTED_ROWS, PART_CELLS_MAX},
+    partials::{LISTED_ROWS, PART_CELLS_MAX, bytes_of},
     reads::Reads,
     reuse::Made,
     segments::{self, Plan},
@@ -86,15 +86,31 @@ impl Drop for Taken<'_> {
 type Brought = (Result<()>, Sink, Reads);
 
 impl Work<'_> {
-    /// Reads everything into `sink`, but for the cells that were wanted. When `had_help` is set, memory may
-    /// not be enough where it is without helpers.
+    /// Reads everything into `sink`, but for the cells that were wanted: those that were made are returned, in
+    /// the order of their parts, also where something failed. When `had_help` is set, memory may not be enough
+    /// where it is without helpers.
     pub fn read(
         &self,
         sink: &mut Sink,
         reads: &mut Reads,
         helpers: Option<&Helpers>,
         had_help: &mut bool,
-    ) -> Result<Vec<Made>> {
+    ) -> (Vec<Made>, Result<()>) {
+        let made = Mutex::new(Vec::new());
+        let result = self.share(&made, sink, reads, helpers, had_help);
+        let mut made = made.into_inner();
+        made.sort_unstable_by_key(|made| made.part);
+        (made, result)
+    }
+
+    fn share(
+        &self,
+        made: &Mutex<Vec<Made>>,
+        sink: &mut Sink,
+        reads: &mut Reads,
+        helpers: Option<&Helpers>,
+        had_help: &mut bool,
+    ) -> Result<()> {
         let rows = |item: &Item| self.parts.get(item.part).map_or(0, |part| part.rows);
         let rows: u64 = self.items.iter().map(rows).sum();
         let others = self.items.len().saturating_sub(1);
@@ -103,14 +119,13 @@ impl Work<'_> {
         let taken = helpers.filter(|_| useful > 0).map(|helpers| helpers.take(useful));
         let count = taken.as_ref().map_or(0, |taken| taken.count);
         *had_help = count > 0;
-        let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let next = AtomicUsize::new(0);
         if count == 0 {
-            self.take_part(&next, &made, sink, reads)?;
-            return Ok(made.into_inner());
+            return self.take_part(&next, made, sink, reads);
         }
         let sinks = sink.helpers(count);
         let (mine, theirs) = std::thread::scope(|scope| {
-            let (next, made) = (&next, &made);
+            let next = &next;
             let help = |mut sink: Sink| {
                 let name = std::thread::Builder::new().name("query".to_owned());
                 // Without a thread the work is done all the same.
@@ -135,8 +150,7 @@ impl Work<'_> {
             reads.add(&read);
             sinks.push(helper);
         }
-        sink.join(sinks)?;
-        Ok(made.into_inner())
+        sink.join(sinks)
     }
 
     /// Takes one item after the other, until there is none or one has failed.
@@ -201,15 +215,18 @@ impl Work<'_> {
         let reads = &mut made.reads;
         let mut check = || self.check();
         let read = segments::scan(segment, runs, &whole, &mut of_part, reads, &mut check);
-        let (groups, cells) = sink.take_back(of_part, charged);
-        match (read, cells) {
-            (Ok(()), cells) if self.take_room(cells.bytes()) => {
-                made.cells = Some((groups, cells));
+        let taken_back = sink.take_back(of_part, charged);
+        match read.and(taken_back) {
+            Ok((groups, cells)) => {
+                let bytes = bytes_of(groups.names(), &cells);
+                if self.take_room(bytes) {
+                    sink.charge().add(bytes)?;
+                    made.cells = Some((groups, cells));
+                }
             }
-            (Ok(()), _) => {}
             // In the states of the query there may be room for all of it.
-            (Err(Error::Limit { limit: Limit::QueryMemory, .. }), _) => {}
-            (Err(error), _) => return Err(error),
+            Err(Error::Limit { limit: Limit::QueryMemory, .. }) => {}
+            Err(error) => return Err(error),
         }
         Ok(made)
     }

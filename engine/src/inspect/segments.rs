@@ -245,12 +245,12 @@ fn describe_section(segment: &Segment, at: usize, section: &Section) -> SectionI
 fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
     match kind {
         SectionKind::Runs => segment.runs().runs().len() as u64,
-        SectionKind::RollupSeries
-        | SectionKind::RollupCounts
+        SectionKind::RollupSeries => segment.rolled_up().len() as u64,
+        SectionKind::RollupEvents => segment.rolled_up_events().len() as u64,
+        SectionKind::RollupCounts
         | SectionKind::RollupPairs
         | SectionKind::RollupNumbers
         | SectionKind::RollupNumbersBy
-        | SectionKind::RollupEvents
         | SectionKind::RollupUsers
         | SectionKind::RollupUsersBy
         | SectionKind::RollupDigests

@@ -5,6 +5,8 @@
 //! The bounds that the unit tests of the sketches check are those of the theory; these tables say what
 //! users see.
 
+#![expect(clippy::print_stdout, reason = "a table is what is asked for")]
+
 use super::{digest::Digest, hll::Distinct};
 use crate::base::{
     hash,

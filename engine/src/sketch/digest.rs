@@ -4,7 +4,7 @@
 //! A digest is a list of centroids, each the mean of some neighbouring values and how many there are: few at
 //! the ends, where percentiles are asked for, and many in the middle. Small digests hold every value and are
 //! exact. Values and other digests are collected and brought together rarely, all at once and in order of
-//! size; so the answer does not depend on the order in which digests were added.
+//! size; so the answer does not depend on the order in which digests were added, up to some hundred of them.
 
 use crate::{
     base::coding::{Cursor, Put},
@@ -14,9 +14,9 @@ use crate::{
 /// Twice the number of steps that the scale has: up to so many centroids, usually about two thirds.
 const SIZE: usize = 300;
 /// Values collected before they are brought together: that sorts them, so it is done rarely.
-const BATCH: usize = 1_024;
+const BATCH: usize = 512;
 /// Centroids of other digests collected before they are.
-const COLLECTED_MAX: usize = 1 << 16;
+const COLLECTED_MAX: usize = 1 << 15;
 /// Values of a stored state, at most: more than rows of any segment, and few enough to be added up.
 const WEIGHT_MAX: u64 = 1 << 40;
 /// Bytes of an empty state, for memory accounting.
@@ -53,8 +53,12 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a finite value; returns how many bytes the state has grown.
+    /// Adds a value, if it is finite, as all are that were not damaged; returns how many bytes the state has
+    /// grown.
     pub fn insert(&mut self, value: f64) -> usize {
+        if !value.is_finite() {
+            return 0;
+        }
         let before = self.bytes_used();
         self.batch.push(value);
         self.min = self.min.min(value);
@@ -182,6 +186,9 @@ impl Digest {
         }
         state.min = f64::from_bits(cursor.u64()?);
         state.max = f64::from_bits(cursor.u64()?);
+        if !state.min.is_finite() {
+            return Err(cursor.error("the smallest value of a digest is no number"));
+        }
         state.centroids.reserve_exact(count);
         let (mut before, mut total) = (state.min, 0u64);
         for _ in 0..count {
@@ -328,7 +335,7 @@ mod tests {
         for len in 0..good.len() {
             assert!(read(&good[..len]).is_err(), "{len}");
         }
-        for (at, byte) in [(24, 0xff), (25, 0), (16, 0xbf)] {
+        for (at, byte) in [(24, 0xff), (25, 0), (16, 0xbf), (8, 0xff)] {
             let mut bad = good.clone();
             bad[at] = byte;
             assert!(read(&bad).is_err(), "{at}");

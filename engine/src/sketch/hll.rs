@@ -189,7 +189,10 @@ impl Distinct {
             let step = cursor.varint_u32()?;
             let next = entry.checked_add(step).filter(|next| {
                 let rank = next & ((1 << RANK_BITS) - 1);
-                (1..=64 - LISTED_BITS + 1).contains(&rank) && Some(next >> RANK_BITS) != index
+                let at = next >> RANK_BITS;
+                (1..=64 - LISTED_BITS + 1).contains(&rank)
+                    && at >> LISTED_BITS == 0
+                    && Some(at) != index
             });
             entry = next.ok_or_else(|| cursor.error("a sketch lists what no hash gives"))?;
             index = Some(entry >> RANK_BITS);
@@ -428,6 +431,8 @@ mod tests {
         assert!(read(&[0x82, 0x08]).is_err());
         assert!(read(&[1, 64]).is_err());
         assert!(read(&[2, 65, 1]).is_err());
+        // An index of 26 bits.
+        assert!(read(&[1, 0x81, 0x80, 0x80, 0x80, 0x08]).is_err());
         let mut registers = written(5_000);
         registers[2] = 0xff;
         assert!(read(&registers).is_err());

@@ -1,7 +1,7 @@
 //! Sketches: small states that answer approximately and merge.
 //!
-//! The crates behind them stay behind them: nobody else names `hyperloglogplus` or `tdigest`, so
-//! that either can be replaced when a measurement asks for it.
+//! They are our own, with bytes of their own; the crates `hyperloglogplus` and `tdigest` are what tests compare
+//! them with.
 
 pub mod digest;
 pub mod hll;

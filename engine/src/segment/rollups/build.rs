@@ -327,7 +327,7 @@ fn vectors(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usiz
 impl States {
     /// Appends a block to each section.
     fn write(self, rows: usize, columns: &Columns<'_>, sections: &mut [RollupSection]) {
-        let hours = self.hours;
+        let hours = (self.hours, self.has_hours);
         let pairs = columns.pairs().zip(&self.pairs);
         let blocks = self.counts.iter().map(|counts| counts_block(counts, hours, rows));
         let blocks =
@@ -335,7 +335,8 @@ impl States {
                 .chain(pairs.map(|((_, b), counts)| {
                     pairs_block(counts, columns.dimensions[b].codes, rows)
                 }));
-        let blocks = blocks.chain(self.numbers.iter().map(|states| numbers_block(states, rows)));
+        let blocks =
+            blocks.chain(self.numbers.iter().map(|states| numbers_block(states, hours.1, rows)));
         let by = self.numbers_by.iter().flatten().map(|states| numbers_by_block(states, rows));
         let blocks: Vec<Vec<u8>> = blocks.chain(by).collect();
         let (dimensions, numbers) = (columns.dimensions.len(), columns.numbers.len());
@@ -347,7 +348,7 @@ impl States {
 }
 
 /// Totals of each value, then its hours.
-fn counts_block(counts: &[u32], hours: usize, rows: usize) -> Vec<u8> {
+fn counts_block(counts: &[u32], (hours, has_hours): (usize, bool), rows: usize) -> Vec<u8> {
     let of_codes = || counts.chunks(hours.max(1)).zip(0u64..);
     let total = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
     let present: Vec<(u64, u64, &[u32])> = of_codes()
@@ -358,7 +359,8 @@ fn counts_block(counts: &[u32], hours: usize, rows: usize) -> Vec<u8> {
     if present.len() * ROWS_A_COUNT > rows {
         return out;
     }
-    out[0] = if present.len() * hours * ROWS_A_COUNT > rows { TOTALS } else { HOURS };
+    let are_few = present.len() * hours * ROWS_A_COUNT <= rows;
+    out[0] = if has_hours && are_few { HOURS } else { TOTALS };
     out.put_varint(present.len() as u64);
     let mut next = 0;
     for &(code, total, _) in &present {
@@ -392,11 +394,12 @@ fn pairs_block(counts: &[u32], second_codes: usize, rows: usize) -> Vec<u8> {
 }
 
 /// The total, then the hours.
-fn numbers_block(states: &[Sums], rows: usize) -> Vec<u8> {
+fn numbers_block(states: &[Sums], has_hours: bool, rows: usize) -> Vec<u8> {
     let mut out = vec![NOT_KEPT];
     let mut total = Sums::default();
     states.iter().for_each(|state| total.merge(state));
-    out[0] = if states.len() * ROWS_A_STATE > rows { TOTALS } else { HOURS };
+    let are_few = states.len() * ROWS_A_STATE <= rows;
+    out[0] = if has_hours && are_few { HOURS } else { TOTALS };
     total.write(&mut out);
     if out[0] == HOURS {
         states.iter().for_each(|state| state.write(&mut out));

@@ -14,9 +14,9 @@ pub const ROWS_A_STATE: usize = 64;
 /// A sketch is kept with at most one byte for so many rows.
 pub const ROWS_A_SKETCH_BYTE: usize = 2;
 /// Values of a dimension up to which each has a sketch: states take memory while they are made.
-pub const SKETCH_VALUES_MAX: usize = 64;
+pub const SKETCH_VALUES_MAX: usize = 32;
 /// Numeric properties of a segment that have digests.
-pub const DIGEST_NUMBERS_MAX: usize = 8;
+pub const DIGEST_NUMBERS_MAX: usize = 4;
 /// Rows of a series from which on its digests can be worth their bytes.
 pub const DIGEST_ROWS_MIN: usize = 2_048;
 
