@@ -137,9 +137,11 @@ def timed(store, question: tuple[str, str], repeat: int) -> tuple[list[int], int
 
 
 class Ours:
-    """Our engine."""
+    """Our engine, asked as if for the first time."""
 
     name = "Inlay"
+    # Whether what was kept from the same question before may be used.
+    again = False
 
     def __init__(self, program: Path, rows_file: Path, directory: Path):
         # A script is our stand-in, for trying the protocol.
@@ -151,7 +153,8 @@ class Ours:
         )
 
     def call(self, query: dict[str, str], repeat: int) -> dict:
-        self.process.stdin.write(json.dumps({"query": query, "repeat": repeat}) + "\n")
+        asked = {"query": query, "repeat": repeat, "again": self.again}
+        self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         reply = json.loads(line) if line else {"error": "no answer"}
@@ -176,6 +179,16 @@ class Ours:
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait()
+
+
+class OursAgain(Ours):
+    """The same engine, asked as a dashboard does that is refreshed: it kept what each segment gave."""
+
+    name = "Inlay again"
+    again = True
+
+    def __init__(self, ours: Ours):
+        self.process = ours.process
 
 
 def filled(answer: Answer) -> Answer:

@@ -2,11 +2,11 @@
 //! questions with the time that each took.
 //!
 //!     queries-ours load ROWS_FILE DATA_DIR
-//!     queries-ours serve DATA_DIR [--anew | --rows]
+//!     queries-ours serve DATA_DIR [--rows]
 //!
-//! The time goes from the question to the bytes of the JSON answer, within the process. With `--anew`
-//! nothing is used that was kept from the same question before, with `--rows` no rollups either. The
-//! protocol is in the script.
+//! The time goes from the question to the bytes of the JSON answer, within the process. Unless a question says
+//! `"again": true`, nothing is used that was kept from the same question before; with `--rows` no rollups
+//! either. The protocol is in the script.
 
 #![expect(clippy::disallowed_methods, reason = "rows come from a file that is not of the engine")]
 
@@ -38,10 +38,9 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["load", rows, directory] => load(Path::new(rows), Path::new(directory)),
-        ["serve", directory] => serve(Path::new(directory), Engine::query),
-        ["serve", directory, "--anew"] => serve(Path::new(directory), Engine::query_anew),
+        ["serve", directory] => serve(Path::new(directory), Engine::query_anew),
         ["serve", directory, "--rows"] => serve(Path::new(directory), Engine::query_rows),
-        _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--anew | --rows]".into()),
+        _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--rows]".into()),
     }
 }
 
