@@ -117,6 +117,28 @@ struct Opened<'a> {
     codes: Vec<IntBlock<'a>>,
     numbers: Vec<NumberBlock<'a>>,
     users: IntBlock<'a>,
+    /// The vector whose values follow: many small runs and hours lie in one.
+    vector: Option<usize>,
+    code_values: Vec<[i64; VECTOR_ROWS]>,
+    number_values: Vec<[f64; VECTOR_ROWS]>,
+    user_values: [i64; VECTOR_ROWS],
+}
+
+impl Opened<'_> {
+    fn load(&mut self, vector: usize) -> Result<()> {
+        if self.vector == Some(vector) {
+            return Ok(());
+        }
+        for (values, block) in self.code_values.iter_mut().zip(&self.codes) {
+            block.read_vector(vector, values)?;
+        }
+        for (values, block) in self.number_values.iter_mut().zip(&self.numbers) {
+            block.read_vector(vector, values)?;
+        }
+        self.users.read_vector(vector, &mut self.user_values)?;
+        self.vector = Some(vector);
+        Ok(())
+    }
 }
 
 /// What the rows of one series add up to.
@@ -241,22 +263,20 @@ impl<'a> Columns<'a> {
         let hashes = users.hashes(self.segment, tenant, &mut |_| Ok(()))?;
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let hours = states.hours;
-        let mut codes = vec![[0i64; VECTOR_ROWS]; sizes.len()];
-        let mut values = [0f64; VECTOR_ROWS];
-        let mut of_users = [0i64; VECTOR_ROWS];
-        for (hour, (_, rows)) in run.hour_rows().enumerate() {
-            let hour = if states.has_hours { hour } else { 0 };
-            let base = run.first_row as usize;
-            for (block, vector, within) in
-                vectors(base + rows.start as usize..base + rows.end as usize)
-            {
-                let blocks = match &mut *opened {
+        let all = [(0, 0..run.rows)];
+        let by_hour = run.hour_rows().map(|(_, rows)| rows).enumerate();
+        let ranges: Vec<(usize, Range<u32>)> =
+            if states.has_hours { by_hour.collect() } else { all.into() };
+        let base = run.first_row as usize;
+        for (hour, rows) in ranges {
+            let rows = base + rows.start as usize..base + rows.end as usize;
+            for (block, vector, within) in vectors(rows) {
+                let opened = match &mut *opened {
                     Some(opened) if opened.index == block => opened,
                     slot => slot.insert(self.open_block(block)?),
                 };
-                for (codes, block) in codes.iter_mut().zip(&blocks.codes) {
-                    block.read_vector(vector, codes)?;
-                }
+                opened.load(vector)?;
+                let codes = &opened.code_values;
                 for (codes, counts) in codes.iter().zip(&mut states.counts) {
                     for &code in &codes[within.clone()] {
                         if let Some(count) = counts.get_mut(code as usize * hours + hour) {
@@ -273,27 +293,26 @@ impl<'a> Columns<'a> {
                         }
                     }
                 }
-                blocks.users.read_vector(vector, &mut of_users)?;
                 for row in within.clone() {
-                    let known = (of_users[row] as usize).checked_sub(1);
+                    let known = (opened.user_values[row] as usize).checked_sub(1);
                     if let Some(&user) = known.and_then(|at| hashes.get(at)) {
                         let codes = codes.iter().map(|codes| codes[row]);
                         states.sketches.add_user(hour, codes, user);
                     }
                 }
-                for (at, block) in blocks.numbers.iter().enumerate() {
-                    block.read_vector(vector, &mut values)?;
-                    for (row, &value) in values[within.clone()].iter().enumerate() {
+                for (at, values) in opened.number_values.iter().enumerate() {
+                    for row in within.clone() {
+                        let value = values[row];
                         if value.is_nan() {
                             continue;
                         }
                         states.numbers[at][hour].add(value);
                         for (codes, by) in codes.iter().zip(&mut states.numbers_by[at]) {
-                            if let Some(state) = by.get_mut(codes[within.start + row] as usize) {
+                            if let Some(state) = by.get_mut(codes[row] as usize) {
                                 state.add(value);
                             }
                         }
-                        let codes = codes.iter().map(|codes| codes[within.start + row]);
+                        let codes = codes.iter().map(|codes| codes[row]);
                         states.sketches.add_number(at, hour, codes, value);
                     }
                 }
@@ -310,6 +329,10 @@ impl<'a> Columns<'a> {
             codes: codes.collect::<Result<_>>()?,
             numbers: numbers.collect::<Result<_>>()?,
             users: self.segment.user_codes(index)?,
+            vector: None,
+            code_values: vec![[0; VECTOR_ROWS]; self.dimensions.len()],
+            number_values: vec![[0.0; VECTOR_ROWS]; self.numbers.len()],
+            user_values: [0; VECTOR_ROWS],
         })
     }
 }

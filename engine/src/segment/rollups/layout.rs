@@ -18,7 +18,11 @@ pub const SKETCH_VALUES_MAX: usize = 32;
 /// Numeric properties of a segment that have digests.
 pub const DIGEST_NUMBERS_MAX: usize = 4;
 /// Rows of a series from which on its digests can be worth their bytes.
-pub const DIGEST_ROWS_MIN: usize = 2_048;
+pub const DIGEST_ROWS_MIN: usize = 4_096;
+/// The same for those by value of a dimension: rows for each value, on the mean.
+pub const DIGEST_ROWS_A_VALUE: usize = 2_048;
+/// The same for sketches of users by value.
+pub const SKETCH_ROWS_A_VALUE: usize = 256;
 
 /// The rollup was not worth it.
 pub const NOT_KEPT: u8 = 0;

@@ -6,8 +6,8 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used))]
 
 use super::layout::{
-    DIGEST_NUMBERS_MAX, DIGEST_ROWS_MIN, HOURS, NOT_KEPT, ROWS_A_SKETCH_BYTE, SKETCH_VALUES_MAX,
-    TOTALS,
+    DIGEST_NUMBERS_MAX, DIGEST_ROWS_A_VALUE, DIGEST_ROWS_MIN, HOURS, NOT_KEPT, ROWS_A_SKETCH_BYTE,
+    SKETCH_ROWS_A_VALUE, SKETCH_VALUES_MAX, TOTALS,
 };
 use crate::{
     base::coding::Put,
@@ -38,14 +38,17 @@ impl Sketches {
         has_hours: bool,
     ) -> Self {
         let numbers = if rows < DIGEST_ROWS_MIN { 0 } else { numbers.min(DIGEST_NUMBERS_MAX) };
-        let kept = |codes: usize| if codes <= SKETCH_VALUES_MAX { codes } else { 0 };
+        let kept = |codes: usize, rows_each: usize| match codes <= SKETCH_VALUES_MAX {
+            true if rows >= codes * rows_each => codes,
+            _ => 0,
+        };
+        let users = |&codes: &usize| vec![Distinct::default(); kept(codes, SKETCH_ROWS_A_VALUE)];
+        let digests = |&codes: &usize| vec![Digest::default(); kept(codes, DIGEST_ROWS_A_VALUE)];
         Self {
             users: vec![Distinct::default(); hours],
-            users_by: sizes.iter().map(|&codes| vec![Distinct::default(); kept(codes)]).collect(),
+            users_by: sizes.iter().map(users).collect(),
             digests: vec![vec![Digest::default(); hours]; numbers],
-            digests_by: (0..numbers)
-                .map(|_| sizes.iter().map(|&codes| vec![Digest::default(); kept(codes)]).collect())
-                .collect(),
+            digests_by: (0..numbers).map(|_| sizes.iter().map(digests).collect()).collect(),
             has_hours,
         }
     }
