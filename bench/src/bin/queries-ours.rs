@@ -110,8 +110,10 @@ fn serve(directory: &Path, how: How) -> Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Json = serde_json::from_str(&line?)?;
-        let answer =
-            ask(&engine, &request, how).unwrap_or_else(|error| json!({"error": error.to_string()}));
+        let is_again = request["again"].as_bool() == Some(true);
+        let asked_how = if is_again { Engine::query } else { how };
+        let answer = ask(&engine, &request, asked_how)
+            .unwrap_or_else(|error| json!({"error": error.to_string()}));
         writeln!(out, "{answer}")?;
         out.flush()?;
     }

@@ -111,8 +111,11 @@ impl Work<'_> {
         helpers: Option<&Helpers>,
         had_help: &mut bool,
     ) -> Result<()> {
-        let rows = |item: &Item| self.parts.get(item.part).map_or(0, |part| part.rows);
-        let rows: u64 = self.items.iter().map(rows).sum();
+        // What rollups can answer is quicker than the start of a thread.
+        let rows =
+            |part: &Part| if self.plan.shape.is_some() { part.reads.rows } else { part.rows };
+        let rows: u64 =
+            self.items.iter().filter_map(|item| self.parts.get(item.part)).map(rows).sum();
         let others = self.items.len().saturating_sub(1);
         let useful =
             usize::try_from(rows / ROWS_A_HELPER).map_or(others, |useful| useful.min(others));
