@@ -142,7 +142,7 @@ fn accuracy_of_percentiles() {
             }
             let shown = worst.map(|(rank, value)| format!("{rank:.3}; {value:.2} %"));
             println!("| {count} | {kind} | {} |", shown.join(" | "));
-            assert!(worst[1].0 < 0.4 && worst[2].0 < 0.2, "{count} {kind}: {worst:?}");
+            assert!(worst[1].0 < 0.6 && worst[2].0 < 0.3, "{count} {kind}: {worst:?}");
         }
     }
 }
