@@ -14,6 +14,7 @@ there.
 
 import contextlib
 import pathlib
+import re
 import socket
 import time
 
@@ -64,12 +65,14 @@ def run(rig):
             load.stop()
         recovered.append(seconds_until_served(server, key))
         server.expect_alive()
+        log_begin = server.log.stat().st_size
         after = Load(server.host, key, ledger, f"{rig.random_seed} {cycle} after", clients=2)
         time.sleep(1)
         after.stop()
         if set(after.statuses) != {200} or after.gone:
             ledger.wrong.append(
-                f"cycle {cycle + 1}: after the release: {after.statuses}, {after.gone} cut off"
+                f"cycle {cycle + 1}: after the release: {after.statuses}, {after.gone} cut off; "
+                f"the log says why: {causes(server.log, log_begin)}"
             )
         # A refused batch may still be in the log: the next start says whether it is.
         ledger.compare(server.host, key, settle=False)
@@ -110,6 +113,14 @@ def seconds_until_served(server, key):
                 return time.monotonic() - started
         time.sleep(0.05)
     raise Failed(f"no new client was served within {RECOVERY_SECONDS} s after the release")
+
+
+def causes(log, begin):
+    """Why requests were refused since the log had `begin` bytes, numbers apart."""
+    with open(log, "rb") as file:
+        file.seek(begin)
+        said = file.read().decode(errors="replace")
+    return sorted(set(re.findall(r'cause="([^"]*)"', re.sub(r"\d{4,}", "N", said))))
 
 
 if __name__ == "__main__":

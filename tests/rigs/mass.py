@@ -167,7 +167,7 @@ class Run:
         for client in clients:
             client.start()
         for kill in range(1, kills + 1):
-            while self.next < self.count * kill // (kills + 1) and any(map(alive, clients)):
+            while self.next < self.count * kill // (kills + 1) and any(client.is_alive() for client in clients):
                 time.sleep(0.05)
             self.server.kill()
             self.server = self.rig.start()
@@ -191,10 +191,6 @@ class Run:
                 sums[0] += count
                 sums[1] += total
         return found
-
-
-def alive(thread):
-    return thread.is_alive()
 
 
 def ask(connection, metric, **more):

@@ -21,6 +21,7 @@ use std::{
 };
 
 use inlay_bench::workload::Workload;
+use inlay_engine::{Rng as _, SeededRng};
 
 type Failure = Box<dyn Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Failure>;
@@ -289,13 +290,8 @@ fn ask_for(server: &Server, time: Duration) -> Result<Times> {
     let started = Instant::now();
     let ask = |seed: u64| -> Result<Vec<f64>> {
         let mut client = server.client()?;
-        let (mut state, mut took) = (seed * 2 + 1, Vec::new());
-        let mut draw = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        };
+        let (rng, mut took) = (SeededRng::new(seed), Vec::new());
+        let draw = || rng.below(1 << 32) as f64 / (1u64 << 32) as f64;
         while started.elapsed() < WARM_UP + time {
             // As events are: tenant n has one in n.
             let tenant = 1_000f64.powf(draw()) as u64;

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{budget::Charge, groups::NO_GROUP, partials::Cells, users::UserSet};
+use super::{
+    budget::Charge,
+    cells::{Cells, State},
+    groups::NO_GROUP,
+    users::UserSet,
+};
 use crate::{
     error::{Error, Limit, Result},
     query::{Metric, Value},
@@ -182,60 +187,34 @@ impl Accumulators {
         self.charge.add(bytes)
     }
 
-    /// Adds numbers that were added up already.
-    pub fn add_sums(&mut self, group: u32, bucket: usize, sums: &Sums) {
-        if let States::Numbers(states) = &mut self.states {
-            states[group as usize * self.buckets + bucket].merge(sums);
-        }
-    }
-
-    /// Adds a sketch of users. Where these are counted exactly there is none.
-    pub fn add_sketch(&mut self, group: u32, bucket: usize, sketch: &Distinct) -> Result<()> {
-        let cell = group as usize * self.buckets + bucket;
-        match &mut self.states {
-            States::Sketches(states) => self.charge.add(states[cell].merge(sketch)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Adds a digest of numbers.
-    pub fn add_digest(&mut self, group: u32, bucket: usize, digest: &Digest) -> Result<()> {
-        let cell = group as usize * self.buckets + bucket;
-        match &mut self.states {
-            States::Digests(states) => self.charge.add(states[cell].merge(digest)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Adds a cell of partial results. `users` have numbers.
-    pub fn add_cell(
+    /// Adds what other rows came to. `users` have numbers.
+    pub fn add_state(
         &mut self,
         group: u32,
         bucket: usize,
-        cells: &Cells,
-        at: usize,
+        state: State<'_>,
         users: usize,
     ) -> Result<()> {
         let cell = group as usize * self.buckets + bucket;
-        let bytes = match (&mut self.states, cells) {
-            (States::Counts(states), Cells::Counts(cells)) => {
-                states[cell] += cells[at];
-                0
-            }
-            (States::Numbers(states), Cells::Numbers(cells)) => {
-                states[cell].merge(&cells[at]);
-                0
-            }
-            (States::Users(states), Cells::Users(cells)) => states[cell].merge(&cells[at], users),
-            (States::Sketches(states), Cells::Sketches(cells)) => states[cell].merge(&cells[at]),
-            (States::Digests(states), Cells::Digests(cells)) => states[cell].merge(&cells[at]),
-            (States::Lists(states), Cells::Lists(cells)) => {
-                states[cell].extend_from_slice(&cells[at]);
-                cells[at].len() * LIST_ENTRY_BYTES
-            }
-            _ => 0,
-        };
+        let bytes = self.merge(cell, state, users);
         self.charge.add(bytes)
+    }
+
+    /// Returns how many bytes the state has grown.
+    fn merge(&mut self, cell: usize, state: State<'_>, users: usize) -> usize {
+        match (&mut self.states, state) {
+            (States::Counts(states), State::Count(count)) => states[cell] += count,
+            (States::Numbers(states), State::Numbers(sums)) => states[cell].merge(sums),
+            (States::Users(states), State::Users(set)) => return states[cell].merge(set, users),
+            (States::Sketches(states), State::Sketch(sketch)) => return states[cell].merge(sketch),
+            (States::Digests(states), State::Digest(digest)) => return states[cell].merge(digest),
+            (States::Lists(states), State::List(list)) => {
+                states[cell].extend_from_slice(list);
+                return list.len() * LIST_ENTRY_BYTES;
+            }
+            _ => debug_assert!(false, "a state of another kind"),
+        }
+        0
     }
 
     /// No states yet, for another who works for the same query.
@@ -245,33 +224,28 @@ impl Accumulators {
 
     /// Takes in the states of another for the same query. `numbers` has the group here of each of its
     /// groups; `users` have numbers.
-    pub fn join(&mut self, other: Self, numbers: &[u32], users: usize) -> Result<()> {
+    pub fn join(&mut self, mut other: Self, numbers: &[u32], users: usize) -> Result<()> {
         let buckets = self.buckets;
         let place = |at: usize| match numbers.get(at / buckets.max(1)) {
             None | Some(&NO_GROUP) => None,
             Some(&group) => Some(group as usize * buckets + at % buckets),
         };
         let mut bytes = 0;
-        match (&mut self.states, other.states) {
-            (States::Counts(to), States::Counts(from)) => {
-                each(from, place, |at, count| to[at] += count);
+        if let (States::Lists(to), States::Lists(from)) = (&mut self.states, &mut other.states) {
+            // Long lists: they were charged by the other, and the first of each cell is not copied.
+            for (at, list) in from.drain(..).enumerate() {
+                match place(at) {
+                    Some(at) if to[at].is_empty() => to[at] = list,
+                    Some(at) => to[at].extend_from_slice(&list),
+                    None => {}
+                }
             }
-            (States::Users(to), States::Users(from)) => {
-                each(from, place, |at, set| bytes += to[at].merge(&set, users));
+        }
+        let cells = other.into_cells();
+        for at in 0..cells.len() {
+            if let Some(cell) = place(at) {
+                bytes += self.merge(cell, cells.state(at), users);
             }
-            (States::Sketches(to), States::Sketches(from)) => {
-                each(from, place, |at, sketch| bytes += to[at].merge(&sketch));
-            }
-            (States::Numbers(to), States::Numbers(from)) => {
-                each(from, place, |at, sums| to[at].merge(&sums));
-            }
-            (States::Lists(to), States::Lists(from)) => each(from, place, |at, list| {
-                if to[at].is_empty() { to[at] = list } else { to[at].extend_from_slice(&list) }
-            }),
-            (States::Digests(to), States::Digests(from)) => {
-                each(from, place, |at, digest| bytes += to[at].merge(&digest));
-            }
-            _ => debug_assert!(false, "states of two kinds"),
         }
         self.charge.add(bytes)
     }
@@ -296,13 +270,6 @@ impl Accumulators {
     /// The account of the query.
     pub fn charge(&mut self) -> &mut Charge {
         &mut self.charge
-    }
-
-    /// Adds `count` rows at once to a count.
-    pub fn add_count(&mut self, group: u32, bucket: usize, count: u64) {
-        if let States::Counts(states) = &mut self.states {
-            states[group as usize * self.buckets + bucket] += count;
-        }
     }
 
     /// The answer of each bucket of a group.
@@ -360,15 +327,6 @@ impl Accumulators {
                 number(states[cell].quantile(f64::from(percent) / 100.0))
             }
             (States::Numbers(_) | States::Lists(_) | States::Digests(_), _) => Value::Null,
-        }
-    }
-}
-
-/// Hands each state to `add`, with its place, if it has one.
-fn each<T>(states: Vec<T>, place: impl Fn(usize) -> Option<usize>, mut add: impl FnMut(usize, T)) {
-    for (at, state) in states.into_iter().enumerate() {
-        if let Some(at) = place(at) {
-            add(at, state);
         }
     }
 }

@@ -48,7 +48,7 @@ enum Key {
     /// Where a series stands in a list of segments, or the series of an event with all tenants.
     Series(u64, Namespace, Option<Box<str>>, Box<str>),
     /// A question, as bytes.
-    Partials(Box<[u8]>),
+    Partials(Arc<[u8]>),
 }
 
 #[derive(Clone)]
@@ -195,9 +195,9 @@ impl Kept {
         parts
     }
 
-    /// What segments gave to a question before, in the bytes that [`Table`] makes of it.
-    pub fn partials(&self, question: &[u8]) -> Option<Arc<Table>> {
-        match self.entries.get(&Key::Partials(question.into())) {
+    /// What segments gave to a question before, which is asked as `partials::question` writes it.
+    pub fn partials(&self, question: &Arc<[u8]>) -> Option<Arc<Table>> {
+        match self.entries.get(&Key::Partials(Arc::clone(question))) {
             Some(Entry::Partials(table)) => Some(table),
             _ => None,
         }
@@ -210,7 +210,7 @@ impl Kept {
     }
 
     /// Keeps what segments gave to a question.
-    pub fn keep_partials(&self, question: Box<[u8]>, table: Arc<Table>) {
+    pub fn keep_partials(&self, question: Arc<[u8]>, table: Arc<Table>) {
         self.entries.insert(Key::Partials(question), Entry::Partials(table));
     }
 

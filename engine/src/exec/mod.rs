@@ -14,6 +14,8 @@ mod reads;
 
 mod users;
 
+mod cells;
+
 mod partials;
 
 mod kept;

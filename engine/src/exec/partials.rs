@@ -5,13 +5,12 @@
 //! together in one table: a span of cells for each part (see [`super::kept::Part`]), a cell for each group
 //! that the part has rows of. A bucket that holds a whole part takes its cells; other buckets read rows.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
-use super::{reads::Reads, users::UserSet};
+use super::{cells::Cells, reads::Reads};
 use crate::{
     base::{coding::Put, hash::MapHasher},
     query::{Group, Metric, Query},
-    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// Bytes of a table beyond which nothing more is added to it, wherever the cache has room for so much.
@@ -24,74 +23,6 @@ pub const LISTED_ROWS: u64 = 1_024;
 const TABLE_BYTES: usize = 256;
 /// Bytes of a group besides its name.
 const GROUP_BYTES: usize = 96;
-
-/// States of a metric, one for each group of each part.
-#[derive(Clone)]
-pub enum Cells {
-    /// Counts of rows.
-    Counts(Vec<u64>),
-    /// Counts, sums and extremes of numbers.
-    Numbers(Vec<Sums>),
-    /// Users by number.
-    Users(Vec<Arc<UserSet>>),
-    /// Users, approximately.
-    Sketches(Vec<Arc<Distinct>>),
-    /// The numbers themselves.
-    Lists(Vec<Arc<[f64]>>),
-    /// Digests of numbers.
-    Digests(Vec<Arc<Digest>>),
-}
-
-impl Cells {
-    /// No cells for a metric.
-    pub fn of(metric: Metric) -> Self {
-        match metric {
-            Metric::Count => Self::Counts(Vec::new()),
-            Metric::Sum | Metric::Avg | Metric::Min | Metric::Max => Self::Numbers(Vec::new()),
-            Metric::Distinct => Self::Users(Vec::new()),
-            Metric::DistinctApprox => Self::Sketches(Vec::new()),
-            Metric::Percentile(_) => Self::Lists(Vec::new()),
-            Metric::PercentileApprox(_) => Self::Digests(Vec::new()),
-        }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Counts(cells) => cells.len(),
-            Self::Numbers(cells) => cells.len(),
-            Self::Users(cells) => cells.len(),
-            Self::Sketches(cells) => cells.len(),
-            Self::Lists(cells) => cells.len(),
-            Self::Digests(cells) => cells.len(),
-        }
-    }
-
-    /// Appends a range of other cells, which are of the same kind.
-    fn extend(&mut self, other: &Self, range: Range<usize>) {
-        match (self, other) {
-            (Self::Counts(to), Self::Counts(from)) => to.extend_from_slice(&from[range]),
-            (Self::Numbers(to), Self::Numbers(from)) => to.extend_from_slice(&from[range]),
-            (Self::Users(to), Self::Users(from)) => to.extend_from_slice(&from[range]),
-            (Self::Sketches(to), Self::Sketches(from)) => to.extend_from_slice(&from[range]),
-            (Self::Lists(to), Self::Lists(from)) => to.extend_from_slice(&from[range]),
-            (Self::Digests(to), Self::Digests(from)) => to.extend_from_slice(&from[range]),
-            _ => debug_assert!(false, "cells of two kinds"),
-        }
-    }
-
-    /// Bytes in memory.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Counts(cells) => size_of_val(&**cells),
-            Self::Numbers(cells) => size_of_val(&**cells),
-            Self::Users(cells) => cells.iter().map(|set| set.bytes() + 32).sum(),
-            Self::Sketches(cells) => cells.iter().map(|sketch| sketch.bytes_used() + 64).sum(),
-            Self::Lists(cells) => cells.iter().map(|list| size_of_val(&**list) + 32).sum(),
-            Self::Digests(cells) => cells.iter().map(|digest| digest.bytes_used() + 96).sum(),
-        }
-    }
-}
 
 /// What is known of a part.
 #[derive(Clone, Copy)]
@@ -264,7 +195,7 @@ pub fn bytes_of(groups: &[Group], cells: &Cells) -> usize {
 
 /// A question as bytes: questions with the same bytes have the same cells. The window, the buckets and the
 /// choice of groups are not in it, for cells are of whole parts and all groups.
-pub fn question(query: &Query) -> Box<[u8]> {
+pub fn question(query: &Query) -> Arc<[u8]> {
     let mut out = Vec::with_capacity(128);
     out.put_u32(query.namespace.0);
     let put_optional = |out: &mut Vec<u8>, text: Option<&str>| {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{
+    cells::Cells,
     groups::{Groups, NO_GROUP},
     kept::{Kept, Part},
-    partials::{Cells, Known, Positions, Table, question},
+    partials::{Known, Positions, Table, question},
     reads::Reads,
     sink::Sink,
 };
@@ -21,7 +22,7 @@ const UNKNOWN: u32 = NO_GROUP - 1;
 /// The partial results of a question, as one query uses them.
 pub struct Partials<'a> {
     kept: &'a Kept,
-    question: Box<[u8]>,
+    question: Arc<[u8]>,
     table: Arc<Table>,
     has_changed: bool,
     /// By position among the names of the table: the number of the group in this query.
@@ -104,7 +105,7 @@ impl<'a> Partials<'a> {
                 let name = self.table.names().get(name as usize).and_then(|name| name.as_deref());
                 *number = sink.groups.number(name);
             }
-            sink.add_cell(*number, bucket, self.table.cells(), cell)?;
+            sink.add_state(*number, bucket, self.table.cells().state(cell))?;
         }
         Ok(true)
     }
@@ -128,8 +129,7 @@ impl<'a> Partials<'a> {
 impl Drop for Partials<'_> {
     fn drop(&mut self) {
         if self.has_changed {
-            let question = std::mem::take(&mut self.question);
-            self.kept.keep_partials(question, Arc::clone(&self.table));
+            self.kept.keep_partials(Arc::clone(&self.question), Arc::clone(&self.table));
         }
     }
 }

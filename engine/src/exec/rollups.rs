@@ -4,9 +4,10 @@
 //! answered from rollups; what is left at the edges is read. Which question has which rollup is
 //! decided once for a query; whether a run has it, when its turn comes.
 
-use std::ops::Range;
+use std::{ops::Range, slice};
 
 use super::{
+    cells::State,
     groups::{CodeGroups, NO_GROUP},
     reads::Served,
     sink::Sink,
@@ -190,18 +191,11 @@ impl<'a> RunRollup<'a> {
 
     /// Answers as much of a range of the run's rows as it can. Returns the rows, counted in the run,
     /// that it has answered for.
-    pub fn serve(
-        &self,
-        rows: Range<u32>,
-        bucket: usize,
-        codes: &mut Codes<'_>,
-        sink: &mut Sink,
-        served: &mut Served,
-    ) -> Result<Range<u32>> {
+    pub fn serve(&self, rows: Range<u32>, to: &mut Target<'_, '_>) -> Result<Range<u32>> {
         let nothing = rows.start..rows.start;
         let Some(run) = self.run else { return Ok(nothing) };
         if rows == (0..run.rows) {
-            self.serve_whole(bucket, codes, sink, served)?;
+            self.serve_whole(to)?;
             return Ok(rows);
         }
         let hours = whole_hours(run, &rows);
@@ -211,107 +205,97 @@ impl<'a> RunRollup<'a> {
         let count = run.hours.len();
         match &self.loaded {
             Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
+                let Target { bucket, codes, sink, served } = to;
                 for (&(code, _), counts) in totals.iter().zip(by_hour.chunks(count.max(1))) {
                     let sum: u64 = counts.get(hours.clone()).into_iter().flatten().sum();
                     // A group appears where it has rows.
                     if sum > 0 {
                         let group = codes.group_of(&[code], sink);
                         served.entries += if group == NO_GROUP { 0 } else { hours.len() as u64 };
-                        sink.add_count(group, bucket, sum)?;
+                        sink.add_state(group, *bucket, State::Count(sum))?;
                     }
                 }
             }
             Loaded::Numbers((_, Some(by_hour))) => {
-                let group = codes.group_of(&[], sink);
-                for sums in by_hour.get(hours.clone()).unwrap_or_default() {
-                    served.entries += 1;
-                    sink.add_sums(group, bucket, sums)?;
-                }
+                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
             }
             Loaded::Users((_, Some(by_hour))) => {
-                let group = codes.group_of(&[], sink);
-                for sketch in by_hour.get(hours.clone()).unwrap_or_default() {
-                    served.entries += 1;
-                    sink.add_sketch(group, bucket, sketch)?;
-                }
+                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
             }
             Loaded::Digests((_, Some(by_hour))) => {
-                let group = codes.group_of(&[], sink);
-                for digest in by_hour.get(hours.clone()).unwrap_or_default() {
-                    served.entries += 1;
-                    sink.add_digest(group, bucket, digest)?;
-                }
+                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
             }
             _ => return Ok(nothing),
         }
-        served.hours = true;
+        to.served.hours = true;
         let start = |hour: usize| run.hours.get(hour).map_or(run.rows, |(_, row)| *row);
         Ok(start(hours.start)..start(hours.end))
     }
 
     /// Answers for all rows.
-    pub fn serve_whole(
-        &self,
-        bucket: usize,
-        codes: &mut Codes<'_>,
-        sink: &mut Sink,
-        served: &mut Served,
-    ) -> Result<()> {
-        served.days = true;
+    pub fn serve_whole(&self, to: &mut Target<'_, '_>) -> Result<()> {
+        to.served.days = true;
         match &self.loaded {
-            Loaded::Counts(counts) => {
-                for &(code, total) in counts.totals.iter().filter(|(_, total)| *total > 0) {
-                    let group = codes.group_of(&[code], sink);
-                    served.entries += u64::from(group != NO_GROUP);
-                    sink.add_count(group, bucket, total)?;
-                }
-            }
+            Loaded::Counts(counts) => serve_values(&counts.totals, to),
             Loaded::Pairs(pairs) => {
+                let Target { bucket, codes, sink, served } = to;
                 for &(one, two, count) in pairs.iter().filter(|(.., count)| *count > 0) {
                     let group = codes.group_of(&[one, two], sink);
                     served.entries += u64::from(group != NO_GROUP);
-                    sink.add_count(group, bucket, count)?;
+                    sink.add_state(group, *bucket, State::Count(count))?;
                 }
+                Ok(())
             }
-            Loaded::Numbers((total, _)) => {
-                let group = codes.group_of(&[], sink);
-                served.entries += 1;
-                sink.add_sums(group, bucket, total)?;
-            }
-            Loaded::Users((total, _)) => {
-                let group = codes.group_of(&[], sink);
-                served.entries += 1;
-                sink.add_sketch(group, bucket, total)?;
-            }
-            Loaded::UsersBy(states) => {
-                for (code, sketch) in states {
-                    let group = codes.group_of(&[*code], sink);
-                    served.entries += u64::from(group != NO_GROUP);
-                    sink.add_sketch(group, bucket, sketch)?;
-                }
-            }
-            Loaded::Digests((total, _)) => {
-                let group = codes.group_of(&[], sink);
-                served.entries += 1;
-                sink.add_digest(group, bucket, total)?;
-            }
-            Loaded::DigestsBy(states) => {
-                for (code, digest) in states {
-                    let group = codes.group_of(&[*code], sink);
-                    served.entries += u64::from(group != NO_GROUP);
-                    sink.add_digest(group, bucket, digest)?;
-                }
-            }
-            Loaded::NumbersBy(states) => {
-                for (code, sums) in states {
-                    let group = codes.group_of(&[*code], sink);
-                    served.entries += u64::from(group != NO_GROUP);
-                    sink.add_sums(group, bucket, sums)?;
-                }
-            }
+            Loaded::Numbers((total, _)) => serve_all(slice::from_ref(total), to),
+            Loaded::Users((total, _)) => serve_all(slice::from_ref(total), to),
+            Loaded::Digests((total, _)) => serve_all(slice::from_ref(total), to),
+            Loaded::NumbersBy(states) => serve_values(states, to),
+            Loaded::UsersBy(states) => serve_values(states, to),
+            Loaded::DigestsBy(states) => serve_values(states, to),
         }
-        Ok(())
     }
+}
+
+/// Where answers from rollups go.
+pub struct Target<'a, 'c> {
+    /// Their bucket.
+    pub bucket: usize,
+    /// What codes mean.
+    pub codes: &'a mut Codes<'c>,
+    /// The states.
+    pub sink: &'a mut Sink,
+    /// What was looked at.
+    pub served: &'a mut Served,
+}
+
+/// Adds states of whole series.
+fn serve_all<T>(states: &[T], to: &mut Target<'_, '_>) -> Result<()>
+where
+    for<'s> State<'s>: From<&'s T>,
+{
+    let group = to.codes.group_of(&[], to.sink);
+    for state in states {
+        to.served.entries += 1;
+        to.sink.add_state(group, to.bucket, state.into())?;
+    }
+    Ok(())
+}
+
+/// Adds states of values of one dimension, by code.
+fn serve_values<T>(states: &[(u32, T)], to: &mut Target<'_, '_>) -> Result<()>
+where
+    for<'s> State<'s>: From<&'s T>,
+{
+    for (code, state) in states {
+        let state = State::from(state);
+        // A group appears where it has rows.
+        if !state.is_nothing() {
+            let group = to.codes.group_of(&[*code], to.sink);
+            to.served.entries += u64::from(group != NO_GROUP);
+            to.sink.add_state(group, to.bucket, state)?;
+        }
+    }
+    Ok(())
 }
 
 /// What is kept for `shape` of the series or event with this number; the hours only if so many are needed.

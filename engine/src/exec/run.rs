@@ -8,6 +8,7 @@ use std::{
 use super::{
     accumulate::Accumulators,
     budget::Budget,
+    cells::State,
     groups::Groups,
     kept::{Kept, Part},
     memory,
@@ -335,23 +336,24 @@ impl Pass<'_> {
             if ts_max < window.from_ms || ts_min >= window.to_ms {
                 continue;
             }
-            let mut wanted = None;
-            if let Some(bucket) = window.bucket_of_all(ts_min, ts_max, near) {
+            let bucket = window.bucket_of_all(ts_min, ts_max, near);
+            let mut is_wanted = false;
+            if let Some(bucket) = bucket {
                 near = bucket;
                 if counts_rows {
                     let group = sink.groups.number(None);
                     reads.add(&part.reads);
-                    sink.add_count(group, bucket, part.rows)?;
+                    sink.add_state(group, bucket, State::Count(part.rows))?;
                     continue;
                 }
                 if let Some(partials) = &mut partials {
                     if partials.add(at, bucket, &mut sink, &mut reads)? {
                         continue;
                     }
-                    wanted = partials.wants(at).then_some(bucket);
+                    is_wanted = partials.wants(at);
                 }
             }
-            items.push(Item { part: at, wanted });
+            items.push(Item { part: at, bucket, is_wanted });
         }
         if !items.is_empty() {
             let room = partials.as_ref().map_or(0, |partials| partials.room());

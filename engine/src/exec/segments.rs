@@ -8,10 +8,11 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     budget::Charge,
+    cells::State,
     groups::{CodeGroups, NO_GROUP},
-    kept::Kept,
+    kept::{Kept, Part},
     reads::Reads,
-    rollups::{Codes, GroupCodes, RunRollup, Shape},
+    rollups::{Codes, GroupCodes, RunRollup, Shape, Target},
     sink::{Scratch, Sink, Users},
     window::Window,
 };
@@ -37,11 +38,12 @@ pub struct Plan<'a> {
     pub kept: &'a Kept,
 }
 
-/// Adds the matching rows of some runs of a segment, from rollups where there are any. `reads` counts what
-/// was looked at.
+/// Adds the matching rows of a part, from rollups where there are any; `whole` is the bucket that holds all
+/// of its rows, if one does. `reads` counts what was looked at.
 pub fn scan(
     segment: &Segment,
-    positions: Range<usize>,
+    part: &Part,
+    whole: Option<usize>,
     plan: &Plan<'_>,
     sink: &mut Sink,
     reads: &mut Reads,
@@ -51,16 +53,17 @@ pub fn scan(
     let runs = segment.runs().runs();
     let mut columns = None;
     if query.tenant.is_none()
-        && let Some(bucket) = bucket_of_event(segment, positions.clone(), query, window)
+        && let Some(bucket) = whole
         && let Some(shape) = plan.shape
         && let Some(rollup) = RunRollup::load_event(segment, query, shape)?
     {
         let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
         if let Some(mut codes) = columns.codes(shape) {
-            return rollup.serve_whole(bucket, &mut codes, sink, &mut reads.served);
+            let (codes, served) = (&mut codes, &mut reads.served);
+            return rollup.serve_whole(&mut Target { bucket, codes, sink, served });
         }
     }
-    for position in positions {
+    for position in part.runs.0 as usize..part.runs.1 as usize {
         let run = runs.get(position).filter(|run| {
             let is_within = run.ts_max >= window.from_ms && run.ts_min < window.to_ms;
             is_within && *run.key.name == *query.event
@@ -72,7 +75,7 @@ pub fn scan(
             Some(Shape::Rows) => {
                 for (bucket, rows) in ranges {
                     let group = sink.groups.number(None);
-                    sink.add_count(group, bucket, rows.len() as u64)?;
+                    sink.add_state(group, bucket, State::Count(rows.len() as u64))?;
                     let (is_all, is_rolled_up) =
                         (rows.len() == run.rows as usize, segment.rollup_of(position).is_some());
                     reads.count_rows(rows.len() as u64, is_all, is_rolled_up);
@@ -96,7 +99,8 @@ pub fn scan(
             let base = run.first_row as usize;
             for (bucket, rows) in std::mem::take(&mut rest) {
                 let within = (rows.start - base) as u32..(rows.end - base) as u32;
-                let done = rollup.serve(within, bucket, &mut codes, sink, &mut reads.served)?;
+                let (codes, served) = (&mut codes, &mut reads.served);
+                let done = rollup.serve(within, &mut Target { bucket, codes, sink, served })?;
                 rest.push((bucket, rows.start..base + done.start as usize));
                 rest.push((bucket, base + done.end as usize..rows.end));
             }
@@ -108,21 +112,6 @@ pub fn scan(
         }
     }
     Ok(())
-}
-
-/// The bucket that holds all rows that a segment has of an event, if one does.
-fn bucket_of_event(
-    segment: &Segment,
-    positions: Range<usize>,
-    query: &Query,
-    window: &Window,
-) -> Option<usize> {
-    segment.rollup_of_event(query.namespace, &query.event)?;
-    let runs = segment.runs().runs().get(positions)?;
-    let of_event = runs.iter().filter(|run| *run.key.name == *query.event);
-    let bounds = of_event.map(|run| (run.ts_min, run.ts_max));
-    let (first, last) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-    window.bucket_of_all(first, last, 0)
 }
 
 /// For each series of the query in a segment, its rows inside the window, and whether it has rollups.

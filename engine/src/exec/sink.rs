@@ -5,16 +5,15 @@ use std::sync::Arc;
 use super::{
     accumulate::{Accumulators, Passed, PassedUsers, Places},
     budget::Charge,
+    cells::{Cells, State},
     groups::{Groups, NO_GROUP},
     kept::{AskedUsers, Kept},
-    partials::Cells,
 };
 use crate::{
     encode::VECTOR_ROWS,
     error::Result,
     query::Metric,
     segment::{Segment, UserReader},
-    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// Groups, their states, and room for the rows that are on their way there.
@@ -152,50 +151,19 @@ impl Sink {
         self.accumulators.add(&Passed { rows, places, numbers, users: &scratch.passed_users })
     }
 
-    /// Adds `count` rows of a group to a count.
-    pub fn add_count(&mut self, group: u32, bucket: usize, count: u64) -> Result<()> {
-        if group != NO_GROUP {
-            self.accumulators.grow(self.groups.names().len())?;
-            self.accumulators.add_count(group, bucket, count);
-        }
-        Ok(())
-    }
-
-    /// Adds numbers of a group that were added up already.
-    pub fn add_sums(&mut self, group: u32, bucket: usize, sums: &Sums) -> Result<()> {
-        if group != NO_GROUP {
-            self.accumulators.grow(self.groups.names().len())?;
-            self.accumulators.add_sums(group, bucket, sums);
-        }
-        Ok(())
-    }
-
-    /// Adds a sketch of a group's users.
-    pub fn add_sketch(&mut self, group: u32, bucket: usize, sketch: &Distinct) -> Result<()> {
+    /// Adds what rows of a group came to.
+    pub fn add_state(&mut self, group: u32, bucket: usize, state: State<'_>) -> Result<()> {
         if group == NO_GROUP {
             return Ok(());
         }
         self.accumulators.grow(self.groups.names().len())?;
-        self.accumulators.add_sketch(group, bucket, sketch)
+        let users = self.known_users();
+        self.accumulators.add_state(group, bucket, state, users)
     }
 
-    /// Adds a digest of a group's numbers.
-    pub fn add_digest(&mut self, group: u32, bucket: usize, digest: &Digest) -> Result<()> {
-        if group == NO_GROUP {
-            return Ok(());
-        }
-        self.accumulators.grow(self.groups.names().len())?;
-        self.accumulators.add_digest(group, bucket, digest)
-    }
-
-    /// Adds one of the cells of partial results.
-    pub fn add_cell(&mut self, group: u32, bucket: usize, cells: &Cells, at: usize) -> Result<()> {
-        if group == NO_GROUP {
-            return Ok(());
-        }
-        self.accumulators.grow(self.groups.names().len())?;
-        let users = self.asked_users.as_ref().map_or(0, |asked| asked.numbers.count());
-        self.accumulators.add_cell(group, bucket, cells, at, users)
+    /// How many users have numbers.
+    fn known_users(&self) -> usize {
+        self.asked_users.as_ref().map_or(0, |asked| asked.numbers.count())
     }
 
     /// A sink of one bucket and any group, for a part of what is read: it has the room of this one and its
@@ -249,7 +217,7 @@ impl Sink {
             let numbers: Vec<u32> =
                 names.iter().map(|name| self.groups.number(name.as_deref())).collect();
             self.accumulators.grow(self.groups.names().len())?;
-            let users = self.asked_users.as_ref().map_or(0, |asked| asked.numbers.count());
+            let users = self.known_users();
             self.accumulators.join(helper.accumulators, &numbers, users)?;
         }
         Ok(())

@@ -32,8 +32,10 @@ const ROWS_A_HELPER: u64 = 1 << 16;
 pub struct Item {
     /// Which.
     pub part: usize,
-    /// The bucket that holds all of it, when its cells are wanted.
-    pub wanted: Option<usize>,
+    /// The bucket that holds all of it, if one does.
+    pub bucket: Option<usize>,
+    /// Whether its cells are wanted; a bucket holds it then.
+    pub is_wanted: bool,
 }
 
 /// All that is to be read for one query.
@@ -183,7 +185,7 @@ impl Work<'_> {
         let Some(part) = self.parts.get(item.part) else { return Ok(()) };
         let Some(segment) = self.segments.get(part.segment as usize) else { return Ok(()) };
         self.check()?;
-        if let Some(bucket) = item.wanted {
+        if let Some(bucket) = item.bucket.filter(|_| item.is_wanted) {
             let one = self.make(segment, part, (item.part, bucket), sink)?;
             let is_made = one.cells.is_some();
             made.lock().push(one);
@@ -191,8 +193,7 @@ impl Work<'_> {
                 return Ok(());
             }
         }
-        let runs = part.runs.0 as usize..part.runs.1 as usize;
-        segments::scan(segment, runs, &self.plan, sink, reads, &mut || self.check())
+        segments::scan(segment, part, item.bucket, &self.plan, sink, reads, &mut || self.check())
     }
 
     /// The cells of a part, unless they are too much.
@@ -211,13 +212,12 @@ impl Work<'_> {
         let (first_ms, last_ms) = part.bounds;
         let window = Window { from_ms: first_ms, to_ms: last_ms + 1, starts: vec![first_ms] };
         let whole = Plan { window: &window, ..self.plan };
-        let runs = part.runs.0 as usize..part.runs.1 as usize;
         let charged = sink.charge().bytes();
         let mut of_part = sink.lend(metric);
         of_part.limit_cells(PART_CELLS_MAX);
         let reads = &mut made.reads;
         let mut check = || self.check();
-        let read = segments::scan(segment, runs, &whole, &mut of_part, reads, &mut check);
+        let read = segments::scan(segment, part, Some(0), &whole, &mut of_part, reads, &mut check);
         let taken_back = sink.take_back(of_part, charged);
         match read.and(taken_back) {
             Ok((groups, cells)) => {

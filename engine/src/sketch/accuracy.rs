@@ -7,7 +7,10 @@
 
 #![expect(clippy::print_stdout, reason = "a table is what is asked for")]
 
-use super::{digest::Digest, hll::Distinct};
+use super::{
+    digest::{Digest, tests::unit},
+    hll::Distinct,
+};
 use crate::base::{
     hash,
     rng::{Rng as _, SeededRng},
@@ -20,11 +23,6 @@ const PARTS: u64 = 90;
 /// Independent draws: fewer where they take long.
 fn trials(count: u64) -> u64 {
     (20_000_000 / count).clamp(5, 200)
-}
-
-/// A value between 0 and 1.
-fn unit(rng: &SeededRng) -> f64 {
-    (rng.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64
 }
 
 /// Adds each of `count` users, in one of four ways.

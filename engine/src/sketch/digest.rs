@@ -231,7 +231,7 @@ fn between(low: (f64, f64), high: (f64, f64), x: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     /// A value between 0 and 1.
-    fn unit(rng: &SeededRng) -> f64 {
+    pub fn unit(rng: &SeededRng) -> f64 {
         (rng.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64
     }
 

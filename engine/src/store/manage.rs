@@ -56,7 +56,7 @@ pub struct Limits {
     pub queries_bytes_max: usize,
     /// Bytes that one query may hold.
     pub query_bytes_max: usize,
-    /// Bytes of dictionaries and users' hashes that are kept between queries.
+    /// Bytes that are kept between queries: dictionaries, users, and what segments gave to questions.
     pub kept_bytes_max: usize,
     /// Size of a log file.
     pub log_file_bytes: u64,

@@ -42,22 +42,29 @@ pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
     runs.filter(|(run, _)| is_worth_it(run)).map(|(_, at)| at).collect()
 }
 
+/// The runs of each event of a namespace, with all tenants, by namespace and name.
+fn runs_by_event(runs: &[Run]) -> BTreeMap<(u32, &str), Vec<u32>> {
+    let mut events: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for (run, at) in runs.iter().zip(0u32..) {
+        events.entry((run.key.namespace.0, &*run.key.name)).or_default().push(at);
+    }
+    events
+}
+
 /// Positions of the first runs of the events that are worth a rollup over all tenants of their namespace:
 /// those of two tenants and more with at least `rows_min` rows, in a segment of one day.
 pub fn events_worth_it(runs: &RunDirectory, rows_min: u32) -> Vec<u32> {
     if runs.spans_days() {
         return Vec::new();
     }
-    let mut events: BTreeMap<(u32, &str), (u32, u32, u64)> = BTreeMap::new();
-    for (run, at) in runs.runs().iter().zip(0u32..) {
-        let key = (run.key.namespace.0, &*run.key.name);
-        let (_, count, rows) = events.entry(key).or_insert((at, 0, 0));
-        *count += 1;
-        *rows += u64::from(run.rows);
-    }
-    let is_worth_it = |&&(_, count, rows): &&(u32, u32, u64)| count > 1 && rows >= rows_min.into();
-    let mut firsts: Vec<u32> =
-        events.values().filter(is_worth_it).map(|&(first, ..)| first).collect();
+    let runs = runs.runs();
+    let rows = |positions: &[u32]| -> u64 {
+        let of_event = positions.iter().filter_map(|&at| runs.get(at as usize));
+        of_event.map(|run| u64::from(run.rows)).sum()
+    };
+    let events = runs_by_event(runs).into_values();
+    let worth = events.filter(|event| event.len() > 1 && rows(event) >= rows_min.into());
+    let mut firsts: Vec<u32> = worth.filter_map(|event| event.first().copied()).collect();
     firsts.sort_unstable();
     firsts
 }
@@ -76,11 +83,12 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
         let states = columns.add_up(&[run], true, &mut users)?;
         states.write(run.rows as usize, &columns, &mut sections);
     }
+    let by_event = runs_by_event(runs);
     for run in events.iter().filter_map(|&position| runs.get(position as usize)) {
-        let is_of_event = |other: &&Run| {
-            other.key.namespace == run.key.namespace && other.key.name == run.key.name
-        };
-        let of_event: Vec<&Run> = runs.iter().filter(is_of_event).collect();
+        let positions = by_event.get(&(run.key.namespace.0, &*run.key.name));
+        let positions = positions.into_iter().flatten();
+        let of_event: Vec<&Run> =
+            positions.filter_map(|&position| runs.get(position as usize)).collect();
         let rows = of_event.iter().map(|run| run.rows as usize).sum();
         let states = columns.add_up(&of_event, false, &mut users)?;
         states.write(rows, &columns, &mut sections);

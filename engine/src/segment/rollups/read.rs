@@ -66,13 +66,7 @@ impl Segment {
         let kind = SectionKind::RollupCounts;
         let block = self.rollup_block(kind, dimension, index)?;
         let Some((form, mut cursor)) = block else { return Ok(None) };
-        let mut totals = Vec::new();
-        let mut next = 0u32;
-        for _ in 0..cursor.count(2)? {
-            let code = next.saturating_add(cursor.varint_u32()?);
-            totals.push((code, cursor.varint()?));
-            next = code.saturating_add(1);
-        }
+        let totals = by_code(&mut cursor, |cursor| cursor.varint())?;
         if !with_hours || form == TOTALS {
             return Ok(Some(DimensionCounts { totals, hours: None }));
         }
@@ -131,7 +125,7 @@ impl Segment {
     ) -> Result<Option<Vec<(u32, Sums)>>> {
         let name = pair_name(dimension, number);
         let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, index)?;
-        block.map(|(_, cursor)| by_code(cursor, Sums::read)).transpose()
+        block.map(|block| whole_by_code(block, Sums::read)).transpose()
     }
 
     /// The users of a whole series, and by hour where that is kept and asked for.
@@ -152,7 +146,7 @@ impl Segment {
         dimension: &str,
     ) -> Result<Option<Vec<(u32, Distinct)>>> {
         let block = self.rollup_block(SectionKind::RollupUsersBy, dimension, index)?;
-        block.map(|(_, cursor)| by_code(cursor, Distinct::read)).transpose()
+        block.map(|block| whole_by_code(block, Distinct::read)).transpose()
     }
 
     /// The spread of a number in a whole series, and by hour where that is kept and asked for.
@@ -176,7 +170,7 @@ impl Segment {
     ) -> Result<Option<Vec<(u32, Digest)>>> {
         let name = pair_name(dimension, number);
         let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, index)?;
-        block.map(|(_, cursor)| by_code(cursor, Digest::read)).transpose()
+        block.map(|block| whole_by_code(block, Digest::read)).transpose()
     }
 }
 
@@ -196,18 +190,27 @@ fn by_hour<T>(
     Ok((total, Some(hours)))
 }
 
+/// The states of values, by code, and nothing behind them.
+fn whole_by_code<T>(
+    (_, mut cursor): (u8, Cursor<'_>),
+    read: impl Fn(&mut Cursor<'_>) -> Result<T>,
+) -> Result<Vec<(u32, T)>> {
+    let states = by_code(&mut cursor, read)?;
+    cursor.finish()?;
+    Ok(states)
+}
+
 /// The states of values, by code.
 fn by_code<T>(
-    mut cursor: Cursor<'_>,
+    cursor: &mut Cursor<'_>,
     read: impl Fn(&mut Cursor<'_>) -> Result<T>,
 ) -> Result<Vec<(u32, T)>> {
     let mut states = Vec::new();
     let mut next = 0u32;
     for _ in 0..cursor.count(2)? {
         let code = next.saturating_add(cursor.varint_u32()?);
-        states.push((code, read(&mut cursor)?));
+        states.push((code, read(cursor)?));
         next = code.saturating_add(1);
     }
-    cursor.finish()?;
     Ok(states)
 }
