@@ -30,7 +30,7 @@ use crate::{
 
 /// Connections at once, at most.
 const CONNECTIONS_MAX: u64 = 10_000;
-/// Descriptors that connections leave to the store.
+/// Descriptors that connections leave to the store, or half of them where there are few.
 const DESCRIPTORS_KEPT: u64 = 256;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,7 +118,8 @@ pub async fn serve_with(
     let tasks = vec![
         tokio::spawn(serve_http(listener, Http::new(app.clone(), &shares), stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, stopped.clone())),
-        tokio::spawn(jobs::expire(app.clone(), stopped)),
+        tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
+        tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
 }
@@ -159,9 +160,8 @@ impl Running {
     }
 }
 
-/// Raises the limit of open descriptors as far as this process may, and leaves some of them to the
-/// store: a flood of connections must not keep the log from growing.
-fn connections_max() -> usize {
+/// Raises the limit of open descriptors as far as this process may. How many there are then.
+fn raise_descriptors() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -169,14 +169,20 @@ fn connections_max() -> usize {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    let left = descriptors.unwrap_or(u64::MAX).saturating_sub(DESCRIPTORS_KEPT);
-    left.clamp(64, CONNECTIONS_MAX) as usize
+    descriptors.unwrap_or(u64::MAX)
+}
+
+/// Connections at once, at most: a flood of them must not keep the log from growing, or segments from
+/// being merged.
+fn connections_max(descriptors: u64) -> usize {
+    let kept = DESCRIPTORS_KEPT.min(descriptors.div_ceil(2));
+    (descriptors - kept).clamp(1, CONNECTIONS_MAX) as usize
 }
 
 async fn serve_http(listener: TcpListener, http: Http, mut stopped: watch::Receiver<bool>) {
     let router = router(http);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(connections_max()));
+    let places = Arc::new(Semaphore::new(connections_max(raise_descriptors())));
     loop {
         let place = tokio::select! {
             _ = stopped.changed() => break,
@@ -269,5 +275,19 @@ async fn serve_grpc(
         .await;
     if let Err(error) = served {
         warn!(%error, "the gRPC server ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_to_the_store() {
+        let cases =
+            [(0, 1), (1, 1), (64, 32), (511, 255), (512, 256), (1_024, 768), (u64::MAX, 10_000)];
+        for (descriptors, expected) in cases {
+            assert_eq!(connections_max(descriptors), expected, "{descriptors} descriptors");
+        }
     }
 }

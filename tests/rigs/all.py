@@ -30,7 +30,7 @@ RIGS = (
     ("clock", "--jumps 9", "--jumps 1000"),
     ("retention", "--rounds 1", "--rounds 100"),
     ("stop", "--stops 20", "--stops 1000"),
-    ("descriptors", "--cycles 1", "--cycles 100"),
+    ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
 )
 FOLDER = pathlib.Path(__file__).resolve().parent

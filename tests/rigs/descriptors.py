@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Takes all descriptors away from the server, and gives them back.
 
-The server runs with 64 descriptors, hard and soft, so that it cannot raise them. While clients post
-batches, 200 connections are opened and held: some say nothing, some send half a request, some ask
-for something and never read. New connections then find no place, and the store may find no
-descriptor for its next file. That may cost answers (503, or no connection), never an event and
-never the process. Then the connections are closed, and within seconds a new client must be served,
-a batch that makes the server write a segment must be accepted, and after a kill everything must be
-there.
+While clients post batches, 200 connections are opened and held: some say nothing, some send half a
+request, some ask for something and never read. The server runs with 64 descriptors, hard and soft, so
+that it cannot raise them, and leaves half of them to the store: in every second cycle it must answer
+every batch all the same. In the others it is given less than it knows of, so that the store finds no
+descriptor for its next file: that may cost answers (503, or no connection), never an event and never
+the process. Then the connections are closed, and within seconds a new client must be served, a batch
+that makes the server write a segment must be accepted, and after a kill everything must be there.
 
     python3 tests/rigs/descriptors.py PATH/TO/inlay [--cycles 2]
 """
@@ -16,6 +16,7 @@ import contextlib
 import pathlib
 import re
 import socket
+import subprocess
 import time
 
 from common import Connection, Failed, Gone, main, register
@@ -23,7 +24,7 @@ from ledger import Ledger
 from load import Load
 from machine import need_tool
 
-DESCRIPTORS = 64
+DESCRIPTORS, DESCRIPTORS_SHORT = 64, 40
 CONNECTIONS = 200
 # The server closes a connection that sends no whole headers within 10 s; held shorter, the
 # connections are there all the time.
@@ -48,14 +49,17 @@ def run(rig):
     limit = ("prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}")
     server = rig.start(before=limit)
     key = register(server.host)
-    most, recovered, statuses, lost = 0, [], {}, 0
+    recovered, statuses, lost = [], {}, 0
     for cycle in range(rig.arguments.cycles):
+        most, is_short = 0, cycle % 2 == 0
         load = Load(
             server.host, key, ledger, f"{rig.random_seed} {cycle}",
             clients=CLIENTS, sabotage=rig.arguments.sabotage if cycle == 0 else None,
         )  # fmt: skip
         with contextlib.ExitStack() as held:
             time.sleep(0.3)
+            if is_short:
+                allow(server.pid, DESCRIPTORS_SHORT)
             hold(held, server.host)
             until = time.monotonic() + HOLD_SECONDS
             while time.monotonic() < until:
@@ -63,6 +67,13 @@ def run(rig):
                 most = max(most, len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir())))
                 time.sleep(0.1)
             load.stop()
+        allow(server.pid, DESCRIPTORS)
+        if is_short and most < DESCRIPTORS_SHORT:
+            ledger.wrong.append(f"cycle {cycle + 1}: at most {most} descriptors were ever open")
+        if not is_short and (set(load.statuses) != {200} or load.gone):
+            ledger.wrong.append(
+                f"cycle {cycle + 1}: beside idle connections: {load.statuses}, {load.gone} cut off"
+            )
         recovered.append(seconds_until_served(server, key))
         server.expect_alive()
         log_begin = server.log.stat().st_size
@@ -79,8 +90,6 @@ def run(rig):
         lost += load.gone
         for status, count in load.statuses.items():
             statuses[status] = statuses.get(status, 0) + count
-    if most < DESCRIPTORS:
-        ledger.wrong.append(f"at most {most} of {DESCRIPTORS} descriptors were ever open")
     server.kill()
     server = rig.start()
     ledger.compare(server.host, key)
@@ -89,6 +98,12 @@ def run(rig):
         f"answers meanwhile {statuses}, {lost} cut off, served again after "
         f"{max(recovered):.1f} s; {ledger.summary()}"
     )
+
+
+def allow(pid, descriptors):
+    """How many descriptors the process may have open from now on."""
+    limit = f"--nofile={descriptors}:{DESCRIPTORS}"
+    subprocess.run(["prlimit", f"--pid={pid}", limit], check=True)
 
 
 def hold(held, host):

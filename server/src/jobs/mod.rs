@@ -2,5 +2,7 @@
 //! a lost run loses time and nothing else.
 
 mod expire;
+mod report;
 
 pub use expire::run as expire;
+pub use report::run as report;
