@@ -6,6 +6,7 @@ use super::{
     budget::Charge,
     cells::{Cells, State},
     groups::NO_GROUP,
+    ranks::Ranks,
     users::UserSet,
 };
 use crate::{
@@ -60,7 +61,7 @@ enum States {
     Users(Vec<UserSet>),
     Sketches(Vec<Distinct>),
     Numbers(Vec<Sums>),
-    Lists(Vec<Vec<f64>>),
+    Lists(Vec<Ranks>),
     Digests(Vec<Digest>),
 }
 
@@ -70,6 +71,8 @@ pub struct Accumulators {
     buckets: usize,
     states: States,
     cells_max: usize,
+    /// Of each bucket the most rows that there can be, if that is known.
+    rows_max: Arc<[u64]>,
     charge: Charge,
 }
 
@@ -84,7 +87,12 @@ impl Accumulators {
             Metric::Percentile(_) => States::Lists(Vec::new()),
             Metric::PercentileApprox(_) => States::Digests(Vec::new()),
         };
-        Self { metric, buckets, states, cells_max: usize::MAX, charge }
+        Self { metric, buckets, states, cells_max: usize::MAX, rows_max: Arc::default(), charge }
+    }
+
+    /// Expects at most so many rows in each bucket, before there are any states.
+    pub fn expect_rows(&mut self, rows_max: Arc<[u64]>) {
+        self.rows_max = rows_max;
     }
 
     /// Makes at most so many states.
@@ -107,7 +115,7 @@ impl Accumulators {
             States::Users(states) => (states.len(), UserSet::EMPTY_BYTES),
             States::Sketches(states) => (states.len(), hll::EMPTY_BYTES),
             States::Numbers(states) => (states.len(), 40),
-            States::Lists(states) => (states.len(), 24),
+            States::Lists(states) => (states.len(), size_of::<Ranks>()),
             States::Digests(states) => (states.len(), digest::EMPTY_BYTES),
         };
         if len <= have {
@@ -126,7 +134,14 @@ impl Accumulators {
             States::Users(states) => states.resize_with(len, UserSet::default),
             States::Sketches(states) => states.resize_with(len, Distinct::default),
             States::Numbers(states) => states.resize(len, Sums::default()),
-            States::Lists(states) => states.resize_with(len, Vec::new),
+            States::Lists(states) => {
+                let fresh =
+                    |cell: usize| match (self.metric, self.rows_max.get(cell % self.buckets)) {
+                        (Metric::Percentile(percent), Some(&rows)) => Ranks::new(percent, rows),
+                        _ => Ranks::default(),
+                    };
+                states.extend((have..len).map(fresh));
+            }
             States::Digests(states) => states.resize_with(len, Digest::default),
         }
         Ok(())
@@ -167,12 +182,12 @@ impl Accumulators {
                 cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].add(number));
             }
             (States::Lists(states), Places::One(cell)) => {
-                bytes = numbers.len() * LIST_ENTRY_BYTES;
-                states[cell].extend_from_slice(numbers);
+                bytes = states[cell].extend(numbers) * LIST_ENTRY_BYTES;
             }
             (States::Lists(states), Places::Each(cells)) => {
-                bytes = numbers.len() * LIST_ENTRY_BYTES;
-                cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].push(number));
+                for (&cell, &number) in cells.iter().zip(numbers) {
+                    bytes += states[cell].push(number) * LIST_ENTRY_BYTES;
+                }
             }
             (States::Digests(states), Places::One(cell)) => {
                 let state = &mut states[cell];
@@ -209,8 +224,7 @@ impl Accumulators {
             (States::Sketches(states), State::Sketch(sketch)) => return states[cell].merge(sketch),
             (States::Digests(states), State::Digest(digest)) => return states[cell].merge(digest),
             (States::Lists(states), State::List(list)) => {
-                states[cell].extend_from_slice(list);
-                return list.len() * LIST_ENTRY_BYTES;
+                return states[cell].extend(list) * LIST_ENTRY_BYTES;
             }
             _ => debug_assert!(false, "a state of another kind"),
         }
@@ -219,7 +233,8 @@ impl Accumulators {
 
     /// No states yet, for another who works for the same query.
     pub fn fresh(&self, charge: Charge) -> Self {
-        Self { cells_max: self.cells_max, ..Self::new(self.metric, self.buckets, charge) }
+        let rows_max = Arc::clone(&self.rows_max);
+        Self { cells_max: self.cells_max, rows_max, ..Self::new(self.metric, self.buckets, charge) }
     }
 
     /// Takes in the states of another for the same query. `numbers` has the group here of each of its
@@ -232,12 +247,10 @@ impl Accumulators {
         };
         let mut bytes = 0;
         if let (States::Lists(to), States::Lists(from)) = (&mut self.states, &mut other.states) {
-            // Long lists: they were charged by the other, and the first of each cell is not copied.
-            for (at, list) in from.drain(..).enumerate() {
-                match place(at) {
-                    Some(at) if to[at].is_empty() => to[at] = list,
-                    Some(at) => to[at].extend_from_slice(&list),
-                    None => {}
+            for (at, ranks) in from.drain(..).enumerate() {
+                // They were charged by the other.
+                if let Some(at) = place(at) {
+                    to[at].merge(ranks);
                 }
             }
         }
@@ -259,7 +272,9 @@ impl Accumulators {
                 Cells::Users(states.into_iter().map(|set| Arc::new(set.settled())).collect())
             }
             States::Sketches(states) => Cells::Sketches(states.into_iter().map(Arc::new).collect()),
-            States::Lists(states) => Cells::Lists(states.into_iter().map(Arc::from).collect()),
+            States::Lists(states) => {
+                Cells::Lists(states.into_iter().map(|ranks| ranks.into_list().into()).collect())
+            }
             States::Digests(states) => {
                 let settled = |digest: Digest| Arc::new(digest.settled());
                 Cells::Digests(states.into_iter().map(settled).collect())
@@ -321,47 +336,12 @@ impl Accumulators {
             (States::Users(states), _) => Value::Integer(states[cell].len() as u64),
             (States::Sketches(states), _) => Value::Integer(states[cell].estimate()),
             (States::Lists(states), Metric::Percentile(percent)) => {
-                number(percentile(&mut states[cell], f64::from(percent) / 100.0))
+                number(states[cell].percentile(f64::from(percent) / 100.0))
             }
             (States::Digests(states), Metric::PercentileApprox(percent)) => {
                 number(states[cell].quantile(f64::from(percent) / 100.0))
             }
             (States::Numbers(_) | States::Lists(_) | States::Digests(_), _) => Value::Null,
         }
-    }
-}
-
-/// The value below which a share `q` lies, interpolated between the closest ranks as numpy does by
-/// default; reorders the values.
-fn percentile(values: &mut [f64], q: f64) -> Option<f64> {
-    let last = values.len().checked_sub(1)?;
-    let rank = q * last as f64;
-    let share = rank - rank.floor();
-    let (_, &mut low, above) = values.select_nth_unstable_by(rank as usize, f64::total_cmp);
-    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
-    let distance = high - low;
-    if share == 0.0 || !distance.is_finite() {
-        // Numbers at the ends of what a float holds: their distance is none.
-        return Some(low * (1.0 - share) + high * share);
-    }
-    // Numpy interpolates from the nearer end.
-    Some(if share < 0.5 { low + distance * share } else { high - distance * (1.0 - share) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_interpolate_between_ranks() {
-        assert_eq!(percentile(&mut [], 0.95), None);
-        assert_eq!(percentile(&mut [7.0], 0.95), Some(7.0));
-        assert_eq!(percentile(&mut [4.0, 1.0, 3.0, 2.0], 0.5), Some(2.5));
-        let mut ramp: Vec<f64> = (0..=100).rev().map(f64::from).collect();
-        assert_eq!(percentile(&mut ramp, 0.95), Some(95.0));
-        assert_eq!(percentile(&mut [0.0, 10.0], 0.95), Some(9.5));
-        assert_eq!(percentile(&mut [-1.0, -0.0, 0.0], 0.5), Some(0.0));
-        assert_eq!(percentile(&mut [-1e308, 1e308], 0.5), Some(0.0));
-        assert_eq!(percentile(&mut [-1e308, 1e308, 1e308], 0.5), Some(1e308));
     }
 }

@@ -10,6 +10,7 @@
 
 mod budget;
 mod groups;
+mod ranks;
 mod reads;
 
 mod users;

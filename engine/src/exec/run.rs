@@ -330,6 +330,9 @@ impl Pass<'_> {
             true => Partials::open(&resources.kept, query, segments, &parts, sink.shared_users()),
             false => None,
         };
+        if matches!(query.metric, Metric::Percentile(_)) {
+            sink.expect_rows(self.rows_max(sources, &parts));
+        }
         let (mut near, mut items) = (0, Vec::new());
         for (at, part) in parts.iter().enumerate() {
             let (ts_min, ts_max) = part.bounds;
@@ -375,6 +378,28 @@ impl Pass<'_> {
         }
         let (groups, states) = sink.finish()?;
         Ok((groups, states, reads))
+    }
+
+    /// Of each bucket the most rows that can be in it.
+    fn rows_max(&self, sources: &Version, parts: &[Part]) -> Arc<[u64]> {
+        let window = self.window;
+        let in_memory: usize = sources.memtables().map(|memtable| memtable.rows()).sum();
+        let (mut anywhere, mut near) = (in_memory as u64, 0);
+        let mut within = vec![0; window.starts.len()];
+        for part in parts {
+            let (ts_min, ts_max) = part.bounds;
+            if ts_max < window.from_ms || ts_min >= window.to_ms {
+                continue;
+            }
+            match window.bucket_of_all(ts_min, ts_max, near) {
+                Some(bucket) => {
+                    near = bucket;
+                    within[bucket] += part.rows;
+                }
+                None => anywhere += part.rows,
+            }
+        }
+        within.iter().map(|rows| rows + anywhere).collect()
     }
 
     /// Where the rows go.

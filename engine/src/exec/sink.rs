@@ -72,6 +72,11 @@ impl Sink {
         self.accumulators.limit_cells(cells_max);
     }
 
+    /// Expects at most so many rows in each bucket.
+    pub fn expect_rows(&mut self, rows_max: Arc<[u64]>) {
+        self.accumulators.expect_rows(rows_max);
+    }
+
     /// Nothing yet of `metric` over `buckets` buckets. `asked_users` are needed to count users exactly.
     pub fn new(
         groups: Groups,
