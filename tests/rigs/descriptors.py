@@ -30,7 +30,10 @@ CONNECTIONS = 200
 # connections are there all the time.
 HOLD_SECONDS = 4
 RECOVERY_SECONDS = 10
-CLIENTS = 4
+# Every batch is asked for by name in each comparison, so there are not too many of them.
+CLIENTS, PAUSE_SECONDS = 4, 0.02
+# One process lives through so many cycles; then a kill settles what became of refused batches.
+KILL_EVERY = 20
 BEGINNINGS = (
     b"",
     b"GET /healthz HTTP/1.1\r\nHost: rig\r\n",
@@ -54,7 +57,8 @@ def run(rig):
         most, is_short = 0, cycle % 2 == 0
         load = Load(
             server.host, key, ledger, f"{rig.random_seed} {cycle}",
-            clients=CLIENTS, sabotage=rig.arguments.sabotage if cycle == 0 else None,
+            clients=CLIENTS, pause=PAUSE_SECONDS,
+            sabotage=rig.arguments.sabotage if cycle == 0 else None,
         )  # fmt: skip
         with contextlib.ExitStack() as held:
             time.sleep(0.3)
@@ -90,6 +94,11 @@ def run(rig):
         lost += load.gone
         for status, count in load.statuses.items():
             statuses[status] = statuses.get(status, 0) + count
+        if (cycle + 1) % KILL_EVERY == 0:
+            server.kill()
+            server = rig.start(before=limit)
+            ledger.compare(server.host, key)
+            ledger.close_round()
     server.kill()
     server = rig.start()
     ledger.compare(server.host, key)
@@ -112,7 +121,7 @@ def hold(held, host):
     for number in range(CONNECTIONS):
         connection = socket.socket()
         held.callback(connection.close)
-        connection.settimeout(2)
+        connection.settimeout(0.1)
         # A full backlog is as good as a refusal.
         with contextlib.suppress(OSError):
             connection.connect((name, int(port)))

@@ -15,7 +15,7 @@ acknowledged is missing and writes are taken. A server that does not start becau
 in its rights, as long as it ends with an error.
 
     python3 tests/rigs/faults.py PATH/TO/inlay [--runs 40]
-    python3 tests/rigs/faults.py PATH/TO/inlay --all [--first 8000]
+    python3 tests/rigs/faults.py PATH/TO/inlay --all [--first 8000] [--last 11999]
 
 Needs strace, and leave to trace one's own processes.
 """
@@ -50,6 +50,7 @@ def options(parser):
     parser.add_argument("--runs", type=int, default=40, help="drawn by lot from all faults")
     parser.add_argument("--all", action="store_true", help="every fault, which takes hours")
     parser.add_argument("--first", type=int, default=0, help="of all, where a run before ended")
+    parser.add_argument("--last", type=int, default=10**9, help="of all, where another run begins")
     parser.add_argument("--calls", nargs="*", choices=CALLS, default=list(CALLS))
 
 
@@ -70,11 +71,13 @@ def run(rig):
     if not rig.arguments.all:
         faults = drawn(lots, faults, rig.arguments.runs)
     wrong, seen = [], collections.Counter()
+    first, last = rig.arguments.first, rig.arguments.last
     for number, fault in enumerate(faults):
-        if number < rig.arguments.first:
+        if not first <= number <= last:
             continue
         if number % 500 == 0:
             print(f"{number} of {len(faults)}, {len(wrong)} findings", file=sys.stderr, flush=True)
+        seen["runs"] += 1
         call, k, error, mode = fault
         name = f"{call} {error} {k}{mode}"
         found = template.run(number, fault, lots, seen, rig.arguments.sabotage)
@@ -82,7 +85,7 @@ def run(rig):
     if seen["injected"] == 0:
         wrong.append("not a single fault was met")
     return wrong, (
-        f"{len(faults) - rig.arguments.first} runs, {seen['met']} met their fault, {seen['injected']:,} calls failed; "
+        f"{seen['runs']} runs, {seen['met']} met their fault, {seen['injected']:,} calls failed; "
         f"{seen['acknowledged']:,} batches acknowledged, {seen['refused']:,} refused (of these "
         f"{seen['whole']:,} whole at the next start, {seen['absent']:,} absent), "
         f"{seen['not started']} did not start; calls in a run: {dict(counts)}"

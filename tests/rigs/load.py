@@ -32,11 +32,13 @@ class Load:
     """Posts batches from several threads. The same ledger may see one load after another."""
 
     def __init__(
-        self, host, key, ledger, seed, clients=CLIENTS, requests=None, sabotage=None, **shape
+        self, host, key, ledger, seed, clients=CLIENTS, requests=None, pause=0, sabotage=None, **shape
     ):
-        """`requests` of each client, if not until the end; `shape` is that of `Ledger.make`."""
+        """`requests` of each client, if not until the end, with a pause of so many seconds after
+        each; `shape` is that of `Ledger.make`.
+        """
         self.host, self.key, self.ledger = host, key, ledger
-        self.requests, self.shape = requests, shape
+        self.requests, self.pause, self.shape = requests, pause, shape
         self.sabotage = sabotage
         self.stopping = threading.Event()
         # Cleared by a rig that looks at something else for a while.
@@ -91,6 +93,7 @@ class Load:
             self.statuses[status] = self.statuses.get(status, 0) + 1
             if status == 200:
                 self.ledger.acknowledged(batch, answer)
+                self.stopping.wait(self.pause)
                 continue
             self.ledger.refused(batch, status)
             if status != 503 or "Retry-After" not in headers:
