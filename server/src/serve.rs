@@ -11,7 +11,7 @@ use hyper_util::{
 use inlay_engine::{Clock, Engine, Limits, Options, Rng, SystemClock, SystemRng};
 use inlay_proto::v1::inlay_server::InlayServer;
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
 };
@@ -32,6 +32,8 @@ use crate::{
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Descriptors that connections leave to the store, or half of them where there are few.
 const DESCRIPTORS_KEPT: u64 = 256;
+/// Clients that wait to be accepted, at most.
+const WAITING_MAX: u32 = 1_024;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of one gRPC message, at most.
@@ -90,11 +92,9 @@ pub async fn serve_with(
         "store is open"
     );
 
-    let listener = TcpListener::bind(config.http_addr)
-        .await
+    let listener = listen(config.http_addr)
         .with_context(|| format!("cannot listen on {}", config.http_addr))?;
-    let grpc_listener = TcpListener::bind(config.grpc_addr)
-        .await
+    let grpc_listener = listen(config.grpc_addr)
         .with_context(|| format!("cannot listen on {} for gRPC", config.grpc_addr))?;
     let (http_addr, grpc_addr) = (listener.local_addr()?, grpc_listener.local_addr()?);
     let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
@@ -122,6 +122,19 @@ pub async fn serve_with(
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
+}
+
+/// Listens with room for a burst of clients: the 128 that the runtime gives are not many, and who finds none
+/// left tries again after a second.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait for old connections to be forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
 }
 
 fn read_text(path: &Path) -> Option<String> {

@@ -1,13 +1,14 @@
 //! Instants as text: RFC 3339 in UTC with milliseconds on the way out, ISO 8601 on the way in.
 
-use jiff::{Timestamp, civil, tz::TimeZone};
+use jiff::{Timestamp, civil, fmt::temporal::DateTimePrinter, tz::TimeZone};
+
+static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// `2026-11-13T00:00:00.000Z`. Instants that no calendar knows are shown as the nearest it does.
 pub fn format(ms: i64) -> String {
     let clamped =
         ms.clamp(Timestamp::MIN.as_millisecond() + 1, Timestamp::MAX.as_millisecond() - 1);
-    let timestamp = Timestamp::from_millisecond(clamped).unwrap_or_default();
-    format!("{timestamp:.3}")
+    PRINTER.timestamp_to_string(&Timestamp::from_millisecond(clamped).unwrap_or_default())
 }
 
 /// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date.

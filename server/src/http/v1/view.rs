@@ -1,5 +1,7 @@
 //! Parts of answers that several resources share.
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Value as Json, json, value::RawValue};
 
@@ -36,23 +38,37 @@ struct Rows<'a>(&'a [QueryRow]);
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Row))
+        let mut last: Option<(i64, Arc<str>)> = None;
+        let rows = self.0.iter().map(|row| {
+            // Rows of one bucket stand side by side.
+            if let Some(ms) = row.bucket
+                && last.as_ref().is_none_or(|(other, _)| *other != ms)
+            {
+                last = Some((ms, instant::format(ms).into()));
+            }
+            let bucket = row.bucket.and(last.as_ref()).map(|(_, text)| Arc::clone(text));
+            Row { bucket, row }
+        });
+        serializer.collect_seq(rows)
     }
 }
 
-struct Row<'a>(&'a QueryRow);
+struct Row<'a> {
+    bucket: Option<Arc<str>>,
+    row: &'a QueryRow,
+}
 
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(bucket) = self.0.bucket {
-            map.serialize_entry("bucket", &instant::format(bucket))?;
+        if let Some(bucket) = &self.bucket {
+            map.serialize_entry("bucket", &**bucket)?;
         }
-        if let Some(group) = &self.0.group {
+        if let Some(group) = &self.row.group {
             map.serialize_entry("group", &group.as_deref())?;
         }
-        map.serialize_entry("value", &value(self.0.value))?;
-        if let Some(previous) = self.0.previous {
+        map.serialize_entry("value", &value(self.row.value))?;
+        if let Some(previous) = self.row.previous {
             map.serialize_entry("previous", &value(previous))?;
         }
         map.end()
@@ -148,7 +164,7 @@ pub fn widget(answer: &WidgetAnswer) -> Result<Box<RawValue>> {
         WidgetAnswer::Table { ask, answer, measures, rows } => {
             let mut meta = meta(ask, answer);
             meta["measures"] = json!(measures);
-            let row = |(group, values): &(Option<std::sync::Arc<str>>, Vec<Value>)| {
+            let row = |(group, values): &(Option<Arc<str>>, Vec<Value>)| {
                 let values: Vec<Json> = values.iter().copied().map(value).collect();
                 json!({"group": group.as_deref(), "values": values})
             };
