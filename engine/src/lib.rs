@@ -44,6 +44,15 @@ mod engine;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 
+/// Encodings and sketches alone, for benches.
+#[cfg(feature = "parts")]
+pub mod parts {
+    pub use crate::{
+        encode::{VECTOR_ROWS, ints, numbers},
+        sketch::{digest::Digest, hll::Distinct},
+    };
+}
+
 pub use base::{
     allocator::set_up as set_up_allocator,
     clock::{Clock, ManualClock, SystemClock},

@@ -22,6 +22,7 @@ use inlay_engine::{
     Answer, CompactionLimits, Control, Engine, Event, Granularity, Limits, Metric, Namespace,
     Options, Query, TextFilter, Value,
 };
+use jiff::fmt::temporal::DateTimePrinter;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 
@@ -30,6 +31,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// One of the ways to ask an engine.
 type How = fn(&Engine, &Query, &dyn Control) -> inlay_engine::Result<Answer>;
 
+static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 const BATCH_ROWS: usize = 5_000;
 /// Columns of the file that are not properties.
 const FIXED: [&str; 5] = ["tenant", "name", "time_ms", "event_id", "user_id"];
@@ -199,7 +201,7 @@ fn write(query: &Query, answer: &Answer, out: &mut Vec<u8>) -> Result<()> {
         Some(_) => answer
             .buckets
             .iter()
-            .map(|&ms| Ok(format!("{:.3}", jiff::Timestamp::from_millisecond(ms)?)))
+            .map(|&ms| Ok(PRINTER.timestamp_to_string(&jiff::Timestamp::from_millisecond(ms)?)))
             .collect::<Result<_>>()?,
     };
     out.extend(b"{\"rows\":[");
