@@ -9,10 +9,10 @@ use inlay_engine::*;
 fn open(disk: &SimVfs) -> Result<Engine> {
     let options =
         Options { rng: Arc::new(SeededRng::new(3)), background: false, ..Options::default() };
-    Engine::open(
-        Arc::new(disk.clone()),
-        Options { limits: Limits { log_file_bytes: 16_384, ..options.limits }, ..options },
-    )
+    // Rollups of few rows too, in segments that are merged as soon as they can be.
+    let compaction = CompactionLimits { rollup_rows_min: 1, ..CompactionLimits::without_waiting() };
+    let limits = Limits { log_file_bytes: 16_384, compaction, ..options.limits };
+    Engine::open(Arc::new(disk.clone()), Options { limits, ..options })
 }
 
 fn fill(engine: &Engine, from: u32, to: u32) {
@@ -78,12 +78,20 @@ fn prepared() -> Prepared {
     let engine = open(&disk).unwrap();
     fill(&engine, 0, 200);
     engine.flush().unwrap();
+    engine.compact().unwrap();
     fill(&engine, 200, 300);
     engine.flush().unwrap();
     fill(&engine, 300, 350);
     let without_last = look(&engine).unwrap();
     fill(&engine, 350, 400);
     let right = look(&engine).unwrap();
+    let by_model = Query {
+        tenant: Some("acme".into()),
+        group_by: Some("model".into()),
+        ..Query::count(Namespace(1), "call", 1_699_999_000_123..1_800_000_000_000)
+    };
+    let answer = engine.query(&by_model, &|| false).unwrap();
+    assert!(answer.rollup.is_some(), "rollups are among what is damaged");
     drop(engine);
     Prepared { disk: disk.after_kill(), right, without_last }
 }
@@ -132,7 +140,7 @@ fn swapped_stale_and_missing_files_are_refused() {
     let Prepared { disk, .. } = prepared();
     let segments: Vec<(String, Vec<u8>)> =
         disk.files().into_iter().filter(|(path, _)| path.ends_with(".seg")).collect();
-    let [(first, one), (second, two)] = &segments[..] else {
+    let [(first, one), (second, two), ..] = &segments[..] else {
         panic!("{} segments", segments.len())
     };
     for (path, content) in [(first, Some(two)), (second, Some(one)), (first, None)] {

@@ -54,7 +54,7 @@ pub enum FailedSync {
     New,
     /// What was there before.
     Old,
-    /// Zeros.
+    /// Zeros, but where the same bytes were before.
     Zero,
 }
 
@@ -574,7 +574,11 @@ impl VfsFile for SimFile {
                 FailedSync::Zero => {
                     for write in &pending {
                         if let Write::Bytes { offset, bytes } = write {
-                            inode.content[*offset..offset + bytes.len()].fill(0);
+                            let range = *offset..offset + bytes.len();
+                            // What was on the disk already is still there when it is written again.
+                            if inode.durable.get(range.clone()) != Some(&bytes[..]) {
+                                inode.content[range].fill(0);
+                            }
                         }
                     }
                 }

@@ -92,6 +92,7 @@ pub fn open(disk: &SimVfs, seed: u64) -> Result<Engine> {
         inputs_max: 4,
         segment_rows_max: 8,
         run_ids_max: 20,
+        rollup_rows_min: 1,
         ..CompactionLimits::without_waiting()
     };
     let options = Options {

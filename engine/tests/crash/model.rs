@@ -11,7 +11,7 @@ const DAY_MS: i64 = 86_400_000;
 /// Rows that count, ids that are known, and keys.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Model {
-    rows: Vec<Row>,
+    pub rows: Vec<Row>,
     pub ids: BTreeSet<(usize, u32)>,
     keys: BTreeMap<String, String>,
 }
@@ -76,6 +76,17 @@ impl Model {
 }
 
 impl Shown {
+    /// Whether this is `all` without some of what `rest` does not have: an erasure that is not done.
+    pub fn is_between(&self, rest: &Self, all: &Self) -> bool {
+        let rows = |shown: &Self, cell| shown.cells.get(cell).map_or(0, |(rows, _)| *rows);
+        self.keys == all.keys
+            && all
+                .cells
+                .keys()
+                .chain(self.cells.keys())
+                .all(|cell| (rows(rest, cell)..=rows(all, cell)).contains(&rows(self, cell)))
+    }
+
     /// What an engine shows.
     pub fn by(engine: &Engine) -> Result<Self> {
         let mut shown = Self::default();
