@@ -190,6 +190,8 @@ async fn an_event_counts_once_however_it_comes_again() {
         .await
         .expect(200);
     assert_eq!(answer["duplicates"], 1);
+    let foreign = json!({"label": "x", "scope": "admin", "environment": "development"});
+    let created = org.console.post("/v1/api-keys", &foreign).await.expect(201);
     server.restart().await;
     let key = org.body["api_key"]["key"].as_str().unwrap();
     let admin = server.anonymous().with_bearer(key);
@@ -212,8 +214,11 @@ async fn an_event_counts_once_however_it_comes_again() {
     assert_eq!(known, 19 * 50);
     assert_eq!(admin.count("t", "e").await, 1 + 1 + 1 + 50);
     // Another environment numbers on its own.
-    let development = admin.get("/v1/auth/me").await.expect(200)["environment"].clone();
-    assert_eq!(development, "production");
+    let development = server.anonymous().with_bearer(created["key"].as_str().unwrap());
+    let answer = development.post("/v1/events", &batch(vec![event("t", "1")])).await.expect(200);
+    assert_eq!((&answer["accepted"], &answer["duplicates"]), (&json!(1), &json!(0)));
+    assert_eq!(development.count("t", "e").await, 1);
+    assert_eq!(admin.count("t", "e").await, 1 + 1 + 1 + 50);
 }
 
 #[tokio::test]
