@@ -185,7 +185,7 @@ fn raise_descriptors() -> u64 {
     descriptors.unwrap_or(u64::MAX)
 }
 
-/// Connections at once, at most: a flood of them must not keep the log from growing, or segments from
+/// HTTP connections at once, at most (gRPC is for tools of one's own): a flood of them must not keep the log from growing, or segments from
 /// being merged.
 fn connections_max(descriptors: u64) -> usize {
     let kept = DESCRIPTORS_KEPT.min(descriptors.div_ceil(2));

@@ -71,6 +71,7 @@ def run(rig):
                 most = max(most, len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir())))
                 time.sleep(0.1)
             load.stop()
+        server.expect_alive()
         allow(server.pid, DESCRIPTORS)
         if is_short and most < DESCRIPTORS_SHORT:
             ledger.wrong.append(f"cycle {cycle + 1}: at most {most} descriptors were ever open")

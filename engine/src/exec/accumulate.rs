@@ -19,8 +19,6 @@ use crate::{
     },
 };
 
-/// Bytes of a listed number, with the list's room to grow.
-const LIST_ENTRY_BYTES: usize = 16;
 /// Bytes of a group besides its states: name, look-up, and its line in the answer.
 const GROUP_BYTES: usize = 384;
 
@@ -182,11 +180,11 @@ impl Accumulators {
                 cells.iter().zip(numbers).for_each(|(&cell, &number)| states[cell].add(number));
             }
             (States::Lists(states), Places::One(cell)) => {
-                bytes = states[cell].extend(numbers) * LIST_ENTRY_BYTES;
+                bytes = states[cell].extend(numbers);
             }
             (States::Lists(states), Places::Each(cells)) => {
                 for (&cell, &number) in cells.iter().zip(numbers) {
-                    bytes += states[cell].push(number) * LIST_ENTRY_BYTES;
+                    bytes += states[cell].push(number);
                 }
             }
             (States::Digests(states), Places::One(cell)) => {
@@ -224,7 +222,7 @@ impl Accumulators {
             (States::Sketches(states), State::Sketch(sketch)) => return states[cell].merge(sketch),
             (States::Digests(states), State::Digest(digest)) => return states[cell].merge(digest),
             (States::Lists(states), State::List(list)) => {
-                return states[cell].extend(list) * LIST_ENTRY_BYTES;
+                return states[cell].extend(list);
             }
             _ => debug_assert!(false, "a state of another kind"),
         }
@@ -248,9 +246,8 @@ impl Accumulators {
         let mut bytes = 0;
         if let (States::Lists(to), States::Lists(from)) = (&mut self.states, &mut other.states) {
             for (at, ranks) in from.drain(..).enumerate() {
-                // They were charged by the other.
                 if let Some(at) = place(at) {
-                    to[at].merge(ranks);
+                    bytes += to[at].merge(ranks);
                 }
             }
         }

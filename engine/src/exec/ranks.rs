@@ -30,14 +30,14 @@ pub struct Ranks {
     bound: f64,
     /// How many of the largest are kept at least.
     needed: usize,
-    /// The most that were ever kept.
-    most: usize,
+    /// Bytes that were accounted for.
+    bytes: usize,
 }
 
 /// All are kept.
 impl Default for Ranks {
     fn default() -> Self {
-        Self { count: 0, kept: Vec::new(), bound: f64::NAN, needed: usize::MAX, most: 0 }
+        Self { count: 0, kept: Vec::new(), bound: f64::NAN, needed: usize::MAX, bytes: 0 }
     }
 }
 
@@ -47,7 +47,7 @@ impl Ranks {
         Self { needed: needed(percent, rows_max), ..Self::default() }
     }
 
-    /// Adds a number. Returns by how many numbers the state has grown.
+    /// Adds a number. Returns how many bytes the state has grown.
     #[inline]
     pub fn push(&mut self, number: f64) -> usize {
         self.count += 1;
@@ -55,11 +55,11 @@ impl Ranks {
             return 0;
         }
         self.kept.push(number);
-        let is_more = self.kept.len() > self.most;
+        let is_more = self.kept.capacity() * size_of::<f64>() > self.bytes;
         if is_more || self.is_full() { self.grown() } else { 0 }
     }
 
-    /// Adds numbers. Returns by how many numbers the state has grown.
+    /// Adds numbers. Returns how many bytes the state has grown.
     pub fn extend(&mut self, numbers: &[f64]) -> usize {
         self.count += numbers.len();
         if self.bound.is_nan() {
@@ -77,11 +77,11 @@ impl Ranks {
         self.grown()
     }
 
-    /// Takes in another state, which was made for the same percentile of as many rows.
+    /// Takes in another state, which was made for the same percentile of as many rows, and whose bytes are
+    /// accounted for. Returns how many bytes more there are.
     pub fn merge(&mut self, other: Self) -> usize {
         if self.count == 0 {
-            let (most, needed) = (self.most, self.needed);
-            *self = Self { most, needed, ..other };
+            *self = Self { needed: self.needed, ..other };
             return self.grown();
         }
         // As many numbers as are needed are not smaller in one of the two, those that equal the bound among
@@ -103,9 +103,9 @@ impl Ranks {
             self.kept.drain(..dropped);
             self.bound = bound;
         }
-        let before = self.most;
-        self.most = before.max(self.kept.len());
-        self.most - before
+        // Room that was made stays.
+        let before = std::mem::replace(&mut self.bytes, self.kept.capacity() * size_of::<f64>());
+        self.bytes.saturating_sub(before)
     }
 
     /// All numbers, where none were dropped.
@@ -179,20 +179,22 @@ mod tests {
                 _ => {}
             }
             let mut states = vec![Ranks::new(percent, rows_max); 1 + random(3) as usize];
+            let mut bytes = 0;
             let mut rest = &numbers[..];
             while !rest.is_empty() {
                 let (some, others) = rest.split_at(rest.len().min(1 + random(2_000) as usize));
                 let at = random(states.len() as u64) as usize;
                 let state = &mut states[at];
-                let _grown: usize = match random(4) {
-                    0 => some.iter().map(|&number| state.push(number)).sum(),
+                bytes += match random(4) {
+                    0 => some.iter().map(|&number| state.push(number)).sum::<usize>(),
                     _ => state.extend(some),
                 };
                 rest = others;
             }
             let mut whole = Ranks::new(percent, rows_max);
-            let grown: usize = states.into_iter().map(|state| whole.merge(state)).sum();
-            assert!(grown >= whole.kept.len(), "{grown} numbers are accounted for");
+            bytes += states.into_iter().map(|state| whole.merge(state)).sum::<usize>();
+            let taken = whole.kept.capacity() * size_of::<f64>();
+            assert!(bytes >= taken, "{bytes} of {taken} bytes are accounted for");
             dropped += whole.count - whole.kept.len();
             let q = f64::from(percent) / 100.0;
             assert_eq!(whole.percentile(q), percentile(&numbers, q), "case {case}");

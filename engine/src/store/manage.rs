@@ -323,10 +323,19 @@ impl Store {
         }
         let mut upkeep = self.upkeep.lock();
         let since = upkeep.superblock.checkpoints.first().map_or(0, |newest| newest.lsn);
-        if self.version().lsn < since + CHECKPOINT_RECORDS {
+        let is_due = self.version().lsn >= since + CHECKPOINT_RECORDS;
+        if !is_due || waits(upkeep.failed_at_ms, self.clock.now_ms()) {
             return Ok(false);
         }
-        checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock).map(|()| true)
+        let done = checkpoint::take(&*self.vfs, &self.sequencer, &mut upkeep.superblock);
+        self.note(&mut upkeep, &done);
+        done.map(|()| true)
+    }
+
+    /// Remembers what became of a flush or checkpoint.
+    fn note(&self, upkeep: &mut Upkeep, done: &Result<()>) {
+        upkeep.failed_at_ms = done.is_err().then(|| self.clock.now_ms());
+        *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
     }
 
     fn is_flush_due(&self, upkeep: &mut Upkeep) -> bool {
@@ -349,8 +358,7 @@ impl Store {
     pub fn flush(&self) -> Result<()> {
         let mut upkeep = self.upkeep.lock();
         let done = self.flush_all(&mut upkeep);
-        upkeep.failed_at_ms = done.is_err().then(|| self.clock.now_ms());
-        *self.trouble.lock() = done.as_ref().err().map(ToString::to_string);
+        self.note(&mut upkeep, &done);
         done
     }
 
