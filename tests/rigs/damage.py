@@ -13,7 +13,8 @@ a write that was torn by a loss of power. `engine/doc/format.md`, "Where the log
   be refused at the start;
 - damage that takes the last frame, or the last frames, is cut: the start must succeed, and show the
   state before the first of them;
-- space behind the frames, and the padding between them, is never used.
+- space behind the frames, the padding between them, and frames that the next file holds once more are
+  never used.
 """
 
 import collections
@@ -52,12 +53,13 @@ def read_files(folder):
     return {path: content for path, content in files.items() if kind_of(path)}
 
 
-def frames(content):
-    """Where each frame of an undamaged log file begins, and where its body ends."""
+def frames(content, following=1 << 64):
+    """Where each frame of an undamaged log file begins, and where its body ends. The file ends where
+    the record `following` begins, the first one of the next file."""
     found, offset = [], LOG_HEADER_BYTES
     while offset + FRAME_HEADER_BYTES <= len(content):
-        mark, length = struct.unpack_from("<II", content, offset)
-        if mark != MARK:
+        mark, length, _, _, first = struct.unpack_from("<IIIIQ", content, offset)
+        if mark != MARK or first >= following:
             break
         end = offset + FRAME_HEADER_BYTES + length
         found.append((offset, end))
@@ -78,8 +80,9 @@ class Log:
         firsts = [int(path[-24:-4]) for path in logs]
         # A file that ends before the first record that is needed is not read.
         following = [*firsts[1:], 1 << 64]
-        self.read = [p for p, first in zip(logs, following) if first - 1 > replay_after]
-        self.frames = [frames(files[path]) for path in self.read]
+        read = [(p, first) for p, first in zip(logs, following) if first - 1 > replay_after]
+        self.read = [path for path, _ in read]
+        self.frames = [frames(files[path], first) for path, first in read]
 
     def promise(self, changed):
         """What must become of it when these bytes (path to offsets) are others."""

@@ -205,14 +205,14 @@ impl Store {
             Some(superblock) => superblock,
             None => create(&*vfs, &*rng)?,
         };
-        let Recovered { version, dedup, tail, runs_lost } = recover(&*vfs, &superblock)?;
+        let Recovered { version, dedup, chain, runs_lost } = recover(&*vfs, &*rng, &superblock)?;
         let active_since_ms = (version.active.rows() > 0).then(|| clock.now_ms());
         let writer = wal::Writer::new(
             Arc::clone(&vfs),
             Arc::clone(&clock),
             Arc::clone(&rng),
             superblock.db,
-            tail.chain,
+            chain,
             limits.log_file_bytes,
         );
         let log_meters = writer.meters();

@@ -15,7 +15,7 @@ use super::{
     version::{Segments, Version},
 };
 use crate::{
-    base::{coding::Cursor, hash},
+    base::{coding::Cursor, hash, rng::Rng},
     column::{Rows, RowsBuilder},
     error::{Error, IoContext, Result},
     ids::{self, IdRun, IdRunMeta},
@@ -31,8 +31,8 @@ pub struct Recovered {
     pub version: Version,
     /// Its ids.
     pub dedup: Dedup,
-    /// Where the log ends.
-    pub tail: LogTail,
+    /// Checksum of the last frame of the log.
+    pub chain: u32,
     /// Id runs that cannot be opened: their ids have to be read from the segments again.
     pub runs_lost: Vec<uuid::Uuid>,
 }
@@ -86,9 +86,8 @@ pub fn rows_of(record: &Record, hash_seed: u64) -> Result<Rows> {
 /// Recovers the database of `superblock`.
 ///
 /// Errors: `Corrupt` naming file and offset where anything that is needed is damaged or missing.
-pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
+pub fn recover(vfs: &dyn Vfs, rng: &dyn Rng, superblock: &Superblock) -> Result<Recovered> {
     let State { tree, records, tail } = read_state(vfs, superblock)?;
-    wal::harden(vfs, &tail)?;
     // Keys first: they say which events are in segments already.
     let flushed = flushed_lsn(&tree)?;
     let segments = Segments::new(open_segments(vfs, superblock.database(), &tree)?);
@@ -102,8 +101,10 @@ pub fn recover(vfs: &dyn Vfs, superblock: &Superblock) -> Result<Recovered> {
             version.active.append(Arc::new(rows), superblock.hash_seed);
         }
     }
+    // A start that is refused changes nothing: these come last.
+    let chain = wal::harden(vfs, rng, &tail)?;
     delete_unnamed(vfs, superblock, &version.tree)?;
-    Ok(Recovered { version, dedup, tail, runs_lost })
+    Ok(Recovered { version, dedup, chain, runs_lost })
 }
 
 /// The newest checkpoint that can be read; an older one needs a longer log, which is kept. While

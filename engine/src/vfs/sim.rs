@@ -54,7 +54,7 @@ pub enum FailedSync {
     New,
     /// What was there before.
     Old,
-    /// Zeros, but where the same bytes were before.
+    /// Zeros.
     Zero,
 }
 
@@ -574,11 +574,7 @@ impl VfsFile for SimFile {
                 FailedSync::Zero => {
                     for write in &pending {
                         if let Write::Bytes { offset, bytes } = write {
-                            let range = *offset..offset + bytes.len();
-                            // What was on the disk already is still there when it is written again.
-                            if inode.durable.get(range.clone()) != Some(&bytes[..]) {
-                                inode.content[range].fill(0);
-                            }
+                            inode.content[*offset..offset + bytes.len()].fill(0);
                         }
                     }
                 }

@@ -10,12 +10,17 @@
 
 mod frame;
 
+mod file;
+
 mod writer;
 
 mod reader;
 
+mod harden;
+
 pub use frame::{RecordKind, put_record};
-pub use reader::{LogTail, Record, files_after, harden, read};
+pub use harden::harden;
+pub use reader::{LogTail, Record, files_after, read};
 pub use writer::{AppendError, LogEnd, LogMeters, Writer};
 
 /// Directory of the log files.

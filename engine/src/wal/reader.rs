@@ -2,7 +2,8 @@
 //!
 //! A frame that does not verify ends the log only if it can be a torn write: nothing valid follows
 //! in its file, and no later file continues after it. Everything else is damage, which is reported
-//! with file and offset and never skipped.
+//! with file and offset and never skipped. A file ends where the next one begins: what it holds from
+//! there on was written once more.
 
 use std::ops::Range;
 
@@ -50,21 +51,21 @@ pub struct LogTail {
     pub chain: u32,
     /// Bytes of a torn frame that were ignored.
     pub torn_bytes: u64,
-    /// The last file, and where its last frame lies, if it has one.
-    pub last: Option<(String, Range<usize>)>,
+    /// The last frame, if the last file has one.
+    pub last: Option<LastFrame>,
 }
 
-/// Makes the end of the log durable before it counts: what a killed process wrote may not be on the
-/// disk yet. Its last frame is written once more, because after a sync that failed the system may
-/// show bytes that it will never write.
-pub fn harden(vfs: &dyn Vfs, tail: &LogTail) -> Result<()> {
-    let Some((place, frame)) = &tail.last else { return Ok(()) };
-    let view = vfs.map(place).at(place)?;
-    let file = vfs.open(place).at(place)?;
-    if let Some(bytes) = view.get(frame.clone()).filter(|bytes| !bytes.is_empty()) {
-        file.write_at(frame.start as u64, bytes).at(place)?;
-    }
-    file.sync().at(place)
+/// The last whole frame of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastFrame {
+    /// Its file.
+    pub place: String,
+    /// LSN of its first record.
+    pub lsn_first: u64,
+    /// Where it lies there.
+    pub bytes: Range<usize>,
+    /// Checksum of the frame before it.
+    pub chain_before: u32,
 }
 
 /// The log files that can hold records above `after`: first LSN and path, in order.
@@ -128,16 +129,17 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 format!("does not continue the log at record {expected}"),
             ));
         }
-        let (offset, last_frame) = read_file(&view, &header, &place, &mut expected, |record| {
-            if record.lsn > after {
-                out.push(record);
-            }
-        })?;
-        let chain_here = last_frame.as_ref().map_or(header.chain, |last| last.crc);
+        let next = files.peek().map(|(next, _)| *next);
+        let file = LogFileView { view: &view, header: &header, place: &place };
+        let Frames { end: offset, last, chain: chain_here } =
+            file.read(next, &mut expected, |record| {
+                if record.lsn > after {
+                    out.push(record);
+                }
+            })?;
         chain = Some(chain_here);
         tail.chain = chain_here;
-        let continues = files.peek().is_some_and(|(next, _)| *next == expected);
-        if files.peek().is_some() && !continues {
+        if next.is_some_and(|next| next != expected) {
             return Err(Error::corrupt(
                 &place,
                 format!(
@@ -145,51 +147,67 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 ),
             ));
         }
-        refuse_frames_behind(&view, offset, &header, &place, expected)?;
-        if !continues {
+        if next.is_none() {
+            refuse_frames_behind(&view, offset, &header, &place, expected)?;
             tail.torn_bytes = written_len(view.get(offset..).unwrap_or_default()) as u64;
-            tail.last = Some((place, last_frame.map_or(0..0, |last| last.bytes)));
+            tail.last = last;
         }
     }
     tail.lsn_last = tail.lsn_last.max(expected - 1);
     Ok((out, tail))
 }
 
-/// The last whole frame of a file.
-struct LastFrame {
-    bytes: Range<usize>,
-    crc: u32,
+/// A file of the log, to be read.
+struct LogFileView<'a> {
+    view: &'a View,
+    header: &'a FileHeader,
+    place: &'a str,
 }
 
-/// Reads frames until one does not verify; gives its offset, and place and checksum of the last good
-/// one.
-fn read_file(
-    view: &View,
-    header: &FileHeader,
-    place: &str,
-    expected: &mut u64,
-    mut take: impl FnMut(Record),
-) -> Result<(usize, Option<LastFrame>)> {
-    let mut offset = HEADER_LEN;
-    let mut last = None;
-    while let Some(frame) = frame_at(view, offset, header, *expected) {
-        if frame.lsn_first != *expected {
-            return Err(Error::corrupt(
-                place,
-                format!("offset {offset}: record {expected} is missing"),
-            ));
+/// What the frames of a file say.
+struct Frames {
+    /// Where the last good one ends.
+    end: usize,
+    /// The last good one.
+    last: Option<LastFrame>,
+    /// Its checksum; the file's own chain without one.
+    chain: u32,
+}
+
+impl LogFileView<'_> {
+    /// Takes the records of all frames until one does not verify or begins where the next file does.
+    fn read(
+        &self,
+        next: Option<u64>,
+        expected: &mut u64,
+        mut take: impl FnMut(Record),
+    ) -> Result<Frames> {
+        let Self { view, header, place } = *self;
+        let mut frames = Frames { end: HEADER_LEN, last: None, chain: header.chain };
+        while next != Some(*expected) {
+            let offset = frames.end;
+            let Some(frame) = frame_at(view, offset, header, *expected) else { break };
+            if frame.lsn_first != *expected {
+                return Err(Error::corrupt(
+                    place,
+                    format!("offset {offset}: record {expected} is missing"),
+                ));
+            }
+            let body = offset + FRAME_HEADER_LEN;
+            for (lsn, kind, payload) in records(&frame, place)? {
+                let start = body + (payload.as_ptr() as usize - frame.body.as_ptr() as usize);
+                let (file_lsn_first, len) = (header.lsn_first, payload.len());
+                take(Record { lsn, kind, file_lsn_first, file: view.clone(), start, len });
+            }
+            *expected += u64::from(frame.count);
+            let bytes = offset..frame.end.min(view.len());
+            let chain_before = std::mem::replace(&mut frames.chain, frame.crc);
+            let (place, lsn_first) = (place.to_owned(), frame.lsn_first);
+            frames.last = Some(LastFrame { place, lsn_first, bytes, chain_before });
+            frames.end = frame.end;
         }
-        let body = offset + FRAME_HEADER_LEN;
-        for (lsn, kind, payload) in records(&frame, place)? {
-            let start = body + (payload.as_ptr() as usize - frame.body.as_ptr() as usize);
-            let (file_lsn_first, len) = (header.lsn_first, payload.len());
-            take(Record { lsn, kind, file_lsn_first, file: view.clone(), start, len });
-        }
-        *expected += u64::from(frame.count);
-        last = Some(LastFrame { bytes: offset..frame.end.min(view.len()), crc: frame.crc });
-        offset = frame.end;
+        Ok(frames)
     }
-    Ok((offset, last))
 }
 
 /// Bytes up to the last one that is not zero. A file of the log is 64 MiB of zeros at first, so they are

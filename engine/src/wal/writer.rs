@@ -1,19 +1,15 @@
 //! Appending groups: one write and one sync each.
 //!
-//! A file is made under `tmp/`, with its header and its space, synced, and only then renamed into
-//! the log. So every file in the log has a whole header, and a full disk is met before anything of
-//! a group was written.
+//! A full disk is met before anything of a group is written: a file has its space before it is part
+//! of the log.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use super::{
-    DIRECTORY,
+    file::LogFile,
     frame::{FRAME_HEADER_LEN, FileHeader, HEADER_LEN, build},
 };
 use crate::{
@@ -23,7 +19,7 @@ use crate::{
         rng::Rng,
     },
     error::{Error, IoContext, Result},
-    vfs::{Vfs, VfsFile},
+    vfs::Vfs,
 };
 
 /// Length of a log file on a disk that is nearly full.
@@ -62,9 +58,7 @@ pub struct Writer {
 }
 
 struct Current {
-    file: Arc<dyn VfsFile>,
-    header: FileHeader,
-    place: String,
+    file: LogFile,
     offset: u64,
     len: u64,
 }
@@ -113,28 +107,27 @@ impl Writer {
         if self.current.as_ref().is_none_or(|current| current.offset + room > current.len) {
             // A disk that has no room for a whole file may have room for what is asked: a small file
             // lets a flush free the log before it.
-            let mut next = self.prepare_file(lsn_first, self.file_bytes, room);
+            let mut next = self.prepare(lsn_first, self.file_bytes, room);
             if next.as_ref().is_err_and(Error::is_disk_full) {
-                next = self.prepare_file(lsn_first, SMALL_FILE_BYTES.min(self.file_bytes), room);
+                next = self.prepare(lsn_first, SMALL_FILE_BYTES.min(self.file_bytes), room);
             }
-            let next = next.map_err(|error| {
-                let _ = self.vfs.remove(&temporary(lsn_first));
-                AppendError::Retry(error)
-            })?;
+            let (next, len) = next.map_err(AppendError::Retry)?;
             // From here on the file may be part of the log.
-            self.current = Some(self.adopt_file(next).map_err(AppendError::Fatal)?);
+            let file = next.adopt(&*self.vfs).map_err(AppendError::Fatal)?;
+            self.current = Some(Current { file, offset: HEADER_LEN as u64, len });
         }
         let current = self.current.as_mut().expect("a file was started above");
-        let (bytes, crc) = build(&current.header, current.offset, lsn_first, count, body);
-        if let Err(error) = current.file.write_at(current.offset, &bytes) {
-            let error = Error::io(&current.place, &error);
+        let (bytes, crc) = build(&current.file.header, current.offset, lsn_first, count, body);
+        let (file, place) = (&current.file.file, &current.file.place);
+        if let Err(error) = file.write_at(current.offset, &bytes) {
+            let error = Error::io(place, &error);
             // What was written of it must not pass for a frame; the next group overwrites it.
-            let erased = current.file.write_at(current.offset, &[0; FRAME_HEADER_LEN]).is_ok();
+            let erased = file.write_at(current.offset, &[0; FRAME_HEADER_LEN]).is_ok();
             let retry = error.is_disk_full() && erased;
             return Err(if retry { AppendError::Retry(error) } else { AppendError::Fatal(error) });
         }
         let before_us = self.clock.elapsed_us();
-        current.file.sync().at(&current.place).map_err(AppendError::Fatal)?;
+        file.sync().at(place).map_err(AppendError::Fatal)?;
         self.meters.sync_us.record(self.clock.elapsed_us().saturating_sub(before_us));
         self.meters.group_records.record(u64::from(count));
         self.meters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -143,37 +136,17 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the next file under a temporary name, whole and synced.
-    fn prepare_file(&self, lsn_first: u64, bytes: u64, room: u64) -> Result<Current> {
+    fn prepare(&self, lsn_first: u64, bytes: u64, room: u64) -> Result<(LogFile, u64)> {
         let salt = self.rng.next_u64();
         let header = FileHeader { db: self.db, salt, lsn_first, chain: self.chain };
-        let place = temporary(lsn_first);
         let len = bytes.max(HEADER_LEN as u64 + room);
-        match self.vfs.remove(&place) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io(&place, &error));
-            }
-            _ => {}
-        }
-        let file = self.vfs.create(&place).at(&place)?;
-        file.allocate(len).at(&place)?;
-        file.write_at(0, &header.write()).at(&place)?;
-        file.sync().at(&place)?;
-        Ok(Current { file, header, place, offset: HEADER_LEN as u64, len })
-    }
-
-    /// Gives a prepared file its name in the log, durably.
-    fn adopt_file(&self, prepared: Current) -> Result<Current> {
-        let place = format!("{DIRECTORY}/{:020}.wal", prepared.header.lsn_first);
-        self.vfs.rename(&prepared.place, &place).at(&place)?;
-        self.vfs.sync_dir(DIRECTORY).at(DIRECTORY)?;
-        Ok(Current { place, ..prepared })
+        Ok((LogFile::prepare(&*self.vfs, header, &[], len)?, len))
     }
 
     /// Where the log ends, if this process has written any of it.
     pub fn end(&self) -> Option<LogEnd> {
         let current = self.current.as_ref()?;
-        Some(LogEnd { lsn_first: current.header.lsn_first, offset: current.offset })
+        Some(LogEnd { lsn_first: current.file.header.lsn_first, offset: current.offset })
     }
 
     /// Ends the current file: the next append starts a new one.
@@ -183,10 +156,6 @@ impl Writer {
 
     /// First LSN of the file that is written to, if any.
     pub fn current_lsn_first(&self) -> Option<u64> {
-        self.current.as_ref().map(|current| current.header.lsn_first)
+        self.current.as_ref().map(|current| current.file.header.lsn_first)
     }
-}
-
-fn temporary(lsn_first: u64) -> String {
-    format!("tmp/{lsn_first:020}.wal")
 }

@@ -40,10 +40,13 @@ fn examine(
     };
     let engine = open(disk, seed ^ 0xabcd).map_err(|error| format!("does not open: {error}"))?;
     let seen = Shown::by(&engine).map_err(text)?;
-    // Where a disk filled up in the middle of an erasure, some segments have given up their rows.
-    let is_half_erased = under_way.is_some_and(|with| {
-        with.rows.len() < acknowledged.rows.len()
-            && seen.is_between(&with.shown(), &acknowledged.shown())
+    // An erasure that was cut off has taken as many rows as its receipt says, and none of others.
+    let receipts = engine.erasures().map_err(text)?;
+    let taken = receipts.iter().filter(|receipt| receipt.finished_ms.is_none());
+    let taken: Vec<u64> = taken.map(|receipt| receipt.rows_removed).collect();
+    let is_half_erased = under_way.zip(taken.first()).is_some_and(|(with, &taken)| {
+        seen.is_between(&with.shown(), &acknowledged.shown())
+            && seen.rows() + taken == acknowledged.rows.len() as u64
     });
     if !fits(&seen) && !is_half_erased {
         return wrong("recovered", &seen);
@@ -150,10 +153,11 @@ fn ten_thousand_seeds() {
 }
 
 /// Seeds that found something once. 258: an erasure met an error, merges went on meanwhile, and it
-/// passed over the segments that they had made of those on its list.
+/// passed over the segments that they had made of those on its list. 9005: a start wrote the last
+/// group of the log once more in its place, and a sync that failed there took it.
 #[test]
 fn seeds_that_found_something_stay_right() {
-    for seed in [41, 159, 258, 373, 739, 750] {
+    for seed in [41, 159, 258, 373, 739, 750, 9005] {
         one_fault(seed).unwrap_or_else(|wrong| panic!("INLAY_SIM_SEED={seed}: {wrong}"));
     }
 }

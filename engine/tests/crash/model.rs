@@ -76,15 +76,18 @@ impl Model {
 }
 
 impl Shown {
+    /// How many rows.
+    pub fn rows(&self) -> u64 {
+        self.cells.values().map(|(rows, _)| rows).sum()
+    }
+
     /// Whether this is `all` without some of what `rest` does not have: an erasure that is not done.
     pub fn is_between(&self, rest: &Self, all: &Self) -> bool {
+        let is_whole = |cell| self.cells.get(cell) == all.cells.get(cell);
         let rows = |shown: &Self, cell| shown.cells.get(cell).map_or(0, |(rows, _)| *rows);
-        self.keys == all.keys
-            && all
-                .cells
-                .keys()
-                .chain(self.cells.keys())
-                .all(|cell| (rows(rest, cell)..=rows(all, cell)).contains(&rows(self, cell)))
+        let is_part = |cell| (rows(rest, cell)..rows(all, cell)).contains(&rows(self, cell));
+        let mut cells = all.cells.keys().chain(self.cells.keys());
+        self.keys == all.keys && cells.all(|cell| is_whole(cell) || is_part(cell))
     }
 
     /// What an engine shows.

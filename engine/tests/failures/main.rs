@@ -45,16 +45,20 @@ fn open(disk: &SimVfs) -> Engine {
 }
 
 /// `count` events of a day; each with a user and a model of its own from `n` on.
+/// An event of the tenant that is asked about, with nothing else known.
+fn call_today() -> Event<'static> {
+    Event { tenant: "t", name: "call", timestamp_ms: TODAY_MS, event_id: None, user_id: None }
+}
+
 fn try_ingest(engine: &Engine, days_ago: i64, first: u32, count: u32) -> Result<u32> {
     let mut batch = engine.batch(Namespace(1));
     for n in first..first + count {
         let (id, text) = (format!("id-{n}"), format!("value-{n}"));
         let event = Event {
-            tenant: "t",
-            name: "call",
             timestamp_ms: TODAY_MS - days_ago * DAY_MS + i64::from(n % 80_000) * 1_000,
             event_id: Some(&id),
             user_id: Some(&text),
+            ..call_today()
         };
         batch.push(&event, &[("model", &text)], &[("ms", f64::from(n))])?;
     }
@@ -394,16 +398,9 @@ fn rows_are_flushed_when_they_are_many_large_wide_or_old() {
         Engine::open(Arc::new(SimVfs::new()), Options { clock: own, ..options(limits) }).unwrap();
     let wide = |names: usize, value: &str| {
         let mut batch = engine.batch(Namespace(1));
-        let event = Event {
-            tenant: "t",
-            name: "call",
-            timestamp_ms: TODAY_MS,
-            event_id: None,
-            user_id: None,
-        };
         let names: Vec<String> = (0..names).map(|n| format!("p{n}")).collect();
         let strings: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), value)).collect();
-        batch.push(&event, &strings, &[]).unwrap();
+        batch.push(&call_today(), &strings, &[]).unwrap();
         engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
     };
     assert!(!engine.maintain().unwrap(), "nothing to do");
