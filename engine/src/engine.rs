@@ -372,7 +372,9 @@ impl Engine {
     /// Numbers about the store.
     pub fn metrics(&self) -> Metrics {
         let resources = &self.resources;
-        self.store.metrics(resources.budget.used() as u64, resources.kept.bytes())
+        let (cache_hits, cache_misses) = resources.kept.hits_and_misses();
+        let now = self.store.metrics(resources.budget.used() as u64, resources.kept.bytes());
+        Metrics { cache_hits, cache_misses, ..now }
     }
 
     /// Numbers about queries, by kind of metric.

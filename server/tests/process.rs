@@ -238,3 +238,38 @@ async fn settings_that_mean_nothing_stop_the_start() {
     assert!(refused("INLAY_RATE_LIMITS", "queries=1").contains("queries"));
     assert!(refused("INLAY_GRPC_ADDR", "0.0.0.0:0").contains("loopback"));
 }
+
+/// A directory that nobody synced the name of may be gone after a loss of power, with all that was
+/// acknowledged in it.
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn a_new_data_directory_is_durable_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let trace = root.join("trace");
+    if Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI installs strace");
+        eprintln!("skipped: no strace on the path");
+        return;
+    }
+    let data = root.join("one/two/data");
+    let mut child = Command::new("strace")
+        .args(["-D", "-f", "-qq", "-y", "-e", "trace=fsync", "-o"])
+        .arg(&trace)
+        .arg(env!("CARGO_BIN_EXE_inlay"))
+        .arg("serve")
+        .envs(command(&data).get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("ready"), "{line}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let synced = std::fs::read_to_string(&trace).unwrap();
+    for directory in ["", "/one", "/one/two", "/one/two/data", "/one/two/data/wal"] {
+        let name = format!("<{}{directory}>)", root.display());
+        assert!(synced.contains(&name), "the names in {name} are durable:\n{synced}");
+    }
+}

@@ -176,3 +176,63 @@ async fn where_a_token_is_set_every_call_needs_it() {
     assert_eq!(client.stats(v1::StatsRequest {}).await.unwrap_err().code(), Code::Unauthenticated);
     client.stats(with("Bearer a very secret token")).await.unwrap();
 }
+
+/// What tools ask before they know anything of us.
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_reflection_answer_whoever_asks() {
+    use tonic_health::pb::{
+        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    };
+    use tonic_reflection::pb::v1::{
+        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+    };
+
+    let server = TestServer::start().await;
+    let channel = Endpoint::from_shared(server.grpc()).unwrap().connect().await.unwrap();
+    let mut health = HealthClient::new(channel.clone());
+    for service in ["", "inlay.v1.Inlay"] {
+        let ask = HealthCheckRequest { service: service.to_owned() };
+        let answer = health.check(ask).await.unwrap().into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
+    }
+    let unknown = HealthCheckRequest { service: "inlay.v9.Inlay".to_owned() };
+    assert_eq!(health.check(unknown).await.unwrap_err().code(), Code::NotFound);
+
+    let mut reflection = ServerReflectionClient::new(channel);
+    let ask =
+        |message| ServerReflectionRequest { host: String::new(), message_request: Some(message) };
+    let asked = vec![
+        ask(MessageRequest::ListServices(String::new())),
+        ask(MessageRequest::FileContainingSymbol("inlay.v1.Inlay".to_owned())),
+    ];
+    let asked = tonic::codegen::tokio_stream::iter(asked);
+    let answers = all(reflection.server_reflection_info(asked).await.unwrap().into_inner()).await;
+    let Some(MessageResponse::ListServicesResponse(listed)) = &answers[0].message_response else {
+        panic!("{:?}", answers[0]);
+    };
+    let names: Vec<&str> = listed.service.iter().map(|service| service.name.as_str()).collect();
+    assert!(
+        names.contains(&"inlay.v1.Inlay") && names.contains(&"grpc.health.v1.Health"),
+        "{names:?}"
+    );
+    let Some(MessageResponse::FileDescriptorResponse(files)) = &answers[1].message_response else {
+        panic!("{:?}", answers[1]);
+    };
+    let text = String::from_utf8_lossy(&files.file_descriptor_proto[0]).into_owned();
+    for call in [
+        "Ingest",
+        "Query",
+        "Explain",
+        "ListSegments",
+        "DescribeSegment",
+        "Stats",
+        "Flush",
+        "Compact",
+        "Backup",
+        "Verify",
+        "TailWal",
+    ] {
+        assert!(text.contains(call), "{call} is described");
+    }
+}

@@ -1,6 +1,6 @@
 //! `/metrics`: numbers that move when something happens, and nothing about organisations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inlay_tests::TestServer;
 use serde_json::json;
@@ -80,4 +80,32 @@ async fn a_query_ends_when_its_client_leaves() {
             return;
         }
     }
+}
+
+/// The list in the handbook is what is told, no more and no less.
+#[tokio::test]
+async fn every_number_is_in_the_handbook_and_every_one_there_is_told() {
+    let server = TestServer::start().await;
+    let admin = server.register("acme").await.admin;
+    let event = json!({"tenant_id": "t", "event_name": "e"});
+    admin.post("/v1/events", &json!({"events": [event]})).await.expect(200);
+    for _ in 0..2 {
+        assert_eq!(admin.count("t", "e").await, 1);
+    }
+    let text = server.anonymous().get("/metrics").await.text;
+    let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE inlay_"));
+    let told: BTreeSet<String> = families
+        .map(|family| match family.split_once(' ').unwrap() {
+            (name, "counter") => format!("{name}_total"),
+            (name, _) => name.to_owned(),
+        })
+        .collect();
+    let handbook = include_str!("../../server/README.md");
+    let table = handbook.split("\n## Metrics\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    let names = rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2));
+    let listed: BTreeSet<String> = names.map(str::to_owned).collect();
+    assert_eq!(told, listed);
+    let after = samples(&text);
+    assert!(after["inlay_query_cache_lookups_total{result=\"miss\"}"] >= 1.0);
 }

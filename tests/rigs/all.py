@@ -23,9 +23,12 @@ import time
 RIGS = (
     ("kill", "--kills 100", "--kills 2000"),
     ("mass", "--events 1000000 --kills 3", "--events 100000000 --kills 20"),
-    ("power", "--cuts 100", "--cuts 3000"),
+    ("power", "--cuts 60", "--cuts 2500"),
+    ("power", "--cuts 40 --upkeep", "--cuts 500 --upkeep"),
     ("flips", "--flips 300", "--flips 5000"),
     ("faults", "--runs 40", "--all"),
+    ("faults", "--runs 10 --upkeep seal", "--runs 2000 --upkeep seal"),
+    ("faults", "--runs 10 --upkeep merge", "--runs 2000 --upkeep merge"),
     ("full", "--cycles 2", "--cycles 50"),
     ("clock", "--jumps 9", "--jumps 1000"),
     ("retention", "--rounds 1", "--rounds 100"),
@@ -67,7 +70,7 @@ class Runs:
 
 
 def main():
-    names = [name for name, _, _ in RIGS]
+    names = list(dict.fromkeys(name for name, _, _ in RIGS))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("binary", type=lambda text: str(pathlib.Path(text).resolve(strict=True)))
     parser.add_argument("--long", action="store_true")
@@ -97,7 +100,7 @@ def main():
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         runs.end()
-    print(f"{len(arguments.only)} rigs in {time.monotonic() - started:.0f} s", end="")
+    print(f"{len(futures)} rigs in {time.monotonic() - started:.0f} s", end="")
     verdict = "did not notice the sabotage" if arguments.sabotage else "failed"
     print(f"; {verdict}: {', '.join(bad)}" if bad else "")
     sys.exit(1 if bad else 0)

@@ -40,7 +40,7 @@ class Clock:
         self.offset, self.frozen = timedelta(0), None
         self._write("+0")
 
-    def start_server(self, **settings):
+    def start_server(self, data=None, stack=None, log=None, **settings):
         """A server with this clock, and with these settings."""
         environment = {
             "LD_PRELOAD": str(library()),
@@ -51,7 +51,8 @@ class Clock:
             "NO_FAKE_STAT": "1",
             "TZ": "UTC",
         }
-        server = self.rig.start(self.folder / "data", environment=environment | settings)
+        data = data or self.folder / "data"
+        server = self.rig.start(data, stack, environment=environment | settings, log=log)
         # A killed process leaves them.
         for name in ("faketime_shm", "sem.faketime_sem"):
             path = SHARED_MEMORY / f"{name}_{server.pid}"

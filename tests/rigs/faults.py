@@ -4,17 +4,21 @@
 The server runs under `strace`, which answers the k-th call of a kind with an error instead of
 carrying it out: `fdatasync`, `fsync`, `rename`, `pwrite64`, `fallocate` and `ftruncate`; EIO,
 ENOSPC and EDQUOT; once, or from k on. strace counts for each thread apart, so one run can meet the
-fault in the log and in a flush. Each run starts on a copy of the same directory, which holds a
-segment and a log to replay. Clients post small batches, two of them wide enough to cause a flush,
-and change the metadata; half of the runs end with SIGKILL, half with SIGTERM, which writes segments
-too.
+fault in the log and in a flush. Each run starts on a copy of the same directory, which holds
+segments and a log to replay. Clients post small batches, two of them wide enough to cause a flush,
+and change the metadata, which erases tenants; half of the runs end with SIGKILL, half with SIGTERM,
+which writes segments too.
+
+With `--upkeep` the directory was made by a server whose clock was hours behind (libfaketime), so that
+each run begins with work on segments: with `merge` fresh ones have settled, with `seal` each of
+twenty days that are over has two merged ones.
 
 Every refusal must be 503 with `Retry-After`. While the faulty server runs, it must answer
 questions, and show every acknowledged batch and no half one. After a restart without faults nothing
 acknowledged is missing and writes are taken. A server that does not start because of the fault is
 in its rights, as long as it ends with an error.
 
-    python3 tests/rigs/faults.py PATH/TO/inlay [--runs 40]
+    python3 tests/rigs/faults.py PATH/TO/inlay [--runs 40] [--upkeep seal]
     python3 tests/rigs/faults.py PATH/TO/inlay --all [--first 8000] [--last 11999]
 
 Needs strace, and leave to trace one's own processes.
@@ -26,9 +30,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 from common import Failed, Gone, Skipped, main, register
-from ledger import Ledger
+from faketime import Clock, by
+from ledger import DAYS, Ledger
 from load import Load
 from machine import need_tool
 from metadata import Metadata
@@ -44,6 +50,11 @@ CALLS = {
 ERRORS = ("EIO", "ENOSPC", "EDQUOT")
 MODES = ("", "+")
 CLIENTS, REQUESTS, EVENTS_MAX, WIDE_EVERY = 3, 8, 60, 10
+# Segments are merged when they are an hour old, and sealed when they are another one old.
+HOURS_BEHIND = {"merge": (5.0, 2.5), "seal": (7.5, 5.0, 2.5)}
+MERGED_WITHIN_SECONDS = 30
+# Under a tracer that takes longer than the load.
+UPKEEP_SECONDS = 2
 
 
 def options(parser):
@@ -51,6 +62,7 @@ def options(parser):
     parser.add_argument("--all", action="store_true", help="every fault, which takes hours")
     parser.add_argument("--first", type=int, default=0, help="of all, where a run before ended")
     parser.add_argument("--last", type=int, default=10**9, help="of all, where another run begins")
+    parser.add_argument("--upkeep", choices=HOURS_BEHIND, help="work that is due at the start")
     parser.add_argument("--calls", nargs="*", choices=CALLS, default=list(CALLS))
 
 
@@ -111,17 +123,54 @@ class Template:
         self.rig = rig
         self.data = rig.folder / "template"
         self.log = rig.folder / "server.log"
-        self.metadata_seed = rig.random_seed
+        self.key = None
         self.ledger = Ledger(rig.folder / "ledger.jsonl")
+        self.shape = {"clients": 2, "requests": 10, "events_max": EVENTS_MAX}
+        if rig.arguments.upkeep:
+            self._make_in_the_past()
+            return
         server = rig.start(self.data, log=self.log)
         self.key = register(server.host)
-        shape = {"clients": 2, "requests": 10, "events_max": EVENTS_MAX}
-        Load(server.host, self.key, self.ledger, rig.random_seed, **shape).join()
+        self._load(server)
         server.stop()
         server = rig.start(self.data, log=self.log)
-        Load(server.host, self.key, self.ledger, rig.random_seed, **shape).join()
+        self._load(server)
         server.kill()
         self.ledger.close_round()
+
+    def _load(self, server):
+        Load(server.host, self.key, self.ledger, self.rig.random_seed, **self.shape).join()
+
+    def _make_in_the_past(self):
+        """Segments that are old enough for something, and a log. Each start finds the fresh segments
+        of the one before settled, and merges them.
+        """
+        clock, kind = Clock(self.rig), self.rig.arguments.upkeep
+        for number, hours in enumerate(HOURS_BEHIND[kind]):
+            clock.jump(by(-hours * 3_600))
+            server = clock.start_server(self.data, log=self.log)
+            self.key = self.key or register(server.host)
+            if number > 0:
+                self._wait_until_merged(server, number)
+            if kind == "merge" or number + 1 < len(HOURS_BEHIND[kind]):
+                self._load(server)
+            server.stop()
+        # Nothing is due yet by this clock.
+        server = clock.start_server(self.data, log=self.log)
+        self._load(server)
+        server.kill()
+        self.ledger.close_round()
+
+    def _wait_until_merged(self, server, times):
+        """Until each day has so many merged segments, and there are no fresh ones."""
+        limit = time.monotonic() + MERGED_WITHIN_SECONDS
+        while True:
+            found = [path.parent.name for path in self.data.glob("seg/*/*.seg")]
+            if "l0" not in found and len(found) >= DAYS * times:
+                return
+            if time.monotonic() > limit:
+                raise Failed(f"not merged: {found}\n{server.log_end()}")
+            time.sleep(0.05)
 
     def count_calls(self):
         """Of each kind, the most calls that one thread makes in a run without faults."""
@@ -186,6 +235,8 @@ class Template:
             if load.gone:
                 ledger.wrong.append(f"{load.gone} connections were cut off")
             ledger.compare(server.host, self.key, settle=False)
+            if self.rig.arguments.upkeep:
+                time.sleep(UPKEEP_SECONDS)
             metadata.stop()
             server.expect_alive()
             if fault and lots.random() < 0.5:

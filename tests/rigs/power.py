@@ -8,10 +8,14 @@ copy is a disk as a power cut would leave it: it is mounted, a second server sta
 compared with the ledger. Every fifth cut is compound: the second server is itself cut while it
 recovers, and a third one is compared.
 
+With `--upkeep` the server's clock begins a day behind (libfaketime) and goes on by an hour before each
+cut. Segments settle and days are quiet then, so that the cut comes while they are merged and sealed;
+the second server, by the true time, does the same while it is cut.
+
 The control runs the same with `fsync` and `fdatasync` made to do nothing. It must lose acknowledged
 events, or else this rig would not notice a server that does not sync.
 
-    python3 tests/rigs/power.py PATH/TO/inlay [--cuts 20]
+    python3 tests/rigs/power.py PATH/TO/inlay [--cuts 20] [--upkeep]
 
 Needs root, loop devices, mkfs.ext4 and a C compiler.
 """
@@ -25,6 +29,7 @@ import subprocess
 import time
 
 from common import Failed, Gone, Skipped, main, register
+from faketime import Clock, by
 from ledger import Ledger
 from load import Load
 from machine import mount, need_root, need_tool
@@ -39,6 +44,8 @@ LIFE_SECONDS = (0.02, 0.4)
 # Recovery of a small directory takes a few to some hundred milliseconds.
 RECOVERY_SECONDS = (0.002, 0.15)
 CONTROL_CUTS = 3
+# A little more than what segments wait for, and together less than embed sessions live.
+HOURS_OF_A_CUT, CUTS_OF_A_DAY = 1.05, 20
 # Dirty pages are written after 30 s even without a sync: a control must cut well before.
 CONTROL_LIFE_SECONDS = 1
 
@@ -55,6 +62,7 @@ int msync(void *a, size_t n, int flags) { return 0; }
 
 def options(parser):
     parser.add_argument("--cuts", type=int, default=20)
+    parser.add_argument("--upkeep", action="store_true", help="while segments are merged and sealed")
 
 
 def run(rig):
@@ -68,8 +76,10 @@ def run(rig):
     sabotage = rig.arguments.sabotage
     longest_ms = 0
     while cuts < rig.arguments.cuts and not wrong:
-        count = min(CUTS_OF_AN_IMAGE, rig.arguments.cuts - cuts)
-        series = Series(rig, lots, sabotage=sabotage)
+        most = CUTS_OF_A_DAY if rig.arguments.upkeep else CUTS_OF_AN_IMAGE
+        count = min(most, rig.arguments.cuts - cuts)
+        clock = Clock(rig) if rig.arguments.upkeep else None
+        series = Series(rig, lots, clock=clock, sabotage=sabotage)
         found, stops_ms = series.run(count, lambda: lots.uniform(*LIFE_SECONDS), COMPOUND_EVERY)
         wrong += found
         longest_ms = max(longest_ms, *stops_ms)
@@ -86,8 +96,11 @@ def run(rig):
     for series in summaries:
         metadata.add(series.metadata)
     compound = sum(series.compound for series in summaries)
+    working = sum(series.working for series in summaries)
+    if rig.arguments.upkeep and working == 0:
+        wrong.append("no cut came while segments were written")
     return wrong, (
-        f"{cuts} cuts, {compound} of them compound, {acknowledged:,} batches with {events:,} "
+        f"{cuts} cuts, {compound} of them compound, {working} while a segment was written, {acknowledged:,} batches with {events:,} "
         f"events acknowledged, {metadata.summary()}, longest stop {longest_ms:.0f} ms; control "
         f"without syncs: {len(lost)} of {CONTROL_CUTS} cuts lost acknowledged ones"
     )
@@ -103,11 +116,12 @@ def compile_shim(folder):
 class Series:
     """One image, one server on it under load, and cuts of it."""
 
-    def __init__(self, rig, lots, environment=None, sabotage=None):
+    def __init__(self, rig, lots, environment=None, clock=None, sabotage=None):
         self.rig, self.lots = rig, lots
-        self.environment = environment
+        self.environment, self.clock = environment, clock
         self.sabotage = sabotage
-        self.compound = 0
+        # Cuts that were compound, and those that found a segment half written.
+        self.compound = self.working = 0
 
     def run(self, cuts, life, compound_every):
         """One line for each cut after which something was wrong, and how long each stop took."""
@@ -115,15 +129,20 @@ class Series:
         with contextlib.ExitStack() as stack:
             disk = Disk(stack, self.rig.folder, IMAGE_BYTES)
             log = self.rig.folder / "first.log"
-            server = self.rig.start(
-                disk.place / "data", stack, log=log, environment=self.environment
-            )
+            data = disk.place / "data"
+            if self.clock:
+                self._go_on(-CUTS_OF_A_DAY)
+                server = self.clock.start_server(data, stack, log)
+            else:
+                server = self.rig.start(data, stack, log=log, environment=self.environment)
             key = register(server.host)
             self.ledger = Ledger(self.rig.folder / "ledger.jsonl")
             self.metadata = Metadata(self.rig.random_seed)
             load = Load(server.host, key, self.ledger, self.rig.random_seed, sabotage=self.sabotage)
             self.metadata.start(server.host, key)
             for cut in range(cuts):
+                if self.clock:
+                    self._go_on(cut - CUTS_OF_A_DAY)
                 time.sleep(life())
                 is_compound = compound_every and cut % compound_every == compound_every - 1
                 found = self._cut(disk, server, key, is_compound, stops_ms, load)
@@ -135,12 +154,16 @@ class Series:
             wrong += self.ledger.wrong + self.metadata.wrong
         return wrong, stops_ms
 
+    def _go_on(self, cuts):
+        self.clock.jump(by(cuts * HOURS_OF_A_CUT * 3_600))
+
     def _cut(self, disk, server, key, is_compound, stops_ms, load):
         with contextlib.ExitStack() as stack:
             stopped = time.monotonic()
             stop_all_threads(server)
             try:
                 copy = disk.copy(stack)
+                self.working += any((disk.place / "data" / "tmp").glob("*.seg"))
                 # Later answers are not in the copy; those of this moment are.
                 ledger, metadata = self.ledger.copy(), self.metadata.copy()
             finally:

@@ -172,6 +172,13 @@ impl Kept {
         self.entries.weight() + self.lists.weight()
     }
 
+    /// How often something was asked for and there, and not there, since the start.
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        let caches = [&self.entries, &self.lists];
+        let sum = |of: fn(&Entries) -> u64| caches.iter().map(|cache| of(cache)).sum();
+        (sum(Cache::hits), sum(Cache::misses))
+    }
+
     /// Where the rows of a question's series are: every question asks, and most tenants are not in most
     /// segments.
     pub fn series(&self, segments: &Segments, query: &Query) -> Arc<[Part]> {

@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Ordering,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{Arc, LazyLock, atomic::AtomicUsize},
 };
 
 use super::{
@@ -65,8 +65,10 @@ impl Resources {
     /// `queries_max` bytes for all queries together, `query_max` for one, and as many as `kept_max`
     /// for what is kept between them.
     pub fn new(queries_max: usize, query_max: usize, kept_max: usize, exact: ExactUpTo) -> Self {
-        // One core is that of the thread that asks.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // One core is that of the thread that asks. To find out reads files: once is enough.
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let cores = *CORES;
         Self {
             budget: Budget::new(queries_max, query_max),
             kept: Kept::new(kept_max),

@@ -63,6 +63,10 @@ pub struct Metrics {
     pub recent_ids: u64,
     /// Bytes of dictionaries and user hashes of segments that are kept in memory.
     pub dictionary_bytes: u64,
+    /// How often queries found what was kept in memory for them, since the start.
+    pub cache_hits: u64,
+    /// How often they had to read it.
+    pub cache_misses: u64,
     /// Bytes that running queries hold.
     pub query_bytes: u64,
     /// Keys of the keyspace.
@@ -111,6 +115,8 @@ impl Store {
             id_filter_bytes: runs.iter().map(|run| run.filter_bytes() as u64).sum(),
             recent_ids: self.sequencer.recent_ids() as u64,
             dictionary_bytes,
+            cache_hits: 0,
+            cache_misses: 0,
             query_bytes,
             keys: version.tree.len() as u64,
             key_bytes: version.tree.bytes_used() as u64,

@@ -8,7 +8,7 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
     os::unix::fs::FileExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -30,10 +30,27 @@ pub struct OsVfs {
 }
 
 impl OsVfs {
-    /// The tree below `root`, which is made when it does not exist.
+    /// The tree below `root`, which is made when it does not exist, and durable by its name.
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
+        let is_new = !root.exists();
+        // The process that made it may have ended before its name was durable.
+        let upwards = std::path::absolute(&root)?;
+        let first = upwards.ancestors().skip(1).find(|parent| parent.exists());
+        let first = first.map(Path::to_path_buf);
         fs::create_dir_all(&root)?;
+        for parent in upwards.ancestors().skip(1) {
+            match File::open(parent).and_then(|directory| directory.sync_all()) {
+                // Whoever made a directory in it may read it; somebody else's may be closed to us.
+                Err(error) if is_new || error.kind() != io::ErrorKind::PermissionDenied => {
+                    return Err(error);
+                }
+                _ => {}
+            }
+            if Some(parent) == first.as_deref() {
+                break;
+            }
+        }
         Ok(Self { root, reads_only: false, kept: Arc::default() })
     }
 

@@ -164,16 +164,19 @@ fn apply_write(content: &mut Vec<u8>, write: &Write) {
     match write {
         Write::Bytes { offset, bytes } => {
             let end = offset + bytes.len();
-            if content.len() < end {
-                content.resize(end, 0);
-            }
+            lengthen(content, end);
             content[*offset..end].copy_from_slice(bytes);
         }
-        Write::Length(len) => {
-            if content.len() < *len {
-                content.resize(*len, 0);
-            }
-        }
+        Write::Length(len) => lengthen(content, *len),
+    }
+}
+
+/// Zeros up to this length. Tests grow files by the million: fresh zeros cost nothing.
+fn lengthen(content: &mut Vec<u8>, len: usize) {
+    if content.is_empty() {
+        *content = vec![0; len];
+    } else if content.len() < len {
+        content.resize(len, 0);
     }
 }
 

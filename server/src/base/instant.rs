@@ -55,6 +55,9 @@ mod tests {
         ] {
             assert_eq!(parse(text), Some(noon), "{text}");
         }
+        // A leap second is the last one of its day: no second of a day is longer for that.
+        assert_eq!(parse("2016-12-31T23:59:60Z"), parse("2016-12-31T23:59:59Z"));
+        assert_eq!(parse("2016-12-31T23:59:60Z"), Some(1_483_228_799_000));
         assert_eq!(parse("2026-11-13"), Some(noon - 12 * 3_600_000));
         assert_eq!(parse("2026-11-13T12:00:00.1239Z"), Some(noon + 123));
         for text in [

@@ -214,6 +214,9 @@ impl Page<'_> {
         let rows: Vec<(&str, u64)> =
             kinds.iter().map(|(kind, numbers)| (*kind, numbers.rows_scanned)).collect();
         self.counters("query_rows", "Rows that queries looked at", "metric", &rows)?;
+        let asked = [("hit", now.cache_hits), ("miss", now.cache_misses)];
+        let help = "What queries asked for of what is kept in memory for them";
+        self.counters("query_cache_lookups", help, "result", &asked)?;
         self.gauge("queries_running", "Queries that run now", None, now.queries_running)
     }
 
