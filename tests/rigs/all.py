@@ -19,8 +19,9 @@ import subprocess
 import sys
 import time
 
-# Name, short arguments, long arguments.
+# Name, short arguments, long arguments. The soak waits most of the time, and runs beside the others.
 RIGS = (
+    ("soak", "--minutes 10", "--minutes 360"),
     ("kill", "--kills 100", "--kills 2000"),
     ("mass", "--events 1000000 --kills 3", "--events 100000000 --kills 20"),
     ("power", "--cuts 60", "--cuts 2500"),
@@ -87,7 +88,8 @@ def main():
     # Asked to end, the rigs that run are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started, bad, runs, futures = time.monotonic(), [], Runs(), {}
-    pool = concurrent.futures.ThreadPoolExecutor(arguments.at_once)
+    beside = "soak" in arguments.only
+    pool = concurrent.futures.ThreadPoolExecutor(arguments.at_once + beside)
     try:
         for name, short, long in RIGS:
             if name in arguments.only:

@@ -36,9 +36,10 @@ class Metadata:
         self.thread = None
         self.failure = None
 
-    def start(self, host, key):
+    def start(self, host, key, pause=PAUSE_SECONDS):
         self.stopping.clear()
-        self.thread = threading.Thread(target=self._change_all, args=(Connection(host, key),))
+        arguments = (Connection(host, key), pause)
+        self.thread = threading.Thread(target=self._change_all, args=arguments)
         self.thread.start()
 
     def stop(self):
@@ -51,9 +52,9 @@ class Metadata:
         if self.failure is not None:
             raise self.failure
 
-    def _change_all(self, connection):
+    def _change_all(self, connection, pause):
         try:
-            while not self.stopping.wait(PAUSE_SECONDS):
+            while not self.stopping.wait(pause):
                 self.running.wait()
                 self._change(connection)
         except Gone:
