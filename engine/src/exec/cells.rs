@@ -119,7 +119,7 @@ impl Cells {
             (Self::Sketches(to), Self::Sketches(from)) => to.extend_from_slice(&from[range]),
             (Self::Lists(to), Self::Lists(from)) => to.extend_from_slice(&from[range]),
             (Self::Digests(to), Self::Digests(from)) => to.extend_from_slice(&from[range]),
-            _ => debug_assert!(false, "cells of two kinds"),
+            _ => unreachable!("cells of one query are of one kind"),
         }
     }
 
