@@ -27,9 +27,14 @@ pub fn fill(engine: &Engine, workload: &Workload, from: u64, to: u64) -> Duratio
 /// Ingests events of a workload in one batch, `from` up to `to`. Returns how long the engine took.
 pub fn ingest_batch(engine: &Engine, workload: &Workload, from: u64, to: u64) -> Duration {
     let rows: Vec<Row> = (from..to).map(|n| workload.row(n)).collect();
+    ingest_rows(engine, &rows)
+}
+
+/// Ingests these events in one batch. Returns how long the engine took.
+pub fn ingest_rows(engine: &Engine, rows: &[Row]) -> Duration {
     let started = Instant::now();
     let mut batch = engine.batch(NAMESPACE);
-    for row in &rows {
+    for row in rows {
         let event = Event {
             tenant: &row.tenant,
             name: row.name,
