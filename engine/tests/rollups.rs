@@ -266,3 +266,40 @@ fn questions_about_sealed_days_read_no_rows() {
     }
     assert!(ask(Metric::Distinct, None, None, false).1 > 5_000, "these need rows still");
 }
+
+/// What explains an answer says what it is made of: of few rows no sketches are kept.
+#[test]
+fn explained_rollups_are_those_that_answer() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 1, 3);
+    let mut batch = engine.batch(Namespace(1));
+    for n in 0..200 {
+        let user = format!("user-{n}");
+        let event = Event {
+            tenant: "acme",
+            name: "call",
+            timestamp_ms: TODAY_MS - DAY_MS + n * 1_000,
+            event_id: None,
+            user_id: Some(&user),
+        };
+        batch.push(&event, &[("model", "large")], &[("ms", n as f64)]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    let explained = |metric| {
+        let query = Query {
+            tenant: Some("acme".into()),
+            metric,
+            number: Some("ms".into()),
+            ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
+        };
+        let steps = engine.explain(&query).unwrap();
+        let is_rolled_up = steps.iter().any(|step| step.rolled_up > 0);
+        let answer = engine.query_anew(&query, &|| false).unwrap();
+        assert_eq!(is_rolled_up, answer.rollup.is_some(), "{metric:?}: {steps:?}");
+        is_rolled_up
+    };
+    assert!(explained(Metric::Count) && explained(Metric::Sum));
+    assert!(!explained(Metric::DistinctApprox) && !explained(Metric::Percentile(95)));
+}

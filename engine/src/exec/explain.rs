@@ -63,16 +63,19 @@ pub fn explain(
         if is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
             step.skipped = Some("outside the window");
         } else {
-            for (rows, is_rolled_up) in rows_in_window(segment, query, &window)? {
+            let asked = shape.as_ref().ok();
+            for (rows, is_rolled_up) in rows_in_window(segment, query, &window, asked)? {
                 step.rows += rows;
                 step.series += 1;
-                step.rolled_up += u64::from(is_rolled_up && shape.is_ok());
+                step.rolled_up += u64::from(is_rolled_up);
             }
             step.skipped = (step.series == 0).then_some("no such series");
             step.rejected = match &shape {
                 _ if step.series == 0 => None,
                 Err(why) => Some(why),
-                Ok(_) => (step.rolled_up < step.series).then_some("series have few rows"),
+                Ok(_) => {
+                    (step.rolled_up < step.series).then_some("series have too few rows for it")
+                }
             };
         }
         steps.push(step);

@@ -114,11 +114,13 @@ pub fn scan(
     Ok(())
 }
 
-/// For each series of the query in a segment, its rows inside the window, and whether it has rollups.
+/// For each series of the query in a segment, its rows inside the window, and whether it has the rollup
+/// that is asked for.
 pub fn rows_in_window(
     segment: &Segment,
     query: &Query,
     window: &Window,
+    shape: Option<&Shape>,
 ) -> Result<Vec<(u64, bool)>> {
     let mut out = Vec::new();
     let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
@@ -128,7 +130,12 @@ pub fn rows_in_window(
             let ranges = bucket_rows(segment, run, window)?;
             let rows: usize = ranges.iter().map(|(_, rows)| rows.len()).sum();
             if rows > 0 {
-                out.push((rows as u64, segment.rollup_of(position).is_some()));
+                let is_rolled_up = match shape {
+                    None => false,
+                    Some(Shape::Rows) => segment.rollup_of(position).is_some(),
+                    Some(shape) => RunRollup::load(segment, run, position, shape, false)?.is_some(),
+                };
+                out.push((rows as u64, is_rolled_up));
             }
         }
     }
