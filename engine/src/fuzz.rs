@@ -301,7 +301,7 @@ fn log(bytes: &[u8]) {
         let again = again.expect("a log that was read and made sure of can be read");
         assert!(records.iter().map(Record::payload).eq(again.iter().map(Record::payload)));
     }
-    let _ = wal::files_after(&vfs, tail.lsn_last, None);
+    let _ = wal::files_after(&vfs, 0, tail.lsn_last, None);
 }
 
 /// A whole file.

@@ -27,6 +27,8 @@ async fn numbers_follow_what_happens_and_name_nobody() {
         )
         .collect();
     admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    let again = json!([events[0], {"tenant_id": "CANARYTENANT"}]);
+    admin.post("/v1/events", &json!({"events": again})).await.expect(200);
     assert_eq!(admin.count("CANARYTENANT", "e").await, 50);
     let reply = server.anonymous().get("/metrics").await;
     assert_eq!(
@@ -38,6 +40,9 @@ async fn numbers_follow_what_happens_and_name_nobody() {
     let after = samples(&reply.text);
     let moved = |name: &str| after[name] - before.get(name).copied().unwrap_or(0.0);
     assert_eq!(moved("inlay_memtable_rows"), 50.0);
+    assert_eq!(moved("inlay_events_total{outcome=\"new\"}"), 50.0);
+    assert_eq!(moved("inlay_events_total{outcome=\"duplicate\"}"), 1.0);
+    assert_eq!(moved("inlay_events_total{outcome=\"rejected\"}"), 1.0);
     assert_eq!(after["inlay_store_writable"], 1.0);
     assert!(moved("inlay_log_written_bytes_total") > 500.0);
     assert!(moved("inlay_log_group_records_count") >= 1.0);
@@ -45,7 +50,7 @@ async fn numbers_follow_what_happens_and_name_nobody() {
     assert_eq!(moved("inlay_query_rows_total{metric=\"count\"}"), 50.0);
     assert!(after["inlay_memory_bytes{pool=\"memtable\"}"] > 1_000.0);
     let ingest = "{path=\"/v1/events\",method=\"POST\",status=\"200\"}";
-    assert_eq!(moved(&format!("inlay_http_requests_total{ingest}")), 1.0);
+    assert_eq!(moved(&format!("inlay_http_requests_total{ingest}")), 2.0);
     assert!(after.contains_key("inlay_log_sync_seconds_bucket{le=\"+Inf\"}"));
     for level in ["fresh", "merged", "sealed"] {
         assert!(after.contains_key(&format!("inlay_segments{{level=\"{level}\"}}")));

@@ -4,7 +4,7 @@
 //!     http-queries PATH/TO/inlay [EVENTS] [SECONDS]
 //!
 //! A server is started on a fresh directory and given the workload by four connections; that is its highest
-//! rate. Then two connections ask the questions of a dashboard for tenants drawn as events are, one after the
+//! rate. Its days are sealed, as they are after a night, and it is started again. Then two connections ask the questions of a dashboard for tenants drawn as events are, one after the
 //! other without rest, for some seconds to warm up and some to count; then again while batches of a thousand
 //! events arrive. The result is a Markdown table. The client takes its share of the same cores.
 
@@ -21,7 +21,7 @@ use std::{
 };
 
 use inlay_bench::workload::Workload;
-use inlay_engine::{Rng as _, SeededRng};
+use inlay_engine::{CompactionLimits, Engine, Limits, Options, Rng as _, SeededRng};
 
 type Failure = Box<dyn Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Failure>;
@@ -55,6 +55,7 @@ fn main() -> Result<()> {
     let server = Server::start(binary)?;
     let workload = Workload::new(1, events);
     let most = load(&server, &workload)?;
+    let server = server.after_a_night(binary)?;
     println!("{events} events, sent at {most:.0} a second.\n");
     println!("| | questions a second | p50 | p99 | p99.9 | longest |");
     println!("|---|---|---|---|---|---|");
@@ -75,6 +76,14 @@ fn main() -> Result<()> {
         );
         times
     })?;
+    println!("\n| question | p50, p99 alone | beside events |\n|---|---|---|");
+    for (at_kind, question) in QUESTIONS.iter().enumerate() {
+        let [alone, beside] = [&alone, &beside].map(|times| {
+            let of = &times.kinds[at_kind];
+            format!("{:.2}, {:.2} ms", at(of, 0.5) * 1e3, at(of, 0.99) * 1e3)
+        });
+        println!("| `{question}` | {alone} | {beside} |");
+    }
     println!("\np99 beside events is {:.2} times that alone.", beside.at(0.99) / alone.at(0.99));
     Ok(())
 }
@@ -84,7 +93,7 @@ struct Server {
     process: Child,
     host: String,
     key: String,
-    _data: tempfile::TempDir,
+    data: Option<tempfile::TempDir>,
 }
 
 impl Drop for Server {
@@ -96,7 +105,34 @@ impl Drop for Server {
 
 impl Server {
     fn start(binary: &str) -> Result<Self> {
-        let data = tempfile::tempdir()?;
+        let mut server = Self::start_on(binary, tempfile::tempdir()?)?;
+        let account = r#"{"email":"a@example.com","password":"a bench on the loopback","name":"a","org_name":"a"}"#;
+        let answer =
+            Client::connect(&server.host, "")?.call("POST", "/v1/auth/register", account)?;
+        let answer: serde_json::Value = serde_json::from_str(&answer)?;
+        answer["api_key"]["key"].as_str().ok_or("no key")?.clone_into(&mut server.key);
+        Ok(server)
+    }
+
+    /// The same data once everything is merged and sealed, which the server does some hours later.
+    fn after_a_night(mut self, binary: &str) -> Result<Self> {
+        let data = self.data.take().ok_or("no data")?;
+        let key = std::mem::take(&mut self.key);
+        drop(self);
+        let limits =
+            Limits { compaction: CompactionLimits::without_waiting(), ..Limits::default() };
+        let options = Options { limits, background: false, ..Options::default() };
+        let engine = Engine::open_directory(data.path(), options)?;
+        engine.flush()?;
+        engine.compact()?;
+        engine.close()?;
+        drop(engine);
+        let mut server = Self::start_on(binary, data)?;
+        server.key = key;
+        Ok(server)
+    }
+
+    fn start_on(binary: &str, data: tempfile::TempDir) -> Result<Self> {
         let mut process = Command::new(binary)
             .arg("serve")
             .env("INLAY_DATA_DIR", data.path())
@@ -115,11 +151,7 @@ impl Server {
             }
         };
         std::thread::spawn(move || lines.for_each(drop));
-        let account = r#"{"email":"a@example.com","password":"a bench on the loopback","name":"a","org_name":"a"}"#;
-        let answer = Client::connect(&host, "")?.call("POST", "/v1/auth/register", account)?;
-        let answer: serde_json::Value = serde_json::from_str(&answer)?;
-        let key = answer["api_key"]["key"].as_str().ok_or("no key")?.to_owned();
-        Ok(Self { process, host, key, _data: data })
+        Ok(Self { process, host, key: String::new(), data: Some(data) })
     }
 
     fn client(&self) -> Result<Client> {
@@ -269,12 +301,19 @@ fn send_at(
 struct Times {
     seconds: Vec<f64>,
     over: f64,
+    /// The same of each kind of question.
+    kinds: Vec<Vec<f64>>,
+}
+
+/// The time within which a share was answered.
+fn at(rising: &[f64], share: f64) -> f64 {
+    let last = rising.len().saturating_sub(1);
+    rising.get((share * last as f64) as usize).copied().unwrap_or_default()
 }
 
 impl Times {
     fn at(&self, share: f64) -> f64 {
-        let last = self.seconds.len().saturating_sub(1);
-        self.seconds.get((share * last as f64) as usize).copied().unwrap_or_default()
+        at(&self.seconds, share)
     }
 
     fn shown(&self) -> String {
@@ -288,26 +327,27 @@ impl Times {
 /// Asks without rest.
 fn ask_for(server: &Server, time: Duration) -> Result<Times> {
     let started = Instant::now();
-    let ask = |seed: u64| -> Result<Vec<f64>> {
+    let ask = |seed: u64| -> Result<Vec<(usize, f64)>> {
         let mut client = server.client()?;
         let (rng, mut took) = (SeededRng::new(seed), Vec::new());
         let draw = || rng.below(1 << 32) as f64 / (1u64 << 32) as f64;
         while started.elapsed() < WARM_UP + time {
             // As events are: tenant n has one in n.
             let tenant = 1_000f64.powf(draw()) as u64;
-            let question = QUESTIONS[(draw() * QUESTIONS.len() as f64) as usize];
+            let kind = (draw() * QUESTIONS.len() as f64) as usize;
+            let question = QUESTIONS[kind];
             let path = format!(
                 "/v1/query?event_name=api_call&tenant_id=tenant-{tenant}&{question}&to={TO}"
             );
             let asked = Instant::now();
             client.call("GET", &path, "")?;
             if started.elapsed() > WARM_UP {
-                took.push(asked.elapsed().as_secs_f64());
+                took.push((kind, asked.elapsed().as_secs_f64()));
             }
         }
         Ok(took)
     };
-    let mut seconds = std::thread::scope(|scope| -> Result<Vec<f64>> {
+    let took = std::thread::scope(|scope| -> Result<Vec<(usize, f64)>> {
         let ask = &ask;
         let askers: Vec<_> = (0..ASKERS).map(|seed| scope.spawn(move || ask(seed))).collect();
         let mut all = Vec::new();
@@ -316,6 +356,12 @@ fn ask_for(server: &Server, time: Duration) -> Result<Times> {
         }
         Ok(all)
     })?;
-    seconds.sort_by(f64::total_cmp);
-    Ok(Times { seconds, over: time.as_secs_f64() })
+    let of = |kind: Option<usize>| {
+        let asked = took.iter().filter(|(of, _)| kind.is_none_or(|kind| *of == kind));
+        let mut seconds: Vec<f64> = asked.map(|(_, seconds)| *seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds
+    };
+    let kinds = (0..QUESTIONS.len()).map(|kind| of(Some(kind))).collect();
+    Ok(Times { seconds: of(None), over: time.as_secs_f64(), kinds })
 }

@@ -78,7 +78,7 @@ impl<'a> TextReader<'a> {
 
     /// Number of values in the dictionary.
     pub fn value_count(&self) -> Result<usize> {
-        self.segment.entry_count(self.values)
+        self.segment.entry_count(self.values, BLOCK_ROWS)
     }
 
     /// Block `index` of the dictionary, not kept in memory.

@@ -33,6 +33,9 @@ pub const HEADER_LEN: usize = 64;
 pub const TRAILER_LEN: usize = 32;
 /// Sections start at multiples of this.
 pub const ALIGN: usize = 64;
+/// Users of a block. Whoever asks about a small tenant unpacks those around his: few in each of many
+/// segments.
+pub const USERS_A_BLOCK: usize = 1_024;
 
 /// The database that a segment belongs to, as far as its bytes depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,6 +38,7 @@ pub use dictionary::Dictionary;
 pub use event_ids::EventIds;
 pub use layout::{
     DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
+    USERS_A_BLOCK,
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::Segment;

@@ -9,7 +9,10 @@ use std::sync::{
 
 use super::{
     event_ids::EventIds,
-    layout::{Database, FRESH, Footer, Section, SectionKind, SegmentMeta, block_crc, read_trailer},
+    layout::{
+        Database, FRESH, Footer, Section, SectionKind, SegmentMeta, USERS_A_BLOCK, block_crc,
+        read_trailer,
+    },
     rolled::read_series,
     runs::RunDirectory,
     tenants::Tenants,
@@ -118,7 +121,7 @@ impl Segment {
         }
         segment.namespaces = segment.runs.namespaces().into();
         if let Some(at) = segment.find(SectionKind::Users, "") {
-            segment.entry_count(at)?;
+            segment.entry_count(at, USERS_A_BLOCK)?;
             let extra = &segment.section(at)?.extra;
             segment.tenants = Tenants::read(extra, &segment.runs, &segment.place)?;
         }
@@ -271,15 +274,15 @@ impl Segment {
 
     /// Number of users.
     pub fn user_count(&self) -> Result<usize> {
-        self.entry_count(self.find(SectionKind::Users, "").unwrap_or(usize::MAX))
+        self.entry_count(self.find(SectionKind::Users, "").unwrap_or(usize::MAX), USERS_A_BLOCK)
     }
 
-    /// Entries of a dictionary. Who merges makes room for so many before reading one, so its blocks
+    /// Entries of a dictionary with so many a block. Who merges makes room for so many before reading one, so its blocks
     /// must be able to hold them.
-    pub(super) fn entry_count(&self, at: usize) -> Result<usize> {
+    pub(super) fn entry_count(&self, at: usize, a_block: usize) -> Result<usize> {
         let section = self.section(at)?;
         let count = Cursor::new(&section.extra, &self.place).varint()? as usize;
-        if count.div_ceil(BLOCK_ROWS) != section.blocks.len() {
+        if count.div_ceil(a_block) != section.blocks.len() {
             let detail =
                 format!("section {} has another number of blocks than entries", section.kind);
             return Err(Error::corrupt(&self.place, detail));
@@ -290,9 +293,9 @@ impl Segment {
     /// Code of the user with this hash among those of a tenant, if any row is his.
     pub fn user_code(&self, tenant: usize, hash: u128) -> Result<Option<i64>> {
         let users = self.tenants.users(tenant);
-        let blocks = users.start / BLOCK_ROWS..users.end.div_ceil(BLOCK_ROWS);
+        let blocks = users.start / USERS_A_BLOCK..users.end.div_ceil(USERS_A_BLOCK);
         for index in blocks {
-            let base = index * BLOCK_ROWS;
+            let base = index * USERS_A_BLOCK;
             let texts = self.users(index)?;
             let here = users.start.max(base)..users.end.min(base + texts.len());
             let is_wanted = |at: &usize| self.user_hash(texts.at(at - base)) == hash;
@@ -317,7 +320,7 @@ impl Segment {
     /// Block `index` of the users' ids, which rise within each tenant.
     pub fn users(&self, index: usize) -> Result<TextList> {
         let bytes = self.block(SectionKind::Users, "", index)?;
-        let here = self.user_count()?.saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS);
+        let here = self.user_count()?.saturating_sub(index * USERS_A_BLOCK).min(USERS_A_BLOCK);
         text::read(bytes, here, &self.place)
     }
 }

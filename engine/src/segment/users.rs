@@ -1,10 +1,7 @@
 //! The users of a tenant in a segment, by hash.
 
-use super::reader::Segment;
-use crate::{
-    encode::{BLOCK_ROWS, text::TextList},
-    error::Result,
-};
+use super::{layout::USERS_A_BLOCK, reader::Segment};
+use crate::{encode::text::TextList, error::Result};
 
 /// A segment's users, with the block that was read last: who goes through many tenants reads each once.
 #[derive(Default)]
@@ -24,7 +21,7 @@ impl UserReader {
         account(users.len() * size_of::<u128>())?;
         let mut hashes = Vec::with_capacity(users.len());
         for at in users {
-            let index = at / BLOCK_ROWS;
+            let index = at / USERS_A_BLOCK;
             let block = match &mut self.block {
                 Some((open, block)) if *open == index => block,
                 other => {
@@ -33,7 +30,7 @@ impl UserReader {
                     &mut other.insert((index, block)).1
                 }
             };
-            hashes.push(segment.user_hash(block.at(at % BLOCK_ROWS)));
+            hashes.push(segment.user_hash(block.at(at % USERS_A_BLOCK)));
         }
         Ok(hashes)
     }

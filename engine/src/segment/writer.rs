@@ -14,7 +14,7 @@ use super::{
     event_ids::EventIds,
     layout::{
         ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
-        SegmentMeta, block_crc, write_trailer,
+        SegmentMeta, USERS_A_BLOCK, block_crc, write_trailer,
     },
     reader::Segment,
     rollups,
@@ -151,14 +151,14 @@ impl<'a> SegmentWriter<'a> {
         loop {
             tenants.clear();
             texts.clear();
-            source(BLOCK_ROWS, &mut tenants, &mut texts)?;
+            source(USERS_A_BLOCK, &mut tenants, &mut texts)?;
             assert!(tenants.len() == texts.len() && tenants.is_sorted());
             if !tenants.is_empty() {
                 hash.texts(&texts);
                 self.block(&mut section, &text_block(&texts, COLD_LEVEL)?)?;
                 tenants.iter().for_each(|&tenant| counts[tenant as usize] += 1);
             }
-            if tenants.len() < BLOCK_ROWS {
+            if tenants.len() < USERS_A_BLOCK {
                 break;
             }
         }

@@ -109,7 +109,8 @@ impl Store {
                 let len = self.vfs.open(&path).and_then(|file| file.len()).at(&path)?;
                 job.copy(&path, len)?;
             }
-            for (path, len) in wal::files_after(self.vfs.as_ref(), newest.replay_after, log)? {
+            let after = newest.replay_after;
+            for (path, len) in wal::files_after(&*self.vfs, after, version.lsn, log)? {
                 job.copy(&path, len)?;
             }
             let checkpoints = if newest.lsn > 0 { vec![newest] } else { Vec::new() };

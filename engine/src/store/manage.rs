@@ -140,6 +140,8 @@ pub(super) struct Pace {
 
 /// What the background did since the start.
 pub(super) struct Totals {
+    pub(super) ingested: AtomicU64,
+    pub(super) duplicates: AtomicU64,
     pub(super) flush_us: Meter,
     pub(super) flushed_rows: AtomicU64,
     pub(super) flushed_bytes: AtomicU64,
@@ -154,6 +156,8 @@ pub(super) struct Totals {
 impl Default for Totals {
     fn default() -> Self {
         Self {
+            ingested: AtomicU64::new(0),
+            duplicates: AtomicU64::new(0),
             flush_us: Meter::new(MICROSECONDS),
             flushed_rows: AtomicU64::new(0),
             flushed_bytes: AtomicU64::new(0),
@@ -287,7 +291,13 @@ impl Store {
             )
             .into());
         }
-        self.sequencer.ingest(batch, |txn, ingested| extra(txn, ingested)).inspect_err(|_| {
+        let done = self.sequencer.ingest(batch, |txn, ingested| extra(txn, ingested));
+        if let Ok(ingested) = &done {
+            self.totals.ingested.fetch_add(ingested.new.into(), Ordering::Relaxed);
+            let duplicates = ingested.duplicates.iter().filter(|known| **known).count();
+            self.totals.duplicates.fetch_add(duplicates as u64, Ordering::Relaxed);
+        }
+        done.inspect_err(|_| {
             // An id run that cannot answer stops all writes until it is written anew.
             if !self.sequencer.ids_answer() {
                 self.ids_are_damaged.store(true, Ordering::Relaxed);

@@ -27,6 +27,10 @@ pub struct Metrics {
     pub log_sync_us: Distribution,
     /// Bytes appended to the log.
     pub log_bytes: u64,
+    /// Events that were taken and new.
+    pub ingested_events: u64,
+    /// Events that were taken and known already.
+    pub duplicate_events: u64,
     /// Rows in memory.
     pub memtable_rows: u64,
     /// Bytes of the rows in memory.
@@ -97,6 +101,8 @@ impl Store {
             log_group_records: self.log_meters.group_records.read(),
             log_sync_us: self.log_meters.sync_us.read(),
             log_bytes: read(&self.log_meters.bytes),
+            ingested_events: read(&totals.ingested),
+            duplicate_events: read(&totals.duplicates),
             memtable_rows: version.memtables().map(|memtable| memtable.rows() as u64).sum(),
             memtable_bytes: version.memtable_bytes() as u64,
             compaction_debt_bytes: unsealed.map(|(_, level)| level.bytes).sum(),

@@ -33,22 +33,18 @@ impl OsVfs {
     /// The tree below `root`, which is made when it does not exist, and durable by its name.
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
-        let is_new = !root.exists();
-        // The process that made it may have ended before its name was durable.
-        let upwards = std::path::absolute(&root)?;
-        let first = upwards.ancestors().skip(1).find(|parent| parent.exists());
-        let first = first.map(Path::to_path_buf);
-        fs::create_dir_all(&root)?;
-        for parent in upwards.ancestors().skip(1) {
-            match File::open(parent).and_then(|directory| directory.sync_all()) {
-                // Whoever made a directory in it may read it; somebody else's may be closed to us.
-                Err(error) if is_new || error.kind() != io::ErrorKind::PermissionDenied => {
-                    return Err(error);
-                }
-                _ => {}
-            }
-            if Some(parent) == first.as_deref() {
-                break;
+        let place =
+            std::path::absolute(if root.as_os_str().is_empty() { Path::new(".") } else { &root })?;
+        // From the top: who is cut off here leaves directories whose parents are synced the next time.
+        let mut missing: Vec<&Path> = place.ancestors().take_while(|one| !one.exists()).collect();
+        let there = place.ancestors().nth(missing.len());
+        if let Some(parent) = there.and_then(Path::parent) {
+            sync_if_possible(parent)?;
+        }
+        while let Some(next) = missing.pop() {
+            fs::create_dir_all(next)?;
+            if let Some(parent) = next.parent() {
+                sync_if_possible(parent)?;
             }
         }
         Ok(Self { root, reads_only: false, kept: Arc::default() })
@@ -75,6 +71,21 @@ impl OsVfs {
         }
         names.sort();
         Ok(names)
+    }
+}
+
+/// Makes the names in a directory durable. One that is closed to us, or of a file system that knows no
+/// syncing of directories, is somebody else's care.
+fn sync_if_possible(directory: &Path) -> io::Result<()> {
+    match File::open(directory).and_then(|directory| directory.sync_all()) {
+        Err(error) => match error.kind() {
+            io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::Unsupported
+            | io::ErrorKind::ReadOnlyFilesystem => Ok(()),
+            _ => Err(error),
+        },
+        Ok(()) => Ok(()),
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Fault {
     Error,
     /// The step fails because the disk is full, if it needs room; reserved room can be written.
     Full,
+    /// The same of a step that makes something durable: some systems find room only then.
+    SyncFull,
 }
 
 /// Faults that a simulated disk plays.
@@ -133,7 +135,8 @@ impl Disk {
             Fault::Error if matches!(kind, Kind::Sync) => Ok(false),
             Fault::Error => Err(io::Error::other("injected input/output error")),
             Fault::Full if !matches!(kind, Kind::Grow) => Ok(true),
-            Fault::Full => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            Fault::SyncFull if !matches!(kind, Kind::Sync) => Ok(true),
+            Fault::Full | Fault::SyncFull => Err(io::Error::from(io::ErrorKind::StorageFull)),
         }
     }
 
@@ -549,12 +552,18 @@ impl VfsFile for SimFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let fits = offset as usize + bytes.len() <= disk.inodes[self.inode].content.len();
-        disk.step(if fits { Kind::Change } else { Kind::Grow })?;
+        let step = disk.step(if fits { Kind::Change } else { Kind::Grow });
+        // A write that fails may have come half of the way.
+        let is_half = step.is_err() && !disk.lost_power && bytes.len().is_multiple_of(2);
+        if !is_half {
+            step.as_ref().map_err(|error| io::Error::from(error.kind()))?;
+        }
+        let bytes = if is_half { &bytes[..bytes.len() / 2] } else { bytes };
         let write = Write::Bytes { offset: offset as usize, bytes: bytes.to_vec() };
         let inode = &mut disk.inodes[self.inode];
         apply_write(&mut inode.content, &write);
         inode.pending.push(write);
-        Ok(())
+        step.map(|_| ())
     }
 
     fn sync(&self) -> io::Result<()> {

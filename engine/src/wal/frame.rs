@@ -58,6 +58,8 @@ pub struct FileHeader {
     pub lsn_first: u64,
     /// Checksum of the last frame of the file before, 0 for the first file.
     pub chain: u32,
+    /// Where the frames end that were synced before the file got its name; 0 when there were none.
+    pub synced_end: u32,
 }
 
 impl FileHeader {
@@ -70,6 +72,7 @@ impl FileHeader {
         out.put_u64(self.salt);
         out.put_u64(self.lsn_first);
         out.put_u32(self.chain);
+        out.put_u32(self.synced_end);
         out.resize(HEADER_LEN - 4, 0);
         out.put_u32(crc(&[&out]));
         out
@@ -95,7 +98,8 @@ impl FileHeader {
         }
         let mut db = [0; 16];
         db.copy_from_slice(cursor.take(16)?);
-        Ok(Self { db, salt: cursor.u64()?, lsn_first: cursor.u64()?, chain: cursor.u32()? })
+        let (salt, lsn_first) = (cursor.u64()?, cursor.u64()?);
+        Ok(Self { db, salt, lsn_first, chain: cursor.u32()?, synced_end: cursor.u32()? })
     }
 }
 
@@ -169,7 +173,8 @@ pub fn frame_at<'a>(
     let lsn_first = cursor.u64().ok()?;
     let body = cursor.take(len).ok()?;
     // Cheap tests first: text that merely looks like a frame must not cost a checksum each time.
-    let is_plausible = lsn_first.checked_sub(lsn_min).is_some_and(|ahead| ahead < LSN_AHEAD_MAX)
+    let is_plausible = count > 0
+        && lsn_first.checked_sub(lsn_min).is_some_and(|ahead| ahead < LSN_AHEAD_MAX)
         && lsn_first.checked_add(u64::from(count)).is_some()
         && (count as usize).checked_mul(RECORD_LEN_MIN).is_some_and(|least| least <= len);
     if !is_plausible {

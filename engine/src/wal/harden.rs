@@ -17,31 +17,45 @@ use crate::{
 };
 
 /// Puts the last frame of the log into a file of its own, and gives the checksum that it has there.
-/// On a full disk it is written in its place instead: a store must start to be able to make room.
+/// Where a start has done so before, and nothing came after it, nothing is to be done. On a full disk
+/// the frame is written in its place instead: a store must start to be able to make room.
 pub fn harden(vfs: &dyn Vfs, rng: &dyn Rng, tail: &LogTail) -> Result<u32> {
     let Some(last) = &tail.last else { return Ok(tail.chain) };
+    if last.is_synced {
+        return Ok(tail.chain);
+    }
     match copy(vfs, rng, last) {
+        // Nothing has changed yet, neither a name nor what follows from it.
         Err(error) if error.is_disk_full() => {
             write_again(vfs, last)?;
             Ok(tail.chain)
         }
-        result => result,
+        Err(error) => Err(error),
+        Ok((file, chain)) => {
+            file.adopt(vfs)?;
+            Ok(chain)
+        }
     }
 }
 
-fn copy(vfs: &dyn Vfs, rng: &dyn Rng, last: &LastFrame) -> Result<u32> {
+/// The frame in a file that has no name in the log yet, and its checksum there.
+fn copy(vfs: &dyn Vfs, rng: &dyn Rng, last: &LastFrame) -> Result<(LogFile, u32)> {
     let place = &last.place;
     let view = vfs.map(place).at(place)?;
     let old = FileHeader::read(&view, place)?;
     let frame = frame_at(&view, last.bytes.start, &old, last.lsn_first)
         .ok_or_else(|| Error::corrupt(place, "changed while it was read"))?;
-    let salt = rng.next_u64();
-    let header =
-        FileHeader { salt, lsn_first: frame.lsn_first, chain: last.chain_before, db: old.db };
+    let len = last.bytes.end.saturating_sub(last.bytes.start);
+    let header = FileHeader {
+        db: old.db,
+        salt: rng.next_u64(),
+        lsn_first: frame.lsn_first,
+        chain: last.chain_before,
+        synced_end: (HEADER_LEN + len) as u32,
+    };
     let offset = HEADER_LEN as u64;
     let (bytes, crc) = build(&header, offset, frame.lsn_first, frame.count, frame.body);
-    LogFile::prepare(vfs, header, &bytes, 0)?.adopt(vfs)?;
-    Ok(crc)
+    Ok((LogFile::prepare(vfs, header, &bytes, 0)?, crc))
 }
 
 fn write_again(vfs: &dyn Vfs, last: &LastFrame) -> Result<()> {
@@ -140,14 +154,41 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_alone_in_its_file_is_replaced_in_one_step() {
+    fn what_a_start_has_copied_is_not_copied_again_and_its_damage_is_no_torn_write() {
         let (disk, first) = start(None, FailedSync::New);
-        let count = disk.files().len();
+        let (files, steps) = (disk.files(), disk.steps());
         let tail = read(&disk, DB, 0).unwrap().1;
-        let again = harden(&disk, &SeededRng::new(6), &tail).unwrap();
-        assert_ne!(first.unwrap(), again, "it has a salt of its own");
-        assert_eq!(disk.files().len(), count);
-        assert_eq!(texts(&disk).len(), 10);
+        assert_eq!(harden(&disk, &SeededRng::new(6), &tail).unwrap(), first.unwrap());
+        assert_eq!(disk.steps(), steps, "nothing to be done");
+        let copy = format!("{DIRECTORY}/{:020}.wal", 10);
+        for at in HEADER_LEN..files[&copy].len() {
+            let mut damaged = files[&copy].clone();
+            damaged[at] ^= 4;
+            disk.set_file(&copy, Some(damaged));
+            match read(&disk, DB, 0) {
+                Err(Error::Corrupt { .. }) => {}
+                Err(other) => panic!("{other}"),
+                // Padding is not covered.
+                Ok((records, _)) => assert_eq!(records.len(), 10),
+            }
+        }
+    }
+
+    /// The name of the copy may be there and not be durable: what comes next must fit both.
+    #[test]
+    fn a_directory_that_cannot_be_synced_for_lack_of_room_refuses_the_start() {
+        for (fault, ahead) in [(Fault::SyncFull, 3..9), (Fault::Full, 0..9)] {
+            for ahead in ahead {
+                let before = start(None, FailedSync::New).0.steps() - 6;
+                let plan = FaultPlan { at: before + ahead, fault, sticky: false };
+                let (disk, result) = start(Some(plan), FailedSync::New);
+                if let Ok(chain) = result {
+                    append(&disk, 9, chain, 11..13);
+                    assert_eq!(texts(&disk).len(), 12, "{fault:?} {ahead}");
+                }
+                assert!(texts(&disk).len() >= 10);
+            }
+        }
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct LastFrame {
     pub bytes: Range<usize>,
     /// Checksum of the frame before it.
     pub chain_before: u32,
+    /// Whether it was synced before its file got its name.
+    pub is_synced: bool,
 }
 
 /// The log files that can hold records above `after`: first LSN and path, in order.
@@ -73,8 +75,9 @@ fn list(vfs: &dyn Vfs, after: u64) -> Result<Vec<(u64, String)>> {
     let mut files = Vec::new();
     for name in vfs.list(DIRECTORY).at(DIRECTORY)? {
         let first = name.strip_suffix(".wal").and_then(|stem| stem.parse::<u64>().ok());
-        // The first record is 1: before 0 there would be the record that no number is left for.
-        let first = first.filter(|&first| first > 0);
+        // The first record is 1: before 0 there would be the record that no number is left for. No two
+        // names mean the same number.
+        let first = first.filter(|&first| first > 0 && name == format!("{first:020}.wal"));
         let place = format!("{DIRECTORY}/{name}");
         files.push((
             first.ok_or_else(|| Error::corrupt(&place, "is not the name of a log file"))?,
@@ -86,10 +89,18 @@ fn list(vfs: &dyn Vfs, after: u64) -> Result<Vec<(u64, String)>> {
     Ok(files.split_off(skipped.min(files.len())))
 }
 
-/// The log files that hold the records above `after` up to `end`, and how much of each counts.
-pub fn files_after(vfs: &dyn Vfs, after: u64, end: Option<LogEnd>) -> Result<Vec<(String, u64)>> {
+/// The log files that hold the records above `after` up to `last`, and how much of each counts. `end` is
+/// where the log ended then, if this process had written any of it. What a writer adds meanwhile, to
+/// its file or in new ones, does not count.
+pub fn files_after(
+    vfs: &dyn Vfs,
+    after: u64,
+    last: u64,
+    end: Option<LogEnd>,
+) -> Result<Vec<(String, u64)>> {
     list(vfs, after)?
         .into_iter()
+        .filter(|(first, _)| *first <= last)
         .map(|(first, place)| {
             let len = match end.filter(|end| end.lsn_first == first) {
                 Some(end) => end.offset,
@@ -147,7 +158,15 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 ),
             ));
         }
-        if next.is_none() {
+        if offset < header.synced_end as usize && next.is_none_or(|next| next != expected) {
+            return Err(Error::corrupt(
+                &place,
+                format!("offset {offset}: record {expected} is damaged, and was whole once"),
+            ));
+        }
+        if next.is_some() {
+            file.refuse_a_branch(offset, expected)?;
+        } else {
             refuse_frames_behind(&view, offset, &header, &place, expected)?;
             tail.torn_bytes = written_len(view.get(offset..).unwrap_or_default()) as u64;
             tail.last = last;
@@ -174,7 +193,30 @@ struct Frames {
     chain: u32,
 }
 
+/// Frames of a file that may lie behind the beginning of the next: the one that was copied there, and
+/// one that was cut and came back.
+const FRAMES_OVERLAPPED_MAX: usize = 2;
+
 impl LogFileView<'_> {
+    /// A file that goes on where the next one begins is of another history, as when two copies of a
+    /// directory were put together.
+    fn refuse_a_branch(&self, mut offset: usize, mut expected: u64) -> Result<()> {
+        for number in 0.. {
+            let Some(frame) = frame_at(self.view, offset, self.header, expected) else { break };
+            if number == FRAMES_OVERLAPPED_MAX {
+                return Err(Error::corrupt(
+                    self.place,
+                    format!(
+                        "offset {offset}: record {expected} is there, and the next file has it too"
+                    ),
+                ));
+            }
+            expected = frame.lsn_first + u64::from(frame.count);
+            offset = frame.end;
+        }
+        Ok(())
+    }
+
     /// Takes the records of all frames until one does not verify or begins where the next file does.
     fn read(
         &self,
@@ -203,7 +245,8 @@ impl LogFileView<'_> {
             let bytes = offset..frame.end.min(view.len());
             let chain_before = std::mem::replace(&mut frames.chain, frame.crc);
             let (place, lsn_first) = (place.to_owned(), frame.lsn_first);
-            frames.last = Some(LastFrame { place, lsn_first, bytes, chain_before });
+            let is_synced = bytes.end <= header.synced_end as usize;
+            frames.last = Some(LastFrame { place, lsn_first, bytes, chain_before, is_synced });
             frames.end = frame.end;
         }
         Ok(frames)
@@ -384,6 +427,63 @@ mod tests {
             }
         }
         assert!(refused > used / 2);
+    }
+
+    /// A backup takes the log as it was, while others go on writing to it.
+    #[test]
+    fn what_is_written_later_is_not_among_the_files_of_before() {
+        let vfs = SimVfs::new();
+        vfs.create_dir(DIRECTORY).unwrap();
+        let rng = Arc::new(SeededRng::new(1));
+        let clock = Arc::new(ManualClock::new(0));
+        let mut writer = Writer::new(Arc::new(vfs.clone()), clock, rng, DB, 0, 300);
+        let mut append = |lsn: u64| {
+            let mut body = Vec::new();
+            put_record(RecordKind::Writes, format!("record {lsn}").as_bytes(), &mut body);
+            writer.append(lsn, 1, &body).unwrap();
+            writer.end()
+        };
+        for last in 1..12 {
+            let end = append(last);
+            // As a copy would have them: before, and after some more was written.
+            let copied = |end| {
+                let copy = SimVfs::new();
+                for (path, len) in files_after(&vfs, 0, last, end).unwrap() {
+                    copy.set_file(&path, Some(vfs.files()[&path][..len as usize].to_vec()));
+                }
+                copy.create_dir(DIRECTORY).unwrap();
+                texts(&copy, 0).map(|records| records.len() as u64)
+            };
+            assert_eq!(copied(end).unwrap(), last);
+            if last == 6 {
+                (7..40).for_each(|lsn| {
+                    append(lsn);
+                });
+                assert_eq!(copied(end).unwrap(), last);
+                break;
+            }
+        }
+        // Nothing was written by this process yet, and then something is.
+        let quiet = written(3, 4_096);
+        let lsn = texts(&quiet, 0).unwrap().len() as u64;
+        quiet.set_file(&format!("{DIRECTORY}/{:020}.wal", lsn + 1), Some(vec![1; 100]));
+        assert_eq!(files_after(&quiet, 0, lsn, None).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_goes_on_behind_the_next_ones_beginning_is_refused() {
+        // Two histories: one goes on in its file, the other with a copy of record 5.
+        let vfs = written(9, 4_096);
+        let path = vfs.files().into_keys().next().unwrap();
+        let long = vfs.files()[&path].clone();
+        let short = written(3, 4_096);
+        let tail = read(&short, DB, 0).unwrap().1;
+        short.create_dir("tmp").unwrap();
+        super::super::harden(&short, &SeededRng::new(5), &tail).unwrap();
+        assert_eq!(texts(&short, 0).unwrap().len(), 6);
+        short.set_file(&path, Some(long));
+        let error = texts(&short, 0).unwrap_err().to_string();
+        assert!(error.contains("the next file has it too"), "{error}");
     }
 
     #[test]

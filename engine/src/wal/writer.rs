@@ -138,7 +138,7 @@ impl Writer {
 
     fn prepare(&self, lsn_first: u64, bytes: u64, room: u64) -> Result<(LogFile, u64)> {
         let salt = self.rng.next_u64();
-        let header = FileHeader { db: self.db, salt, lsn_first, chain: self.chain };
+        let header = FileHeader { db: self.db, salt, lsn_first, chain: self.chain, synced_end: 0 };
         let len = bytes.max(HEADER_LEN as u64 + room);
         Ok((LogFile::prepare(&*self.vfs, header, &[], len)?, len))
     }

@@ -195,6 +195,36 @@ fn a_damaged_block_fails_only_what_needs_it_and_merges_go_round_it() {
     assert_eq!(count(&engine), 960, "counts need no damaged column");
 }
 
+/// After a sync that failed nobody knows what is on the disk: nothing is taken until a start has looked.
+#[test]
+fn a_failed_sync_of_the_log_closes_the_store_for_writes() {
+    let disk = SimVfs::new();
+    let engine = open(&disk);
+    ingest(&engine, 0, 0, 100);
+    // The write of the next group works, and its sync does not.
+    let plan = FaultPlan { at: disk.steps() + 1, fault: Fault::Error, sticky: false };
+    disk.set_plan(Some(plan));
+    assert!(try_ingest(&engine, 0, 100, 10).is_err());
+    assert!(disk.steps() > plan.at, "the sync was reached");
+    assert!(engine.closed().is_some() && engine.trouble().is_some());
+    for round in 0..3 {
+        let refused = try_ingest(&engine, 0, 200 + round * 10, 10);
+        assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
+    }
+    let refused = engine.transact(|txn| {
+        txn.put(b"k", b"v");
+        Ok::<_, Error>(())
+    });
+    assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
+    assert!(engine.flush().is_err(), "nor is anything set aside");
+    assert_eq!(count(&engine), 100, "what was acknowledged is shown");
+    drop(engine);
+    let engine = open(&disk);
+    assert!([100, 110].contains(&count(&engine)));
+    assert_eq!(engine.closed(), None);
+    ingest(&engine, 0, 300, 10);
+}
+
 #[test]
 fn a_full_disk_does_not_keep_a_store_from_starting_and_reading() {
     let disk = SimVfs::new();

@@ -31,14 +31,18 @@ const MICROS: f64 = 1e6;
 
 /// All numbers as of now.
 pub async fn metrics(State(http): State<Http>) -> Result<Response> {
-    let requests = http.requests.read();
-    let text = http.run(move |app| text(&app.engine, requests)).await?;
+    let (requests, rejected) = (http.requests.read(), http.requests.rejected());
+    let text = http.run(move |app| text(&app.engine, requests, rejected)).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
-fn text(engine: &Arc<Engine>, requests: BTreeMap<Answered, Taken>) -> Result<String> {
+fn text(
+    engine: &Arc<Engine>,
+    requests: BTreeMap<Answered, Taken>,
+    rejected: u64,
+) -> Result<String> {
     let mut registry = Registry::with_prefix("inlay");
-    registry.register_collector(Box::new(StoreNumbers { engine: Arc::clone(engine) }));
+    registry.register_collector(Box::new(StoreNumbers { engine: Arc::clone(engine), rejected }));
     registry.register_collector(Box::new(RequestNumbers { requests }));
     let mut out = String::new();
     encode(&mut out, &registry)
@@ -92,6 +96,8 @@ impl Collector for RequestNumbers {
 }
 
 struct StoreNumbers {
+    /// Events that were refused one by one.
+    rejected: u64,
     engine: Arc<Engine>,
 }
 
@@ -105,6 +111,7 @@ impl Collector for StoreNumbers {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut page = Page { encoder };
         let now = self.engine.metrics();
+        page.events(&now, self.rejected)?;
         page.log(&now)?;
         page.segments(&now)?;
         page.background(&now)?;
@@ -120,6 +127,15 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    fn events(&mut self, now: &Metrics, rejected: u64) -> fmt::Result {
+        let events = [
+            ("new", now.ingested_events),
+            ("duplicate", now.duplicate_events),
+            ("rejected", rejected),
+        ];
+        self.counters("events", "Events that were sent", "outcome", &events)
+    }
+
     fn log(&mut self, now: &Metrics) -> fmt::Result {
         self.gauge("log_lsn", "Log sequence number of the last visible record", None, now.lsn)?;
         let bytes = Some(&Unit::Bytes);

@@ -10,9 +10,9 @@ use super::{
     plan::Piece,
 };
 use crate::{
-    encode::{BLOCK_ROWS, text::TextList},
+    encode::text::TextList,
     error::{Error, Result},
-    segment::{RunDirectory, Segment},
+    segment::{RunDirectory, Segment, USERS_A_BLOCK},
 };
 
 /// The rows' users of one input.
@@ -122,11 +122,11 @@ impl<'a, 'c> UserStream<'a, 'c> {
         }
         let segment = self.segment;
         let open = |index| segment.users(index);
-        let block = self.cache.block(self.at / BLOCK_ROWS, open, TextList::bytes_used)?;
+        let block = self.cache.block(self.at / USERS_A_BLOCK, open, TextList::bytes_used)?;
         let (place, text) = self.key.get_or_insert_default();
         *place = self.places[self.tenant];
         text.clear();
-        text.extend_from_slice(block.at(self.at % BLOCK_ROWS));
+        text.extend_from_slice(block.at(self.at % USERS_A_BLOCK));
         Ok(())
     }
 }

@@ -52,6 +52,7 @@ pub async fn ingest(
     drop(receiving);
     let work = move |app: &App| app.ingest(&caller, &body, is_ndjson);
     let accepted = http.run_in(Some(place), work).await?;
+    http.requests.reject(accepted.rejected.len());
     let errors: Vec<Value> = accepted
         .rejected
         .iter()
