@@ -271,6 +271,54 @@ fn a_second_backup_shares_what_the_first_one_has() {
     assert_eq!((report.problems.len(), report.rows), (0, 600));
 }
 
+/// Another disk takes no links: files are copied, and those that an earlier backup there has are linked to.
+#[test]
+fn a_backup_on_another_disk_copies_what_the_one_before_does_not_have() {
+    let (disk, engine) = filled();
+    disk.set_own_disk(Some("far"));
+    let first = backup(&engine, "far/one", None).unwrap();
+    assert!(first.linked == 0 && first.reused == 0 && first.files > 3, "{first:?}");
+    ingest(&engine, 600, 50).unwrap();
+    let before = shown(&engine);
+    let second = backup(&engine, "far/two", Some("far/one")).unwrap();
+    assert!(second.linked == 0 && second.reused > 2, "{second:?}");
+    assert!(second.files - second.reused < first.files, "{second:?} after {first:?}");
+    for (place, wanted) in [("far/one", None), ("far/two", Some(before))] {
+        let restored = SimVfs::new();
+        restore(&below(&disk, place), &restored).unwrap();
+        let engine = open(&restored).unwrap();
+        assert!(wanted.is_none_or(|wanted| shown(&engine) == wanted));
+        assert_eq!(Inspection::open(below(&disk, place)).unwrap().verify(&mut |_| ()).problems, []);
+    }
+}
+
+/// The log rolls over from file to file while backups are taken, and each of them starts.
+#[test]
+fn backups_beside_a_busy_writer_start() {
+    let (disk, engine) = filled();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let relaxed = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0.. {
+                if is_over.load(relaxed) {
+                    break;
+                }
+                ingest(&engine, 1_000 + round * 10, 10).unwrap();
+            }
+        });
+        for number in 0..20 {
+            let place = format!("backup-{number}");
+            backup(&engine, &place, None).unwrap();
+            let restored = SimVfs::new();
+            restore(&below(&disk, &place), &restored).unwrap();
+            let again = open(&restored).unwrap_or_else(|error| panic!("{place}: {error}"));
+            drop(again);
+        }
+        is_over.store(true, relaxed);
+    });
+}
+
 #[test]
 fn an_inspection_of_a_living_store_finds_nothing_wrong() {
     let (disk, engine) = filled();

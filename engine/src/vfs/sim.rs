@@ -84,6 +84,8 @@ struct Disk {
     locked: BTreeSet<String>,
     step: u64,
     plan: Option<FaultPlan>,
+    /// A directory on a disk of its own: no links lead into it or out of it.
+    own_disk: Option<&'static str>,
     /// Files whose name ends like this find no room.
     full_for: Option<&'static str>,
     lost_power: bool,
@@ -206,6 +208,11 @@ impl SimVfs {
     /// From now on, files whose name ends with `suffix` cannot be created for lack of room.
     pub fn set_full_for(&self, suffix: Option<&'static str>) {
         self.disk.lock().full_for = suffix;
+    }
+
+    /// From now on, what lies below `place` is on another disk.
+    pub fn set_own_disk(&self, place: Option<&'static str>) {
+        self.disk.lock().own_disk = place;
     }
 
     /// From now on, a failed sync leaves this to be read.
@@ -427,6 +434,9 @@ impl Vfs for SimVfs {
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.step(Kind::Grow)?;
+        if disk.own_disk.is_some_and(|place| from.starts_with(place) != to.starts_with(place)) {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
         let inode = disk.inode(from)?;
         if disk.names.contains_key(to) {
             return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,6 +1,6 @@
 //! Files of released format versions, opened by this build.
 //!
-//! `testdata/golden/v1` was made once by `make.rs` and is never edited. Here it is opened, asked,
+//! `testdata/golden/v1` was made by `make.rs`, and is never edited once it is released. Here it is opened, asked,
 //! verified and written to; and what a later format would change is tried on a copy.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
