@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use super::{manage::Store, version::Version};
-use crate::base::meter::Distribution;
+use crate::{base::meter::Distribution, vfs::os::MAP_BYTES_MIN};
 
 /// Segments of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Metrics {
     pub id_run_ids: u64,
     /// Bytes of their filters, which every probe touches.
     pub id_filter_bytes: u64,
+    /// Bytes of segments and id runs that are too small to be mapped and lie in memory.
+    pub small_file_bytes: u64,
     /// Ids in memory that no run holds yet.
     pub recent_ids: u64,
     /// Bytes of dictionaries and user hashes of segments that are kept in memory.
@@ -119,6 +121,10 @@ impl Store {
             id_runs: runs.len() as u64,
             id_run_ids: runs.iter().map(|run| run.meta().count).sum(),
             id_filter_bytes: runs.iter().map(|run| run.filter_bytes() as u64).sum(),
+            small_file_bytes: { version.segments.iter().map(|segment| segment.meta().len) }
+                .chain(runs.iter().map(|run| run.meta().len))
+                .filter(|len| *len < MAP_BYTES_MIN)
+                .sum(),
             recent_ids: self.sequencer.recent_ids() as u64,
             dictionary_bytes,
             cache_hits: 0,

@@ -16,8 +16,9 @@ use parking_lot::Mutex;
 
 use super::{Vfs, VfsFile, View};
 
-/// Files below this size are read into memory instead of mapped.
-const MAP_BYTES_MIN: u64 = 256 * 1024;
+/// Files below this size are read into memory instead of mapped: the mappings of a process are
+/// bounded. Not more, as a thousand quiet days are a thousand small files.
+pub const MAP_BYTES_MIN: u64 = 16 * 1024;
 
 /// Files below one directory.
 #[derive(Debug, Clone)]
@@ -103,7 +104,6 @@ impl Vfs for OsVfs {
 
     fn map(&self, path: &str) -> io::Result<View> {
         let file = File::open(self.at(path))?;
-        // The number of mappings of a process is bounded, and a small one saves nothing.
         let len = file.metadata()?.len();
         if len < MAP_BYTES_MIN {
             let mut bytes = vec![0; len as usize];

@@ -197,6 +197,7 @@ impl Page<'_> {
             ("memtable", now.memtable_bytes),
             ("recent_ids", now.recent_ids * RECENT_ID_BYTES),
             ("id_filters", now.id_filter_bytes),
+            ("small_files", now.small_file_bytes),
             ("dictionaries", now.dictionary_bytes),
             ("queries", now.query_bytes),
             ("keyspace", now.key_bytes),
