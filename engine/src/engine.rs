@@ -372,9 +372,8 @@ impl Engine {
     /// Numbers about the store.
     pub fn metrics(&self) -> Metrics {
         let resources = &self.resources;
-        let (cache_hits, cache_misses) = resources.kept.hits_and_misses();
-        let now = self.store.metrics(resources.budget.used() as u64, resources.kept.bytes());
-        Metrics { cache_hits, cache_misses, ..now }
+        let (held, kept) = (resources.budget.used() as u64, resources.kept.bytes());
+        self.store.metrics(held, kept, resources.kept.hits_and_misses())
     }
 
     /// Numbers about queries, by kind of metric.

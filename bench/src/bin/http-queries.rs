@@ -4,9 +4,9 @@
 //!     http-queries PATH/TO/inlay [EVENTS] [SECONDS]
 //!
 //! A server is started on a fresh directory and given the workload by four connections; that is its highest
-//! rate. Its days are sealed, as they are after a night, and it is started again. Then two connections ask the questions of a dashboard for tenants drawn as events are, one after the
-//! other without rest, for some seconds to warm up and some to count; then again while batches of a thousand
-//! events arrive. The result is a Markdown table. The client takes its share of the same cores.
+//! rate. Its days are sealed, as they are after a night, and it is started again. Then two connections ask
+//! the questions of a dashboard for tenants drawn as events are, one after the other without rest, for some
+//! seconds to warm up and some to count; then again while batches of a thousand events arrive. The result is a Markdown table. The client takes its share of the same cores.
 
 #![expect(clippy::print_stdout, reason = "a table is what is asked for")]
 

@@ -88,9 +88,15 @@ pub struct Metrics {
 }
 
 impl Store {
-    /// Numbers as of now, with what queries hold and what is kept between them. Shape: looks at every
+    /// Numbers as of now, with what queries hold, what is kept between them, and how often it was there
+    /// and not. Shape: looks at every
     /// segment and id run once.
-    pub fn metrics(&self, query_bytes: u64, dictionary_bytes: u64) -> Metrics {
+    pub fn metrics(
+        &self,
+        query_bytes: u64,
+        dictionary_bytes: u64,
+        (cache_hits, cache_misses): (u64, u64),
+    ) -> Metrics {
         let version = self.version();
         let runs = self.sequencer.id_runs();
         let read = |total: &std::sync::atomic::AtomicU64| total.load(Ordering::Relaxed);
@@ -127,8 +133,8 @@ impl Store {
                 .sum(),
             recent_ids: self.sequencer.recent_ids() as u64,
             dictionary_bytes,
-            cache_hits: 0,
-            cache_misses: 0,
+            cache_hits,
+            cache_misses,
             query_bytes,
             keys: version.tree.len() as u64,
             key_bytes: version.tree.bytes_used() as u64,

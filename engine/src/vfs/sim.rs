@@ -562,18 +562,20 @@ impl VfsFile for SimFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let fits = offset as usize + bytes.len() <= disk.inodes[self.inode].content.len();
-        let step = disk.step(if fits { Kind::Change } else { Kind::Grow });
-        // A write that fails may have come half of the way.
-        let is_half = step.is_err() && !disk.lost_power && bytes.len().is_multiple_of(2);
-        if !is_half {
-            step.as_ref().map_err(|error| io::Error::from(error.kind()))?;
-        }
-        let bytes = if is_half { &bytes[..bytes.len() / 2] } else { bytes };
+        let step = disk.step(if fits { Kind::Change } else { Kind::Grow }).map(|_| ());
+        let bytes = match &step {
+            Ok(()) => bytes,
+            // A write that fails may have come half of the way.
+            Err(_) if !disk.lost_power && bytes.len().is_multiple_of(2) => {
+                &bytes[..bytes.len() / 2]
+            }
+            Err(_) => return step,
+        };
         let write = Write::Bytes { offset: offset as usize, bytes: bytes.to_vec() };
         let inode = &mut disk.inodes[self.inode];
         apply_write(&mut inode.content, &write);
         inode.pending.push(write);
-        step.map(|_| ())
+        step
     }
 
     fn sync(&self) -> io::Result<()> {

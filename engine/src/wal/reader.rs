@@ -158,15 +158,15 @@ pub fn read(vfs: &dyn Vfs, db: [u8; 16], after: u64) -> Result<(Vec<Record>, Log
                 ),
             ));
         }
-        if offset < header.synced_end as usize && next.is_none_or(|next| next != expected) {
-            return Err(Error::corrupt(
-                &place,
-                format!("offset {offset}: record {expected} is damaged, and was whole once"),
-            ));
-        }
         if next.is_some() {
             file.refuse_a_branch(offset, expected)?;
         } else {
+            if offset < header.synced_end as usize {
+                return Err(Error::corrupt(
+                    &place,
+                    format!("offset {offset}: record {expected} is damaged, and was whole once"),
+                ));
+            }
             refuse_frames_behind(&view, offset, &header, &place, expected)?;
             tail.torn_bytes = written_len(view.get(offset..).unwrap_or_default()) as u64;
             tail.last = last;
