@@ -135,6 +135,15 @@ impl Superblock {
         vfs.sync_dir("").at("the data directory")
     }
 
+    /// Writes what a start has found good into a slot that is lost or damaged, so that there are two again.
+    /// Where that fails (the disk may be full) one must do, as it did for the start.
+    pub fn mend(&self, vfs: &dyn Vfs) {
+        let is_bad = |place: &&str| Self::check(vfs, place).is_err();
+        for place in SLOTS.into_iter().filter(is_bad) {
+            let _ = self.put_slot(vfs, place).and_then(|()| vfs.sync_dir("").at(place));
+        }
+    }
+
     /// Both slots as bytes, with their names.
     pub fn slots(&self) -> [(&'static str, Vec<u8>); 2] {
         SLOTS.map(|name| (name, self.encode()))
@@ -187,8 +196,11 @@ impl Superblock {
     /// What is wrong with either slot. One good slot is enough to start, so [`Superblock::load`] does
     /// not mention the other.
     pub fn check_slots(vfs: &dyn Vfs) -> Vec<Error> {
-        let check = |place| Self::decode(&read_all(&*vfs.open(place).at(place)?).at(place)?, place);
-        SLOTS.into_iter().filter_map(|place| check(place).err()).collect()
+        SLOTS.into_iter().filter_map(|place| Self::check(vfs, place).err()).collect()
+    }
+
+    fn check(vfs: &dyn Vfs, place: &str) -> Result<Self> {
+        Self::decode(&read_all(&*vfs.open(place).at(place)?).at(place)?, place)
     }
 }
 
@@ -216,6 +228,22 @@ mod tests {
         vfs.set_file(SLOTS[0], Some(vec![1; 7]));
         vfs.set_file(SLOTS[1], Some(vec![1; 7]));
         assert!(matches!(Superblock::load(&vfs), Err(Error::Corrupt { .. })));
+    }
+
+    #[test]
+    fn a_lost_or_damaged_slot_is_written_again() {
+        for slot in SLOTS {
+            for content in [None, Some(vec![0; SLOT_LEN])] {
+                let (vfs, mut block) = created();
+                block.checkpoints = vec![CheckpointRef { lsn: 9, replay_after: 4 }];
+                block.store(&vfs).unwrap();
+                vfs.set_file(slot, content);
+                let found = Superblock::load(&vfs).unwrap().unwrap();
+                found.mend(&vfs);
+                assert_eq!(Superblock::check_slots(&vfs), []);
+                assert_eq!(Superblock::load(&vfs).unwrap(), Some(found));
+            }
+        }
     }
 
     #[test]

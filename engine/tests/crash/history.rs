@@ -6,13 +6,19 @@ use inlay_engine::*;
 
 use crate::model::Model;
 
-pub const TENANTS: [&str; 2] = ["acme", "globex"];
+/// Namespace and name; the last one's namespace may be dropped.
+pub const TENANTS: [(Namespace, &str); 3] =
+    [(Namespace(1), "acme"), (Namespace(1), "globex"), (Namespace(2), "acme")];
+/// The tenant of the second namespace.
+pub const DROPPABLE: usize = 2;
 pub const EVENTS: [&str; 2] = ["call", "view"];
 /// A midnight.
 pub const FIRST_DAY_MS: i64 = 1_699_056_000_000;
 pub const DAYS: i64 = 4;
 const DAY_MS: i64 = 86_400_000;
 const NOW_MS: i64 = 1_700_000_000_000;
+/// The shortest retention that keeps all days of the histories.
+const KEEPS_ALL_DAYS: u32 = (NOW_MS / DAY_MS - FIRST_DAY_MS / DAY_MS) as u32;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -36,11 +42,43 @@ pub enum Operation {
         tenant: usize,
         user: Option<u32>,
     },
+    /// The first namespace keeps its days from this one on; what has expired is dropped.
+    KeepFrom(i64),
+    /// The second namespace goes.
+    Drop,
     Restart,
 }
 
-/// A random history.
-pub fn history(rng: &SeededRng) -> Vec<Operation> {
+/// The random history of a seed. One in four has retention and a namespace that is dropped instead of
+/// erasures of tenants and users: what an erasure does to ids of days that have expired is not decided.
+pub fn history(seed: u64, rng: &SeededRng) -> Vec<Operation> {
+    let operations = with_erasures(rng);
+    if seed.is_multiple_of(4) { with_expiry(operations, rng) } else { operations }
+}
+
+fn with_expiry(operations: Vec<Operation>, rng: &SeededRng) -> Vec<Operation> {
+    let dropped_at = rng.below(operations.len() as u64) as usize;
+    let (mut first_day, mut expiring) = (0, Vec::new());
+    for (at, mut operation) in operations.into_iter().enumerate() {
+        if at == dropped_at {
+            expiring.push(Operation::Drop);
+        }
+        match &mut operation {
+            Operation::Ingest(rows) if at < dropped_at && rng.below(3) == 0 => {
+                rows.iter_mut().for_each(|row| row.tenant = DROPPABLE);
+            }
+            Operation::Erase { .. } | Operation::Keys(_) => {
+                first_day = (first_day + rng.below(3) as i64).min(DAYS);
+                operation = Operation::KeepFrom(first_day);
+            }
+            _ => {}
+        }
+        expiring.push(operation);
+    }
+    expiring
+}
+
+fn with_erasures(rng: &SeededRng) -> Vec<Operation> {
     let mut next_id = 0;
     (0..6 + rng.below(10))
         .map(|_| match rng.below(16) {
@@ -105,6 +143,13 @@ pub fn open(disk: &SimVfs, seed: u64) -> Result<Engine> {
     Engine::open(Arc::new(disk.clone()), options)
 }
 
+impl Operation {
+    /// Durable before the work that follows from it: an error says nothing about the request.
+    fn is_asked_for_first(&self) -> bool {
+        matches!(self, Self::Erase { .. } | Self::KeepFrom(_) | Self::Drop)
+    }
+}
+
 pub fn run(engine: &Engine, operation: &Operation) -> Result<()> {
     match operation {
         Operation::Ingest(rows) => ingest(engine, rows),
@@ -120,29 +165,40 @@ pub fn run(engine: &Engine, operation: &Operation) -> Result<()> {
         Operation::Flush => engine.flush(),
         Operation::Compact => engine.compact().map(drop),
         Operation::Erase { tenant, user } => {
-            let tenant = TENANTS[*tenant];
+            let (namespace, tenant) = TENANTS[*tenant];
             let user = user.map(|user| format!("user-{user}"));
             let whose = match &user {
                 None => Whose::Tenant(tenant),
                 Some(user) => Whose::User { tenant, user },
             };
-            engine.transact(|txn| {
-                engine.erase(txn, Namespace(1), &whose);
-                Ok::<_, Error>(())
-            })?;
+            erase(engine, namespace, &whose)
+        }
+        Operation::KeepFrom(first_day) => {
+            let days = KEEPS_ALL_DAYS - *first_day as u32;
+            engine.set_retention(TENANTS[0].0, Some(days))?;
             engine.compact().map(drop)
         }
+        Operation::Drop => erase(engine, TENANTS[DROPPABLE].0, &Whose::Namespace),
         Operation::Restart => Ok(()),
     }
 }
 
+fn erase(engine: &Engine, namespace: Namespace, whose: &Whose<'_>) -> Result<()> {
+    engine.transact(|txn| {
+        engine.erase(txn, namespace, whose);
+        Ok::<_, Error>(())
+    })?;
+    engine.compact().map(drop)
+}
+
+/// Rows of one namespace.
 fn ingest(engine: &Engine, rows: &[Row]) -> Result<()> {
-    let mut batch = engine.batch(Namespace(1));
+    let mut batch = engine.batch(rows.first().map_or(Namespace(1), |row| TENANTS[row.tenant].0));
     for (at, row) in rows.iter().enumerate() {
         let id = row.id.map(|id| format!("id-{id}"));
         let user_id = format!("user-{}", row.user);
         let event = Event {
-            tenant: TENANTS[row.tenant],
+            tenant: TENANTS[row.tenant].1,
             name: EVENTS[row.event],
             timestamp_ms: FIRST_DAY_MS + row.day * DAY_MS + at as i64 * 7_000_000,
             event_id: id.as_deref(),
@@ -189,7 +245,7 @@ pub fn play(
         let is_background = matches!(operation, Operation::Flush | Operation::Compact);
         match run(&engine, operation) {
             Ok(()) => model.apply(operation),
-            Err(Error::Limit { .. }) if !matches!(operation, Operation::Erase { .. }) => {}
+            Err(Error::Limit { .. }) if !operation.is_asked_for_first() => {}
             Err(_) if !stop_at_error && is_background && engine.closed().is_none() => {}
             Err(_) => {
                 let mut with = model.clone();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use inlay_engine::*;
 
-use crate::history::{DAYS, EVENTS, FIRST_DAY_MS, Operation, Row, TENANTS};
+use crate::history::{DAYS, DROPPABLE, EVENTS, FIRST_DAY_MS, Operation, Row, TENANTS};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -13,6 +13,10 @@ const DAY_MS: i64 = 86_400_000;
 pub struct Model {
     pub rows: Vec<Row>,
     pub ids: BTreeSet<(usize, u32)>,
+    /// The second namespace takes nothing any more.
+    pub is_dropped: bool,
+    /// The first day that the first namespace shows.
+    first_day: i64,
     keys: BTreeMap<String, String>,
 }
 
@@ -59,6 +63,12 @@ impl Model {
                 }
                 self.rows.retain(|row| !goes(row));
             }
+            Operation::KeepFrom(first_day) => self.first_day = *first_day,
+            Operation::Drop => {
+                self.is_dropped = true;
+                self.rows.retain(|row| row.tenant != DROPPABLE);
+                self.ids.retain(|(tenant, _)| *tenant != DROPPABLE);
+            }
             Operation::Flush | Operation::Compact | Operation::Restart => {}
         }
     }
@@ -66,7 +76,8 @@ impl Model {
     /// What should be seen.
     pub fn shown(&self) -> Shown {
         let mut shown = Shown { keys: self.keys.clone(), ..Shown::default() };
-        for row in &self.rows {
+        let is_kept = |row: &&Row| row.tenant == DROPPABLE || row.day >= self.first_day;
+        for row in self.rows.iter().filter(is_kept) {
             let cell = shown.cells.entry((row.tenant, row.event, row.day, row.user)).or_default();
             cell.0 += 1;
             cell.1 += row.ms;
@@ -81,54 +92,45 @@ impl Shown {
         self.cells.values().map(|(rows, _)| rows).sum()
     }
 
-    /// Whether this is `all` without some of what `rest` does not have: an erasure that is not done.
+    /// Whether this is `all` without some of what `rest` does not have: an erasure that is not done. A
+    /// namespace goes as a whole.
     pub fn is_between(&self, rest: &Self, all: &Self) -> bool {
         let is_whole = |cell| self.cells.get(cell) == all.cells.get(cell);
-        let rows = |shown: &Self, cell| shown.cells.get(cell).map_or(0, |(rows, _)| *rows);
-        let is_part = |cell| (rows(rest, cell)..rows(all, cell)).contains(&rows(self, cell));
+        let rows = |shown: &Self, cell: &_| shown.cells.get(cell).map_or(0, |(rows, _)| *rows);
+        let is_part = |cell: &(usize, usize, i64, u32)| {
+            cell.0 != DROPPABLE && (rows(rest, cell)..rows(all, cell)).contains(&rows(self, cell))
+        };
         let mut cells = all.cells.keys().chain(self.cells.keys());
         self.keys == all.keys && cells.all(|cell| is_whole(cell) || is_part(cell))
     }
 
-    /// What an engine shows.
-    pub fn by(engine: &Engine) -> Result<Self> {
+    /// What an engine shows: by user, which only rows can answer, and again by day, which rollups answer
+    /// where there are some. An error where the two differ.
+    pub fn by(engine: &Engine) -> Result<Self, String> {
+        let text = |error: Error| error.to_string();
         let mut shown = Self::default();
-        for (tenant, tenant_name) in TENANTS.iter().enumerate() {
-            for (event, event_name) in EVENTS.iter().enumerate() {
-                let ask = |metric| {
-                    let query = Query {
-                        tenant: Some((*tenant_name).to_owned()),
-                        metric,
-                        number: Some("ms".to_owned()),
-                        granularity: Some(Granularity::Day),
-                        group_by: Some("user".to_owned()),
-                        ..Query::count(
-                            Namespace(1),
-                            event_name,
-                            FIRST_DAY_MS..FIRST_DAY_MS + DAYS * DAY_MS,
-                        )
-                    };
-                    engine.query(&query, &|| false)
-                };
-                let (counts, sums) = (ask(Metric::Count)?, ask(Metric::Sum)?);
+        for (tenant, _) in TENANTS.iter().enumerate() {
+            for event in 0..EVENTS.len() {
+                let asked = Asked { engine, tenant, event };
+                let (counts, sums) = asked.by_user().map_err(text)?;
                 for (group, values) in counts.groups.iter().zip(&counts.values) {
-                    let user: u32 = group.as_deref().unwrap().parse().unwrap();
-                    for (day, value) in values.iter().enumerate() {
-                        let count = value.as_f64().unwrap() as u64;
-                        if count > 0 {
-                            shown.cells.entry((tenant, event, day as i64, user)).or_default().0 =
-                                count;
-                        }
+                    for (day, count) in (0..).zip(values).filter(|(_, count)| number(count) > 0.0) {
+                        let cell = (tenant, event, day, group.as_deref().unwrap().parse().unwrap());
+                        shown.cells.entry(cell).or_default().0 = number(count) as u64;
                     }
                 }
                 for (group, values) in sums.groups.iter().zip(&sums.values) {
-                    let user: u32 = group.as_deref().unwrap().parse().unwrap();
-                    for (day, value) in values.iter().enumerate() {
-                        if let Some(cell) = shown.cells.get_mut(&(tenant, event, day as i64, user))
-                        {
-                            cell.1 = value.as_f64().unwrap();
+                    for (day, sum) in (0..).zip(values) {
+                        let cell = (tenant, event, day, group.as_deref().unwrap().parse().unwrap());
+                        if let Some(cell) = shown.cells.get_mut(&cell) {
+                            cell.1 = number(sum);
                         }
                     }
+                }
+                let (expected, seen) = (shown.days(tenant, event), asked.by_day().map_err(text)?);
+                if expected != seen {
+                    let detail = format!("rows give {expected:?}, rollups {seen:?}");
+                    return Err(format!("tenant {tenant}, event {event}: {detail}"));
                 }
             }
         }
@@ -139,5 +141,67 @@ impl Shown {
             );
         }
         Ok(shown)
+    }
+
+    /// Rows, sum and users of each day of a tenant's event.
+    fn days(&self, tenant: usize, event: usize) -> Vec<(f64, f64, f64)> {
+        let mut days = vec![(0.0, 0.0, 0.0); DAYS as usize];
+        for (&(whose, what, day, _), &(rows, sum)) in &self.cells {
+            if (whose, what) == (tenant, event) {
+                let (day_rows, day_sum, users) = &mut days[day as usize];
+                (*day_rows, *day_sum, *users) =
+                    (*day_rows + rows as f64, *day_sum + sum, *users + 1.0);
+            }
+        }
+        days
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_default()
+}
+
+/// Questions about a tenant's event.
+struct Asked<'a> {
+    engine: &'a Engine,
+    tenant: usize,
+    event: usize,
+}
+
+impl Asked<'_> {
+    fn ask(&self, metric: Metric, group_by: Option<&str>) -> Result<Answer> {
+        let (namespace, tenant) = TENANTS[self.tenant];
+        let window = FIRST_DAY_MS..FIRST_DAY_MS + DAYS * DAY_MS;
+        let query = Query {
+            tenant: Some(tenant.to_owned()),
+            metric,
+            number: Some("ms".to_owned()),
+            granularity: Some(Granularity::Day),
+            group_by: group_by.map(str::to_owned),
+            ..Query::count(namespace, EVENTS[self.event], window)
+        };
+        self.engine.query(&query, &|| false)
+    }
+
+    /// Counts and sums.
+    fn by_user(&self) -> Result<(Answer, Answer)> {
+        Ok((self.ask(Metric::Count, Some("user"))?, self.ask(Metric::Sum, Some("user"))?))
+    }
+
+    /// Count, sum and users of each day.
+    fn by_day(&self) -> Result<Vec<(f64, f64, f64)>> {
+        let one = |metric| -> Result<Vec<f64>> {
+            let answer = self.ask(metric, None)?;
+            let days = answer.values.first().map(|values| values.iter().map(number).collect());
+            Ok(days.unwrap_or_else(|| vec![0.0; DAYS as usize]))
+        };
+        let (counts, sums) = (one(Metric::Count)?, one(Metric::Sum)?);
+        let users = one(Metric::Distinct)?;
+        Ok(counts
+            .into_iter()
+            .zip(sums)
+            .zip(users)
+            .map(|((count, sum), users)| (count, sum, users))
+            .collect())
     }
 }
