@@ -448,7 +448,13 @@ fn start(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{base::hash::KEPT_BITS, event::Event, vfs::sim::SimVfs};
+    use crate::{
+        base::hash::KEPT_BITS,
+        event::Event,
+        keyspace::Tree,
+        store::{FLUSHED_KEY, ID_RUN_PREFIX, LIST, SEGMENT_PREFIX},
+        vfs::sim::SimVfs,
+    };
 
     /// Two ids with one hash count as one event: that is all that a collision does. With 128 bits it
     /// takes longer than the universe has; here hashes keep sixteen.
@@ -493,5 +499,97 @@ mod tests {
         assert_eq!(engine.stats().segment_rows, stored);
         assert_eq!(engine.inspect().unwrap().verify(&mut |_| ()).problems, []);
         KEPT_BITS.set(u128::MAX);
+    }
+
+    /// What a verification says after the engine's own keys were changed.
+    fn problems_after(damage: impl Fn(&mut Txn, &Tree, &SimVfs)) -> (Vec<String>, usize) {
+        let disk = SimVfs::new();
+        let options = Options { background: false, ..Options::default() };
+        let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
+        let mut batch = engine.batch(Namespace(1));
+        for id in ["a", "b", "c"] {
+            let event = Event {
+                tenant: "t",
+                name: "e",
+                timestamp_ms: 1_700_000_000_000,
+                event_id: Some(id),
+                user_id: None,
+            };
+            batch.push(&event, &[], &[]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+        engine.flush().unwrap();
+        let tree = engine.store.version().tree.clone();
+        let change = |txn: &mut Txn| {
+            damage(txn, &tree, &disk);
+            Ok::<_, Error>(())
+        };
+        engine.transact(change).unwrap();
+        let found = engine.inspect().unwrap().verify(&mut |_| ());
+        let said = found.problems.iter().map(|one| format!("{}: {}", one.place, one.detail));
+        (said.collect(), found.unnamed.len())
+    }
+
+    fn without(txn: &mut Txn, tree: &Tree, prefix: &[u8]) {
+        let keys: Vec<Vec<u8>> = tree.scan(prefix, &[]).map(|(key, _)| key.to_vec()).collect();
+        assert!(!keys.is_empty());
+        keys.iter().for_each(|key| txn.write_system(key, None));
+    }
+
+    #[test]
+    fn a_verification_follows_each_reference() {
+        assert_eq!(problems_after(|_, _, _| ()), (vec![], 0));
+        let (said, unnamed) = problems_after(|txn, tree, _| without(txn, tree, ID_RUN_PREFIX));
+        assert!(said[0].ends_with("3 event ids are in no id run") && said.len() == 1, "{said:?}");
+        assert_eq!(unnamed, 1, "the id run");
+        // A segment that nothing names is no more than a file that the next start removes.
+        assert_eq!(problems_after(|txn, tree, _| without(txn, tree, SEGMENT_PREFIX)), (vec![], 1));
+        let ahead = |txn: &mut Txn, _: &Tree, _: &SimVfs| {
+            txn.write_system(FLUSHED_KEY, Some(1_000u64.to_le_bytes().to_vec()));
+        };
+        let (said, _) = problems_after(ahead);
+        assert!(said[0].ends_with("is ahead of the log") && said.len() == 1, "{said:?}");
+        for (end, prefix) in [(".seg", SEGMENT_PREFIX), (".ids", ID_RUN_PREFIX)] {
+            let (said, _) = problems_after(|_, _, disk| {
+                let path = disk.files().into_keys().find(|path| path.ends_with(end)).unwrap();
+                disk.set_file(&path, None);
+            });
+            assert!(said[0].contains(end) && said.len() == 1, "{said:?}");
+            let (said, _) = problems_after(|txn, tree, _| {
+                let (key, value) = tree.scan(prefix, &[]).next().unwrap();
+                let (key, mut value) = (key.to_vec(), value.to_vec());
+                value.pop();
+                txn.write_system(&key, Some(value));
+            });
+            assert!(said[0].ends_with("record: ends too early"), "{end}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_another_database_is_noticed() {
+        let lists = [1, 2].map(|seed| {
+            let disk = SimVfs::new();
+            let options = Options {
+                background: false,
+                rng: Arc::new(crate::base::rng::SeededRng::new(seed)),
+                ..Options::default()
+            };
+            let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
+            engine.backup("backup", None, &mut |_| ()).unwrap();
+            (disk.files()[&format!("backup/{LIST}")].clone(), disk)
+        });
+        let [(_, disk), (of_another, _)] = lists;
+        let backup = SimVfs::new();
+        backup.create_dir("wal").unwrap();
+        for (path, bytes) in disk.files() {
+            if let Some(path) = path.strip_prefix("backup/") {
+                backup.set_file(path, Some(bytes));
+            }
+        }
+        let verify = || Inspection::open(backup.clone()).unwrap().verify(&mut |_| ()).problems;
+        assert_eq!(verify(), []);
+        backup.set_file(LIST, Some(of_another));
+        let found = verify();
+        assert!(found.iter().any(|one| one.detail == "is of another database"), "{found:?}");
     }
 }
