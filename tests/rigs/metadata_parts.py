@@ -4,18 +4,22 @@
 was lost (`None` when the change did not happen).
 """
 
+import contextlib
 import copy
 import http.cookies
 import time
+import typing
 
-from common import Connection
+from common import Connection, Gone
 
 LIVE_MAX = 30
 # Things that are tried at each comparison: some of those that must work, drawn by lot, as a first use
 # is written down; of those that must not the newest.
 LIVE_TRIED, GONE_TRIED = 6, 60
-# Of a dashboard that viewers see there need not be many.
-PUBLISHED_MAX = 3
+# Of dashboards that viewers see there need not be many; sessions are for the first of them.
+PUBLISHED_MAX, PINNED_MAX = 4, 2
+# Each costs a password's hash when it is tried.
+ORGS_MAX = 6
 # An erasure that was promised is carried out by the background, also after a start.
 ERASED_WITHIN_SECONDS = 30
 # The name that `common.register` gives its first organisation.
@@ -72,50 +76,139 @@ class Part:
         return [kind] * ((8 if len(self.live) > LIVE_MAX else 1) if self.live else 0)
 
 
+class Board(typing.NamedTuple):
+    """What is known of a dashboard; widgets are (id, title) in their order."""
+
+    name: str
+    status: str = "draft"
+    widgets: tuple = ()
+    # Name and widgets as they were published.
+    published: tuple | None = None
+    # Sessions are for it: it stays as it was published.
+    is_pinned: bool = False
+
+
 class Dashboards(Part):
-    """Id to name and whether it is published. Published ones stay: sessions are for them."""
+    """Id to board."""
 
     def kinds(self, parts):
-        drafts = [id for id, (_, is_public) in self.live.items() if not is_public]
-        few = len(self.live) - len(drafts) < PUBLISHED_MAX
-        more = ["rename"] * 3 + ["delete"] * (8 if len(drafts) > LIVE_MAX else 1)
-        return ["create"] * 3 + (more + ["publish"] * few if drafts else [])
+        free = [board for board in self.live.values() if not board.is_pinned]
+        public = [board for board in self.live.values() if board.status == "published"]
+        drafts = any(board.status != "published" for board in free)
+        kinds = ["create"] * 3
+        if free:
+            kinds += ["rename", "add", "add"] + ["delete"] * (8 if len(free) > LIVE_MAX else 1)
+            kinds += ["publish"] * 2 * (drafts and len(public) < PUBLISHED_MAX)
+        kinds += ["retitle", "remove"] * any(board.widgets for board in free)
+        kinds += ["unpublish"] * any(board.status == "published" for board in free)
+        kinds += ["restore"] * any(board.published for board in free)
+        # It is made from the events that there are.
+        return kinds + ["propose"] * (len(self.live) < LIVE_MAX and bool(parts["Tenants"].live))
 
     def choose(self, kind, lots, parts):
-        if kind == "create":
+        if kind in ("create", "propose"):
             return None
-        return lots.choice(sorted(id for id, (_, public) in self.live.items() if not public))
+        fits = {
+            "retitle": lambda board: board.widgets,
+            "remove": lambda board: board.widgets,
+            "unpublish": lambda board: board.status == "published",
+            "restore": lambda board: board.published,
+            "publish": lambda board: board.status != "published",
+        }.get(kind, lambda board: True)
+        boards = self.live.items()
+        return lots.choice(sorted(id for id, board in boards if not board.is_pinned and fits(board)))
 
     def request(self, kind, target, name):
+        path = f"/v1/dashboards/{target}"
+        widget = {"kind": "number", "query": {"event_name": "call", "metric": "count"}, "viz": {}}
+        widget |= {"id": name.replace(" ", "-"), "title": name}
+        widget["layout"] = {"x": 0, "y": 0, "w": 3, "h": 2}
+        oldest = self.live[target].widgets[0][0] if kind in ("retitle", "remove") else None
         return {
-            "create": ("POST", "/v1/dashboards", {"name": name, "widgets": []}),
-            "rename": ("PATCH", f"/v1/dashboards/{target}", {"name": name}),
-            "delete": ("DELETE", f"/v1/dashboards/{target}", None),
-            "publish": ("POST", f"/v1/dashboards/{target}/publish", None),
+            "create": ("POST", "/v1/dashboards", {"name": name, "widgets": [widget]}),
+            "propose": ("POST", "/v1/discover/auto-create", None),
+            "rename": ("PATCH", path, {"name": name}),
+            "delete": ("DELETE", path, None),
+            "add": ("POST", f"{path}/widgets", widget),
+            "retitle": ("PATCH", f"{path}/widgets/{oldest}", {"title": name}),
+            "remove": ("DELETE", f"{path}/widgets/{oldest}", None),
+            "publish": ("POST", f"{path}/publish", None),
+            "unpublish": ("POST", f"{path}/unpublish", None),
+            "restore": ("POST", f"{path}/restore-published", None),
         }[kind]
+
+    def send(self, connection, kind, target, method, path, body):
+        status, headers, answer = super().send(connection, kind, target, method, path, body)
+        if kind == "propose" and status < 300:
+            # What was proposed is read once; from then on it is known. The server may stop in between.
+            answer = {"id": answer["dashboard_id"], "board": None}
+            with contextlib.suppress(Gone):
+                answer["board"] = self.look(connection).get(answer["id"], Board("lost"))
+        return status, headers, answer
 
     def apply(self, kind, target, name, new):
         if kind == "create":
-            self.live[new["id"]] = (name, False)
-        elif kind == "rename":
-            self.live[target] = (name, self.live[target][1])
-        elif kind == "publish":
-            self.live[target] = (self.live[target][0], True)
-        else:
+            self.live[new["id"]] = Board(name, widgets=((name.replace(" ", "-"), name),))
+        elif kind == "propose":
+            self.live[new["id"]] = new["board"]
+        elif kind == "delete":
             del self.live[target]
+        else:
+            self.live[target] = self._changed(kind, self.live[target], name)
+
+    def _changed(self, kind, board, name):
+        first, rest = board.widgets[:1], board.widgets[1:]
+        if kind == "rename":
+            return board._replace(name=name)
+        if kind == "add":
+            return board._replace(widgets=(*board.widgets, (name.replace(" ", "-"), name)))
+        if kind == "retitle":
+            return board._replace(widgets=((first[0][0], name), *rest))
+        if kind == "remove":
+            return board._replace(widgets=rest)
+        if kind == "unpublish":
+            return board._replace(status="unpublished")
+        if kind == "restore":
+            return board._replace(name=board.published[0], widgets=board.published[1])
+        pinned = sum(each.is_pinned for each in self.live.values())
+        published = board._replace(status="published", published=(board.name, board.widgets))
+        return published._replace(is_pinned=pinned < PINNED_MAX)
 
     def look(self, connection):
         listed = connection.get("/v1/dashboards")["data"]
-        return {each["id"]: (each["name"], each["status"] == "published") for each in listed}
+        return {
+            each["id"]: Board(
+                each["name"],
+                each["status"],
+                tuple((widget["id"], widget["title"]) for widget in each["widgets"]),
+            )
+            for each in listed
+        }
 
     def happened(self, connection, kind, target, name, seen):
-        of_name = [{"id": id} for id, (its, _) in seen.items() if its == name]
-        if kind in ("delete", "publish"):
-            return {} if seen.get(target, (None, kind == "delete"))[1] else None
-        return of_name[0] if of_name else None
+        if kind == "create":
+            return next(({"id": id} for id, board in seen.items() if board.name == name), None)
+        if kind == "propose":
+            return next(
+                ({"id": id, "board": board} for id, board in seen.items() if id not in self.live), None
+            )
+        if kind == "delete":
+            return None if target in seen else {}
+        before, after = self.live[target], self._changed(kind, self.live[target], name)
+        # Where nothing that is shown would differ, it does not matter which it was.
+        is_after = shown(after) != shown(before) and seen.get(target) == shown(after)
+        return {} if is_after else None
 
     def differences(self, seen):
-        return [difference("dashboards", self.live, seen)] if seen != self.live else []
+        for id in [id for id, board in self.live.items() if board is None]:
+            self.live[id] = seen.get(id, Board("lost"))
+        expected = {id: shown(board) for id, board in self.live.items()}
+        return [difference("dashboards", expected, seen)] if seen != expected else []
+
+
+def shown(board):
+    """A board as it is listed."""
+    return Board(board.name, board.status, board.widgets)
 
 
 class Keys(Part):
@@ -167,14 +260,14 @@ class Sessions(Part):
     """Id of an embed session to its token, `None` when the answer was lost."""
 
     def kinds(self, parts):
-        is_public = any(public for _, public in parts["Dashboards"].live.values())
+        is_public = any(board.is_pinned for board in parts["Dashboards"].live.values())
         return ["admit"] * is_public + self.ends("expel")
 
     def choose(self, kind, lots, parts):
         if kind == "expel":
             return super().choose(kind, lots, parts)
         boards = parts["Dashboards"].live.items()
-        return lots.choice(sorted(id for id, (_, is_public) in boards if is_public))
+        return lots.choice(sorted(id for id, board in boards if board.is_pinned))
 
     def request(self, kind, target, name):
         if kind == "expel":
@@ -229,15 +322,10 @@ class Logins(Part):
         return "POST", "/v1/auth/logout", None
 
     def send(self, connection, kind, target, method, path, body):
-        with_cookie = Connection(address(connection), session=target)
-        try:
-            return with_cookie.call(method, path, body)
-        finally:
-            with_cookie.close()
+        return on_its_own(connection, target, method, path, body)
 
     def told(self, kind, headers, answer):
-        cookie = http.cookies.SimpleCookie(headers.get("Set-Cookie", "")).get("service_session")
-        return {"cookie": cookie.value if cookie else None}
+        return {"cookie": cookie_of(headers)}
 
     def apply(self, kind, target, name, new):
         if kind == "enter":
@@ -327,7 +415,76 @@ class Tenants(Part):
         return sum(row["value"] or 0 for row in rows)
 
 
-PARTS = (Dashboards, Keys, Sessions, Logins, Tenants)
+class Orgs(Part):
+    """E-mail addresses of further organisations to whether they are there; a login tells."""
+
+    PASSWORD = "another rig on the loopback"
+
+    def kinds(self, parts):
+        return ["found"] * (len(self.live) < ORGS_MAX) + self.ends("dissolve") * (len(self.live) > 1)
+
+    def choose(self, kind, lots, parts):
+        return None if kind == "found" else super().choose(kind, lots, parts)
+
+    def request(self, kind, target, name):
+        if kind == "found":
+            account = {"email": self._email(name), "password": self.PASSWORD}
+            return "POST", "/v1/auth/register", account | {"name": name, "org_name": name}
+        return "DELETE", "/v1/settings/org", None
+
+    def send(self, connection, kind, target, method, path, body):
+        session = None
+        if kind == "dissolve":
+            status, headers, answer = self._login(connection, target)
+            if status != 200:
+                return status, headers, answer
+            session = cookie_of(headers)
+        return on_its_own(connection, session, method, path, body)
+
+    def apply(self, kind, target, name, new):
+        if kind == "found":
+            self.live[self._email(name)] = True
+        else:
+            del self.live[target]
+            self.gone.append(target)
+
+    def happened(self, connection, kind, target, name, seen):
+        is_there = self._login(connection, target or self._email(name))[0] == 200
+        return {} if is_there == (kind == "found") else None
+
+    def try_live(self, connection, name, known):
+        return self._try(connection, name, 200)
+
+    def try_gone(self, connection, gone):
+        return self._try(connection, gone, 401)
+
+    def _try(self, connection, email, expected):
+        status = self._login(connection, email)[0]
+        return [] if status == expected else [f"{email} logs in with {status} instead of {expected}"]
+
+    def _login(self, connection, email):
+        account = {"email": email, "password": self.PASSWORD}
+        return on_its_own(connection, None, "POST", "/v1/auth/login", account)
+
+    def _email(self, name):
+        return f"{name.replace(' ', '-')}@example.com"
+
+
+PARTS = (Dashboards, Keys, Sessions, Logins, Tenants, Orgs)
+
+
+def on_its_own(connection, session, method, path, body):
+    """A request over a connection of its own, with a cookie or none."""
+    fresh = Connection(address(connection), session=session)
+    try:
+        return fresh.call(method, path, body)
+    finally:
+        fresh.close()
+
+
+def cookie_of(headers):
+    cookie = http.cookies.SimpleCookie(headers.get("Set-Cookie", "")).get("service_session")
+    return cookie.value if cookie else None
 
 
 def address(connection):
