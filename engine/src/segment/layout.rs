@@ -25,7 +25,8 @@ pub const SEALED: u8 = 2;
 pub const MAGIC: [u8; 8] = *b"INLAYSEG";
 /// A reader refuses another major version.
 pub const MAJOR: u16 = 1;
-/// A reader skips what a later minor version adds.
+/// A reader skips what a later minor version adds. Each change of what rollups are made, or of their bytes,
+/// is another one.
 pub const MINOR: u16 = 0;
 /// Length of the header.
 pub const HEADER_LEN: usize = 64;
@@ -191,6 +192,16 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// Bytes in memory, about.
+    pub fn bytes_used(&self) -> usize {
+        let of_section = |section: &Section| {
+            let lists =
+                section.extra.capacity() + section.blocks.capacity() * size_of::<BlockRef>();
+            size_of::<Section>() + section.name.capacity() + lists
+        };
+        self.sections.iter().map(of_section).sum()
+    }
+
     /// The footer as bytes.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -262,13 +273,26 @@ pub fn write_trailer(footer_offset: u64, footer_len: u32, footer_crc: u32) -> Ve
     out
 }
 
-/// Reads the trailer of a whole file: footer offset, length and checksum.
-pub fn read_trailer(file: &[u8], place: &str) -> Result<(usize, usize, u32)> {
+/// The end of a segment.
+pub struct Trailer {
+    /// Where the footer begins.
+    pub footer_offset: usize,
+    /// Its length in bytes.
+    pub footer_len: usize,
+    /// Its checksum.
+    pub footer_crc: u32,
+    /// Which choices its writer made, where readers do not mind.
+    pub minor: u16,
+}
+
+/// Reads the trailer of a whole file.
+pub fn read_trailer(file: &[u8], place: &str) -> Result<Trailer> {
     let trailer = file.len().checked_sub(TRAILER_LEN).and_then(|at| file.get(at..));
     let mut cursor = Cursor::new(trailer.unwrap_or_default(), place);
-    let (offset, len, crc) = (cursor.u64()? as usize, cursor.u32()? as usize, cursor.u32()?);
-    let major = cursor.u16()?;
-    cursor.take(6)?;
+    let (footer_offset, footer_len) = (cursor.u64()? as usize, cursor.u32()? as usize);
+    let footer_crc = cursor.u32()?;
+    let (major, minor) = (cursor.u16()?, cursor.u16()?);
+    cursor.take(4)?;
     if cursor.take(8)? != MAGIC {
         return Err(cursor.error("is not a segment"));
     }
@@ -278,7 +302,7 @@ pub fn read_trailer(file: &[u8], place: &str) -> Result<(usize, usize, u32)> {
             format!("{place} has segment version {major}; this build reads {MAJOR}"),
         ));
     }
-    Ok((offset, len, crc))
+    Ok(Trailer { footer_offset, footer_len, footer_crc, minor })
 }
 
 /// What the keyspace knows of a segment.

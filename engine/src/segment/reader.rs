@@ -10,8 +10,8 @@ use std::sync::{
 use super::{
     event_ids::EventIds,
     layout::{
-        Database, FRESH, Footer, Section, SectionKind, SegmentMeta, USERS_A_BLOCK, block_crc,
-        read_trailer,
+        Database, FRESH, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer, USERS_A_BLOCK,
+        block_crc, read_trailer,
     },
     rolled::read_series,
     runs::RunDirectory,
@@ -36,6 +36,8 @@ pub struct Segment {
     db: Database,
     meta: SegmentMeta,
     pub(super) place: String,
+    pub(super) minor: u16,
+    directory_bytes: usize,
     view: View,
     footer: Footer,
     /// Where each section stands in the table, by a hash of its kind and name, rising: names begin alike,
@@ -64,17 +66,17 @@ impl Segment {
         if view.len() as u64 != meta.len {
             return Err(damaged("has another length than recorded"));
         }
-        let (offset, len, footer_crc) = read_trailer(&view, &place)?;
+        let Trailer { footer_offset, footer_len, footer_crc, minor } = read_trailer(&view, &place)?;
         let bytes = view
-            .get(offset..offset.saturating_add(len))
+            .get(footer_offset..footer_offset.saturating_add(footer_len))
             .ok_or_else(|| damaged("the footer lies outside the file"))?;
         if footer_crc != meta.footer_crc
             || crc(&[meta.uuid.as_bytes(), &db.id, bytes]) != footer_crc
         {
-            return Err(damaged(&format!("offset {offset}: footer checksum mismatch")));
+            return Err(damaged(&format!("offset {footer_offset}: footer checksum mismatch")));
         }
         let footer = Footer::read(bytes, &place)?;
-        Self::assemble(view, meta, db, footer)
+        Ok(Self { minor, ..Self::assemble(view, meta, db, footer)? })
     }
 
     /// A segment whose footer is known: while it is written, before it is in the file.
@@ -106,6 +108,8 @@ impl Segment {
             namespaces: Arc::from([]),
             meta,
             place,
+            minor: MINOR,
+            directory_bytes: 0,
             view,
             footer,
         };
@@ -130,7 +134,23 @@ impl Segment {
         if segment.meta.level != FRESH && segment.runs.spans_days() {
             return Err(Error::corrupt(&segment.place, "holds more than its one day"));
         }
+        segment.directory_bytes = segment.count_directory_bytes();
         Ok(segment)
+    }
+
+    /// Bytes of memory that it takes while it is open, about, without what queries keep of it.
+    pub fn directory_bytes(&self) -> usize {
+        self.directory_bytes
+    }
+
+    /// Bytes of its directories, which stay in memory while it is open, about: sections, runs, tenants.
+    fn count_directory_bytes(&self) -> usize {
+        let of_flags = |flags: &Vec<AtomicBool>| size_of::<Vec<AtomicBool>>() + flags.capacity();
+        let lists = self.by_name.capacity() * size_of::<(u64, u32)>() + self.tenants.bytes_used();
+        let rolled_up =
+            (self.rolled_up.capacity() + self.rolled_up_events.capacity()) * size_of::<u32>();
+        let flags: usize = self.checked.iter().map(of_flags).sum();
+        self.footer.bytes_used() + self.runs.bytes_used() + lists + rolled_up + flags
     }
 
     /// The same segment at another level of the same day.

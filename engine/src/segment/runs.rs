@@ -122,6 +122,15 @@ impl Owner {
 }
 
 impl RunDirectory {
+    /// Bytes in memory, about.
+    pub fn bytes_used(&self) -> usize {
+        let of_run = |run: &Run| {
+            let names = run.key.tenant.len() + run.key.name.len();
+            size_of::<Run>() + names + run.hours.capacity() * size_of::<(i64, u32)>()
+        };
+        self.runs.iter().map(of_run).sum::<usize>() + self.owners.len() * size_of::<Owner>()
+    }
+
     /// Appends the rows of the next series: their sorted timestamps.
     pub fn push(&mut self, key: SeriesKey, timestamps: &[i64]) {
         let first_row = self.runs.last().map_or(0, |run| run.first_row + run.rows);

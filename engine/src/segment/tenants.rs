@@ -47,6 +47,11 @@ impl Tenants {
         Ok(Self(parts))
     }
 
+    /// Bytes in memory.
+    pub fn bytes_used(&self) -> usize {
+        self.0.capacity() * size_of::<Part>()
+    }
+
     /// Number of tenants.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -12,7 +12,11 @@ use crate::{
 };
 
 /// Twice the number of steps that the scale has: up to so many centroids, usually about two thirds.
+#[cfg(test)]
 const SIZE: usize = 300;
+/// Sine and cosine of the angle of a step, a 300th of the circle; so a digest has at most 300 centroids.
+const STEP_SIN: f64 = 0.020_942_419_883_356_957;
+const STEP_COS: f64 = 0.999_780_683_474_845_5;
 /// Values collected before they are brought together: that sorts them, so it is done rarely.
 const BATCH: usize = 512;
 /// Centroids of other digests collected before they are.
@@ -210,13 +214,13 @@ impl Digest {
 }
 
 /// Where a centroid must end that begins behind `behind` of `total` values: a step further on a scale that
-/// has many steps at both ends.
+/// has many steps at both ends, the arc sine of `x = 2q - 1`. A step is `sin(asin(x) + angle)`, written
+/// without either: what a mathematics library rounds differs between machines, and bytes must not.
 fn weight_limit(behind: u64, total: u64) -> f64 {
-    use std::f64::consts::{FRAC_PI_2, PI};
-    let q = behind as f64 / total.max(1) as f64;
-    let angle = (2.0 * q - 1.0).asin() + 2.0 * PI / SIZE as f64;
-    let q = if angle >= FRAC_PI_2 { 1.0 } else { f64::midpoint(angle.sin(), 1.0) };
-    q * total as f64
+    let x = 2.0 * (behind as f64 / total.max(1) as f64) - 1.0;
+    let x =
+        if x >= STEP_COS { 1.0 } else { x * STEP_COS + ((1.0 - x) * (1.0 + x)).sqrt() * STEP_SIN };
+    f64::midpoint(x, 1.0) * total as f64
 }
 
 /// On the line from one point to another, where `x` lies.
@@ -267,6 +271,20 @@ pub(super) mod tests {
             ("heavy tail", |u| u.powf(-1.0 / 1.5)),
             ("steps", |u| (u * 40.0).floor() * 25.0),
         ]
+    }
+
+    #[test]
+    fn a_step_of_the_scale_is_of_its_angle() {
+        let angle = 2.0 * std::f64::consts::PI / SIZE as f64;
+        assert!((STEP_SIN - angle.sin()).abs() < 1e-15 && (STEP_COS - angle.cos()).abs() < 1e-15);
+        let total = 1_000_000_000;
+        for behind in (0..=total).step_by(999_999) {
+            let q = behind as f64 / total as f64;
+            let next = (2.0 * q - 1.0).asin() + angle;
+            let next = if next >= std::f64::consts::FRAC_PI_2 { 1.0 } else { next.sin() };
+            let expected = f64::midpoint(next, 1.0) * total as f64;
+            assert!((weight_limit(behind, total) - expected).abs() < 1e-3, "{behind}");
+        }
     }
 
     #[test]

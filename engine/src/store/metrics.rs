@@ -65,6 +65,8 @@ pub struct Metrics {
     pub id_filter_bytes: u64,
     /// Bytes of segments and id runs that are too small to be mapped and lie in memory.
     pub small_file_bytes: u64,
+    /// Bytes of the directories of open segments: where their columns, runs and tenants lie.
+    pub directory_bytes: u64,
     /// Ids in memory that no run holds yet.
     pub recent_ids: u64,
     /// Bytes of dictionaries and user hashes of segments that are kept in memory.
@@ -89,8 +91,7 @@ pub struct Metrics {
 
 impl Store {
     /// Numbers as of now, with what queries hold, what is kept between them, and how often it was there
-    /// and not. Shape: looks at every
-    /// segment and id run once.
+    /// and not. Shape: looks at every segment and id run once.
     pub fn metrics(
         &self,
         query_bytes: u64,
@@ -131,6 +132,9 @@ impl Store {
                 .chain(runs.iter().map(|run| run.meta().len))
                 .filter(|len| *len < MAP_BYTES_MIN)
                 .sum(),
+            directory_bytes: {
+                version.segments.iter().map(|segment| segment.directory_bytes() as u64).sum()
+            },
             recent_ids: self.sequencer.recent_ids() as u64,
             dictionary_bytes,
             cache_hits,

@@ -68,8 +68,10 @@ fn expected() -> String {
 fn answers(engine: &Engine) -> String {
     let mut out = String::new();
     let mut say = |line: String| out += &format!("{line}\n");
-    for namespace in [1, 2, 3, 9] {
-        for (event, number) in [("call", "ms"), ("refund", "cost"), ("tick", "none")] {
+    for namespace in [1, 2, 3, 4, 9] {
+        for (event, number) in
+            [("call", "ms"), ("refund", "cost"), ("tick", "none"), ("pulse", "ms")]
+        {
             for (metric, number, granularity, group_by, texts) in questions(number) {
                 let query = Query {
                     tenant: (event == "refund").then(|| "acme".to_owned()),
@@ -125,6 +127,9 @@ fn questions(number: &'static str) -> Vec<Question> {
         (Metric::Avg, "tokens", None, None, only("path", "/v1/items/7")),
         (Metric::Percentile(90), "score", None, None, vec![]),
         (Metric::Max, "cost", day, None, vec![]),
+        // Of all tenants these come from sketches and digests.
+        (Metric::DistinctApprox, number, None, None, vec![]),
+        (Metric::PercentileApprox(95), number, day, None, vec![]),
     ]
 }
 
@@ -179,6 +184,21 @@ fn files_of_version_1_are_read_written_to_and_still_give_the_same_answers() {
     assert_eq!(answers(&engine), expected());
     let verified = Inspection::open(disk).unwrap().verify(&mut |_| ());
     assert_eq!((verified.problems, verified.unnamed), (vec![], vec![]));
+}
+
+/// What the files must have among them to be worth keeping: dense sketches and digests, by hour too.
+#[test]
+fn the_files_hold_every_kind_of_rollup() {
+    let inspection = Inspection::open(golden("data")).unwrap();
+    let segments = inspection.segments().unwrap();
+    let rows: Vec<RollupRow> =
+        segments.iter().flat_map(|segment| inspection.rollups(segment.uuid).unwrap()).collect();
+    let any = |fits: &dyn Fn(&RollupRow) -> bool| assert!(rows.iter().any(fits));
+    any(&|row| row.tenant.is_none() && row.users > Some(1_400));
+    any(&|row| row.percentiles.is_some() && row.values.is_empty() && row.hour.is_none());
+    any(&|row| row.values.len() == 2 && row.count.is_some());
+    any(&|row| row.values.len() == 1 && row.sums.is_some());
+    any(&|row| row.hour.is_some() && row.sums.is_some());
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Maker {
         self.texts(9, texts, 0..30);
         self.flush_and_compact(1);
         self.ticks(constant, [0; 5].into_iter());
+        self.crowd(constant);
         self.flush_and_compact(5);
     }
 
@@ -94,6 +95,26 @@ impl Maker {
             batch.push(&event, &[], &[]).unwrap();
         }
         self.commit(batch);
+    }
+
+    /// So many users and rows that sketches are dense and numbers have digests, in hours too; of two tenants,
+    /// so that the event has its own.
+    fn crowd(&self, days_ago: i64) {
+        for first in (0..26_000).step_by(1_000) {
+            let mut batch = self.engine.batch(Namespace(4));
+            for n in first..first + 1_000 {
+                let user = format!("user-{}", n * 7 % 1_500);
+                let event = Event {
+                    tenant: if n % 13 == 0 { "few" } else { "many" },
+                    name: "pulse",
+                    timestamp_ms: NOW_MS - days_ago * DAY_MS - 11 * 3_600_000 + n * 1_500,
+                    event_id: None,
+                    user_id: Some(&user),
+                };
+                batch.push(&event, &[], &[("ms", (n * 37 % 1_000) as f64 / 4.0)]).unwrap();
+            }
+            self.commit(batch);
+        }
     }
 
     /// A user who is forgotten, and a namespace that is dropped.

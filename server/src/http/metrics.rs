@@ -198,6 +198,7 @@ impl Page<'_> {
             ("recent_ids", now.recent_ids * RECENT_ID_BYTES),
             ("id_filters", now.id_filter_bytes),
             ("small_files", now.small_file_bytes),
+            ("directories", now.directory_bytes),
             ("dictionaries", now.dictionary_bytes),
             ("queries", now.query_bytes),
             ("keyspace", now.key_bytes),

@@ -213,8 +213,9 @@ mod tests {
         writer.user_codes(source_of(&[1; 4])).unwrap();
         let meta = writer.finish().unwrap();
         let file = vfs.files()[&meta.path()].clone();
-        let (at, len, _) = layout::read_trailer(&file, "test").unwrap();
-        let footer = layout::Footer::read(&file[at..at + len], "test").unwrap();
+        let trailer = layout::read_trailer(&file, "test").unwrap();
+        let footer = trailer.footer_offset..trailer.footer_offset + trailer.footer_len;
+        let footer = layout::Footer::read(&file[footer], "test").unwrap();
         let open = |file: &[u8], footer: &layout::Footer| {
             Segment::assemble(View::new(file.to_vec()), meta.clone(), db, footer.clone()).unwrap()
         };
