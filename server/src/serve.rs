@@ -185,8 +185,8 @@ fn raise_descriptors() -> u64 {
     descriptors.unwrap_or(u64::MAX)
 }
 
-/// HTTP connections at once, at most (gRPC is for tools of one's own): a flood of them must not keep the log from growing, or segments from
-/// being merged.
+/// HTTP connections at once, at most: a flood of them must not keep the log from growing, or segments from being
+/// merged. Those of tools have a bound of their own, within what is kept.
 fn connections_max(descriptors: u64) -> usize {
     let kept = DESCRIPTORS_KEPT.min(descriptors.div_ceil(2));
     (descriptors - kept).clamp(1, CONNECTIONS_MAX) as usize
@@ -276,13 +276,12 @@ async fn serve_grpc(
         Err(error) => return warn!(%error, "the gRPC server cannot describe itself"),
     };
     let service = InlayServer::new(grpc::service(app)).max_decoding_message_size(GRPC_BYTES_MAX);
-    let incoming = tonic::transport::server::TcpIncoming::from(listener);
     let served = tonic::transport::Server::builder()
         .layer(tonic::service::InterceptorLayer::new(guard))
         .add_service(health)
         .add_service(reflection)
         .add_service(service)
-        .serve_with_incoming_shutdown(incoming, async move {
+        .serve_with_incoming_shutdown(grpc::incoming(listener), async move {
             let _ = stopped.changed().await;
         })
         .await;

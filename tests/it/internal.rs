@@ -100,6 +100,52 @@ async fn tools_can_fill_ask_and_look_inside() {
     assert_eq!((report.problems.len(), report.rows, report.ids), (0, 150, 150));
 }
 
+/// What is damaged while the server runs is told by file, and the server goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verification_names_what_is_damaged() {
+    let server = TestServer::start().await;
+    let mut client = connect(&server).await;
+    client.ingest(tonic::codegen::tokio_stream::once(events(0, 50))).await.unwrap();
+    client.flush(v1::FlushRequest {}).await.unwrap();
+    let listed = client.list_segments(v1::ListSegmentsRequest {}).await.unwrap().into_inner();
+    let segments = server.directory.path().join("seg/l0");
+    let file = std::fs::read_dir(segments).unwrap().next().unwrap().unwrap().path();
+    assert!(file.to_str().unwrap().contains(&listed.segments[0].name));
+    let mut bytes = std::fs::read(&file).unwrap();
+    // The first block lies behind the header.
+    bytes[64] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let report = client.verify(v1::VerifyRequest {}).await.unwrap().into_inner();
+    let problem = &report.problems[0];
+    assert!(problem.place.contains(&listed.segments[0].name), "{problem:?}");
+    assert_eq!(report.problems.len(), 1);
+    client.ingest(tonic::codegen::tokio_stream::once(events(50, 5))).await.unwrap();
+}
+
+/// Tools have a bound of connections: more of them wait, and are served when others end.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_tools_than_there_are_places_for_wait() {
+    let server = TestServer::start().await;
+    let mut idle = Vec::new();
+    for _ in 0..inlay_server::GRPC_CONNECTIONS_MAX {
+        let mut client = connect(&server).await;
+        client.stats(v1::StatsRequest {}).await.unwrap();
+        idle.push(client);
+    }
+    let address = server.grpc();
+    let one_more = tokio::spawn(async move {
+        let channel = Endpoint::from_shared(address).unwrap().connect().await?;
+        let mut client = InlayClient::new(channel);
+        client.stats(v1::StatsRequest {}).await.unwrap();
+        Ok::<_, tonic::transport::Error>(())
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(!one_more.is_finished(), "it waits");
+    idle.pop();
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(20), one_more);
+    waited.await.unwrap().unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_can_be_followed() {
     let server = TestServer::start().await;

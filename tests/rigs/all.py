@@ -23,7 +23,7 @@ import time
 RIGS = (
     ("soak", "--minutes 10", "--minutes 360"),
     ("kill", "--kills 100", "--kills 2000"),
-    ("mass", "--events 1000000 --kills 3", "--events 100000000 --kills 20"),
+    ("mass", "--events 10000000 --kills 3 --limit-mb 512", "--events 100000000 --kills 20"),
     ("power", "--cuts 60", "--cuts 2500"),
     ("power", "--cuts 40 --upkeep", "--cuts 500 --upkeep"),
     ("flips", "--flips 300", "--flips 5000"),

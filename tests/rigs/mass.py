@@ -10,7 +10,9 @@ In the end the server is killed once more. Measured is the time from its start t
 about the largest tenant; then counts and sums of each tenant by day are compared with the ledger, a sample of
 all batches is sent again, and the counts are compared again.
 
-    python3 tests/rigs/mass.py PATH/TO/inlay [--events 1000000] [--kills 3]
+    python3 tests/rigs/mass.py PATH/TO/inlay [--events 1000000] [--kills 3] [--limit-mb 512]
+
+With `--limit-mb` the server runs in a control group with so much memory, where that is possible here.
 
 The ledger is arithmetic: a batch is one of some templates with its number in each event id and its day
 in each timestamp, so what it adds to each number is known before it is made.
@@ -23,7 +25,8 @@ import threading
 import time
 from datetime import date, timedelta
 
-from common import Connection, Failed, Gone, main, register
+from common import Connection, Failed, Gone, Skipped, main, register
+from memory import ControlGroup
 
 EVENT = "mass"
 BATCH_EVENTS = 1_000
@@ -45,6 +48,7 @@ RETRY_SECONDS, RETRIES = 0.1, 600
 def options(parser):
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--limit-mb", type=int)
     parser.add_argument("--start-max", type=float, default=2.0, help="seconds to the first answer")
 
 
@@ -80,6 +84,17 @@ class Template:
         return self.text.replace(NUMBER, b"%08x" % number).replace(DAY, day.encode())
 
 
+def limited(rig):
+    """A control group with the limit that was asked for; none where it cannot be had."""
+    if rig.arguments.limit_mb is None:
+        return None
+    try:
+        return ControlGroup(rig.stack, rig.folder.name, rig.arguments.limit_mb * 1_000_000)
+    except Skipped as reason:
+        print(f"mass: without a limit: {reason}", flush=True)
+        return None
+
+
 def day_of(share):
     return str(FIRST_DAY + timedelta(days=int(share * DAYS)))
 
@@ -93,9 +108,14 @@ class Run:
         self.lock = threading.Lock()
         self.next, self.wrong = 0, []
         self.known = self.unsure = 0
+        self.group = limited(rig)
+        self.before = self.group.words() if self.group else ()
         # Changes when the server is started again.
-        self.server = rig.start()
+        self.server = self.start()
         self.key = register(self.server.host)
+
+    def start(self):
+        return self.rig.start(before=self.before)
 
     def day(self, number):
         return day_of(number / self.count)
@@ -170,7 +190,7 @@ class Run:
             while self.next < self.count * kill // (kills + 1) and any(client.is_alive() for client in clients):
                 time.sleep(0.05)
             self.server.kill()
-            self.server = self.rig.start()
+            self.server = self.start()
             print(f"mass: {self.next * BATCH_EVENTS:,} events, {kill} kills", flush=True)
         for client in clients:
             client.join()
@@ -228,7 +248,7 @@ def run(rig):
 
     load.server.kill()
     began = time.monotonic()
-    load.server = rig.start()
+    load.server = load.start()
     connection = Connection(load.server.host, load.key)
     [row] = ask(connection, "count", tenant_id="tenant-1")
     first_answer = time.monotonic() - began
@@ -247,8 +267,11 @@ def run(rig):
     code = load.server.stop()
     if code != 0:
         wrong.append(f"exit code {code}")
+    if load.group and load.group.oom_kills():
+        wrong.append(f"{load.group.oom_kills()} kills for want of memory")
+    limit = f"{rig.arguments.limit_mb} MB at most, " if load.group else ""
     return wrong, (
-        f"{total:,} events acknowledged, {load.known:,} sent again and known, "
+        f"{limit}{total:,} events acknowledged, {load.known:,} sent again and known, "
         f"{rig.arguments.kills + 1} kills, {load.unsure} batches of unknown fate sent again; "
         f"{(total + load.known) / seconds:,.0f} events/s, most memory {peak} MiB, "
         f"first right answer after the last kill {first_answer:.2f} s"

@@ -5,7 +5,9 @@
 mod convert;
 
 mod access;
+mod incoming;
 mod service;
 
 pub use access::Guard;
+pub use incoming::{CONNECTIONS_MAX, incoming};
 pub use service::service;
