@@ -34,6 +34,7 @@ use crate::{
         Database, EventIds, FRESH, Fate, MERGED, MergeContext, RunDirectory, Segment, SegmentMeta,
         Split, merge,
     },
+    sketch::{digest::Digest, hll::Distinct},
     store::{
         BackupList, CompactionLimits, Erasure, Limits, Segments, State, Superblock, Version,
         rows_of, writes_of,
@@ -77,6 +78,7 @@ pub fn targets() -> &'static [Target] {
         ("runs", runs),
         ("bitmaps", bitmaps),
         ("zones", zones),
+        ("sketches", sketches),
         ("checkpoint", checkpoint),
         ("writes", writes),
         ("superblock", superblock),
@@ -436,6 +438,35 @@ fn zones(bytes: &[u8]) {
         }
         assert!(cursor.remaining() < before.remaining());
     }
+}
+
+/// What kind of sketch, then states of it, end to end. What is read is merged, asked and written again.
+fn sketches(bytes: &[u8]) {
+    let Some((&kind, rest)) = bytes.split_first() else { return };
+    let mut cursor = Cursor::new(rest, "");
+    let mut again = Vec::new();
+    if kind == 0 {
+        let mut all = Distinct::default();
+        while let Ok(state) = Distinct::read(&mut cursor) {
+            again.clear();
+            state.write(&mut again);
+            let same = Distinct::read(&mut Cursor::new(&again, "")).map(|same| same.estimate());
+            assert_eq!(same, Ok(state.estimate()));
+            all.merge(&state);
+            assert!(all.estimate() >= state.estimate() || state.estimate() > 1_000);
+        }
+        return;
+    }
+    let mut all = Digest::default();
+    while let Ok(mut state) = Digest::read(&mut cursor) {
+        all.merge(&state);
+        let asked = [0.0, 0.5, 0.95, 1.0].map(|q| state.quantile(q));
+        assert!(asked.is_sorted() && asked.into_iter().flatten().all(f64::is_finite));
+        again.clear();
+        state.write(&mut again);
+        Digest::read(&mut Cursor::new(&again, "")).expect("what is written is read");
+    }
+    black_box((all.count(), all.quantile(0.99)));
 }
 
 /// A whole file.

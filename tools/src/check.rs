@@ -24,6 +24,8 @@ const STEPS: [Step; 11] = [
     // The rigs are about what is shipped, and time matters in them.
     step("build", &["cargo", "build", "--release", "-p", "inlay-server"]),
     Step { name: "rigs", command: &["python3", "tests/rigs/all.py", BINARY], optional: true },
+    // Each rig must fail when the ledger is spoiled: one that cannot fail shows nothing.
+    Step { name: "sabotage", command: &SABOTAGE, optional: true },
     Step { name: "web", command: &["node", "--test", "server/web/test/"], optional: true },
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     Step {
@@ -32,6 +34,22 @@ const STEPS: [Step; 11] = [
         optional: true,
     },
     Step { name: "typos", command: &["typos"], optional: true },
+];
+
+const SABOTAGE: [&str; 13] = [
+    "python3",
+    "tests/rigs/all.py",
+    BINARY,
+    "--sabotage",
+    "lose",
+    "--only",
+    "kill",
+    "stop",
+    "full",
+    "flips",
+    "clock",
+    "retention",
+    "descriptors",
 ];
 
 /// Stands for the path of the server's binary.

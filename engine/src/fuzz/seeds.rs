@@ -16,6 +16,7 @@ use crate::{
     index::zones::{CodeZone, NumberZone},
     inspect::Inspection,
     segment::RunDirectory,
+    sketch::{digest::Digest, hll::Distinct},
     vfs::{Vfs, os::OsVfs},
 };
 
@@ -30,7 +31,7 @@ const ROUNDS: usize = 500;
 /// Seeds of one target and encoding.
 const SEEDS_EACH: usize = 2;
 /// Larger pieces make a fuzzer slow.
-const SEED_BYTES_MAX: usize = 8 * 1_024;
+const SEED_BYTES_MAX: usize = 13 * 1_024;
 
 fn testdata() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata")
@@ -173,6 +174,28 @@ impl Seeds {
         self.add("zones", "numbers", numbers);
     }
 
+    fn sketches(&mut self) {
+        let rng = SeededRng::new(7);
+        for (sort, count) in [("few", 5), ("listed", 900), ("dense", 3_000)] {
+            let (mut users, mut digests) = (vec![0], vec![1]);
+            for _ in 0..2 {
+                let (mut users_state, mut digest) = (Distinct::default(), Digest::default());
+                for n in 0..count {
+                    users_state.insert(u128::from(rng.next_u64()));
+                    digest.insert(n as f64 / 7.0);
+                }
+                users_state.write(&mut users);
+                digest.settled().write(&mut digests);
+                if sort == "dense" {
+                    // Two would be longer than a seed may be.
+                    break;
+                }
+            }
+            self.add("sketches", &format!("users {sort}"), users);
+            self.add("sketches", &format!("digests {sort}"), digests);
+        }
+    }
+
     /// A list of few bytes that would unfold to gigabytes.
     fn unfolding(&mut self) {
         let mut plain = vec![0];
@@ -236,6 +259,7 @@ fn write_the_seeds() {
     let mut seeds = Seeds(BTreeMap::new());
     seeds.sections(&inspection, &vfs);
     seeds.zones();
+    seeds.sketches();
     seeds.unfolding();
     seeds.log(&inspection, &vfs);
     seeds.files(&inspection, &vfs);
