@@ -1,8 +1,9 @@
 //! The internal gRPC service, spoken by its generated client.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, os::unix::fs::FileExt as _};
 
 use inlay_proto::v1::{self, inlay_client::InlayClient};
+use inlay_server::engine::{OsVfs, Vfs as _};
 use inlay_tests::{NOW_MS, TestServer};
 use tonic::{
     Code, Request,
@@ -108,13 +109,15 @@ async fn a_verification_names_what_is_damaged() {
     client.ingest(tonic::codegen::tokio_stream::once(events(0, 50))).await.unwrap();
     client.flush(v1::FlushRequest {}).await.unwrap();
     let listed = client.list_segments(v1::ListSegmentsRequest {}).await.unwrap().into_inner();
-    let segments = server.directory.path().join("seg/l0");
-    let file = std::fs::read_dir(segments).unwrap().next().unwrap().unwrap().path();
-    assert!(file.to_str().unwrap().contains(&listed.segments[0].name));
-    let mut bytes = std::fs::read(&file).unwrap();
+    let disk = OsVfs::existing(server.directory.path());
+    let [file] = &*disk.list("seg/l0").unwrap() else { panic!("one segment") };
+    assert!(file.contains(&listed.segments[0].name));
+    let path = server.directory.path().join("seg/l0").join(file);
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
     // The first block lies behind the header.
-    bytes[64] ^= 1;
-    std::fs::write(&file, bytes).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, 64).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], 64).unwrap();
     let report = client.verify(v1::VerifyRequest {}).await.unwrap().into_inner();
     let problem = &report.problems[0];
     assert!(problem.place.contains(&listed.segments[0].name), "{problem:?}");

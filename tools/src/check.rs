@@ -15,7 +15,7 @@ const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
     Step { name, command, optional: false }
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("clippy", &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     step("tidy", &["cargo", "tool", "tidy"]),
