@@ -104,6 +104,7 @@ impl Store {
         let totals = &self.totals;
         let pending = self.pending_erasures();
         let levels = levels(&version);
+        let segments = version.segments.iter();
         let unsealed = levels.iter().filter(|(name, _)| **name != "sealed");
         Metrics {
             lsn: version.lsn,
@@ -132,9 +133,7 @@ impl Store {
                 .chain(runs.iter().map(|run| run.meta().len))
                 .filter(|len| *len < MAP_BYTES_MIN)
                 .sum(),
-            directory_bytes: {
-                version.segments.iter().map(|segment| segment.directory_bytes() as u64).sum()
-            },
+            directory_bytes: segments.map(|segment| segment.directory_bytes() as u64).sum(),
             recent_ids: self.sequencer.recent_ids() as u64,
             dictionary_bytes,
             cache_hits,

@@ -103,7 +103,7 @@ pub fn recover(vfs: &dyn Vfs, rng: &dyn Rng, superblock: &Superblock) -> Result<
     }
     // A start that is refused changes nothing: these come last.
     let chain = wal::harden(vfs, rng, &tail)?;
-    superblock.mend(vfs);
+    superblock.settle(vfs)?;
     delete_unnamed(vfs, superblock, &version.tree)?;
     Ok(Recovered { version, dedup, chain, runs_lost })
 }

@@ -1,6 +1,6 @@
 //! The two small files that say which database this is and where its newest checkpoints are.
 //!
-//! They alternate: a new state overwrites the older slot, so that a torn write leaves the other.
+//! They alternate: a new state replaces the older slot, as a whole and by its name, and the other stays.
 //! Layout: `doc/format.md`, "Superblock".
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
@@ -104,30 +104,21 @@ impl Superblock {
         Ok(Self { db, hash_seed, generation, checkpoints })
     }
 
-    /// Writes the next generation over the older slot and syncs it.
+    /// Puts the next generation in the place of the older slot, durably. Never over it: it may be the only
+    /// good one.
     pub fn store(&mut self, vfs: &dyn Vfs) -> Result<()> {
         let generation = self.generation.checked_add(1);
         let generation = generation
             .ok_or_else(|| Error::corrupt("the superblock", "has the last generation there is"))?;
         let next = Self { generation, ..self.clone() };
         let place = if generation.is_multiple_of(2) { SLOTS[0] } else { SLOTS[1] };
-        match vfs.open(place) {
-            Ok(file) => {
-                file.write_at(0, &next.encode()).at(place)?;
-                file.sync().at(place)?;
-            }
-            // Power was lost while the database was made: only the other slot arrived.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                next.put_slot(vfs, place)?;
-                vfs.sync_dir("").at("the data directory")?;
-            }
-            Err(error) => return Err(Error::io(place, &error)),
-        }
+        next.put_slot(vfs, place)?;
+        vfs.sync_dir("").at("the data directory")?;
         *self = next;
         Ok(())
     }
 
-    /// Makes both slots of a new database, durably.
+    /// Makes both slots, durably.
     pub fn create(&self, vfs: &dyn Vfs) -> Result<()> {
         for place in SLOTS {
             self.put_slot(vfs, place)?;
@@ -135,12 +126,13 @@ impl Superblock {
         vfs.sync_dir("").at("the data directory")
     }
 
-    /// Writes what a start has found good into a slot that is lost or damaged, so that there are two again.
-    /// Where that fails (the disk may be full) one must do, as it did for the start.
-    pub fn mend(&self, vfs: &dyn Vfs) {
-        let is_bad = |place: &&str| Self::check(vfs, place).is_err();
-        for place in SLOTS.into_iter().filter(is_bad) {
-            let _ = self.put_slot(vfs, place).and_then(|()| vfs.sync_dir("").at(place));
+    /// Puts what a start has found into both slots, durably: one of them may be lost, damaged, unreadable for a
+    /// moment, or be seen and not be on the disk. On a full disk they stay as they are, as they did for the
+    /// start.
+    pub fn settle(&self, vfs: &dyn Vfs) -> Result<()> {
+        match self.create(vfs) {
+            Err(error) if error.is_disk_full() => Ok(()),
+            result => result,
         }
     }
 
@@ -206,8 +198,13 @@ impl Superblock {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
-    use crate::vfs::sim::SimVfs;
+    use crate::{
+        base::rng::SeededRng,
+        vfs::sim::{Fault, FaultPlan, SimVfs},
+    };
 
     fn created() -> (SimVfs, Superblock) {
         let vfs = SimVfs::new();
@@ -230,18 +227,60 @@ mod tests {
         assert!(matches!(Superblock::load(&vfs), Err(Error::Corrupt { .. })));
     }
 
+    /// A disk on which a slot may be lost or damaged, and the generation that is on it.
+    fn spoiled(slot: Option<&str>, content: Option<Vec<u8>>) -> (SimVfs, u64) {
+        let (vfs, mut block) = created();
+        block.checkpoints = vec![CheckpointRef { lsn: 9, replay_after: 4 }];
+        block.store(&vfs).unwrap();
+        if let Some(slot) = slot {
+            vfs.set_file(slot, content);
+        }
+        let generation = Superblock::load(&vfs).unwrap().unwrap().generation;
+        (vfs, generation)
+    }
+
     #[test]
     fn a_lost_or_damaged_slot_is_written_again() {
         for slot in SLOTS {
             for content in [None, Some(vec![0; SLOT_LEN])] {
-                let (vfs, mut block) = created();
-                block.checkpoints = vec![CheckpointRef { lsn: 9, replay_after: 4 }];
-                block.store(&vfs).unwrap();
-                vfs.set_file(slot, content);
+                let (vfs, _) = spoiled(Some(slot), content);
                 let found = Superblock::load(&vfs).unwrap().unwrap();
-                found.mend(&vfs);
+                found.settle(&vfs).unwrap();
                 assert_eq!(Superblock::check_slots(&vfs), []);
                 assert_eq!(Superblock::load(&vfs).unwrap(), Some(found));
+            }
+        }
+    }
+
+    /// A start that settles, with a fault at any of its steps, then two more generations, and a loss of power at
+    /// any step of it all: what was stored is never lost.
+    #[test]
+    fn no_fault_takes_what_was_stored() {
+        let slots = [None, Some(SLOTS[0]), Some(SLOTS[1])];
+        let contents = [None, Some(vec![0; SLOT_LEN])];
+        for (slot, content) in slots.iter().flat_map(|slot| contents.iter().map(move |c| (slot, c)))
+        {
+            for fault in [Fault::Error, Fault::Full, Fault::SyncFull] {
+                for (at, power_at) in (0..12).flat_map(|at| (0..30).map(move |power| (at, power))) {
+                    let (vfs, generation) = spoiled(*slot, content.clone());
+                    let stored = Cell::new(generation);
+                    let plan = |steps, fault, sticky| {
+                        vfs.set_plan(Some(FaultPlan { at: steps, fault, sticky }));
+                    };
+                    let mut block = Superblock::load(&vfs).unwrap().unwrap();
+                    plan(vfs.steps() + at, fault, false);
+                    let _ = block.settle(&vfs);
+                    plan(vfs.steps() + power_at, Fault::PowerLoss, true);
+                    for _ in 0..2 {
+                        if block.store(&vfs).is_ok() {
+                            stored.set(block.generation);
+                        }
+                    }
+                    let rng = SeededRng::new(at * 100 + power_at);
+                    let found = Superblock::load(&vfs.after_power_loss(&rng)).unwrap().unwrap();
+                    let what = (slot, fault, at, power_at);
+                    assert!(found.generation >= stored.get(), "{what:?}: {}", found.generation);
+                }
             }
         }
     }
