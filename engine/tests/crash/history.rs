@@ -11,6 +11,8 @@ pub const TENANTS: [(Namespace, &str); 3] =
     [(Namespace(1), "acme"), (Namespace(1), "globex"), (Namespace(2), "acme")];
 /// The tenant of the second namespace.
 pub const DROPPABLE: usize = 2;
+/// The model of a user's events: a dimension that has rollups.
+pub const MODELS: [&str; 2] = ["even", "odd"];
 pub const EVENTS: [&str; 2] = ["call", "view"];
 /// A midnight.
 pub const FIRST_DAY_MS: i64 = 1_699_056_000_000;
@@ -50,7 +52,8 @@ pub enum Operation {
 }
 
 /// The random history of a seed. One in four has retention and a namespace that is dropped instead of
-/// erasures of tenants and users: what an erasure does to ids of days that have expired is not decided.
+/// erasures of tenants and users: an erasure takes the ids of days that have expired with it or not, by whether
+/// their files are still there.
 pub fn history(seed: u64, rng: &SeededRng) -> Vec<Operation> {
     let operations = with_erasures(rng);
     if seed.is_multiple_of(4) { with_expiry(operations, rng) } else { operations }
@@ -205,7 +208,8 @@ fn ingest(engine: &Engine, rows: &[Row]) -> Result<()> {
             user_id: Some(&user_id),
         };
         let user = row.user.to_string();
-        batch.push(&event, &[("user", &user)], &[("ms", row.ms)])?;
+        let model = MODELS[row.user as usize % MODELS.len()];
+        batch.push(&event, &[("user", &user), ("model", model)], &[("ms", row.ms)])?;
     }
     engine.ingest(batch, |txn, ingested| {
         let used = txn

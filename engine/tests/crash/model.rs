@@ -1,12 +1,18 @@
 //! What the engine must show after a history: rows, known ids and keys, by the simplest means.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use inlay_engine::*;
 
-use crate::history::{DAYS, DROPPABLE, EVENTS, FIRST_DAY_MS, Operation, Row, TENANTS};
+use crate::history::{DAYS, DROPPABLE, EVENTS, FIRST_DAY_MS, MODELS, Operation, Row, TENANTS};
 
 const DAY_MS: i64 = 86_400_000;
+
+/// How many answers came from rollups, of all that were asked for.
+pub static FROM_ROLLUPS: AtomicU64 = AtomicU64::new(0);
 
 /// Rows that count, ids that are known, and keys.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -104,14 +110,14 @@ impl Shown {
         self.keys == all.keys && cells.all(|cell| is_whole(cell) || is_part(cell))
     }
 
-    /// What an engine shows: by user, which only rows can answer, and again by day, which rollups answer
-    /// where there are some. An error where the two differ.
+    /// What an engine shows: by user, which only rows can answer, and again by day, by model and with all tenants,
+    /// which rollups and the run directory answer where they can. An error where the two differ.
     pub fn by(engine: &Engine) -> Result<Self, String> {
         let text = |error: Error| error.to_string();
         let mut shown = Self::default();
         for (tenant, _) in TENANTS.iter().enumerate() {
             for event in 0..EVENTS.len() {
-                let asked = Asked { engine, tenant, event };
+                let asked = Asked { engine, tenant: Some(tenant), event };
                 let (counts, sums) = asked.by_user().map_err(text)?;
                 for (group, values) in counts.groups.iter().zip(&counts.values) {
                     for (day, count) in (0..).zip(values).filter(|(_, count)| number(count) > 0.0) {
@@ -134,6 +140,16 @@ impl Shown {
                 }
             }
         }
+        for event in 0..EVENTS.len() {
+            let asked = Asked { engine, tenant: None, event };
+            let both = [shown.days(0, event), shown.days(1, event)];
+            let expected = (0..DAYS as usize).map(|day| both[0][day].add(&both[1][day]));
+            let seen = asked.by_day().map_err(text)?;
+            if expected.zip(&seen).any(|(expected, seen)| !expected.is_alike_for_all(seen)) {
+                let detail = format!("rows give {both:?}, rollups {seen:?}");
+                return Err(format!("all tenants, event {event}: {detail}"));
+            }
+        }
         for (key, value) in engine.keys().scan(b"") {
             shown.keys.insert(
                 String::from_utf8(key).unwrap(),
@@ -143,17 +159,49 @@ impl Shown {
         Ok(shown)
     }
 
-    /// Rows, sum and users of each day of a tenant's event.
-    fn days(&self, tenant: usize, event: usize) -> Vec<(f64, f64, f64)> {
-        let mut days = vec![(0.0, 0.0, 0.0); DAYS as usize];
-        for (&(whose, what, day, _), &(rows, sum)) in &self.cells {
+    /// The days of a tenant's event.
+    fn days(&self, tenant: usize, event: usize) -> Vec<Day> {
+        let mut days = vec![Day::default(); DAYS as usize];
+        for (&(whose, what, day, user), &(rows, sum)) in &self.cells {
             if (whose, what) == (tenant, event) {
-                let (day_rows, day_sum, users) = &mut days[day as usize];
-                (*day_rows, *day_sum, *users) =
-                    (*day_rows + rows as f64, *day_sum + sum, *users + 1.0);
+                let model = user as usize % MODELS.len();
+                let day = &mut days[day as usize];
+                day.rows += rows as f64;
+                day.sum += sum;
+                day.users += 1.0;
+                day.of_model[model] += rows as f64;
+                day.sum_of_model[model] += sum;
             }
         }
         days
+    }
+}
+
+/// What a day comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Day {
+    rows: f64,
+    sum: f64,
+    users: f64,
+    of_model: [f64; 2],
+    sum_of_model: [f64; 2],
+}
+
+impl Day {
+    fn add(&self, other: &Self) -> Self {
+        let both = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        Self {
+            rows: self.rows + other.rows,
+            sum: self.sum + other.sum,
+            users: self.users + other.users,
+            of_model: both(self.of_model, other.of_model),
+            sum_of_model: both(self.sum_of_model, other.sum_of_model),
+        }
+    }
+
+    /// The same, but for users, who may be of both tenants.
+    fn is_alike_for_all(&self, seen: &Self) -> bool {
+        Self { users: seen.users, ..*self } == *seen && seen.users <= self.users
     }
 }
 
@@ -161,26 +209,28 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_default()
 }
 
-/// Questions about a tenant's event.
+/// Questions about an event of a tenant, or of all tenants of the first namespace.
 struct Asked<'a> {
     engine: &'a Engine,
-    tenant: usize,
+    tenant: Option<usize>,
     event: usize,
 }
 
 impl Asked<'_> {
     fn ask(&self, metric: Metric, group_by: Option<&str>) -> Result<Answer> {
-        let (namespace, tenant) = TENANTS[self.tenant];
+        let (namespace, _) = TENANTS[self.tenant.unwrap_or(0)];
         let window = FIRST_DAY_MS..FIRST_DAY_MS + DAYS * DAY_MS;
         let query = Query {
-            tenant: Some(tenant.to_owned()),
+            tenant: self.tenant.map(|tenant| TENANTS[tenant].1.to_owned()),
             metric,
             number: Some("ms".to_owned()),
             granularity: Some(Granularity::Day),
             group_by: group_by.map(str::to_owned),
             ..Query::count(namespace, EVENTS[self.event], window)
         };
-        self.engine.query(&query, &|| false)
+        let answer = self.engine.query(&query, &|| false)?;
+        FROM_ROLLUPS.fetch_add(u64::from(answer.rollup.is_some()), Ordering::Relaxed);
+        Ok(answer)
     }
 
     /// Counts and sums.
@@ -188,20 +238,30 @@ impl Asked<'_> {
         Ok((self.ask(Metric::Count, Some("user"))?, self.ask(Metric::Sum, Some("user"))?))
     }
 
-    /// Count, sum and users of each day.
-    fn by_day(&self) -> Result<Vec<(f64, f64, f64)>> {
-        let one = |metric| -> Result<Vec<f64>> {
+    /// Each day, and each model of it.
+    fn by_day(&self) -> Result<Vec<Day>> {
+        let mut days = vec![Day::default(); DAYS as usize];
+        let mut put = |metric, place: fn(&mut Day) -> &mut f64| -> Result<()> {
             let answer = self.ask(metric, None)?;
-            let days = answer.values.first().map(|values| values.iter().map(number).collect());
-            Ok(days.unwrap_or_else(|| vec![0.0; DAYS as usize]))
+            let values = answer.values.first().into_iter().flatten();
+            days.iter_mut().zip(values).for_each(|(day, value)| *place(day) = number(value));
+            Ok(())
         };
-        let (counts, sums) = (one(Metric::Count)?, one(Metric::Sum)?);
-        let users = one(Metric::Distinct)?;
-        Ok(counts
-            .into_iter()
-            .zip(sums)
-            .zip(users)
-            .map(|((count, sum), users)| (count, sum, users))
-            .collect())
+        put(Metric::Count, |day| &mut day.rows)?;
+        put(Metric::Sum, |day| &mut day.sum)?;
+        put(Metric::Distinct, |day| &mut day.users)?;
+        let mut put = |metric, place: fn(&mut Day) -> &mut [f64; 2]| -> Result<()> {
+            let answer = self.ask(metric, Some("model"))?;
+            for (group, values) in answer.groups.iter().zip(&answer.values) {
+                let model = MODELS.iter().position(|model| group.as_deref() == Some(*model));
+                for (day, value) in days.iter_mut().zip(values) {
+                    place(day)[model.unwrap()] = number(value);
+                }
+            }
+            Ok(())
+        };
+        put(Metric::Count, |day| &mut day.of_model)?;
+        put(Metric::Sum, |day| &mut day.sum_of_model)?;
+        Ok(days)
     }
 }
