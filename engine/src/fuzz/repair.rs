@@ -86,7 +86,8 @@ pub fn segment(bytes: &[u8]) -> (Vec<u8>, u32) {
     // A footer that ends too early keeps the checksums that were put right before its end.
     let _ = blocks(&file, &mut footer);
     put(&mut file, offset, &footer);
-    let sum = crc(&[UUID.as_bytes(), &DB, &footer]);
+    let version = file.get(trailer + 16..trailer + 20).unwrap_or_default();
+    let sum = crc(&[UUID.as_bytes(), &DB, version, &footer]);
     put(&mut file, trailer + 12, &sum.to_le_bytes());
     (file, sum)
 }

@@ -30,6 +30,8 @@ pub struct Problem {
 pub struct VerifyReport {
     /// Live segments.
     pub segments: u64,
+    /// Those among them whose rollups were not computed again: a build of another minor version chose them.
+    pub of_other_minor: u64,
     /// Rows in them.
     pub rows: u64,
     /// Live id runs.
@@ -205,6 +207,7 @@ impl Inspection {
             if found.note(&place, segment.verify()).is_none() {
                 continue;
             }
+            found.of_other_minor += u64::from(!segment.is_of_this_minor());
             if runs_are_whole
                 && let Some(unknown) = found.note(&place, self.unknown_ids(&segment, runs, &recent))
                 && unknown > 0

@@ -25,8 +25,7 @@ pub const SEALED: u8 = 2;
 pub const MAGIC: [u8; 8] = *b"INLAYSEG";
 /// A reader refuses another major version.
 pub const MAJOR: u16 = 1;
-/// A reader skips what a later minor version adds. Each change of what rollups are made, or of their bytes,
-/// is another one.
+/// A reader skips what a later minor version adds. Each change of which rollups are made is another one.
 pub const MINOR: u16 = 0;
 /// Length of the header.
 pub const HEADER_LEN: usize = 64;
@@ -258,6 +257,11 @@ pub fn block_crc(uuid: uuid::Uuid, kind: u16, name: &str, index: usize, bytes: &
         &(index as u32).to_le_bytes(),
         bytes,
     ])
+}
+
+/// Checksum of a footer, bound to its segment, its database and the version of the file.
+pub fn footer_crc(uuid: uuid::Uuid, db: &[u8; 16], minor: u16, footer: &[u8]) -> u32 {
+    crc(&[uuid.as_bytes(), db, &MAJOR.to_le_bytes(), &minor.to_le_bytes(), footer])
 }
 
 /// The trailer: where the footer lies.

@@ -10,18 +10,15 @@ use std::sync::{
 use super::{
     event_ids::EventIds,
     layout::{
-        Database, FRESH, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer, USERS_A_BLOCK,
-        block_crc, read_trailer,
+        self, Database, FRESH, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer,
+        USERS_A_BLOCK, block_crc, read_trailer,
     },
     rolled::read_series,
     runs::RunDirectory,
     tenants::Tenants,
 };
 use crate::{
-    base::{
-        coding::Cursor,
-        hash::{self, crc},
-    },
+    base::{coding::Cursor, hash},
     encode::{
         BLOCK_ROWS,
         ints::IntBlock,
@@ -70,9 +67,8 @@ impl Segment {
         let bytes = view
             .get(footer_offset..footer_offset.saturating_add(footer_len))
             .ok_or_else(|| damaged("the footer lies outside the file"))?;
-        if footer_crc != meta.footer_crc
-            || crc(&[meta.uuid.as_bytes(), &db.id, bytes]) != footer_crc
-        {
+        let expected = layout::footer_crc(meta.uuid, &db.id, minor, bytes);
+        if footer_crc != meta.footer_crc || footer_crc != expected {
             return Err(damaged(&format!("offset {footer_offset}: footer checksum mismatch")));
         }
         let footer = Footer::read(bytes, &place)?;
@@ -138,12 +134,16 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Bytes of memory that it takes while it is open, about, without what queries keep of it.
+    /// Whether this build chooses rollups as its writer did.
+    pub fn is_of_this_minor(&self) -> bool {
+        self.minor == MINOR
+    }
+
+    /// Bytes of its directories, which stay in memory while it is open, about: sections, runs, tenants.
     pub fn directory_bytes(&self) -> usize {
         self.directory_bytes
     }
 
-    /// Bytes of its directories, which stay in memory while it is open, about: sections, runs, tenants.
     fn count_directory_bytes(&self) -> usize {
         let of_flags = |flags: &Vec<AtomicBool>| size_of::<Vec<AtomicBool>>() + flags.capacity();
         let lists = self.by_name.capacity() * size_of::<(u64, u32)>() + self.tenants.bytes_used();

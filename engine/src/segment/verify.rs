@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{
     columns::TextReader,
     event_ids::EventIds,
-    layout::{MINOR, Section, SectionKind},
+    layout::{Section, SectionKind},
     reader::Segment,
     rollups,
 };
@@ -76,7 +76,7 @@ impl Segment {
 
     /// The rollups are what the rows add up to, where this build knows which their writer chose.
     fn verify_rollups(&self) -> Result<()> {
-        if self.minor != MINOR {
+        if !self.is_of_this_minor() {
             return Ok(());
         }
         let wrong = |name: &str| {

@@ -13,8 +13,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     event_ids::EventIds,
     layout::{
-        ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section, SectionKind,
-        SegmentMeta, USERS_A_BLOCK, block_crc, write_trailer,
+        self, ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section,
+        SectionKind, SegmentMeta, USERS_A_BLOCK, block_crc, write_trailer,
     },
     reader::Segment,
     rollups,
@@ -307,7 +307,7 @@ impl<'a> SegmentWriter<'a> {
         self.rollups()?;
         let footer = self.footer();
         let bytes = footer.write();
-        let footer_crc = crc(&[self.meta.uuid.as_bytes(), &self.db.id, &bytes]);
+        let footer_crc = layout::footer_crc(self.meta.uuid, &self.db.id, MINOR, &bytes);
         let footer_offset = self.meta.len;
         self.put(&bytes)?;
         let len = u32::try_from(bytes.len())

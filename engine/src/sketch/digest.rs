@@ -11,10 +11,8 @@ use crate::{
     error::Result,
 };
 
-/// Twice the number of steps that the scale has: up to so many centroids, usually about two thirds.
-#[cfg(test)]
-const SIZE: usize = 300;
-/// Sine and cosine of the angle of a step, a 300th of the circle; so a digest has at most 300 centroids.
+/// Sine and cosine of the angle of a step, a 300th of a circle, of which the scale has half: so there are at most
+/// 300 centroids, usually about two thirds.
 const STEP_SIN: f64 = 0.020_942_419_883_356_957;
 const STEP_COS: f64 = 0.999_780_683_474_845_5;
 /// Values collected before they are brought together: that sorts them, so it is done rarely.
@@ -272,6 +270,9 @@ pub(super) mod tests {
             ("steps", |u| (u * 40.0).floor() * 25.0),
         ]
     }
+
+    /// The most centroids that there can be.
+    const SIZE: usize = 300;
 
     #[test]
     fn a_step_of_the_scale_is_of_its_angle() {

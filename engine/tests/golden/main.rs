@@ -169,6 +169,7 @@ fn files_of_version_1_are_read_written_to_and_still_give_the_same_answers() {
     let before = disk.files();
     let verified = Inspection::open(disk.clone()).unwrap().verify(&mut |_| ());
     assert_eq!((verified.problems, verified.unnamed), (vec![], vec![]));
+    assert_eq!(verified.of_other_minor, 0);
     assert_eq!(disk.files(), before, "looking changes nothing");
 
     let engine = open(&disk).unwrap();
@@ -339,7 +340,7 @@ fn a_segment_with_a_section_of_an_unknown_kind_is_read_as_before() {
     };
     assert_eq!(unknown(&disk), 1);
     let verified = Inspection::open(disk.clone()).unwrap().verify(&mut |_| ());
-    assert_eq!(verified.problems, []);
+    assert_eq!((verified.problems, verified.of_other_minor), (vec![], 1));
     let engine = open(&disk).unwrap();
     assert_eq!(answers(&engine), expected());
     write_more(&engine);
@@ -368,7 +369,9 @@ fn add_section(disk: &SimVfs, path: &str) -> ([u8; 28], [u8; 28]) {
     footer.extend((offset as u64).to_le_bytes());
     footer.extend((content.len() as u32).to_le_bytes());
     footer.extend(crc32fast::hash(&named).to_le_bytes());
-    let crc = crc32fast::hash(&[uuid, db, &footer].concat()).to_le_bytes();
+    // Of minor version 1.
+    let version = [1, 0, 1, 0];
+    let crc = crc32fast::hash(&[uuid, db, &version, &footer].concat()).to_le_bytes();
     let record = |len: usize, crc: &[u8]| -> [u8; 28] {
         [uuid, &(len as u64).to_le_bytes(), crc].concat().try_into().unwrap()
     };
@@ -379,7 +382,8 @@ fn add_section(disk: &SimVfs, path: &str) -> ([u8; 28], [u8; 28]) {
     new.extend(footer_offset.to_le_bytes());
     new.extend((footer.len() as u32).to_le_bytes());
     new.extend(crc);
-    new.extend([1, 0, 1, 0, 0, 0, 0, 0]);
+    new.extend(version);
+    new.extend([0; 4]);
     new.extend(b"INLAYSEG");
     let records = (record(file.len(), &file[trailer + 12..trailer + 16]), record(new.len(), &crc));
     disk.set_file(path, Some(new));

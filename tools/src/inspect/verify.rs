@@ -62,6 +62,13 @@ impl View for Verification {
             ("checkpoints", amount::count(report.checkpoints)),
             ("log records", amount::count(report.records)),
         ];
+        if report.of_other_minor > 0 {
+            let of = amount::count(report.of_other_minor);
+            facts.push((
+                "rollups",
+                format!("of {of} segments were chosen by another build: not computed again"),
+            ));
+        }
         if let Some(files) = report.backup_files {
             facts.push(("backup list", format!("{} files", amount::count(files))));
         }
@@ -85,6 +92,7 @@ impl View for Verification {
         let problem = |one: &Problem| json!({ "place": one.place, "detail": one.detail });
         json!({
             "segments": report.segments,
+            "of_other_minor": report.of_other_minor,
             "rows": report.rows,
             "id_runs": report.id_runs,
             "ids": report.ids,
