@@ -143,10 +143,16 @@ fn alike(a: &Answer, b: &Answer, query: &Query) {
     }
 }
 
+/// How many histories are asked: `INLAY_QUESTION_SEEDS`, or as many as fit into everybody's tests.
+fn seeds(usually: u64) -> u64 {
+    let asked = std::env::var("INLAY_QUESTION_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    asked.unwrap_or(usually)
+}
+
 #[test]
 fn answers_from_rollups_equal_answers_from_rows() {
     let (mut from_days, mut from_hours) = (0, 0);
-    for seed in 0..12 {
+    for seed in 0..seeds(12) {
         let rng = SeededRng::new(seed);
         let disk = SimVfs::new();
         let rows_min = [1, 50, 500][rng.below(3) as usize];
@@ -267,6 +273,86 @@ fn questions_about_sealed_days_read_no_rows() {
     assert!(ask(Metric::Distinct, None, None, false).1 > 5_000, "these need rows still");
 }
 
+/// Sketches by hour: many rows of few users and few numbers, so that even hours are worth theirs.
+#[test]
+fn hours_of_sketches_answer() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    for first in (0..20_000).step_by(5_000) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in first..first + 5_000 {
+            let user = format!("user-{}", n % 3);
+            let event = Event {
+                tenant: "acme",
+                name: "call",
+                timestamp_ms: TODAY_MS - DAY_MS + n * 300,
+                event_id: None,
+                user_id: Some(&user),
+            };
+            batch.push(&event, &[], &[("ms", (n % 100) as f64)]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    for metric in [Metric::DistinctApprox, Metric::PercentileApprox(95)] {
+        let query = Query {
+            tenant: Some("acme".into()),
+            metric,
+            number: Some("ms".into()),
+            granularity: Some(Granularity::Hour),
+            ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
+        };
+        let answer = engine.query_anew(&query, &|| false).unwrap();
+        assert_eq!(answer.rollup, Some(RollupGrain::Hour), "{metric:?}");
+        assert!(answer.rows_scanned < 30, "{metric:?}: {}", answer.rows_scanned);
+        let rows = engine.query_rows(&query, &|| false).unwrap();
+        alike(&answer, &rows, &query);
+    }
+}
+
+/// What is looked at for one tenant does not grow with what others have.
+#[test]
+fn other_tenants_cost_a_tenant_nothing() {
+    let looked_at = |others: i64| {
+        let disk = SimVfs::new();
+        let engine = open(&disk, 100, 1);
+        for tenant in 0..=others {
+            let tenant = format!("tenant-{tenant}");
+            let mut batch = engine.batch(Namespace(1));
+            for n in 0..500 {
+                let event = Event {
+                    tenant: &tenant,
+                    name: "call",
+                    timestamp_ms: TODAY_MS - DAY_MS + n * 100_000,
+                    event_id: None,
+                    user_id: None,
+                };
+                let model = MODELS[n as usize % 3];
+                batch.push(&event, &[("model", model)], &[("ms", n as f64)]).unwrap();
+            }
+            engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+        }
+        engine.flush().unwrap();
+        engine.compact().unwrap();
+        let shapes = [(Metric::Count, None), (Metric::Count, Some("model")), (Metric::Sum, None)];
+        shapes.map(|(metric, group_by)| {
+            let query = Query {
+                tenant: Some("tenant-0".into()),
+                metric,
+                number: Some("ms".into()),
+                granularity: Some(Granularity::Day),
+                group_by: group_by.map(str::to_owned),
+                ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
+            };
+            let answer = engine.query_anew(&query, &|| false).unwrap();
+            let plan = engine.explain(&query).unwrap();
+            (answer.rows_scanned, answer.rollup, plan[0].rows, plan[0].by_day, plan.len())
+        })
+    };
+    assert_eq!(looked_at(0), looked_at(50));
+}
+
 /// What explains an answer says what it is made of: of few rows no sketches are kept.
 #[test]
 fn explained_rollups_are_those_that_answer() {
@@ -287,9 +373,9 @@ fn explained_rollups_are_those_that_answer() {
     engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
     engine.flush().unwrap();
     engine.compact().unwrap();
-    let explained = |metric| {
+    let explained = |metric, tenant: Option<&str>| {
         let query = Query {
-            tenant: Some("acme".into()),
+            tenant: tenant.map(str::to_owned),
             metric,
             number: Some("ms".into()),
             ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
@@ -297,9 +383,145 @@ fn explained_rollups_are_those_that_answer() {
         let steps = engine.explain(&query).unwrap();
         let is_rolled_up = steps.iter().any(|step| step.rolled_up > 0);
         let answer = engine.query_anew(&query, &|| false).unwrap();
-        assert_eq!(is_rolled_up, answer.rollup.is_some(), "{metric:?}: {steps:?}");
+        assert_eq!(is_rolled_up, answer.rollup.is_some(), "{metric:?} {tenant:?}: {steps:?}");
         is_rolled_up
     };
-    assert!(explained(Metric::Count) && explained(Metric::Sum));
-    assert!(!explained(Metric::DistinctApprox) && !explained(Metric::Percentile(95)));
+    for tenant in [Some("acme"), None] {
+        assert!(explained(Metric::Count, tenant) && explained(Metric::Sum, tenant));
+        assert!(!explained(Metric::DistinctApprox, tenant));
+        assert!(!explained(Metric::Percentile(95), tenant));
+    }
+    // Two tenants with too few rows each, and enough of them together.
+    let event_of_all = Query {
+        metric: Metric::Sum,
+        number: Some("ms".into()),
+        ..Query::count(Namespace(1), "shared", TODAY_MS - DAY_MS..TODAY_MS)
+    };
+    let mut batch = engine.batch(Namespace(1));
+    for (n, tenant) in ["acme", "acme", "other", "other"].into_iter().enumerate() {
+        let timestamp_ms = TODAY_MS - DAY_MS + n as i64;
+        let event = Event { tenant, name: "shared", timestamp_ms, event_id: None, user_id: None };
+        batch.push(&event, &[], &[("ms", 1.0)]).unwrap();
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    let answer = engine.query_anew(&event_of_all, &|| false).unwrap();
+    assert_eq!(answer.rollup, Some(RollupGrain::Day));
+    let steps = engine.explain(&event_of_all).unwrap();
+    let by_day: u64 = steps.iter().map(|step| step.by_day).sum();
+    assert_eq!((by_day, steps[0].rejected), (4, None), "{steps:?}");
+}
+
+/// Every reason for which rows are read is told, and how much of an answer comes from where.
+#[test]
+fn a_plan_is_told_in_words() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    let put = |tenant: &str, day: i64, count: i64, every_ms: i64| {
+        let mut batch = engine.batch(Namespace(1));
+        for n in 0..count {
+            let timestamp_ms = TODAY_MS - day * DAY_MS + n * every_ms;
+            let event = Event { tenant, name: "call", timestamp_ms, event_id: None, user_id: None };
+            let texts = [("model", MODELS[n as usize % 3]), ("trace", "x")];
+            batch.push(&event, &texts, &[("ms", n as f64), ("cost", 1.0)]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    };
+    // A row every half minute of a day, and for another tenant a few.
+    put("acme", 3, 2_880, 30_000);
+    put("tiny", 3, 5, 600_000);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    put("acme", 0, 7, 1_000);
+    let day = TODAY_MS - 3 * DAY_MS;
+    let query = Query {
+        tenant: Some("acme".into()),
+        number: Some("ms".into()),
+        ..Query::count(Namespace(1), "call", day..day + DAY_MS)
+    };
+    let told = |change: &dyn Fn(&mut Query)| {
+        let mut query = query.clone();
+        change(&mut query);
+        let mut steps = engine.explain(&query).unwrap();
+        steps[0].source = "S".to_owned();
+        steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let text = |name: &str| TextFilter { name: name.into(), any_of: vec!["x".into()] };
+    type Change<'a> = &'a dyn Fn(&mut Query);
+    let table: [(Change<'_>, &str); 14] = [
+        (&|_| (), "2880 rows of 1 series, 2880 by day"),
+        (&|query| query.group_by = Some("model".into()), "2880 rows of 1 series, 2880 by day"),
+        (
+            &|query| query.granularity = Some(Granularity::Hour),
+            "2880 rows of 1 series, 2880 by hour",
+        ),
+        (&|query| query.to_ms = day + 7 * HOUR_MS, "840 rows of 1 series, 840 by hour"),
+        (
+            &|query| {
+                query.metric = Metric::Sum;
+                (query.from_ms, query.to_ms) = (day + HOUR_MS / 2, day + 7 * HOUR_MS);
+            },
+            "780 rows of 1 series, 720 by hour, 60 read: parts of days or hours are read",
+        ),
+        (
+            &|query| {
+                query.metric = Metric::Sum;
+                query.group_by = Some("model".into());
+                query.to_ms = day + 7 * HOUR_MS;
+            },
+            "840 rows of 1 series, 840 read: parts of days or hours are read",
+        ),
+        (
+            &|query| {
+                query.metric = Metric::Sum;
+                query.tenant = Some("tiny".into());
+            },
+            "5 rows of 1 series, 5 read: series have too few rows for it",
+        ),
+        (
+            &|query| query.metric = Metric::Percentile(95),
+            "2880 rows of 1 series, 2880 read: exact percentiles need every number",
+        ),
+        (
+            &|query| query.metric = Metric::Distinct,
+            "2880 rows of 1 series, 2880 read: exact distinct counts need every user",
+        ),
+        (
+            &|query| query.texts = vec![text("trace")],
+            "2880 rows of 1 series, 2880 read: a property is no rollup dimension",
+        ),
+        (
+            &|query| query.texts = vec![text("model"), text("model")],
+            "2880 rows of 1 series, 2880 read: a dimension is filtered twice",
+        ),
+        (
+            &|query| {
+                query.numbers = vec![NumberFilter { name: "ms".into(), min: 1.0, max: 2.0 }];
+            },
+            "2880 rows of 1 series, 2880 read: a range of a number is no dimension",
+        ),
+        (
+            &|query| {
+                query.metric = Metric::Max;
+                query.texts = vec![text("model"), text("plan")];
+            },
+            "2880 rows of 1 series, 2880 read: pairs are counted only",
+        ),
+        (
+            &|query| query.texts = vec![text("model"), text("plan"), text("status")],
+            "2880 rows of 1 series, 2880 read: more than two dimensions",
+        ),
+    ];
+    for (at, (change, expected)) in table.into_iter().enumerate() {
+        let expected = format!("sealed S: {expected}; memory memtable: no such rows");
+        assert_eq!(told(change), expected, "question {at}");
+    }
+    assert_eq!(
+        told(&|query| (query.from_ms, query.to_ms) = (TODAY_MS, TODAY_MS + DAY_MS)),
+        "sealed S: outside the window; memory memtable: 7 rows of 1 series, 7 read: rows in memory \
+         have no rollups"
+    );
+    let nobody = told(&|query| query.tenant = Some("nobody".into()));
+    assert_eq!(nobody, "sealed S: no such series; memory memtable: no such rows");
 }

@@ -128,12 +128,18 @@ pub struct ExplainStep {
     /// Why nothing of it is read, when nothing is.
     #[prost(string, tag = "5")]
     pub skipped: ::prost::alloc::string::String,
-    /// Series among them that rollups answer for, but for ragged edges of the window.
+    /// Series among them of which rollups answer at least a part.
     #[prost(uint64, tag = "6")]
     pub rolled_up: u64,
     /// Why rows are read and not rollups, when they are.
     #[prost(string, tag = "7")]
     pub rejected: ::prost::alloc::string::String,
+    /// Rows among them that rollups of whole days answer for.
+    #[prost(uint64, tag = "8")]
+    pub by_day: u64,
+    /// Rows among them that rollups of hours answer for; the others are read.
+    #[prost(uint64, tag = "9")]
+    pub by_hour: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExplainResponse {
@@ -295,6 +301,9 @@ pub struct VerifyResponse {
     /// Empty: nothing is wrong.
     #[prost(message, repeated, tag = "8")]
     pub problems: ::prost::alloc::vec::Vec<Problem>,
+    /// Segments whose rollups another build chose: those were not computed again.
+    #[prost(uint64, tag = "9")]
+    pub of_other_minor: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TailWalRequest {

@@ -125,6 +125,7 @@ pub async fn verify(command: &Verify) -> anyhow::Result<()> {
     let problems = report.problems.into_iter();
     conclude(&VerifyReport {
         segments: report.segments,
+        of_other_minor: report.of_other_minor,
         rows: report.rows,
         id_runs: report.id_runs,
         ids: report.ids,
@@ -160,6 +161,12 @@ fn conclude(report: &VerifyReport) -> anyhow::Result<()> {
         report.checkpoints,
         report.records,
     ))?;
+    if report.of_other_minor > 0 {
+        let count = report.of_other_minor;
+        say(&format!(
+            "rollups of {count} segments were chosen by another build: not computed again"
+        ))?;
+    }
     if let Some(files) = report.backup_files {
         say(&format!("{files} files of the backup's list"))?;
     }

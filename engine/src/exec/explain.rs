@@ -1,11 +1,11 @@
 //! What a question would read, without reading it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use super::{
     rollups,
     run::{Resources, exact_of},
-    segments::rows_in_window,
+    segments::Split,
     window::Window,
 };
 use crate::{
@@ -26,12 +26,33 @@ pub struct ExplainStep {
     pub rows: u64,
     /// Series that are read.
     pub series: u64,
-    /// Series among them with rollups of the kind that is asked for, as far as they are worth their bytes.
+    /// Series among them of which rollups answer at least a part.
     pub rolled_up: u64,
+    /// Rows among them that rollups of whole days answer for.
+    pub by_day: u64,
+    /// Rows among them that rollups of hours answer for; the others are read.
+    pub by_hour: u64,
     /// Why nothing of it is read, when nothing is.
     pub skipped: Option<&'static str>,
     /// Why rows are read and not rollups, when they are.
     pub rejected: Option<&'static str>,
+}
+
+/// A line: the source, and how its rows are answered.
+impl fmt::Display for ExplainStep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}: ", self.level, self.source)?;
+        if let Some(why) = self.skipped {
+            return write!(out, "{why}");
+        }
+        write!(out, "{} rows of {} series", self.rows, self.series)?;
+        let read = self.rows - self.by_day - self.by_hour;
+        let parts = [(self.by_day, "by day"), (self.by_hour, "by hour"), (read, "read")];
+        for (rows, how) in parts.into_iter().filter(|(rows, _)| *rows > 0) {
+            write!(out, ", {rows} {how}")?;
+        }
+        self.rejected.map_or(Ok(()), |why| write!(out, ": {why}"))
+    }
 }
 
 /// The sources of an answer to `query`, and what each would give to read.
@@ -45,40 +66,38 @@ pub fn explain(
     let exact = exact_of(version, resources, query);
     let query = &Query { metric: exact.unwrap_or(query.metric), ..query.clone() };
     let from_ms = query.from_ms.max(horizon_ms);
-    let window = Window { from_ms, to_ms: query.to_ms, starts: vec![from_ms] };
-    let is_empty = window.from_ms >= window.to_ms;
+    let window =
+        Window { from_ms, to_ms: query.to_ms, starts: query.buckets().unwrap_or_default() };
+    let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
     let shape = rollups::shape(query);
     let mut steps = Vec::new();
     for segment in &version.segments {
         let meta = segment.meta();
-        let mut step = ExplainStep {
+        let is_outside = is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms;
+        let split = match is_outside {
+            true => Split::default(),
+            false => Split::of(segment, query, &window, shape.as_ref().ok())?,
+        };
+        let skipped = match is_outside {
+            true => Some("outside the window"),
+            false => (split.series == 0).then_some("no such series"),
+        };
+        steps.push(ExplainStep {
             source: meta.uuid.to_string(),
             level: meta.level_name(),
-            rows: 0,
-            series: 0,
-            rolled_up: 0,
-            skipped: None,
-            rejected: None,
-        };
-        if is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms {
-            step.skipped = Some("outside the window");
-        } else {
-            let asked = shape.as_ref().ok();
-            for (rows, is_rolled_up) in rows_in_window(segment, query, &window, asked)? {
-                step.rows += rows;
-                step.series += 1;
-                step.rolled_up += u64::from(is_rolled_up);
-            }
-            step.skipped = (step.series == 0).then_some("no such series");
-            step.rejected = match &shape {
-                _ if step.series == 0 => None,
+            rows: split.rows(),
+            series: split.series,
+            rolled_up: split.rolled_up,
+            by_day: split.by_day,
+            by_hour: split.by_hour,
+            skipped,
+            rejected: match &shape {
+                _ if skipped.is_some() || split.read == 0 => None,
                 Err(why) => Some(why),
-                Ok(_) => {
-                    (step.rolled_up < step.series).then_some("series have too few rows for it")
-                }
-            };
-        }
-        steps.push(step);
+                Ok(_) if split.kept < split.series => Some("series have too few rows for it"),
+                Ok(_) => Some("parts of days or hours are read"),
+            },
+        });
     }
     let chunks = version.memtables().flat_map(|memtable| memtable.chunks());
     let (rows, series) = match is_empty {
@@ -91,6 +110,8 @@ pub fn explain(
         rows,
         series: series.len() as u64,
         rolled_up: 0,
+        by_day: 0,
+        by_hour: 0,
         rejected: (rows > 0).then_some("rows in memory have no rollups"),
         skipped: (rows == 0).then_some("no such rows"),
     });

@@ -189,19 +189,38 @@ impl<'a> RunRollup<'a> {
         Ok(load(segment, index, shape, None)?.map(|loaded| Self { run: None, loaded }))
     }
 
+    /// Of a range of the run's rows those that it can answer for, counted in the run.
+    pub fn answers(&self, rows: &Range<u32>) -> Range<u32> {
+        let nothing = rows.start..rows.start;
+        let Some(run) = self.run else { return nothing };
+        if *rows == (0..run.rows) {
+            return rows.clone();
+        }
+        let has_hours = match &self.loaded {
+            Loaded::Counts(counts) => counts.hours.is_some(),
+            Loaded::Numbers((_, hours)) => hours.is_some(),
+            Loaded::Users((_, hours)) => hours.is_some(),
+            Loaded::Digests((_, hours)) => hours.is_some(),
+            _ => false,
+        };
+        let hours = whole_hours(run, rows);
+        if !has_hours || hours.is_empty() {
+            return nothing;
+        }
+        let start = |hour: usize| run.hours.get(hour).map_or(run.rows, |(_, row)| *row);
+        start(hours.start)..start(hours.end)
+    }
+
     /// Answers as much of a range of the run's rows as it can. Returns the rows, counted in the run,
     /// that it has answered for.
     pub fn serve(&self, rows: Range<u32>, to: &mut Target<'_, '_>) -> Result<Range<u32>> {
-        let nothing = rows.start..rows.start;
-        let Some(run) = self.run else { return Ok(nothing) };
+        let answered = self.answers(&rows);
+        let Some(run) = self.run.filter(|_| !answered.is_empty()) else { return Ok(answered) };
         if rows == (0..run.rows) {
             self.serve_whole(to)?;
             return Ok(rows);
         }
         let hours = whole_hours(run, &rows);
-        if hours.is_empty() {
-            return Ok(nothing);
-        }
         let count = run.hours.len();
         match &self.loaded {
             Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
@@ -225,11 +244,10 @@ impl<'a> RunRollup<'a> {
             Loaded::Digests((_, Some(by_hour))) => {
                 serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
             }
-            _ => return Ok(nothing),
+            _ => unreachable!("what answers for hours has them"),
         }
         to.served.hours = true;
-        let start = |hour: usize| run.hours.get(hour).map_or(run.rows, |(_, row)| *row);
-        Ok(start(hours.start)..start(hours.end))
+        Ok(answered)
     }
 
     /// Answers for all rows.

@@ -114,32 +114,85 @@ pub fn scan(
     Ok(())
 }
 
-/// For each series of the query in a segment, its rows inside the window, and whether it has the rollup
-/// that is asked for.
-pub fn rows_in_window(
-    segment: &Segment,
-    query: &Query,
-    window: &Window,
-    shape: Option<&Shape>,
-) -> Result<Vec<(u64, bool)>> {
-    let mut out = Vec::new();
-    let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
-    let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
-    for (run, position) in runs.iter().zip(positions) {
-        if *run.key.name == *query.event {
-            let ranges = bucket_rows(segment, run, window)?;
-            let rows: usize = ranges.iter().map(|(_, rows)| rows.len()).sum();
-            if rows > 0 {
-                let is_rolled_up = match shape {
-                    None => false,
-                    Some(Shape::Rows) => segment.rollup_of(position).is_some(),
-                    Some(shape) => RunRollup::load(segment, run, position, shape, false)?.is_some(),
-                };
-                out.push((rows as u64, is_rolled_up));
+/// Rows of the asked series of a segment inside the window, and how they are answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Series.
+    pub series: u64,
+    /// Series that have such a rollup.
+    pub kept: u64,
+    /// Series of which rollups answer at least a part.
+    pub rolled_up: u64,
+    /// Rows that rollups of whole days answer for.
+    pub by_day: u64,
+    /// Rows that rollups of hours answer for.
+    pub by_hour: u64,
+    /// Rows that are read, or counted by the run directory of a series without rollups.
+    pub read: u64,
+}
+
+impl Split {
+    /// How [`scan`] answers a question from a segment, without doing it.
+    pub fn of(
+        segment: &Segment,
+        query: &Query,
+        window: &Window,
+        shape: Option<&Shape>,
+    ) -> Result<Self> {
+        let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
+        let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
+        let asked =
+            || runs.iter().zip(positions.clone()).filter(|(run, _)| *run.key.name == *query.event);
+        let mut split = Self::default();
+        let bounds = asked().map(|(run, _)| (run.ts_min, run.ts_max));
+        let Some((first, last)) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
+            return Ok(split);
+        };
+        let is_event_rolled_up = match shape {
+            Some(shape) if query.tenant.is_none() => {
+                window.bucket_of_all(first, last, 0).is_some()
+                    && RunRollup::load_event(segment, query, shape)?.is_some()
             }
+            _ => false,
+        };
+        for (run, position) in asked() {
+            let ranges = bucket_rows(segment, run, window)?;
+            if ranges.is_empty() {
+                continue;
+            }
+            split.series += 1;
+            let before = split.by_day + split.by_hour;
+            let rollup = match shape {
+                Some(shape) if *shape != Shape::Rows && !is_event_rolled_up => {
+                    RunRollup::load(segment, run, position, shape, true)?
+                }
+                _ => None,
+            };
+            split.kept += u64::from(is_event_rolled_up || rollup.is_some());
+            let is_counted = shape == Some(&Shape::Rows) && segment.rollup_of(position).is_some();
+            split.kept += u64::from(is_counted);
+            for (_, rows) in ranges {
+                let is_all = rows.len() == run.rows as usize;
+                let base = run.first_row as usize;
+                let within = (rows.start - base) as u32..(rows.end - base) as u32;
+                let answered = match &rollup {
+                    _ if is_event_rolled_up || is_counted => within.clone(),
+                    Some(rollup) => rollup.answers(&within),
+                    None => 0..0,
+                };
+                let by = if is_all { &mut split.by_day } else { &mut split.by_hour };
+                *by += answered.len() as u64;
+                split.read += (within.len() - answered.len()) as u64;
+            }
+            split.rolled_up += u64::from(split.by_day + split.by_hour > before);
         }
+        Ok(split)
     }
-    Ok(out)
+
+    /// All rows.
+    pub fn rows(&self) -> u64 {
+        self.by_day + self.by_hour + self.read
+    }
 }
 
 /// Row ranges of a run inside the window, by bucket, in the segment's row numbers.

@@ -114,6 +114,8 @@ pub fn step(step: ExplainStep) -> v1::ExplainStep {
         series: step.series,
         skipped: step.skipped.unwrap_or_default().to_owned(),
         rolled_up: step.rolled_up,
+        by_day: step.by_day,
+        by_hour: step.by_hour,
         rejected: step.rejected.unwrap_or_default().to_owned(),
     }
 }
@@ -162,6 +164,7 @@ pub fn report(report: VerifyReport) -> v1::VerifyResponse {
     let problem = |one: inlay_engine::Problem| v1::Problem { place: one.place, detail: one.detail };
     v1::VerifyResponse {
         segments: report.segments,
+        of_other_minor: report.of_other_minor,
         rows: report.rows,
         id_runs: report.id_runs,
         ids: report.ids,

@@ -142,7 +142,7 @@ fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
 fn step(step: &ExplainStep) -> Json {
     let mut json = json!({
         "source": step.source, "level": step.level, "rows": step.rows, "series": step.series,
-        "rolled_up": step.rolled_up,
+        "rolled_up": step.rolled_up, "by_day": step.by_day, "by_hour": step.by_hour,
     });
     for (name, why) in [("skipped", step.skipped), ("rejected", step.rejected)] {
         if let Some(why) = why {
