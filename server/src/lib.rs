@@ -25,6 +25,5 @@ mod serve;
 pub use commands::{Backup, Restore, Server, Verify, backup, restore, verify};
 pub use config::{Config, RateLimits, unknown_variable};
 pub use error::{ApiError, Code};
-pub use grpc::CONNECTIONS_MAX as GRPC_CONNECTIONS_MAX;
 pub use inlay_engine as engine;
-pub use serve::{Running, serve, serve_with};
+pub use serve::{GRPC_CONNECTIONS_MAX, Running, serve, serve_with};

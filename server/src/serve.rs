@@ -32,6 +32,10 @@ use crate::{
 const CONNECTIONS_MAX: u64 = 10_000;
 /// Descriptors that connections leave to the store, or half of them where there are few.
 const DESCRIPTORS_KEPT: u64 = 256;
+/// Connections of tools at once, at most, within a quarter of what is kept.
+pub const GRPC_CONNECTIONS_MAX: usize = 32;
+/// A connection of tools over which nothing comes is asked so often whether somebody is there.
+const GRPC_ALIVE_EVERY: Duration = Duration::from_secs(20);
 /// Clients that wait to be accepted, at most.
 const WAITING_MAX: u32 = 1_024;
 /// A client gets this long to send its headers.
@@ -102,6 +106,7 @@ pub async fn serve_with(
         base_url: base_url.trim_end_matches('/').to_owned(),
         default_plan: config.default_plan.clone(),
         demo: config.demo,
+        query_ms_max: config.query_ms_max,
         ..Settings::default()
     };
     let settings = Arc::new(settings);
@@ -115,9 +120,11 @@ pub async fn serve_with(
     }
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
+    let http = Http::new(app.clone(), &shares);
+    let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
-        tokio::spawn(serve_http(listener, Http::new(app.clone(), &shares), stopped.clone())),
-        tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, stopped.clone())),
+        tokio::spawn(serve_http(listener, http, connections, stopped.clone())),
+        tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
@@ -185,17 +192,23 @@ fn raise_descriptors() -> u64 {
     descriptors.unwrap_or(u64::MAX)
 }
 
-/// HTTP connections at once, at most: a flood of them must not keep the log from growing, or segments from being
-/// merged. Those of tools have a bound of their own, within what is kept.
-fn connections_max(descriptors: u64) -> usize {
+/// HTTP connections and those of tools at once, at most: a flood of them must not keep the log from growing, or
+/// segments from being merged.
+fn connections_max(descriptors: u64) -> (usize, usize) {
     let kept = DESCRIPTORS_KEPT.min(descriptors.div_ceil(2));
-    (descriptors - kept).clamp(1, CONNECTIONS_MAX) as usize
+    let http = (descriptors - kept).clamp(1, CONNECTIONS_MAX) as usize;
+    (http, (kept / 4).clamp(1, GRPC_CONNECTIONS_MAX as u64) as usize)
 }
 
-async fn serve_http(listener: TcpListener, http: Http, mut stopped: watch::Receiver<bool>) {
+async fn serve_http(
+    listener: TcpListener,
+    http: Http,
+    connections_max: usize,
+    mut stopped: watch::Receiver<bool>,
+) {
     let router = router(http);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(connections_max(raise_descriptors())));
+    let places = Arc::new(Semaphore::new(connections_max));
     loop {
         let place = tokio::select! {
             _ = stopped.changed() => break,
@@ -261,6 +274,7 @@ async fn serve_grpc(
     listener: TcpListener,
     app: App,
     guard: grpc::Guard,
+    connections_max: usize,
     mut stopped: watch::Receiver<bool>,
 ) {
     let (reporter, health) = tonic_health::server::health_reporter();
@@ -276,12 +290,15 @@ async fn serve_grpc(
         Err(error) => return warn!(%error, "the gRPC server cannot describe itself"),
     };
     let service = InlayServer::new(grpc::service(app)).max_decoding_message_size(GRPC_BYTES_MAX);
+    let incoming = grpc::incoming(listener, connections_max, HEADER_TIMEOUT);
     let served = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(GRPC_ALIVE_EVERY))
+        .http2_keepalive_timeout(Some(GRPC_ALIVE_EVERY))
         .layer(tonic::service::InterceptorLayer::new(guard))
         .add_service(health)
         .add_service(reflection)
         .add_service(service)
-        .serve_with_incoming_shutdown(grpc::incoming(listener), async move {
+        .serve_with_incoming_shutdown(incoming, async move {
             let _ = stopped.changed().await;
         })
         .await;
@@ -296,8 +313,15 @@ mod tests {
 
     #[test]
     fn connections_leave_descriptors_to_the_store() {
-        let cases =
-            [(0, 1), (1, 1), (64, 32), (511, 255), (512, 256), (1_024, 768), (u64::MAX, 10_000)];
+        let cases = [
+            (0, (1, 1)),
+            (1, (1, 1)),
+            (64, (32, 8)),
+            (511, (255, 32)),
+            (512, (256, 32)),
+            (1_024, (768, 32)),
+            (u64::MAX, (10_000, 32)),
+        ];
         for (descriptors, expected) in cases {
             assert_eq!(connections_max(descriptors), expected, "{descriptors} descriptors");
         }

@@ -289,3 +289,35 @@ async fn events_are_discovered_and_become_a_dashboard() {
     let admin = server.anonymous().with_bearer(key["key"].as_str().unwrap());
     check(&admin.get("/v1/discover").await.expect(200));
 }
+
+/// Limits are told by name, and the next question is answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_takes_too_much_or_too_long_is_refused_by_name() {
+    let mut server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let admin = &org.admin;
+    for batch in 0..5 {
+        let events: Vec<Value> = (0..1_000)
+            .map(|n| {
+                let mut event = event(n % 20, None, n as f64, "u");
+                event["string_props"] = json!({"trace": format!("{batch} {n}")});
+                event
+            })
+            .collect();
+        admin.post("/v1/events", &json!({"events": events})).await.expect(200);
+    }
+    let question = "metric=p99&numeric_prop=ms&group_by=trace";
+    let large = format!("{BASE}&{question}&granularity=hour&limit=1000&period=90d");
+    let large = large.replacen("&period=7d", "", 1);
+    assert_eq!(admin.get(&large).await.refused(400, "query_too_large"), None);
+    assert_eq!(
+        admin.get(&format!("{BASE}&metric=count")).await.expect(200)["data"][0]["value"],
+        5_000
+    );
+
+    server.query_ms_max = 1;
+    server.restart().await;
+    let admin = server.anonymous().with_bearer(org.body["api_key"]["key"].as_str().unwrap());
+    let slow = format!("{BASE}&{question}&granularity=day");
+    assert_eq!(admin.get(&slow).await.refused(400, "query_timeout"), None);
+}

@@ -32,6 +32,8 @@ pub struct TestServer {
     pub grpc_token: Option<String>,
     /// Days of events that it keeps, from its next start on.
     pub retention_days: Option<u32>,
+    /// Longest time of a question, from its next start on.
+    pub query_ms_max: u64,
 }
 
 /// An answer: status, headers, body.
@@ -102,6 +104,7 @@ impl TestServer {
             plan: plan.to_owned(),
             grpc_token: None,
             retention_days: None,
+            query_ms_max: 30_000,
         };
         server.run().await;
         server
@@ -114,6 +117,7 @@ impl TestServer {
             grpc_addr: ([127, 0, 0, 1], 0).into(),
             grpc_token: self.grpc_token.clone(),
             retention_days: self.retention_days,
+            query_ms_max: self.query_ms_max,
             memory_mb: Some(1_024),
             base_url: None,
             default_plan: self.plan.clone(),

@@ -9,5 +9,5 @@ mod incoming;
 mod service;
 
 pub use access::Guard;
-pub use incoming::{CONNECTIONS_MAX, incoming};
+pub use incoming::incoming;
 pub use service::service;
