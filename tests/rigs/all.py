@@ -113,7 +113,9 @@ def report(name, code, output, sabotage):
     lines = output.rstrip().splitlines() or [f"WRONG {name}: said nothing"]
     is_skipped = "skipped:" in lines[-1]
     print("\n".join(lines if code != 0 and not sabotage else lines[-1:]), flush=True)
-    return code != 0 or is_skipped if sabotage else code == 0
+    # What broke off has noticed nothing.
+    is_noticed = code != 0 and " findings; " in lines[-1] and "did not finish" not in lines[-1]
+    return is_noticed or is_skipped if sabotage else code == 0
 
 
 if __name__ == "__main__":

@@ -85,14 +85,14 @@ class Template:
 
 
 def limited(rig):
-    """A control group with the limit that was asked for; none where it cannot be had."""
-    if rig.arguments.limit_mb is None:
-        return None
+    """A control group with the limit that was asked for, none where it cannot be had; and words about it."""
+    limit = rig.arguments.limit_mb
+    if limit is None:
+        return None, ""
     try:
-        return ControlGroup(rig.stack, rig.folder.name, rig.arguments.limit_mb * 1_000_000)
+        return ControlGroup(rig.stack, rig.folder.name, limit * 1_000_000), f"{limit} MB at most, "
     except Skipped as reason:
-        print(f"mass: without a limit: {reason}", flush=True)
-        return None
+        return None, f"NO LIMIT OF MEMORY ({reason}), "
 
 
 def day_of(share):
@@ -108,7 +108,7 @@ class Run:
         self.lock = threading.Lock()
         self.next, self.wrong = 0, []
         self.known = self.unsure = 0
-        self.group = limited(rig)
+        self.group, self.limit = limited(rig)
         self.before = self.group.words() if self.group else ()
         # Changes when the server is started again.
         self.server = self.start()
@@ -189,7 +189,11 @@ class Run:
         for kill in range(1, kills + 1):
             while self.next < self.count * kill // (kills + 1) and any(client.is_alive() for client in clients):
                 time.sleep(0.05)
-            self.server.kill()
+            try:
+                self.server.kill()
+            except Failed as failure:
+                oom_kills = self.group.oom_kills() if self.group else 0
+                raise Failed(f"{oom_kills} kills for want of memory; {failure}") from None
             self.server = self.start()
             print(f"mass: {self.next * BATCH_EVENTS:,} events, {kill} kills", flush=True)
         for client in clients:
@@ -269,9 +273,8 @@ def run(rig):
         wrong.append(f"exit code {code}")
     if load.group and load.group.oom_kills():
         wrong.append(f"{load.group.oom_kills()} kills for want of memory")
-    limit = f"{rig.arguments.limit_mb} MB at most, " if load.group else ""
     return wrong, (
-        f"{limit}{total:,} events acknowledged, {load.known:,} sent again and known, "
+        f"{load.limit}{total:,} events acknowledged, {load.known:,} sent again and known, "
         f"{rig.arguments.kills + 1} kills, {load.unsure} batches of unknown fate sent again; "
         f"{(total + load.known) / seconds:,.0f} events/s, most memory {peak} MiB, "
         f"first right answer after the last kill {first_answer:.2f} s"

@@ -89,11 +89,15 @@ class Board(typing.NamedTuple):
 
 
 class Dashboards(Part):
-    """Id to board."""
+    """Id to board; `None` for one that was proposed when the server stopped, until somebody looks."""
+
+    def boards(self):
+        """Those that are known."""
+        return {id: board for id, board in self.live.items() if board is not None}
 
     def kinds(self, parts):
-        free = [board for board in self.live.values() if not board.is_pinned]
-        public = [board for board in self.live.values() if board.status == "published"]
+        free = [board for board in self.boards().values() if not board.is_pinned]
+        public = [board for board in self.boards().values() if board.status == "published"]
         drafts = any(board.status != "published" for board in free)
         kinds = ["create"] * 3
         if free:
@@ -115,7 +119,7 @@ class Dashboards(Part):
             "restore": lambda board: board.published,
             "publish": lambda board: board.status != "published",
         }.get(kind, lambda board: True)
-        boards = self.live.items()
+        boards = self.boards().items()
         return lots.choice(sorted(id for id, board in boards if not board.is_pinned and fits(board)))
 
     def request(self, kind, target, name):
@@ -170,7 +174,7 @@ class Dashboards(Part):
             return board._replace(status="unpublished")
         if kind == "restore":
             return board._replace(name=board.published[0], widgets=board.published[1])
-        pinned = sum(each.is_pinned for each in self.live.values())
+        pinned = sum(each.is_pinned for each in self.boards().values())
         published = board._replace(status="published", published=(board.name, board.widgets))
         return published._replace(is_pinned=pinned < PINNED_MAX)
 
@@ -260,13 +264,13 @@ class Sessions(Part):
     """Id of an embed session to its token, `None` when the answer was lost."""
 
     def kinds(self, parts):
-        is_public = any(board.is_pinned for board in parts["Dashboards"].live.values())
+        is_public = any(board.is_pinned for board in parts["Dashboards"].boards().values())
         return ["admit"] * is_public + self.ends("expel")
 
     def choose(self, kind, lots, parts):
         if kind == "expel":
             return super().choose(kind, lots, parts)
-        boards = parts["Dashboards"].live.items()
+        boards = parts["Dashboards"].boards().items()
         return lots.choice(sorted(id for id, board in boards if board.is_pinned))
 
     def request(self, kind, target, name):
