@@ -33,9 +33,6 @@ pub fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Widths up to here lie within eight bytes wherever they begin.
-const WIDTH_OF_A_LOAD: u32 = 57;
-
 /// Reads `out.len()` values from number `first` on and adds `base` to each, wrapping. `bytes` holds at
 /// least `packed_len` of all up to the last one.
 pub fn unpack(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
@@ -43,37 +40,103 @@ pub fn unpack(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]
         out.fill(base);
         return;
     }
-    let mask = u64::MAX >> (64 - width);
-    if width > WIDTH_OF_A_LOAD {
-        for (value, index) in out.iter_mut().zip(first..) {
-            let bit = index * width as usize;
-            let (at, shift) = (bit / 64 * 8, (bit % 64) as u32);
-            let low = load(bytes, at) >> shift;
-            // A shift by 64 would be the whole next word shifted out: two shifts avoid the branch.
-            let high = (load(bytes, at + 8) << 1) << (63 - shift);
-            *value = base.wrapping_add(((low | high) & mask) as i64);
+    // Groups of 64 begin at a word, and a kernel of their width knows every shift.
+    let head = (first.next_multiple_of(GROUP) - first).min(out.len());
+    let (head, rest) = out.split_at_mut(head);
+    let (groups, tail) = rest.as_chunks_mut::<GROUP>();
+    let mut at = first + head.len();
+    unpack_part(bytes, width, first, base, head);
+    for group in groups {
+        match group_at(bytes, width, at) {
+            Some((kernel, words)) => kernel(words, base, group),
+            None => unpack_any(bytes, width, at, base, group),
         }
-        return;
+        at += GROUP;
     }
-    // Of these a load of eight bytes stays inside.
-    let whole = bytes.len().checked_sub(8).map_or(0, |last| (last * 8 + 7) / width as usize + 1);
-    let (head, tail) = out.split_at_mut(whole.saturating_sub(first).min(out.len()));
-    let mut bit = first * width as usize;
-    for value in head {
-        let (at, shift) = (bit / 8, bit % 8);
-        let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
-        let word = word.map_or(0, u64::from_le_bytes);
-        *value = base.wrapping_add((word >> shift & mask) as i64);
-        bit += width as usize;
+    unpack_part(bytes, width, at, base, tail);
+}
+
+/// The kernel for the group that begins with a value, and its words; `None` where the last of them are cut off
+/// because nothing of them is needed.
+fn group_at(bytes: &[u8], width: u32, first: usize) -> Option<(Kernel, &[u8])> {
+    let words = bytes.get(first * width as usize / 8..)?.get(..width as usize * 8)?;
+    Some((*KERNELS.get(width as usize)?, words))
+}
+
+/// Reads a part of a group.
+fn unpack_part(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
+    let skipped = first % GROUP;
+    let whole = group_at(bytes, width, first - skipped).filter(|_| out.len() >= PART_MIN);
+    let Some((kernel, words)) = whole else {
+        return unpack_any(bytes, width, first, base, out);
+    };
+    let mut group = [0; GROUP];
+    kernel(words, base, &mut group);
+    out.iter_mut().zip(group.iter().skip(skipped)).for_each(|(to, from)| *to = *from);
+}
+
+/// From so many values on all 64 are read at once as quickly.
+const PART_MIN: usize = 12;
+/// Values that end where a word ends, whatever their width.
+const GROUP: usize = 64;
+
+type Kernel = fn(&[u8], i64, &mut [i64; GROUP]);
+
+/// Reads 64 values of `WIDTH` bits from as many words.
+fn unpack_group<const WIDTH: usize>(bytes: &[u8], base: i64, out: &mut [i64; GROUP]) {
+    let mut words = [0u64; WIDTH];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
     }
-    for value in tail {
-        *value = base.wrapping_add((load(bytes, bit / 8) >> (bit % 8) & mask) as i64);
-        bit += width as usize;
+    let mask = u64::MAX >> (64 - WIDTH);
+    // Written out, so that every place and shift is a constant.
+    macro_rules! each {
+        ($($index:literal)*) => {$({
+            let (at, shift) = ($index * WIDTH / 64, $index * WIDTH % 64);
+            let mut bits = words[at] >> shift;
+            if shift + WIDTH > 64 {
+                bits |= words[at + 1] << (64 - shift);
+            }
+            out[$index] = base.wrapping_add((bits & mask) as i64);
+        })*};
+    }
+    each!(
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+        32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+    );
+}
+
+/// By width; that of 0 is never asked.
+const KERNELS: [Kernel; 65] = kernels();
+
+const fn kernels() -> [Kernel; 65] {
+    macro_rules! of {
+        ($($width:literal)*) => { [unpack_group::<1>, $(unpack_group::<$width>),*] };
+    }
+    of!(
+        1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+        33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+    )
+}
+
+/// Reads values one by one: what lies before and behind whole groups.
+fn unpack_any(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
+    let mask = u64::MAX >> (64 - width);
+    for (value, index) in out.iter_mut().zip(first..) {
+        let bit = index * width as usize;
+        let (at, shift) = (bit / 64 * 8, (bit % 64) as u32);
+        let low = load(bytes, at) >> shift;
+        // A shift by 64 would be the whole next word shifted out: two shifts avoid the branch.
+        let high = (load(bytes, at + 8) << 1) << (63 - shift);
+        *value = base.wrapping_add(((low | high) & mask) as i64);
     }
 }
 
 /// Eight bytes from `at` on, zero behind the end.
 fn load(bytes: &[u8], at: usize) -> u64 {
+    if let Some(word) = bytes.get(at..at + 8).and_then(|word| word.try_into().ok()) {
+        return u64::from_le_bytes(word);
+    }
     let mut word = [0; 8];
     let rest = bytes.get(at..).unwrap_or_default();
     for (to, from) in word.iter_mut().zip(rest) {

@@ -81,17 +81,22 @@ impl CodeGroups {
     /// Appends the group number of each code; `name` gives the string of one that is new.
     pub fn translate<'a>(
         &mut self,
-        codes: impl Iterator<Item = usize>,
+        codes: impl Iterator<Item = usize> + Clone,
         groups: &mut Groups,
         name: impl Fn(usize) -> Option<&'a str>,
         out: &mut Vec<u32>,
     ) {
-        out.reserve(codes.size_hint().0);
-        for code in codes {
-            let known = self.numbers.get(code).copied().unwrap_or(UNKNOWN);
-            let number =
-                if known == UNKNOWN { self.number(code, groups, || name(code)) } else { known };
-            out.push(number);
+        // Nearly always all of them are known.
+        let before = out.len();
+        let known = |code: usize| self.numbers.get(code).copied().unwrap_or(UNKNOWN);
+        out.extend(codes.clone().map(known));
+        let new = out.get_mut(before..).unwrap_or_default();
+        if new.contains(&UNKNOWN) {
+            for (number, code) in
+                new.iter_mut().zip(codes).filter(|(number, _)| **number == UNKNOWN)
+            {
+                *number = self.number(code, groups, || name(code));
+            }
         }
     }
 

@@ -6,6 +6,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use roaring::RoaringBitmap;
+
 use super::{
     budget::Charge,
     cells::State,
@@ -20,7 +22,6 @@ use crate::{
     base::time::HOUR_MS,
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::{Error, Result},
-    index::bitmaps::BlockBitmaps,
     query::{Metric, NumberFilter, Query},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
 };
@@ -297,7 +298,10 @@ struct GroupColumn<'a> {
 /// The blocks of the columns at one place.
 struct Opened<'a> {
     index: usize,
-    texts: Vec<(IntBlock<'a>, Option<BlockBitmaps>)>,
+    /// Rows of the block that pass all filters by values that are rare enough for a bitmap; `None` without one.
+    hits: Option<RoaringBitmap>,
+    /// The codes of the other filters, and which of them they are.
+    texts: Vec<(usize, IntBlock<'a>)>,
     ranges: Vec<NumberBlock<'a>>,
     group: Option<IntBlock<'a>>,
     number: Option<NumberBlock<'a>>,
@@ -424,6 +428,15 @@ impl<'a> Columns<'a> {
             check()?;
             if !self.is_excluded(block) {
                 self.open_block(block)?;
+                if let Some(count) =
+                    self.count_of_hits(start % BLOCK_ROWS..block_end - block * BLOCK_ROWS)
+                {
+                    let group = sink.groups.number(None);
+                    if count > 0 && group != NO_GROUP {
+                        sink.add_state(group, bucket, State::Count(count))?;
+                    }
+                    start = block_end;
+                }
                 while start < block_end {
                     let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);
                     self.scan_vector(start..end, bucket, sink)?;
@@ -441,14 +454,27 @@ impl<'a> Columns<'a> {
         }
         let mut opened = Opened {
             index,
+            hits: None,
             texts: Vec::new(),
             ranges: Vec::new(),
             group: None,
             number: None,
             users: None,
         };
-        for test in self.texts.iter().flatten() {
-            opened.texts.push((test.reader.codes(index)?, test.reader.bitmaps(index)?));
+        for (at, test) in self.texts.iter().flatten().enumerate() {
+            let bitmaps = match test.codes[..] {
+                [_] => test.reader.bitmaps(index)?,
+                _ => None,
+            };
+            match bitmaps.and_then(|bitmaps| bitmaps.into_rows(test.codes[0])) {
+                None => opened.texts.push((at, test.reader.codes(index)?)),
+                Some(rows) => {
+                    opened.hits = Some(match opened.hits.take() {
+                        None => rows,
+                        Some(others) => others & rows,
+                    });
+                }
+            }
         }
         for (reader, _) in self.ranges.iter().flatten() {
             opened.ranges.push(reader.block(index)?);
@@ -466,8 +492,30 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
+    /// The one code that rows are only counted by, if that is so.
+    fn only_code(&self) -> Option<u32> {
+        let is_counted = self.query.metric == Metric::Count && self.group.is_none();
+        let has_hits = self.opened.as_ref().is_some_and(|opened| opened.hits.is_some());
+        match &self.texts[..] {
+            [Some(TextTest { codes, .. })] if is_counted && self.ranges.is_empty() && !has_hits => {
+                codes.first().copied().filter(|_| codes.len() == 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// How many rows of a range of the block match, where bitmaps alone say so.
+    fn count_of_hits(&self, rows: Range<usize>) -> Option<u64> {
+        let opened = self.opened.as_ref()?;
+        let is_counted = self.query.metric == Metric::Count && self.group.is_none();
+        let is_sure = opened.texts.is_empty() && self.ranges.is_empty() && is_counted;
+        let hits = opened.hits.as_ref().filter(|_| is_sure)?;
+        Some(hits.range_cardinality(rows.start as u32..rows.end as u32))
+    }
+
     /// Adds the matching rows of one vector.
     fn scan_vector(&mut self, rows: Range<usize>, bucket: usize, sink: &mut Sink) -> Result<()> {
+        let only_code = self.only_code();
         let Some(opened) = &self.opened else { return Ok(()) };
         let start = rows.start % BLOCK_ROWS;
         let count = rows.len();
@@ -475,19 +523,31 @@ impl<'a> Columns<'a> {
         let Scratch { kept, codes, numbers, users, groups: assigned, passed_users } =
             &mut **scratch.get_or_insert_default();
         let (codes, _) = codes.split_at_mut(count);
+        if let (Some(code), [(_, block)]) = (only_code, &opened.texts[..]) {
+            block.read_rows(start, codes)?;
+            let hits = codes.iter().filter(|&&each| each == i64::from(code)).count();
+            return match groups.number(None) {
+                NO_GROUP => Ok(()),
+                _ if hits == 0 => Ok(()),
+                group => sink.add_state(group, bucket, State::Count(hits as u64)),
+            };
+        }
         let mut kept = KeptRows { rows: kept, len: count, all: true };
-
-        for (test, (block, bitmaps)) in self.texts.iter().flatten().zip(&opened.texts) {
-            if let (Some(bitmaps), &[code]) = (bitmaps, &test.codes[..])
-                && let Some(hits) = bitmaps.rows(code)
-            {
-                kept.retain(|row| hits.contains((start + row) as u32));
-            } else {
-                block.read_rows(start, codes)?;
-                match test.codes[..] {
-                    [code] => kept.retain(|row| codes[row] == i64::from(code)),
-                    _ => kept.retain(|row| test.codes.binary_search(&(codes[row] as u32)).is_ok()),
-                }
+        if let Some(hits) = &opened.hits {
+            kept.pick(
+                hits.range(start as u32..(start + count) as u32).map(|row| row as usize - start),
+            );
+            if kept.len == 0 {
+                return Ok(());
+            }
+        }
+        for (at, block) in &opened.texts {
+            let Some(test) = self.texts.iter().flatten().nth(*at) else { continue };
+            block.read_rows(start, codes)?;
+            match test.codes[..] {
+                [code] if kept.all => kept.pick_equal(codes, i64::from(code)),
+                [code] => kept.retain(|row| codes[row] == i64::from(code)),
+                _ => kept.retain(|row| test.codes.binary_search(&(codes[row] as u32)).is_ok()),
             }
             if kept.len == 0 {
                 return Ok(());
@@ -587,6 +647,29 @@ struct KeptRows<'a> {
 }
 
 impl KeptRows<'_> {
+    /// Keeps these rows alone, which rise.
+    fn pick(&mut self, rows: impl Iterator<Item = usize>) {
+        let before = self.len;
+        self.len = 0;
+        for (slot, row) in self.rows.iter_mut().zip(rows) {
+            *slot = row as u16;
+            self.len += 1;
+        }
+        self.all = self.len == before;
+    }
+
+    /// Of all rows, keeps those of a code.
+    fn pick_equal(&mut self, codes: &[i64], code: i64) {
+        let mut to = 0;
+        for (row, &each) in codes.iter().enumerate() {
+            // Never behind the end: as many are written as are read.
+            self.rows[to % VECTOR_ROWS] = row as u16;
+            to += usize::from(each == code);
+        }
+        self.all = to == self.len;
+        self.len = to;
+    }
+
     /// Keeps the rows that pass.
     fn retain(&mut self, mut passes: impl FnMut(usize) -> bool) {
         let mut to = 0;
@@ -600,7 +683,7 @@ impl KeptRows<'_> {
         self.len = to;
     }
 
-    fn rows(&self) -> impl Iterator<Item = usize> {
+    fn rows(&self) -> impl Iterator<Item = usize> + Clone {
         let listed = |at: usize| if self.all { at } else { usize::from(self.rows[at]) };
         (0..self.len).map(listed)
     }

@@ -54,6 +54,12 @@ impl BlockBitmaps {
         self.codes.get(at).map(|(_, rows)| rows)
     }
 
+    /// As [`BlockBitmaps::rows`], of a block whose other bitmaps are not needed.
+    pub fn into_rows(mut self, code: u32) -> Option<RoaringBitmap> {
+        let at = self.codes.binary_search_by_key(&code, |(code, _)| *code).ok()?;
+        Some(self.codes.swap_remove(at).1)
+    }
+
     /// Appends the bitmaps.
     pub fn write(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
         out.put_varint(self.codes.len() as u64);
