@@ -284,22 +284,19 @@ fn add_event(raw: &RawValue, window: AcceptedTimes, batch: &mut Batch) -> Result
     check_keys("string_props", strings)?;
     check_keys("numeric_props", numbers)?;
     for (Text(name), Text(value)) in strings {
-        check_text(&format!("string_props.{name}"), value, VALUE_BYTES_MAX)?;
+        check_text(format_args!("string_props.{name}"), value, VALUE_BYTES_MAX)?;
     }
     let strings: Vec<(&str, &str)> =
         strings.iter().map(|(name, value)| (&*name.0, &*value.0)).collect();
     let numbers: Vec<(&str, f64)> =
         numbers.iter().map(|(name, value)| (&*name.0, *value)).collect();
-    let optional = |text: &'_ Option<Text<'_>>| -> Option<String> {
-        text.as_ref().map(|text| text.0.to_string()).filter(|text| !text.is_empty())
-    };
     let (event_id, user_id) = (optional(&event.event_id), optional(&event.user_id));
     let event = Event {
         tenant: &event.tenant_id.0,
         name: &event.event_name.0,
         timestamp_ms,
-        event_id: event_id.as_deref(),
-        user_id: user_id.as_deref(),
+        event_id,
+        user_id,
     };
     batch.push(&event, &strings, &numbers).map_err(|error| match error {
         inlay_engine::Error::Invalid { field, detail } => {
@@ -335,6 +332,11 @@ fn parse_timestamp(text: &str, window: AcceptedTimes) -> Result<i64, Refusal> {
     Ok(ms)
 }
 
+/// An empty text stands for none.
+fn optional<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
+    text.as_ref().map(|text| &*text.0).filter(|text| !text.is_empty())
+}
+
 fn required(field: &str, text: &str) -> Result<(), Refusal> {
     if text.is_empty() {
         return Err(refuse(field, Code::InvalidField, format!("{field} must not be empty")));
@@ -342,18 +344,16 @@ fn required(field: &str, text: &str) -> Result<(), Refusal> {
     check_text(field, text, ID_BYTES_MAX)
 }
 
-fn check_text(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
-    if text.len() > bytes_max {
-        return Err(refuse(
-            field,
-            Code::OutOfRange,
-            format!("{field} has at most {bytes_max} bytes"),
-        ));
-    }
-    if text.contains('\0') {
-        return Err(refuse(field, Code::InvalidField, format!("{field} must not contain U+0000")));
-    }
-    Ok(())
+/// The field's name is made only where something is wrong: this is asked for every text of every event.
+fn check_text(field: impl fmt::Display, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+    let (code, message) = if text.len() > bytes_max {
+        (Code::OutOfRange, format!("{field} has at most {bytes_max} bytes"))
+    } else if text.as_bytes().contains(&0) {
+        (Code::InvalidField, format!("{field} must not contain U+0000"))
+    } else {
+        return Ok(());
+    };
+    Err(refuse(field.to_string(), code, message))
 }
 
 fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), Refusal> {
@@ -365,7 +365,7 @@ fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), Refusal> {
                 format!("{field} has a property without a name"),
             ));
         }
-        check_text(&format!("{field}.{name}"), name, KEY_BYTES_MAX)?;
+        check_text(format_args!("{field}.{name}"), name, KEY_BYTES_MAX)?;
         if pairs.iter().take(at).any(|(Text(other), _)| other == name) {
             return Err(refuse(
                 format!("{field}.{name}"),
