@@ -72,6 +72,11 @@ fn queries(criterion: &mut Criterion) {
     ask_all(criterion, "sealed, without rollups", &engine, Engine::query_rows);
     ask_all(criterion, "sealed, anew", &engine, Engine::query_anew);
     ask_all(criterion, "sealed, again", &engine, Engine::query);
+    criterion.bench_function("discover: what 500,000 events look like", |bencher| {
+        let query = question();
+        let discover = || engine.discover(query.namespace, query.from_ms, query.to_ms, &|| false);
+        bencher.iter(|| discover().unwrap());
+    });
     engine.close().unwrap();
     drop(engine);
 
