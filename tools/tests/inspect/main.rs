@@ -102,6 +102,9 @@ fn one_segment_is_shown_down_to_its_blocks_and_series() {
     assert_eq!(section("text values")["values"], 3);
     assert_eq!(section("users")["values"], 20);
     assert_eq!(section("numbers")["values"], EVENTS_A_DAY);
+    let is_of_status = |one: &&Value| one["kind"] == "bitmaps" && one["column"] == "status";
+    let bitmaps = json["sections"].as_array().unwrap().iter().find(is_of_status).unwrap();
+    assert_eq!(bitmaps["blocks"][0]["encoding"], "roaring, 1 values");
     let block = &section("numbers")["blocks"][0];
     assert_eq!(block["zone"], "0 to 124.75, 0 absent");
     assert_eq!(block["bytes"], section("numbers")["bytes"]);
@@ -127,7 +130,8 @@ fn rollups_are_shown_row_by_row() {
         .collect();
     // Every second of 500 events belongs to it, and models take turns.
     let count = |model: &str| {
-        let is_model = |row: &&&Value| row["values"]["model"] == model && row["number"].is_null();
+        let is_model =
+            |row: &&&Value| row["values"] == json!({"model": model}) && row["number"].is_null();
         of_acme.iter().find(is_model).unwrap()["count"].as_u64().unwrap()
     };
     assert_eq!(["model-0", "model-1", "model-2"].map(count), [84, 83, 83]);
@@ -142,7 +146,12 @@ fn rollups_are_shown_row_by_row() {
         .as_array()
         .unwrap()
         .iter()
-        .filter(|row| row["tenant"] == "acme" && row["number"].is_null() && !row["hour"].is_null())
+        .filter(|row| {
+            row["tenant"] == "acme"
+                && row["number"].is_null()
+                && !row["hour"].is_null()
+                && !row["values"]["model"].is_null()
+        })
         .map(|row| row["count"].as_u64().unwrap())
         .sum();
     assert_eq!(hours, 250, "hours add up to the day");

@@ -112,7 +112,10 @@ pub fn ingest(engine: &Engine, namespace: u32, days_ago: i64, first: usize, coun
             user_id: Some(&user),
         };
         let model = format!("model-{}", n % 3);
-        batch.push(&event, &[("model", &model)], &[("ms", n as f64 / 4.0)]).unwrap();
+        // Rare enough for a bitmap.
+        let status = if n % EVENTS_A_DAY == 7 { "error" } else { "ok" };
+        let texts = [("model", &*model), ("status", status)];
+        batch.push(&event, &texts, &[("ms", n as f64 / 4.0)]).unwrap();
     }
     assert_eq!(engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap().new as usize, count);
 }
