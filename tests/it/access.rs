@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// Method, path, and what anonymous, owner, admin key, ingest key and embed token may: `y`, or the
 /// status in hundreds and its last digit.
-const OPERATIONS: [(&str, &str, [u16; 5]); 29] = [
+const OPERATIONS: [(&str, &str, [u16; 5]); 35] = [
     ("POST", "/v1/auth/logout", [401, 0, 403, 403, 401]),
     ("GET", "/v1/auth/me", [401, 0, 0, 0, 401]),
     ("POST", "/v1/events", [401, 403, 0, 0, 401]),
@@ -32,6 +32,12 @@ const OPERATIONS: [(&str, &str, [u16; 5]); 29] = [
     ("GET", "/v1/api-keys", [401, 0, 0, 403, 401]),
     ("POST", "/v1/api-keys", [401, 0, 0, 403, 401]),
     ("DELETE", "/v1/api-keys/{id}", [401, 0, 0, 403, 401]),
+    ("GET", "/v1/saved-queries", [401, 0, 0, 403, 401]),
+    ("POST", "/v1/saved-queries", [401, 0, 0, 403, 401]),
+    ("PATCH", "/v1/saved-queries/{id}", [401, 0, 0, 403, 401]),
+    ("DELETE", "/v1/saved-queries/{id}", [401, 0, 0, 403, 401]),
+    ("GET", "/v1/settings/org", [401, 0, 0, 403, 401]),
+    ("PATCH", "/v1/settings/org", [401, 0, 0, 403, 401]),
     ("GET", "/v1/audit", [401, 0, 0, 403, 401]),
     ("DELETE", "/v1/tenants/t/events", [401, 0, 0, 403, 401]),
     ("DELETE", "/v1/tenants/t/users/u/events", [401, 0, 0, 403, 401]),

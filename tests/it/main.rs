@@ -12,3 +12,4 @@ mod events;
 mod internal;
 mod metrics;
 mod query;
+mod settings;

@@ -86,6 +86,12 @@ operations! {
     EraseUserEvents b"133yyy31";
     ListErasures b"133yyy31";
     GetErasure b"133yyy31";
+    ListSavedQueries b"1yyyyy31";
+    CreateSavedQuery b"133yyy31";
+    UpdateSavedQuery b"133yyy31";
+    DeleteSavedQuery b"133yyy31";
+    GetOrg b"1yyyyy31";
+    UpdateOrg b"133yyy31";
     DeleteOrg b"1333y331";
     ListAudit b"133yyy31";
     DemoEmbedUrl b"yyyyyyyy";

@@ -13,6 +13,7 @@ mod audit;
 mod events;
 mod orgs;
 mod query;
+mod saved_queries;
 
 mod erasures;
 
@@ -40,4 +41,5 @@ pub use discover::is_rollup_dimension;
 pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
 pub use erasures::scope_name;
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
+pub use saved_queries::SavedQueryChange;
 pub use widgets::{Preview, ViewFilters, WidgetAnswer};

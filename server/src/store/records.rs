@@ -27,6 +27,7 @@ records! {
     EmbedSession "embed_session";
     AuditRow "audit";
     UsageDay "usage_day";
+    SavedQuery "saved_query";
 }
 
 /// An organisation; its id is that of its own record.
@@ -385,4 +386,25 @@ pub struct Demo {
     pub dashboard: String,
     /// Events up to here exist.
     pub seeded_until: i64,
+}
+
+/// A query of the console that was worth keeping.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SavedQuery {
+    /// UUIDv7.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// As it was typed; checked when it runs.
+    pub sql: String,
+    /// The dataset that it is mainly about.
+    pub dataset: String,
+    /// Whether it stands at the top.
+    pub starred: bool,
+    /// Id of the user, if a user made it.
+    pub created_by: Option<String>,
+    /// When.
+    pub created_at: i64,
+    /// When it was last changed.
+    pub updated_at: i64,
 }

@@ -130,6 +130,6 @@ fn org(org: &Org) -> Value {
     })
 }
 
-fn environment(environment: &Environment) -> Value {
+pub fn environment(environment: &Environment) -> Value {
     json!({"id": environment.id, "name": environment.name})
 }

@@ -24,10 +24,12 @@ mod embed;
 mod erasures;
 mod events;
 mod query;
-mod settings;
+mod saved_queries;
 mod widgets;
 
 mod auth;
+
+mod settings;
 
 /// Bytes of a request body, at most, unless its operation says otherwise.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
@@ -115,6 +117,12 @@ pub fn operations(http: Http) -> Router<Http> {
         .row(POST, "/v1/api-keys", Operation::CreateApiKey, api_keys::create)
         .row(DELETE, "/v1/api-keys/{id}", Operation::RevokeApiKey, api_keys::revoke)
         .row(GET, "/v1/demo/embed-url", Operation::DemoEmbedUrl, demo::embed_url)
+        .row(GET, "/v1/saved-queries", Operation::ListSavedQueries, saved_queries::list)
+        .row(POST, "/v1/saved-queries", Operation::CreateSavedQuery, saved_queries::create)
+        .row(PATCH, "/v1/saved-queries/{id}", Operation::UpdateSavedQuery, saved_queries::update)
+        .row(DELETE, "/v1/saved-queries/{id}", Operation::DeleteSavedQuery, saved_queries::delete)
+        .row(GET, "/v1/settings/org", Operation::GetOrg, settings::get)
+        .row(PATCH, "/v1/settings/org", Operation::UpdateOrg, settings::update)
         .row(DELETE, "/v1/settings/org", Operation::DeleteOrg, settings::delete)
         .row(GET, "/v1/audit", Operation::ListAudit, audit::list)
         .row(

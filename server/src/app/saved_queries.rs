@@ -1,0 +1,137 @@
+//! Saved queries of the console: kept, starred, changed, deleted. What they say is checked when they run.
+
+use serde_json::json;
+
+use super::context::{App, Caller};
+use crate::{
+    base::text,
+    error::{ApiError, Code, Result},
+    store::{OrgTxn, SavedQuery},
+};
+
+/// Bytes of a statement, at most: as many as a statement that runs may have.
+const SQL_BYTES_MAX: usize = 64 << 10;
+/// Saved queries of an organisation, at most: a list of them is answered whole.
+const QUERIES_MAX: usize = 1_000;
+/// The dataset of a query that names none.
+const DATASET: &str = "events";
+
+/// What a saved query should be; of an existing one absent parts stay.
+#[derive(Default)]
+pub struct SavedQueryChange {
+    /// Name.
+    pub name: Option<String>,
+    /// Statement.
+    pub sql: Option<String>,
+    /// Dataset.
+    pub dataset: Option<String>,
+    /// Whether it stands at the top.
+    pub starred: Option<bool>,
+}
+
+impl SavedQueryChange {
+    fn apply(self, query: &mut SavedQuery) -> Result<()> {
+        if let Some(name) = self.name {
+            query.name = text::name("name", &name)?;
+        }
+        if let Some(sql) = self.sql {
+            query.sql = statement(sql)?;
+        }
+        if let Some(dataset) = self.dataset {
+            query.dataset = text::name("dataset", &dataset)?;
+        }
+        query.starred = self.starred.unwrap_or(query.starred);
+        Ok(())
+    }
+}
+
+fn statement(sql: String) -> Result<String> {
+    if sql.trim().is_empty() {
+        return Err(ApiError::field(Code::InvalidField, "sql", "sql must not be empty"));
+    }
+    if sql.len() > SQL_BYTES_MAX {
+        let message = format!("sql has at most {SQL_BYTES_MAX} bytes");
+        return Err(ApiError::field(Code::OutOfRange, "sql", message));
+    }
+    if sql.contains('\0') {
+        return Err(ApiError::field(Code::InvalidField, "sql", "sql must not contain U+0000"));
+    }
+    Ok(sql)
+}
+
+impl App {
+    /// All of the organisation, starred ones first, then newest first.
+    pub fn saved_queries(&self, caller: &Caller) -> Result<Vec<SavedQuery>> {
+        let mut queries: Vec<SavedQuery> = self.org_reader(&caller.org).list()?;
+        queries.reverse();
+        queries.sort_by_key(|query| !query.starred);
+        Ok(queries)
+    }
+
+    /// Keeps a query. Name and statement must be there.
+    pub fn create_saved_query(&self, caller: &Caller, new: SavedQueryChange) -> Result<SavedQuery> {
+        let now = self.now_ms();
+        let mut query = SavedQuery {
+            id: self.new_id(),
+            name: String::new(),
+            sql: String::new(),
+            dataset: DATASET.to_owned(),
+            starred: false,
+            created_by: (!caller.is_key()).then(|| caller.actor.id.clone()),
+            created_at: now,
+            updated_at: now,
+        };
+        new.apply(&mut query)?;
+        self.org_txn(&caller.org, |txn| {
+            if txn.list::<SavedQuery>()?.len() >= QUERIES_MAX {
+                let message = format!("an organisation keeps at most {QUERIES_MAX} queries");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            txn.put(&query)?;
+            let metadata = json!({"name": query.name});
+            self.audit(txn, caller, "saved_query.create", ("saved_query", &query.id), metadata)
+        })?;
+        Ok(query)
+    }
+
+    /// Changes a query.
+    pub fn update_saved_query(
+        &self,
+        caller: &Caller,
+        id: &str,
+        change: SavedQueryChange,
+    ) -> Result<SavedQuery> {
+        self.org_txn(&caller.org, |txn| {
+            let mut query = found(txn, id)?;
+            change.apply(&mut query)?;
+            query.updated_at = self.now_ms();
+            txn.put(&query)?;
+            let metadata = json!({"name": query.name});
+            self.audit(txn, caller, "saved_query.update", ("saved_query", id), metadata)?;
+            Ok(query)
+        })
+    }
+
+    /// Whether there is such a query: that comes before what is wrong with a request.
+    pub fn find_saved_query(&self, caller: &Caller, id: &str) -> Result<SavedQuery> {
+        self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
+    }
+
+    /// Deletes a query.
+    pub fn delete_saved_query(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let query = found(txn, id)?;
+            txn.delete::<SavedQuery>(id);
+            let metadata = json!({"name": query.name});
+            self.audit(txn, caller, "saved_query.delete", ("saved_query", id), metadata)
+        })
+    }
+}
+
+fn found(txn: &OrgTxn<'_>, id: &str) -> Result<SavedQuery> {
+    txn.find(id)?.ok_or_else(not_found)
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("saved query")
+}
