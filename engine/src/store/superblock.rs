@@ -41,7 +41,7 @@ pub struct Superblock {
     pub db: [u8; 16],
     /// Secret seed of the stored hashes.
     pub hash_seed: u64,
-    /// Rises with each write.
+    /// Rises with each checkpoint.
     pub generation: u64,
     /// Newest first; at most two.
     pub checkpoints: Vec<CheckpointRef>,
