@@ -449,7 +449,7 @@ fn a_plan_is_told_in_words() {
     };
     let text = |name: &str| TextFilter { name: name.into(), any_of: vec!["x".into()] };
     type Change<'a> = &'a dyn Fn(&mut Query);
-    let table: [(Change<'_>, &str); 14] = [
+    let table: [(Change<'_>, &str); 15] = [
         (&|_| (), "2880 rows of 1 series, 2880 by day"),
         (&|query| query.group_by = Some("model".into()), "2880 rows of 1 series, 2880 by day"),
         (
@@ -478,6 +478,10 @@ fn a_plan_is_told_in_words() {
                 query.tenant = Some("tiny".into());
             },
             "5 rows of 1 series, 5 read: series have too few rows for it",
+        ),
+        (
+            &|query| query.metric = Metric::PercentileApprox(95),
+            "2880 rows of 1 series, 2880 read: it is not kept of all series",
         ),
         (
             &|query| query.metric = Metric::Percentile(95),

@@ -94,7 +94,8 @@ pub fn explain(
             rejected: match &shape {
                 _ if skipped.is_some() || split.read == 0 => None,
                 Err(why) => Some(why),
-                Ok(_) if split.kept < split.series => Some("series have too few rows for it"),
+                Ok(_) if split.small > 0 => Some("series have too few rows for it"),
+                Ok(_) if split.kept < split.series => Some("it is not kept of all series"),
                 Ok(_) => Some("parts of days or hours are read"),
             },
         });

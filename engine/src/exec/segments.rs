@@ -122,6 +122,8 @@ pub struct Split {
     pub series: u64,
     /// Series that have such a rollup.
     pub kept: u64,
+    /// Series that are too small for any.
+    pub small: u64,
     /// Series of which rollups answer at least a part.
     pub rolled_up: u64,
     /// Rows that rollups of whole days answer for.
@@ -170,6 +172,8 @@ impl Split {
                 _ => None,
             };
             split.kept += u64::from(is_event_rolled_up || rollup.is_some());
+            let is_small = !is_event_rolled_up && segment.rollup_of(position).is_none();
+            split.small += u64::from(is_small);
             let is_counted = shape == Some(&Shape::Rows) && segment.rollup_of(position).is_some();
             split.kept += u64::from(is_counted);
             for (_, rows) in ranges {
