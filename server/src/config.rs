@@ -27,8 +27,8 @@ pub struct Config {
     /// Memory to use, in MiB; what the control group allows by default, or half of the machine's
     #[arg(long, env = "INLAY_MEMORY_MB", value_parser = clap::value_parser!(u64).range(256..=16_777_216))]
     pub memory_mb: Option<u64>,
-    /// Longest time that a question may take, in milliseconds
-    #[arg(long, env = "INLAY_QUERY_MS_MAX", default_value = "30000", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    /// Longest time that a question may take, in milliseconds; less than a request may take in all
+    #[arg(long, env = "INLAY_QUERY_MS_MAX", default_value = "30000", value_parser = clap::value_parser!(u64).range(1..=45_000))]
     pub query_ms_max: u64,
     /// Where browsers reach this server; the HTTP address by default
     #[arg(long, env = "INLAY_BASE_URL")]

@@ -9,7 +9,7 @@ use crate::{
     store::{OrgTxn, SavedQuery},
 };
 
-/// Bytes of a statement, at most: as many as a statement that runs may have.
+/// Bytes of a statement, at most.
 const SQL_BYTES_MAX: usize = 64 << 10;
 /// Saved queries of an organisation, at most: a list of them is answered whole.
 const QUERIES_MAX: usize = 1_000;

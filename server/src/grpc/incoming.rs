@@ -28,12 +28,12 @@ pub struct Held {
     _place: OwnedSemaphorePermit,
 }
 
-/// The connections of a listener that said something within `first_byte`, at most `connections_max` at once,
+/// The connections of a listener that began to speak within `first_bytes`, at most `connections_max` at once,
 /// until nobody takes them any more. Further ones wait to be accepted.
 pub fn incoming(
     listener: TcpListener,
     connections_max: usize,
-    first_byte: Duration,
+    first_bytes: Duration,
 ) -> impl Stream<Item = io::Result<Held>> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -44,7 +44,7 @@ pub fn incoming(
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         let held = Held { stream, _place: place };
-                        tokio::spawn(hand_on(held, first_byte, sender.clone()));
+                        tokio::spawn(hand_on(held, first_bytes, sender.clone()));
                     }
                     Err(error) => {
                         warn!(%error, "cannot accept a gRPC connection");
@@ -61,20 +61,36 @@ pub fn incoming(
     ReceiverStream::new(receiver)
 }
 
-/// Who connects and says nothing gives the place back.
-async fn hand_on(held: Held, first_byte: Duration, to: mpsc::Sender<io::Result<Held>>) {
+/// The first bytes of every HTTP/2 connection (RFC 9113, 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Between looks at what has come of them.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Who connects and does not begin to speak HTTP/2 gives the place back: until then nobody else asks whether he
+/// is still there.
+async fn hand_on(held: Held, first_bytes: Duration, to: mpsc::Sender<io::Result<Held>>) {
     // Small answers must not wait for more to come.
     let _ = held.stream.set_nodelay(true);
-    // Being readable may be told by mistake: what counts is a byte.
-    let mut byte = [0];
-    let first = tokio::time::timeout(first_byte, held.stream.peek(&mut byte));
     let speaks = tokio::select! {
         () = to.closed() => return,
-        first = first => matches!(first, Ok(Ok(1))),
+        speaks = tokio::time::timeout(first_bytes, begins(&held.stream)) => speaks == Ok(true),
     };
     if speaks {
         // Nobody takes it when the server has stopped.
         let _ = to.send(Ok(held)).await;
+    }
+}
+
+/// Waits for the preface, and leaves it to be read. False when something else comes, or the end.
+async fn begins(stream: &TcpStream) -> bool {
+    let mut bytes = [0; PREFACE.len()];
+    loop {
+        match stream.peek(&mut bytes).await {
+            Ok(count) if count == PREFACE.len() => return bytes == PREFACE,
+            Ok(count) if count > 0 && bytes.get(..count) == PREFACE.get(..count) => {}
+            _ => return false,
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -134,14 +150,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_says_nothing_gives_his_place_back() {
+    async fn who_does_not_begin_gives_his_place_back() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut incoming = Box::pin(incoming(listener, 2, Duration::from_millis(200)));
+        let mut incoming = Box::pin(incoming(listener, 3, Duration::from_millis(200)));
         let _silent = TcpStream::connect(address).await.unwrap();
-        let _silent_too = TcpStream::connect(address).await.unwrap();
+        let mut stops = TcpStream::connect(address).await.unwrap();
+        stops.write_all(b"P").await.unwrap();
+        let mut other = TcpStream::connect(address).await.unwrap();
+        other.write_all(b"GET / HTTP/1.1\r\nHost: inlay\r\n\r\n").await.unwrap();
         let mut speaking = TcpStream::connect(address).await.unwrap();
-        speaking.write_all(b"PRI").await.unwrap();
+        speaking.write_all(PREFACE).await.unwrap();
         let next = tokio::time::timeout(Duration::from_secs(10), incoming.next());
         let held = next.await.unwrap().unwrap().unwrap();
         assert_eq!(held.stream.peer_addr().unwrap(), speaking.local_addr().unwrap());
