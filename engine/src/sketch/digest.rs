@@ -31,12 +31,20 @@ struct Centroid {
     weight: u64,
 }
 
+impl Centroid {
+    fn of(mean: f64) -> Self {
+        Self { mean, weight: 1 }
+    }
+}
+
 /// A quantile state.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    /// In order, and as few as the scale allows, unless `collected`.
+    /// In order, and as few as the scale allows.
     centroids: Vec<Centroid>,
-    collected: bool,
+    /// Those of others, in any order: they are not brought together with own values before the end, so that
+    /// it does not matter which came first.
+    others: Vec<Centroid>,
     batch: Vec<f64>,
     min: f64,
     max: f64,
@@ -46,7 +54,7 @@ impl Default for Digest {
     fn default() -> Self {
         Self {
             centroids: Vec::new(),
-            collected: false,
+            others: Vec::new(),
             batch: Vec::new(),
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
@@ -66,7 +74,7 @@ impl Digest {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         if self.batch.len() == BATCH {
-            self.settle();
+            self.settle_own();
         }
         self.bytes_used().saturating_sub(before)
     }
@@ -74,48 +82,29 @@ impl Digest {
     /// Adds the values of another; returns how many bytes this one has grown.
     pub fn merge(&mut self, other: &Self) -> usize {
         let before = self.bytes_used();
-        self.centroids.extend_from_slice(&other.centroids);
-        let value = |&mean: &f64| Centroid { mean, weight: 1 };
-        self.centroids.extend(other.batch.iter().map(value));
+        self.others.extend_from_slice(&other.centroids);
+        self.others.extend_from_slice(&other.others);
+        self.others.extend(other.batch.iter().copied().map(Centroid::of));
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.collected = true;
-        if self.centroids.len() > COLLECTED_MAX {
-            self.settle();
+        if self.others.len() > COLLECTED_MAX {
+            bring_together(&mut self.others);
         }
         self.bytes_used().saturating_sub(before)
     }
 
+    fn settle_own(&mut self) {
+        self.centroids.extend(self.batch.drain(..).map(Centroid::of));
+        bring_together(&mut self.centroids);
+    }
+
     /// Brings together what was collected.
     pub fn settle(&mut self) {
-        if self.batch.is_empty() && !self.collected {
+        if self.batch.is_empty() && self.others.is_empty() {
             return;
         }
-        let value = |mean: f64| Centroid { mean, weight: 1 };
-        self.centroids.extend(self.batch.drain(..).map(value));
-        self.collected = false;
-        self.centroids.sort_unstable_by(|a, b| {
-            a.mean.total_cmp(&b.mean).then_with(|| a.weight.cmp(&b.weight))
-        });
-        let total: u64 = self.centroids.iter().map(|centroid| centroid.weight).sum();
-        // In place: what is brought together takes no more room than it had.
-        let (mut kept, mut behind) = (0, 0);
-        let mut limit = weight_limit(0, total);
-        for at in 1..self.centroids.len() {
-            let next = self.centroids[at];
-            let open = &mut self.centroids[kept];
-            if ((behind + open.weight + next.weight) as f64) <= limit {
-                open.weight += next.weight;
-                let share = next.weight as f64 / open.weight as f64;
-                open.mean = between((0.0, open.mean), (1.0, next.mean), share);
-            } else {
-                behind += open.weight;
-                limit = weight_limit(behind, total);
-                kept += 1;
-                self.centroids[kept] = next;
-            }
-        }
-        self.centroids.truncate(kept + 1);
+        self.centroids.append(&mut self.others);
+        self.settle_own();
     }
 
     /// Estimates the value below which a share `q` of all values lies; `None` without values.
@@ -140,31 +129,32 @@ impl Digest {
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
-        let settled: u64 = self.centroids.iter().map(|centroid| centroid.weight).sum();
-        settled + self.batch.len() as u64
+        let all = self.centroids.iter().chain(&self.others);
+        all.map(|centroid| centroid.weight).sum::<u64>() + self.batch.len() as u64
     }
 
     /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
-        self.centroids.is_empty() && self.batch.is_empty()
+        self.centroids.is_empty() && self.others.is_empty() && self.batch.is_empty()
     }
 
     /// The state, settled, with no room to spare.
     pub fn settled(mut self) -> Self {
         self.settle();
-        self.batch = Vec::new();
+        (self.batch, self.others) = (Vec::new(), Vec::new());
         self.centroids.shrink_to_fit();
         self
     }
 
     /// Bytes on the heap.
     pub fn bytes_used(&self) -> usize {
-        self.centroids.capacity() * size_of::<Centroid>() + self.batch.capacity() * 8
+        let centroids = self.centroids.capacity() + self.others.capacity();
+        centroids * size_of::<Centroid>() + self.batch.capacity() * 8
     }
 
     /// Appends the state, which is settled.
     pub fn write(&self, out: &mut Vec<u8>) {
-        debug_assert!(self.batch.is_empty() && !self.collected);
+        debug_assert!(self.batch.is_empty() && self.others.is_empty());
         out.put_varint(self.centroids.len() as u64);
         if self.centroids.is_empty() {
             return;
@@ -209,6 +199,31 @@ impl Digest {
         }
         Ok(state)
     }
+}
+
+/// Sorts centroids, and brings neighbours together as far as the scale allows. In place: they take no more room
+/// than they had.
+fn bring_together(centroids: &mut Vec<Centroid>) {
+    centroids
+        .sort_unstable_by(|a, b| a.mean.total_cmp(&b.mean).then_with(|| a.weight.cmp(&b.weight)));
+    let total: u64 = centroids.iter().map(|centroid| centroid.weight).sum();
+    let (mut kept, mut behind) = (0, 0);
+    let mut limit = weight_limit(0, total);
+    for at in 1..centroids.len() {
+        let next = centroids[at];
+        let open = &mut centroids[kept];
+        if ((behind + open.weight + next.weight) as f64) <= limit {
+            open.weight += next.weight;
+            let share = next.weight as f64 / open.weight as f64;
+            open.mean = between((0.0, open.mean), (1.0, next.mean), share);
+        } else {
+            behind += open.weight;
+            limit = weight_limit(behind, total);
+            kept += 1;
+            centroids[kept] = next;
+        }
+    }
+    centroids.truncate(kept + 1);
 }
 
 /// Where a centroid must end that begins behind `behind` of `total` values: a step further on a scale that
@@ -273,6 +288,42 @@ pub(super) mod tests {
 
     /// The most centroids that there can be.
     const SIZE: usize = 300;
+
+    /// Own values and those of others give the same, whichever came first.
+    #[test]
+    fn values_and_digests_may_come_in_any_order() {
+        let rng = SeededRng::new(11);
+        let parts: Vec<Digest> = (0..5)
+            .map(|_| {
+                let mut part = Digest::default();
+                for _ in 0..3_000 {
+                    part.insert(unit(&rng));
+                }
+                part.settled()
+            })
+            .collect();
+        let values: Vec<f64> = (0..2_000).map(|_| unit(&rng)).collect();
+        let (mut first, mut last, mut between) = <(Digest, Digest, Digest)>::default();
+        for part in &parts {
+            first.merge(part);
+        }
+        for (at, &value) in values.iter().enumerate() {
+            first.insert(value);
+            last.insert(value);
+            between.insert(value);
+            if at % 400 == 0 {
+                between.merge(&parts[at / 400]);
+            }
+        }
+        for part in &parts {
+            last.merge(part);
+        }
+        for q in [0.01, 0.5, 0.95, 0.999] {
+            let asked = first.quantile(q);
+            assert_eq!((last.quantile(q), between.quantile(q)), (asked, asked), "{q}");
+        }
+        assert_eq!(first.count(), 17_000);
+    }
 
     #[test]
     fn a_step_of_the_scale_is_of_its_angle() {
