@@ -122,7 +122,8 @@ fn user(user: &User) -> Value {
     json!({"id": user.id, "email": user.email, "name": user.name, "created_at": instant::format(user.created_at)})
 }
 
-fn org(org: &Org) -> Value {
+/// An organisation as its members see it.
+pub fn org(org: &Org) -> Value {
     json!({
         "id": org.id, "name": org.name, "email": org.email, "plan": org.plan,
         "environments": org.environments.iter().map(environment).collect::<Vec<_>>(),
@@ -130,6 +131,6 @@ fn org(org: &Org) -> Value {
     })
 }
 
-pub fn environment(environment: &Environment) -> Value {
+fn environment(environment: &Environment) -> Value {
     json!({"id": environment.id, "name": environment.name})
 }

@@ -7,15 +7,13 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::auth;
 use crate::{
     app::Caller,
-    base::instant,
     error::Result,
     http::{context::Http, extract},
-    store::Org,
 };
 
 #[derive(Deserialize)]
@@ -28,7 +26,7 @@ struct UpdateBody {
 /// The organisation.
 pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
     let org = http.run(move |app| app.org(&caller.org)).await?;
-    Ok(Json(view(&org)))
+    Ok(Json(auth::org(&org)))
 }
 
 /// Changes its name or contact address.
@@ -42,19 +40,11 @@ pub async fn update(
     let org = http
         .run(move |app| app.update_org(&caller, body.name.as_deref(), body.email.as_deref()))
         .await?;
-    Ok(Json(view(&org)))
+    Ok(Json(auth::org(&org)))
 }
 
 /// Deletes the organisation and everything that belongs to it. 204.
 pub async fn delete(State(http): State<Http>, caller: Caller) -> Result<StatusCode> {
     http.run(move |app| app.delete_org(&caller)).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn view(org: &Org) -> Value {
-    json!({
-        "id": org.id, "name": org.name, "email": org.email, "plan": org.plan,
-        "environments": org.environments.iter().map(auth::environment).collect::<Vec<_>>(),
-        "created_at": instant::format(org.created_at),
-    })
 }
