@@ -267,6 +267,22 @@ impl Engine {
         exec::discover(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
     }
 
+    /// Tenants of a namespace with their numbers of events in whole hours, most first.
+    ///
+    /// Errors: `Limit` when `control` stops it or memory does not suffice for so many.
+    pub fn tenants(
+        &self,
+        namespace: Namespace,
+        from_ms: i64,
+        to_ms: i64,
+        control: &dyn Control,
+    ) -> Result<Vec<(String, u64)>> {
+        let _running = self.store.query_guard();
+        let version = self.store.version();
+        let from_ms = from_ms.max(self.store.horizon_ms(&version, namespace));
+        exec::tenants(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
+    }
+
     /// A look at the files, as of now.
     pub fn inspect(&self) -> Result<Inspection> {
         Inspection::of(self.store.vfs())

@@ -2,9 +2,10 @@
 //!
 //! An unknown `INLAY_*` variable is an error: a setting that is misspelt must not be ignored.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsStr, net::SocketAddr, path::PathBuf};
 
-use clap::Args;
+use clap::{Args, Command};
+use ipnet::IpNet;
 
 /// Everything that `inlay serve` can be told.
 #[derive(Debug, Clone, Args)]
@@ -33,10 +34,24 @@ pub struct Config {
     /// Where browsers reach this server; the HTTP address by default
     #[arg(long, env = "INLAY_BASE_URL")]
     pub base_url: Option<String>,
-    /// Plan of a new organisation
-    #[arg(long, env = "INLAY_DEFAULT_PLAN", default_value = "self_hosted",
-          value_parser = ["free", "growth", "scale", "self_hosted"])]
-    pub default_plan: String,
+    /// Networks of proxies that are believed about where a request comes from, comma-separated
+    #[arg(long, env = "INLAY_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Certificate chain as PEM; with the key, HTTPS is served
+    #[arg(long, env = "INLAY_TLS_CERT", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key as PEM
+    #[arg(long, env = "INLAY_TLS_KEY", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Plan of a new organisation; self_hosted by default, free when billing is configured
+    #[arg(long, env = "INLAY_DEFAULT_PLAN", value_parser = ["free", "growth", "scale", "self_hosted"])]
+    pub default_plan: Option<String>,
+    /// Internal networks that webhooks may reach, comma-separated
+    #[arg(long, env = "INLAY_WEBHOOK_ALLOW", value_delimiter = ',')]
+    pub webhook_allow: Vec<IpNet>,
+    /// The billing provider
+    #[command(flatten)]
+    pub billing: BillingConfig,
     /// Rate limits, such as query=1000,login=100
     #[arg(long, env = "INLAY_RATE_LIMITS", default_value = "", value_parser = parse_rate_limits)]
     pub rate_limits: RateLimits,
@@ -51,9 +66,81 @@ pub struct Config {
     pub demo: bool,
 }
 
+/// How the billing provider is spoken to.
+#[derive(Debug, Clone, Default, Args)]
+pub struct BillingConfig {
+    /// Address of the billing API
+    #[arg(long, env = "INLAY_BILLING_API_URL", default_value = "https://api.paddle.com")]
+    pub billing_api_url: String,
+    /// Key of the billing API
+    #[arg(long, env = "INLAY_BILLING_API_KEY", hide_env_values = true)]
+    pub billing_api_key: Option<String>,
+    /// Token of the hosted checkout in browsers
+    #[arg(long, env = "INLAY_BILLING_CLIENT_TOKEN", hide_env_values = true)]
+    pub billing_client_token: Option<String>,
+    /// Environment of the hosted checkout, such as sandbox or production
+    #[arg(long, env = "INLAY_BILLING_ENVIRONMENT", default_value = "production")]
+    pub billing_environment: String,
+    /// Price ids by plan, such as growth=pri_1,scale=pri_2
+    #[arg(long, env = "INLAY_BILLING_PRICES", default_value = "", value_parser = parse_prices)]
+    pub billing_prices: Prices,
+    /// Key of the billing webhook; several, comma-separated, while they change
+    #[arg(long, env = "BILLING_NOTIFICATION_KEY", hide_env_values = true, value_delimiter = ',')]
+    pub billing_notification_key: Vec<String>,
+    /// Seconds that the time of a billing webhook may be off
+    #[arg(long, env = "INLAY_BILLING_TOLERANCE_SECONDS", default_value = "300",
+          value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub billing_tolerance_seconds: u32,
+}
+
+impl BillingConfig {
+    /// Whether something can be bought.
+    pub fn is_configured(&self) -> bool {
+        self.billing_api_key.is_some()
+            && self.billing_client_token.is_some()
+            && !self.billing_prices.0.is_empty()
+    }
+}
+
+/// Price ids by the plan that they buy.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prices(pub Vec<(String, String)>);
+
+fn parse_prices(text: &str) -> Result<Prices, String> {
+    let mut prices = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (plan, price) =
+            part.split_once('=').ok_or_else(|| format!("{part:?} is not plan=price"))?;
+        if !["growth", "scale"].contains(&plan) || price.is_empty() {
+            return Err(format!(
+                "{part:?} is not a plan that is sold (growth, scale) and its price"
+            ));
+        }
+        prices.push((plan.to_owned(), price.to_owned()));
+    }
+    Ok(Prices(prices))
+}
+
+impl Config {
+    /// Plan of a new organisation.
+    pub fn plan_of_new_orgs(&self) -> &str {
+        let sold = if self.billing.is_configured() { "free" } else { "self_hosted" };
+        self.default_plan.as_deref().unwrap_or(sold)
+    }
+}
+
 /// Requests a second, or a quarter of an hour for the last two, by kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RateLimits(pub BTreeMap<String, u32>);
+
+impl RateLimits {
+    /// The limit with this name: what was set, or the default.
+    pub fn of(&self, name: &str) -> u32 {
+        let default =
+            || RATE_LIMITS.iter().find(|(known, _)| *known == name).map(|(_, limit)| *limit);
+        self.0.get(name).copied().or_else(default).unwrap_or(1)
+    }
+}
 
 const RATE_LIMITS: [(&str, u32); 7] = [
     ("ingest", 1_000),
@@ -84,24 +171,14 @@ fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
     Ok(RateLimits(limits))
 }
 
-/// Variables that other parts read, or that later versions of a deployment may set for tools.
-const KNOWN: [&str; 11] = [
-    "INLAY_DATA_DIR",
-    "INLAY_HTTP_ADDR",
-    "INLAY_GRPC_ADDR",
-    "INLAY_GRPC_TOKEN",
-    "INLAY_MEMORY_MB",
-    "INLAY_RETENTION_DAYS",
-    "INLAY_BASE_URL",
-    "INLAY_DEFAULT_PLAN",
-    "INLAY_RATE_LIMITS",
-    "INLAY_LOG",
-    "INLAY_LOG_FORMAT",
-];
-
 /// The first `INLAY_*` variable among `names` that means nothing.
 pub fn unknown_variable(names: impl Iterator<Item = String>) -> Option<String> {
-    names.into_iter().find(|name| name.starts_with("INLAY_") && !KNOWN.contains(&name.as_str()))
+    let command = Config::augment_args(Command::new("serve"));
+    let known: Vec<&OsStr> =
+        command.get_arguments().filter_map(|argument| argument.get_env()).collect();
+    names
+        .into_iter()
+        .find(|name| name.starts_with("INLAY_") && !known.contains(&OsStr::new(name.as_str())))
 }
 
 #[cfg(test)]
@@ -118,9 +195,18 @@ mod tests {
     }
 
     #[test]
+    fn prices_name_plans_that_are_sold() {
+        let prices = parse_prices("growth=pri_1, scale=pri_2").unwrap().0;
+        assert_eq!(prices[1], ("scale".to_owned(), "pri_2".to_owned()));
+        for wrong in ["growth", "growth=", "free=pri_1", "self_hosted=pri_1"] {
+            assert!(parse_prices(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_misspelt_variable_is_found() {
         let names = |list: &[&str]| unknown_variable(list.iter().map(|name| (*name).to_owned()));
-        assert_eq!(names(&["PATH", "INLAY_LOG"]), None);
+        assert_eq!(names(&["PATH", "INLAY_LOG", "INLAY_QUERY_MS_MAX", "INLAY_TLS_CERT"]), None);
         assert_eq!(names(&["INLAY_DATADIR"]).as_deref(), Some("INLAY_DATADIR"));
     }
 }

@@ -64,12 +64,14 @@ codes! {
     MethodNotAllowed "method_not_allowed" 405 Unimplemented;
     Conflict "conflict" 409 Aborted;
     DuplicateEmail "duplicate_email" 409 AlreadyExists;
+    InvitePending "invite_pending" 409 AlreadyExists;
     NotPublished "not_published" 409 FailedPrecondition;
     PayloadTooLarge "payload_too_large" 413 ResourceExhausted;
     UnsupportedMediaType "unsupported_media_type" 415 InvalidArgument;
     RateLimited "rate_limited" 429 ResourceExhausted;
     Internal "internal" 500 Internal;
     Overloaded "overloaded" 503 Unavailable;
+    BillingNotConfigured "billing_not_configured" 503 FailedPrecondition;
 }
 
 /// A plan limit that was met: what 402 adds to an error.
@@ -85,6 +87,17 @@ pub struct PlanLimit {
     pub used: u64,
 }
 
+/// One of several faults of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The part of the request that is to blame.
+    pub field: String,
+    /// What is wrong, for programs.
+    pub code: Code,
+    /// What is wrong, for people.
+    pub message: String,
+}
+
 /// An error as the caller sees it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
@@ -95,8 +108,12 @@ pub struct ApiError {
     pub message: String,
     /// The part of the request that is to blame.
     pub field: Option<String>,
+    /// All faults, when there is more than the one above.
+    pub faults: Vec<Fault>,
     /// The plan limit behind a 402.
     pub plan_limit: Option<Box<PlanLimit>>,
+    /// Seconds after which a retry makes sense, where that is known.
+    pub retry_after: Option<u64>,
     /// What the log should say and the caller should not see.
     pub cause: Option<String>,
 }
@@ -104,12 +121,30 @@ pub struct ApiError {
 impl ApiError {
     /// An error of the request as a whole.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), field: None, plan_limit: None, cause: None }
+        Self {
+            code,
+            message: message.into(),
+            field: None,
+            faults: Vec::new(),
+            plan_limit: None,
+            retry_after: None,
+            cause: None,
+        }
     }
 
     /// An error of one field.
     pub fn field(code: Code, field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: Some(field.into()), ..Self::new(code, message) }
+    }
+
+    /// An error of several fields: the first speaks for it, and all are listed.
+    pub fn of_faults(faults: Vec<Fault>) -> Self {
+        let Some(first) = faults.first().cloned() else {
+            return Self::internal("a request was refused without a fault");
+        };
+        let faults = if faults.len() > 1 { faults } else { Vec::new() };
+        let field = Some(first.field).filter(|field| !field.is_empty());
+        Self { field, faults, ..Self::new(first.code, first.message) }
     }
 
     /// An object that the caller does not have, or nobody has: the same answer.
@@ -125,7 +160,47 @@ impl ApiError {
 
     /// Seconds after which a retry makes sense, where it does.
     pub fn retry_after_seconds(&self) -> Option<u64> {
-        matches!(self.code, Code::RateLimited | Code::Overloaded).then_some(1)
+        let is_soon = matches!(self.code, Code::RateLimited | Code::Overloaded);
+        self.retry_after.or(is_soon.then_some(1))
+    }
+}
+
+/// Collects what is wrong with a request, so that one answer tells all of it.
+#[derive(Default)]
+pub struct Faults(Vec<ApiError>);
+
+impl Faults {
+    /// The value, or nothing and a fault more.
+    pub fn take<T>(&mut self, checked: Result<T>) -> Option<T> {
+        checked.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// The value of a part that may be absent; a fault more when it is there and wrong.
+    pub fn take_some<T>(&mut self, checked: Option<Result<T>>) -> Option<T> {
+        self.take(checked?)
+    }
+
+    /// Nothing, or all faults as one error.
+    pub fn end(self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// All faults as one error. What is not a fault of a field comes alone.
+    pub fn error(self) -> ApiError {
+        let alone = self.0.iter().position(|error| error.code.status() != 400);
+        let mut errors = self.0;
+        if let Some(at) = alone {
+            return errors.swap_remove(at);
+        }
+        let faults = errors.into_iter().flat_map(|error| {
+            let own = Fault {
+                field: error.field.unwrap_or_default(),
+                code: error.code,
+                message: error.message,
+            };
+            if error.faults.is_empty() { vec![own] } else { error.faults }
+        });
+        ApiError::of_faults(faults.collect())
     }
 }
 
@@ -159,6 +234,24 @@ impl From<inlay_engine::Error> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn faults_are_told_together() {
+        let mut faults = Faults::default();
+        assert_eq!(faults.take(Ok(1)), Some(1));
+        let wrong =
+            |name: &str| ApiError::field(Code::InvalidField, name, format!("{name} is wrong"));
+        assert_eq!(faults.take::<()>(Err(wrong("a"))), None);
+        assert_eq!(faults.take_some::<()>(Some(Err(wrong("b")))), None);
+        let error = faults.error();
+        assert_eq!((error.field.as_deref(), error.message.as_str()), (Some("a"), "a is wrong"));
+        assert_eq!(error.faults.len(), 2);
+        let mut faults = Faults::default();
+        faults.take::<()>(Err(wrong("a")));
+        faults.take::<()>(Err(ApiError::not_found("dashboard")));
+        assert_eq!(faults.error().code, Code::NotFound);
+        assert!(Faults::default().end().is_ok());
+    }
 
     #[test]
     fn names_are_unique_and_statuses_are_errors() {

@@ -15,17 +15,25 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
 };
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    },
+};
 use tower::ServiceExt as _;
 use tracing::{info, warn};
 
 use crate::{
-    app::{App, Settings},
+    app::{App, BillingSettings, Settings},
     base::memory,
-    config::Config,
+    config::{BillingConfig, Config},
     error::ApiError,
     grpc,
-    http::{Http, Peer, router},
+    http::{Http, Peer, Throttle, router},
     jobs,
+    outbound::WebhookRules,
 };
 
 /// Connections at once, at most.
@@ -40,6 +48,8 @@ const GRPC_ALIVE_EVERY: Duration = Duration::from_secs(20);
 const WAITING_MAX: u32 = 1_024;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of a request's head, at most.
+const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one gRPC message, at most.
 const GRPC_BYTES_MAX: usize = 32 << 20;
 /// Requests that run when the server stops get this long to finish.
@@ -101,17 +111,23 @@ pub async fn serve_with(
     let grpc_listener = listen(config.grpc_addr)
         .with_context(|| format!("cannot listen on {} for gRPC", config.grpc_addr))?;
     let (http_addr, grpc_addr) = (listener.local_addr()?, grpc_listener.local_addr()?);
-    let base_url = config.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
+    let tls = tls_acceptor(&config)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let base_url = config.base_url.clone().unwrap_or_else(|| format!("{scheme}://{http_addr}"));
     let settings = Settings {
         base_url: base_url.trim_end_matches('/').to_owned(),
-        default_plan: config.default_plan.clone(),
+        default_plan: config.plan_of_new_orgs().to_owned(),
         demo: config.demo,
         query_ms_max: config.query_ms_max,
+        trusted_proxies: config.trusted_proxies.clone(),
+        webhooks: WebhookRules { allowed: config.webhook_allow.clone() },
+        billing: billing_settings(&config.billing),
         ..Settings::default()
     };
     let settings = Arc::new(settings);
     let engine = Arc::new(engine);
-    let app = App { engine, clock, rng, settings, abandoned: Arc::default() };
+    let app =
+        App { engine, clock, rng, settings, counters: Arc::default(), abandoned: Arc::default() };
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())
@@ -120,12 +136,15 @@ pub async fn serve_with(
     }
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
-    let http = Http::new(app.clone(), &shares);
+    let throttle = Arc::new(Throttle::new(&config.rate_limits));
+    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle));
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
-        tokio::spawn(serve_http(listener, http, connections, stopped.clone())),
+        tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
+        tokio::spawn(jobs::count(app.clone(), stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
+        tokio::spawn(forget_full(throttle, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
     Ok(Running { http_addr, grpc_addr, base_url: app.settings.base_url.clone(), app, stop, tasks })
@@ -142,6 +161,46 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(WAITING_MAX)
+}
+
+/// What makes a connection HTTPS, when a certificate is configured.
+fn tls_acceptor(config: &Config) -> anyhow::Result<Option<TlsAcceptor>> {
+    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
+    let chain = CertificateDer::pem_file_iter(cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| format!("cannot read the certificate {}", cert.display()))?;
+    let key = PrivateKeyDer::from_pem_file(key)
+        .with_context(|| format!("cannot read the private key {}", key.display()))?;
+    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let mut server = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .context("certificate and key do not belong together")?;
+    server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Some(TlsAcceptor::from(Arc::new(server))))
+}
+
+fn billing_settings(config: &BillingConfig) -> BillingSettings {
+    BillingSettings {
+        api_url: config.billing_api_url.clone(),
+        api_key: config.billing_api_key.clone(),
+        client_token: config.billing_client_token.clone(),
+        environment: config.billing_environment.clone(),
+        prices: config.billing_prices.0.clone(),
+        notification_keys: config.billing_notification_key.clone(),
+        tolerance_seconds: config.billing_tolerance_seconds.into(),
+    }
+}
+
+/// Forgets full buckets from time to time: callers come and go.
+async fn forget_full(throttle: Arc<Throttle>, mut stopped: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => return,
+            () = tokio::time::sleep(Duration::from_secs(60)) => throttle.forget_full(),
+        }
+    }
 }
 
 fn read_text(path: &Path) -> Option<String> {
@@ -172,7 +231,11 @@ impl Running {
                 task.abort();
             }
         }
-        let engine = Arc::clone(&self.app.engine);
+        let (app, engine) = (self.app.clone(), Arc::clone(&self.app.engine));
+        let written = tokio::task::spawn_blocking(move || app.write_counts()).await?;
+        if let Err(error) = written {
+            warn!(code = error.code.name(), %error, "cannot write down what was counted");
+        }
         tokio::task::spawn_blocking(move || engine.close())
             .await?
             .context("cannot close the store")?;
@@ -202,6 +265,7 @@ fn connections_max(descriptors: u64) -> (usize, usize) {
 
 async fn serve_http(
     listener: TcpListener,
+    tls: Option<TlsAcceptor>,
     http: Http,
     connections_max: usize,
     mut stopped: watch::Receiver<bool>,
@@ -218,7 +282,10 @@ async fn serve_http(
         tokio::select! {
             _ = stopped.changed() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => connect(stream, peer, &router, &graceful, stopped.clone(), place),
+                Ok((stream, peer)) => {
+                    let tls = tls.clone();
+                    connect(stream, tls, peer, &router, &graceful, stopped.clone(), place);
+                }
                 Err(error) => {
                     // Out of descriptors, usually: waiting lets others close theirs.
                     warn!(%error, "cannot accept a connection");
@@ -235,6 +302,7 @@ async fn serve_http(
 
 fn connect(
     stream: TcpStream,
+    tls: Option<TlsAcceptor>,
     peer: SocketAddr,
     router: &axum::Router,
     graceful: &GracefulShutdown,
@@ -249,8 +317,16 @@ fn connect(
             request.map(axum::body::Body::new)
         });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(20)));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(HEADER_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(Duration::from_secs(20)))
+        .max_header_list_size(HEADER_BYTES_MAX as u32);
     let watcher = graceful.watcher();
     tokio::spawn(async move {
         // Headers have their own time limit, which starts with the first byte.
@@ -263,9 +339,21 @@ fn connect(
             }
         }
         let service = TowerToHyperService::new(service);
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         // A client that goes away is not an event worth a line.
-        let _ = watcher.watch(connection.into_owned()).await;
+        let _ = match tls {
+            None => {
+                let connection =
+                    builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+                watcher.watch(connection.into_owned()).await
+            }
+            Some(tls) => {
+                let hands = tokio::time::timeout(HEADER_TIMEOUT, tls.accept(stream)).await;
+                let Ok(Ok(stream)) = hands else { return };
+                let connection =
+                    builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+                watcher.watch(connection.into_owned()).await
+            }
+        };
         drop(place);
     });
 }

@@ -4,12 +4,15 @@
 
 mod access;
 mod accounts;
+mod billing;
 mod browser;
+mod contract;
 mod dashboards;
 mod embed;
 mod erasures;
 mod events;
 mod internal;
+mod members;
 mod metrics;
 mod query;
 mod settings;

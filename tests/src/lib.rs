@@ -5,10 +5,10 @@
 
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use inlay_server::{
-    Config, RateLimits, Running,
+    BillingConfig, Config, RateLimits, Running,
     engine::{Clock, ManualClock, SeededRng},
     serve_with,
 };
@@ -28,6 +28,14 @@ pub struct TestServer {
     pub directory: tempfile::TempDir,
     running: Option<Running>,
     plan: String,
+    /// The billing provider, from its next start on.
+    pub billing: BillingConfig,
+    /// Rate limits, from its next start on; high ones where none are named.
+    pub rate_limits: Vec<(&'static str, u32)>,
+    /// Internal networks that webhooks may reach, from its next start on.
+    pub webhook_allow: Vec<String>,
+    /// Certificate and key, from its next start on.
+    pub tls: Option<(PathBuf, PathBuf)>,
     /// Bearer token of its gRPC service.
     pub grpc_token: Option<String>,
     /// Days of events that it keeps, from its next start on.
@@ -102,6 +110,10 @@ impl TestServer {
             directory: tempfile::tempdir().unwrap(),
             running: None,
             plan: plan.to_owned(),
+            billing: BillingConfig::default(),
+            rate_limits: Vec::new(),
+            webhook_allow: Vec::new(),
+            tls: None,
             grpc_token: None,
             retention_days: None,
             query_ms_max: 30_000,
@@ -120,8 +132,13 @@ impl TestServer {
             query_ms_max: self.query_ms_max,
             memory_mb: Some(1_024),
             base_url: None,
-            default_plan: self.plan.clone(),
-            rate_limits: RateLimits(std::collections::BTreeMap::new()),
+            default_plan: (!self.plan.is_empty()).then(|| self.plan.clone()),
+            rate_limits: self.limits(),
+            trusted_proxies: Vec::new(),
+            tls_cert: self.tls.as_ref().map(|(cert, _)| cert.clone()),
+            tls_key: self.tls.as_ref().map(|(_, key)| key.clone()),
+            webhook_allow: self.webhook_allow.iter().map(|net| net.parse().unwrap()).collect(),
+            billing: self.billing.clone(),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
             demo: false,
@@ -131,6 +148,16 @@ impl TestServer {
         let running = serve_with(config, clock, Arc::new(rng)).await.unwrap();
         self.base = format!("http://{}", running.http_addr);
         self.running = Some(running);
+    }
+
+    /// Tests ask faster than people do.
+    fn limits(&self) -> RateLimits {
+        const KINDS: [&str; 7] =
+            ["ingest", "query", "embed", "sql", "management", "login", "register"];
+        let mut limits: BTreeMap<String, u32> =
+            KINDS.iter().map(|kind| ((*kind).to_owned(), 1_000_000)).collect();
+        limits.extend(self.rate_limits.iter().map(|(kind, limit)| ((*kind).to_owned(), *limit)));
+        RateLimits(limits)
     }
 
     /// Stops gracefully and starts again on the same folder.
@@ -172,6 +199,26 @@ impl TestServer {
             admin: anonymous.with_bearer(body["api_key"]["key"].as_str().unwrap()),
             body,
         }
+    }
+}
+
+impl Org {
+    /// Invites somebody, accepts as him, and gives his session.
+    pub async fn join(&self, server: &TestServer, email: &str, role: &str) -> Client {
+        let invite = json!({"email": email, "role": role});
+        let invite = self.console.post("/v1/members/invite", &invite).await.expect(201);
+        let accept =
+            json!({"token": invite["token"], "name": role, "password": "correct horse battery"});
+        let reply = server.anonymous().post("/v1/auth/accept-invite", &accept).await;
+        reply.expect(200);
+        server.anonymous().with_cookie(&session_cookie(&reply).unwrap())
+    }
+
+    /// A new key of this scope.
+    pub async fn key(&self, server: &TestServer, scope: &str) -> Client {
+        let body = json!({"label": scope, "scope": scope});
+        let made = self.console.post("/v1/api-keys", &body).await.expect(201);
+        server.anonymous().with_bearer(made["key"].as_str().unwrap())
     }
 }
 

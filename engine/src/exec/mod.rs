@@ -40,7 +40,9 @@ mod run;
 
 mod discover;
 mod explain;
+mod tenants;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
 pub use run::{Control, ExactUpTo, How, Resources, Sources, Wait, execute};
+pub use tenants::tenants;

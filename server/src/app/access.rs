@@ -35,12 +35,43 @@ pub enum Decision {
     Unauthenticated,
 }
 
+/// What the requests of an operation are counted against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Quota {
+    /// Sending events, a second, per key.
+    Ingest,
+    /// Questions, a second, per organisation.
+    Query,
+    /// Data of embeds, a second, per embed session.
+    Embed,
+    /// Everything else, a second, per key or session.
+    Management,
+    /// Attempts to log in, a quarter of an hour, per account and address.
+    Login,
+    /// Registrations and acceptances, a quarter of an hour, per account and address.
+    Register,
+}
+
+impl Quota {
+    /// Name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::Query => "query",
+            Self::Embed => "embed",
+            Self::Management => "management",
+            Self::Login => "login",
+            Self::Register => "register",
+        }
+    }
+}
+
 macro_rules! operations {
-    ($($name:ident $row:literal;)*) => {
+    ($($name:ident $row:literal $quota:ident $summary:literal;)*) => {
         /// An operation of the API.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Operation {
-            $(#[doc = stringify!($name)] $name,)*
+            $(#[doc = $summary] $name,)*
         }
 
         impl Operation {
@@ -51,52 +82,100 @@ macro_rules! operations {
             fn row(self) -> &'static [u8; 8] {
                 match self { $(Operation::$name => $row,)* }
             }
+
+            /// What its requests are counted against.
+            pub fn quota(self) -> Quota {
+                match self { $(Operation::$name => Quota::$quota,)* }
+            }
+
+            /// What it does, in a sentence.
+            pub fn summary(self) -> &'static str {
+                match self { $(Operation::$name => $summary,)* }
+            }
+
+            /// Its name, as in `ListDashboards`.
+            pub fn name(self) -> &'static str {
+                match self { $(Operation::$name => stringify!($name),)* }
+            }
         }
     };
 }
 
 operations! {
-    Register b"yyyyyyyy";
-    Login b"yyyyyyyy";
-    Logout b"1yyyy331";
-    Me b"1yyyyyy1";
-    IngestEvents b"13333yy1";
-    ListDashboards b"1yyyyy31";
-    GetDashboard b"1yyyyy31";
-    CreateDashboard b"13yyyy31";
-    UpdateDashboard b"13yyyy31";
-    DeleteDashboard b"13yyyy31";
-    PublishDashboard b"13yyyy31";
-    UnpublishDashboard b"13yyyy31";
-    RestoreDashboard b"133yyy31";
-    AddDashboardWidget b"133yyy31";
-    UpdateDashboardWidget b"13yyyy31";
-    DeleteDashboardWidget b"13yyyy31";
-    PreviewWidget b"13yyyy31";
-    CreateEmbedSession b"133yyy31";
-    ListEmbedSessions b"133yyy31";
-    RevokeEmbedSession b"133yyy31";
-    Discover b"1yyyyy31";
-    AutoCreateDashboard b"13yyyy31";
-    Query b"1yyyyy31";
-    ListApiKeys b"133yyy31";
-    CreateApiKey b"133yyy31";
-    RevokeApiKey b"133yyy31";
-    EraseTenantEvents b"133yyy31";
-    EraseUserEvents b"133yyy31";
-    ListErasures b"133yyy31";
-    GetErasure b"133yyy31";
-    ListSavedQueries b"1yyyyy31";
-    CreateSavedQuery b"133yyy31";
-    UpdateSavedQuery b"133yyy31";
-    DeleteSavedQuery b"133yyy31";
-    GetOrg b"1yyyyy31";
-    UpdateOrg b"133yyy31";
-    DeleteOrg b"1333y331";
-    ListAudit b"133yyy31";
-    DemoEmbedUrl b"yyyyyyyy";
-    EmbedDashboard b"1111111y";
-    EmbedData b"1111111y";
+    Register b"yyyyyyyy" Register "Makes a user, an organisation, its environments, an admin key and a session.";
+    Login b"yyyyyyyy" Login "Opens a console session.";
+    Logout b"1yyyy331" Management "Ends the console session.";
+    Me b"1yyyyyy1" Management "Tells whose credentials these are.";
+    AcceptInvite b"yyyyyyyy" Register "Makes the invited user a member and opens a session.";
+    IngestEvents b"13333yy1" Ingest "Stores up to 1,000 events.";
+    ListDashboards b"1yyyyy31" Management "Lists dashboards, newest first.";
+    GetDashboard b"1yyyyy31" Management "Shows a dashboard.";
+    CreateDashboard b"13yyyy31" Management "Makes a dashboard.";
+    UpdateDashboard b"13yyyy31" Management "Changes the draft of a dashboard.";
+    DeleteDashboard b"13yyyy31" Management "Deletes a dashboard; its embeds end.";
+    PublishDashboard b"13yyyy31" Management "Makes the draft what embeds show.";
+    UnpublishDashboard b"13yyyy31" Management "Ends what embeds show; the snapshot is kept.";
+    RestoreDashboard b"133yyy31" Management "Replaces the draft by the last published snapshot.";
+    AddDashboardWidget b"133yyy31" Management "Adds a widget to the draft.";
+    UpdateDashboardWidget b"13yyyy31" Management "Changes a widget of the draft.";
+    DeleteDashboardWidget b"13yyyy31" Management "Removes a widget from the draft.";
+    ListWidgets b"1yyyyy31" Management "Lists standalone widgets, newest first.";
+    GetWidget b"1yyyyy31" Management "Shows a standalone widget.";
+    CreateWidget b"133yyy31" Management "Makes a standalone widget.";
+    UpdateWidget b"133yyy31" Management "Changes a standalone widget.";
+    PublishWidget b"133yyy31" Management "Publishes a snapshot of a standalone widget.";
+    DeleteWidget b"133yyy31" Management "Deletes a standalone widget.";
+    PreviewWidget b"13yyyy31" Query "Answers a widget without saving it.";
+    CreateEmbedSession b"133yyy31" Management "Mints a signed embed session for one tenant.";
+    ListEmbedSessions b"133yyy31" Management "Lists embed sessions that are still valid, newest first.";
+    RevokeEmbedSession b"133yyy31" Management "Ends an embed session.";
+    Discover b"1yyyyy31" Query "Lists the events of the last 30 days with their properties.";
+    AutoCreateDashboard b"13yyyy31" Query "Makes a dashboard from discovered events.";
+    Query b"1yyyyy31" Query "Answers a metric query.";
+    ListSavedQueries b"1yyyyy31" Management "Lists saved queries, starred ones first.";
+    CreateSavedQuery b"133yyy31" Management "Keeps a query.";
+    UpdateSavedQuery b"133yyy31" Management "Changes a saved query.";
+    DeleteSavedQuery b"133yyy31" Management "Deletes a saved query.";
+    ListAlerts b"1yyyyy31" Management "Lists alert rules, newest first.";
+    GetAlert b"1yyyyy31" Management "Shows an alert rule.";
+    ListAlertEvents b"1yyyyy31" Management "Lists the newest firings and resolutions of an alert.";
+    CreateAlert b"133yyy31" Management "Makes an alert rule.";
+    UpdateAlert b"133yyy31" Management "Changes an alert rule; a changed condition starts anew.";
+    DeleteAlert b"133yyy31" Management "Deletes an alert rule and its events.";
+    ListReports b"1yyyyy31" Management "Lists report rules, newest first.";
+    GetReport b"1yyyyy31" Management "Shows a report rule.";
+    ListReportRuns b"1yyyyy31" Management "Lists the newest runs of a report.";
+    CreateReport b"133yyy31" Management "Makes a report rule.";
+    UpdateReport b"133yyy31" Management "Changes a report rule.";
+    DeleteReport b"133yyy31" Management "Deletes a report rule and its runs.";
+    ListApiKeys b"133yyy31" Management "Lists API keys by their prefix, newest first.";
+    CreateApiKey b"133yyy31" Management "Makes an API key, which is shown this once.";
+    RevokeApiKey b"133yyy31" Management "Revokes an API key.";
+    ListMembers b"1yyyyy31" Management "Lists members, newest first.";
+    InviteMember b"133yyy31" Management "Invites somebody by e-mail address.";
+    ListInvites b"133yyy31" Management "Lists pending invites, newest first.";
+    RevokeInvite b"133yyy31" Management "Withdraws an invite: its link is dead.";
+    UpdateMember b"1333y331" Management "Changes the role of a member.";
+    DeleteMember b"1yyyyy31" Management "Removes a member; his sessions end.";
+    GetOrg b"1yyyyy31" Management "Shows the organisation.";
+    UpdateOrg b"133yyy31" Management "Changes name or contact address of the organisation.";
+    DeleteOrg b"1333y331" Management "Deletes the organisation with everything that belongs to it.";
+    DemoEmbedUrl b"yyyyyyyy" Management "Mints an embed session of the demo.";
+    Usage b"1yyyyy31" Management "Shows what was used.";
+    Billing b"133yyy31" Management "Shows plan, billing status, usage and limits.";
+    ListPlans b"1yyyyy31" Management "Lists the plans.";
+    CheckoutConfig b"1yyyyy31" Management "Shows what a hosted checkout needs.";
+    BillingPortal b"133yyy31" Management "Opens the hosted billing portal.";
+    BillingWebhook b"yyyyyyyy" Management "Takes an event of the billing provider; its signature decides.";
+    ListAudit b"133yyy31" Management "Lists changes of state, newest first.";
+    OnboardingStatus b"1yyyyy31" Management "Shows how far setting up is.";
+    ListWebhooks b"133yyy31" Management "Shows how webhooks of the last 24 hours went.";
+    EraseTenantEvents b"133yyy31" Management "Erases all events of a tenant.";
+    EraseUserEvents b"133yyy31" Management "Erases all events of one of a tenant's users.";
+    ListErasures b"133yyy31" Management "Lists erasures, newest first.";
+    GetErasure b"133yyy31" Management "Shows an erasure: how far it is, or its receipt.";
+    EmbedDashboard b"1111111y" Embed "Shows the published dashboard as this session may see it.";
+    EmbedData b"1111111y" Embed "Answers the widgets of the published dashboard.";
 }
 
 /// Decides.

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     base::{secret, text},
-    error::{ApiError, Code, Result},
+    error::{ApiError, Code, Faults, Result},
     store::{
-        self, Actor, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, SigningKey, User,
-        global_delete, global_find, global_put,
+        self, Actor, Billing, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, SigningKey,
+        User, global_delete, global_find, global_put,
     },
 };
 
@@ -57,9 +57,15 @@ impl App {
         name: &str,
         org_name: &str,
     ) -> Result<Registration> {
-        let email = text::email("email", email)?;
-        text::password("password", password)?;
-        let (name, org_name) = (text::name("name", name)?, text::name("org_name", org_name)?);
+        let mut faults = Faults::default();
+        let email = faults.take(text::email("email", email));
+        faults.take(text::password("password", password));
+        let (name, org_name) =
+            (faults.take(text::name("name", name)), faults.take(text::name("org_name", org_name)));
+        let (Some(email), Some(name), Some(org_name)) = (email, name, org_name) else {
+            return Err(faults.error());
+        };
+        faults.end()?;
         let duplicate = || {
             ApiError::field(
                 Code::DuplicateEmail,
@@ -100,6 +106,7 @@ impl App {
                 name: org_name.clone(),
                 email: email.clone(),
                 plan: self.settings.default_plan.clone(),
+                billing: Billing::default(),
                 environments,
                 created_at: now,
             };
@@ -162,8 +169,8 @@ impl App {
         global_put(txn, "signing_key_of", environment, &kid)
     }
 
-    /// Opens a session with a password.
-    pub fn login(&self, email: &str, password: &str) -> Result<Session> {
+    /// Opens a session with a password. The session that the browser had, if it had one, ends.
+    pub fn login(&self, email: &str, password: &str, before: Option<&str>) -> Result<Session> {
         let refused =
             || ApiError::new(Code::Unauthenticated, "e-mail address or password is wrong");
         let email = text::email("email", email).unwrap_or_default();
@@ -180,7 +187,12 @@ impl App {
         let user = user.filter(|_| matches).ok_or_else(refused)?;
         let org = self.org(&user.org)?;
         let member: Member = self.org_reader(&org.id).find(&user.id)?.ok_or_else(refused)?;
-        let session = self.engine.transact(|txn| self.open_session(txn, &user.id, &org.id))?;
+        let session = self.engine.transact(|txn| {
+            if let Some(before) = before {
+                global_delete(txn, "session", &secret::digest(before));
+            }
+            self.open_session(txn, &user.id, &org.id)
+        })?;
         Ok(Session { user, org, role: member.role, session })
     }
 
@@ -287,7 +299,13 @@ impl App {
         global_find(&self.engine.keys(), "user", &caller.actor.id)
     }
 
-    fn open_session(&self, txn: &mut inlay_engine::Txn, user: &str, org: &str) -> Result<String> {
+    /// Opens a session within a transaction; gives the cookie's value.
+    pub fn open_session(
+        &self,
+        txn: &mut inlay_engine::Txn,
+        user: &str,
+        org: &str,
+    ) -> Result<String> {
         let cookie = secret::mint("", &*self.rng);
         let now = self.now_ms();
         let session = store::Session {
@@ -301,7 +319,7 @@ impl App {
     }
 
     /// SHA-512 first, so that every byte of a long password counts: bcrypt itself stops at 71.
-    fn hash_password(&self, password: &str) -> Result<String> {
+    pub fn hash_password(&self, password: &str) -> Result<String> {
         bcrypt::hash(Sha512::digest(password.as_bytes()), self.settings.password_cost)
             .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))
     }
@@ -321,6 +339,6 @@ pub fn has_ended(session: &store::Session, now: i64) -> bool {
 }
 
 /// A user as the one who does something.
-fn actor_of(user: &User) -> Actor {
+pub fn actor_of(user: &User) -> Actor {
     Actor { r#type: "user".to_owned(), id: user.id.clone(), label: user.email.clone() }
 }

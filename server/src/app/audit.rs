@@ -8,10 +8,17 @@ use crate::{
     store::{AuditRow, OrgTxn},
 };
 
-/// Rows among which those of one environment are looked for.
-const LOOKED_AT: usize = 1_000;
 /// Rows that a list answers.
 const LISTED: usize = 100;
+
+/// Which rows are wanted.
+#[derive(Debug, Default)]
+pub struct AuditFilter {
+    /// Only rows from before this instant.
+    pub before: Option<i64>,
+    /// Only rows of this action.
+    pub action: Option<String>,
+}
 
 impl App {
     /// Adds a row to the transaction that makes the change.
@@ -35,12 +42,15 @@ impl App {
         })
     }
 
-    /// The newest rows, newest first.
-    pub fn audit_rows(&self, caller: &Caller) -> Result<Vec<AuditRow>> {
-        let mut rows: Vec<AuditRow> = self.org_reader(&caller.org).list_last(LOOKED_AT)?;
+    /// The newest rows that are wanted, newest first.
+    pub fn audit_rows(&self, caller: &Caller, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
+        let mut rows: Vec<AuditRow> = self.org_reader(&caller.org).list()?;
+        rows.reverse();
         // A key sees its own environment only; a session sees the organisation.
         rows.retain(|row| {
-            !caller.is_key() || row.environment.as_ref() == Some(&caller.environment.id)
+            (!caller.is_key() || row.environment.as_ref() == Some(&caller.environment.id))
+                && filter.before.is_none_or(|before| row.created_at < before)
+                && filter.action.as_ref().is_none_or(|action| *action == row.action)
         });
         rows.truncate(LISTED);
         Ok(rows)

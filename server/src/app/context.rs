@@ -10,38 +10,11 @@ use std::{
 
 use inlay_engine::{Clock, Engine, Rng, Txn};
 
-use super::access::Principal;
+use super::{access::Principal, counters::Counters, settings::Settings};
 use crate::{
     error::{ApiError, Result},
     store::{Actor, Environment, Org, OrgReader, OrgTxn},
 };
-
-/// Settings that decide how the product behaves.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Where browsers reach this server, without a slash at the end.
-    pub base_url: String,
-    /// Plan of a new organisation.
-    pub default_plan: String,
-    /// Work factor of bcrypt.
-    pub password_cost: u32,
-    /// Whether the demo is served.
-    pub demo: bool,
-    /// Longest time that a query may take.
-    pub query_ms_max: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            base_url: "http://127.0.0.1:8080".to_owned(),
-            default_plan: "self_hosted".to_owned(),
-            password_cost: 12,
-            demo: false,
-            query_ms_max: 30_000,
-        }
-    }
-}
 
 /// The product: its state and its means. Cheap to clone.
 #[derive(Clone)]
@@ -54,6 +27,8 @@ pub struct App {
     pub rng: Arc<dyn Rng>,
     /// Settings.
     pub settings: Arc<Settings>,
+    /// What is counted in memory.
+    pub counters: Arc<Counters>,
     /// Set when nobody waits for the answer of this request any more.
     pub abandoned: Arc<AtomicBool>,
 }
@@ -74,6 +49,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// Whether the caller may know where alerts and reports go.
+    pub fn sees_receivers(&self) -> bool {
+        matches!(self.principal, Principal::Admin | Principal::Owner | Principal::AdminKey)
+    }
+
     /// Whether the caller is a key, which always names a tenant.
     pub fn is_key(&self) -> bool {
         matches!(self.principal, Principal::AdminKey | Principal::IngestKey)

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::{
     context::{App, Caller},
@@ -12,7 +14,7 @@ use super::{
 };
 use crate::{
     base::text,
-    error::{ApiError, Code, Result},
+    error::{ApiError, Code, Faults, Result},
     store::{Dashboard, DashboardConfig, Layout, OrgTxn, Settings, Widget},
 };
 
@@ -20,7 +22,9 @@ use crate::{
 const WIDGETS_MAX: usize = 100;
 
 /// Where a dashboard is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = DashboardStatus)]
 pub enum Status {
     /// Never published.
     Draft,
@@ -82,6 +86,16 @@ pub struct WidgetChange {
     pub layout: Option<Layout>,
 }
 
+impl WidgetChange {
+    /// Changes a widget.
+    pub fn apply(self, widget: &mut Widget) {
+        widget.title = self.title.unwrap_or_else(|| widget.title.clone());
+        widget.query = self.query.unwrap_or_else(|| widget.query.clone());
+        widget.viz = self.viz.unwrap_or_else(|| widget.viz.clone());
+        widget.layout = self.layout.unwrap_or(widget.layout);
+    }
+}
+
 fn not_found() -> ApiError {
     ApiError::not_found("dashboard")
 }
@@ -91,20 +105,22 @@ fn check(config: &DashboardConfig) -> Result<()> {
         let message = format!("a dashboard has at most {WIDGETS_MAX} widgets");
         return Err(ApiError::field(Code::OutOfRange, "widgets", message));
     }
+    let mut faults = Faults::default();
     let mut seen = BTreeSet::new();
     for (index, widget) in config.widgets.iter().enumerate() {
         let path = format!("widgets[{index}].");
-        validate(widget, &path)?;
+        faults.take(validate(widget, &path));
         if !seen.insert(&widget.id) {
             let message = format!("another widget has the id {:?}", widget.id);
-            return Err(ApiError::field(Code::InvalidField, format!("{path}id"), message));
+            let fault = ApiError::field(Code::InvalidField, format!("{path}id"), message);
+            faults.take::<()>(Err(fault));
         }
     }
-    parse_period("settings.default_period", &config.settings.default_period)?;
+    faults.take(parse_period("settings.default_period", &config.settings.default_period));
     for (index, origin) in config.settings.allowed_origins.iter().enumerate() {
-        check_origin(origin, &format!("settings.allowed_origins[{index}]"))?;
+        faults.take(check_origin(origin, &format!("settings.allowed_origins[{index}]")));
     }
-    Ok(())
+    faults.end()
 }
 
 /// An origin goes into a response header as it is: scheme, host, optional port, nothing else.
@@ -261,10 +277,7 @@ impl App {
         let dashboard =
             self.change_dashboard(caller, id, "dashboard.widget_update", |dashboard| {
                 let widget = find_widget(dashboard, widget)?;
-                widget.title = change.title.unwrap_or_else(|| widget.title.clone());
-                widget.query = change.query.unwrap_or_else(|| widget.query.clone());
-                widget.viz = change.viz.unwrap_or_else(|| widget.viz.clone());
-                widget.layout = change.layout.unwrap_or(widget.layout);
+                change.apply(widget);
                 validate(widget, "")
             })?;
         let found = dashboard.draft.widgets.into_iter().find(|other| other.id == widget);

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::{
     context::{App, Caller},
+    counters::Counted,
     plans,
     query::{parse_period, period_ms},
     widgets::{ViewFilters, WidgetAnswer},
@@ -81,6 +82,8 @@ struct Claims {
 /// Somebody who holds a valid token.
 #[derive(Debug, Clone)]
 pub struct Viewer {
+    /// Id of the embed session.
+    pub session: String,
     /// Organisation.
     pub org: String,
     /// Environment whose data is shown.
@@ -175,6 +178,7 @@ impl App {
         }
         self.org_txn(&caller.org, |txn| {
             txn.put(&session)?;
+            self.count_embed_session(txn, caller)?;
             let metadata = json!({"tenant_id": session.tenant_id, "dashboard_id": session.dashboard_id, "expires_in": expires_in});
             self.audit(txn, caller, "embed_session.create", ("embed_session", &session.id), metadata)
         })?;
@@ -253,6 +257,7 @@ impl App {
         let org: Org = reader.find(&claims.org)?.ok_or_else(invalid_token)?;
         let environment = org.environment_by_id(&claims.env).cloned().ok_or_else(invalid_token)?;
         Ok(Viewer {
+            session: claims.jti,
             org: claims.org,
             environment,
             tenant: claims.tenant_id,
@@ -335,6 +340,7 @@ impl App {
         widget: &Widget,
         filters: &ViewFilters,
     ) -> Result<WidgetAnswer> {
+        self.counters.add(&viewer.org, &viewer.environment, Counted::Query);
         let mut filters = filters.clone();
         filters.texts.extend(locks(&viewer.permissions));
         if filters.range.is_none() && filters.period.is_none() {

@@ -12,14 +12,11 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{
-    context::{App, Caller},
-    plans,
-};
+use super::context::{App, Caller};
 use crate::{
     base::{instant, json as base_json},
     error::{ApiError, Code, Result},
-    store::{Environment, Org, OrgTxn, UsageDay},
+    store::{Environment, OrgTxn},
 };
 
 /// Events of one request, at most.
@@ -189,33 +186,9 @@ impl App {
         environment: &Environment,
         batch: Batch,
     ) -> Result<inlay_engine::Ingested> {
-        let date = instant::date(self.now_ms());
-        let month = date.get(..7).unwrap_or_default();
-        let id = format!("{}:{date}", environment.id);
         self.engine.ingest(batch, |txn, ingested| {
             let mut records = OrgTxn::new(txn, org);
-            let organisation: Org = records.find(org)?.ok_or_else(|| {
-                ApiError::new(Code::Unauthenticated, "the organisation was deleted")
-            })?;
-            let new = u64::from(ingested.new);
-            if plans::plan_of(&organisation).monthly_events.is_some() {
-                let days: Vec<UsageDay> = records.list()?;
-                let of_month = |day: &&UsageDay| {
-                    day.id.split(':').nth(1).is_some_and(|date| date.starts_with(month))
-                };
-                let used = days.iter().filter(of_month).map(|day| day.events).sum();
-                let limit = |plan: &plans::Plan| plan.monthly_events;
-                plans::check(
-                    &organisation,
-                    Code::MonthlyEventsLimit,
-                    "events a month",
-                    limit,
-                    used,
-                    new,
-                )?;
-            }
-            let events = records.find::<UsageDay>(&id)?.map_or(0, |day| day.events) + new;
-            records.put(&UsageDay { id: id.clone(), events })
+            self.count_events(&mut records, org, environment, u64::from(ingested.new))
         })
     }
 }

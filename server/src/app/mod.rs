@@ -6,14 +6,23 @@
 
 mod access;
 
-mod context;
+mod counters;
 mod plans;
+mod settings;
+
+mod context;
 
 mod audit;
-mod events;
-mod orgs;
+mod deliveries;
+mod onboarding;
 mod query;
 mod saved_queries;
+mod schedule;
+mod usage;
+
+mod billing;
+mod events;
+mod orgs;
 
 mod erasures;
 
@@ -22,6 +31,7 @@ mod api_keys;
 mod accounts;
 
 mod expire;
+mod members;
 
 mod widgets;
 
@@ -29,17 +39,34 @@ mod dashboards;
 
 mod discover;
 mod embed;
+mod rules;
+mod standalone_widgets;
+
+mod alerts;
+mod reports;
 
 mod demo;
 
-pub use access::{Decision, Operation, Principal, decide};
-pub use accounts::SESSION_SECONDS;
+pub use access::{Decision, Operation, Principal, Quota, decide};
+pub use accounts::{SESSION_SECONDS, Session};
+pub use alerts::{AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
-pub use context::{App, Caller, Settings};
+pub use audit::AuditFilter;
+pub use billing::{BillingState, Received};
+pub use context::{App, Caller};
+pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
+pub use deliveries::{RuleDeliveries, WINDOW_HOURS};
 pub use discover::is_rollup_dimension;
 pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
 pub use erasures::scope_name;
+pub use events::RejectedEvent;
+pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
+pub use reports::ReportChange;
+pub use rules::{masked_email, masked_url};
 pub use saved_queries::SavedQueryChange;
+pub use settings::{BillingSettings, Settings};
+pub use standalone_widgets::StandaloneChange;
+pub use usage::Usage;
 pub use widgets::{Preview, ViewFilters, WidgetAnswer};

@@ -10,6 +10,8 @@ use crate::{
 pub struct Plan {
     /// Name on the wire.
     pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
     /// Events a month.
     pub monthly_events: Option<u64>,
     /// Dashboards that are published at once.
@@ -24,6 +26,7 @@ pub struct Plan {
 pub const PLANS: [Plan; 4] = [
     Plan {
         name: "free",
+        title: "Free",
         monthly_events: Some(1_000_000),
         published_dashboards: Some(1),
         api_keys: Some(2),
@@ -31,6 +34,7 @@ pub const PLANS: [Plan; 4] = [
     },
     Plan {
         name: "growth",
+        title: "Growth",
         monthly_events: Some(20_000_000),
         published_dashboards: Some(10),
         api_keys: Some(10),
@@ -38,6 +42,7 @@ pub const PLANS: [Plan; 4] = [
     },
     Plan {
         name: "scale",
+        title: "Scale",
         monthly_events: Some(200_000_000),
         published_dashboards: None,
         api_keys: None,
@@ -45,6 +50,7 @@ pub const PLANS: [Plan; 4] = [
     },
     Plan {
         name: "self_hosted",
+        title: "Self-hosted",
         monthly_events: None,
         published_dashboards: None,
         api_keys: None,
@@ -84,6 +90,7 @@ pub fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Billing;
 
     #[test]
     fn a_full_plan_names_the_next_that_has_room() {
@@ -92,6 +99,7 @@ mod tests {
             name: String::new(),
             email: String::new(),
             plan: "free".to_owned(),
+            billing: Billing::default(),
             environments: vec![],
             created_at: 0,
         };

@@ -15,7 +15,10 @@ use inlay_engine::{
 
 use jiff::tz::TimeZone;
 
-use super::context::{App, Caller};
+use super::{
+    context::{App, Caller},
+    counters::Counted,
+};
 use crate::{
     base::{civil, instant},
     error::{ApiError, Code, Result},
@@ -406,6 +409,7 @@ impl App {
         if ask.tenant.is_none() && caller.is_key() {
             return Err(ApiError::field(Code::MissingField, "tenant_id", "tenant_id is required"));
         }
+        self.counters.add(&caller.org, &caller.environment, Counted::Query);
         self.answer(caller.environment.namespace(), ask)
     }
 

@@ -32,10 +32,14 @@ pub fn check_shape(text: &str) -> Result<()> {
 
 /// Field, code and message of a JSON value that does not have the shape it must have.
 pub fn explain(error: &PathError<serde_json::Error>) -> (Option<String>, Code, String) {
-    let message = error.inner().to_string();
+    let error = explain_text(&error.path().to_string(), &error.inner().to_string());
+    (error.field, error.code, error.message)
+}
+
+/// The same of any parser that speaks as serde does.
+pub fn explain_text(path: &str, message: &str) -> ApiError {
     // The parser appends a position that means nothing to whoever sent one field.
     let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-    let path = error.path().to_string();
     let path = path.trim_start_matches('.').to_owned();
     let inside = |name: &str| {
         if path.is_empty() || path == "." { name.to_owned() } else { format!("{path}.{name}") }
@@ -43,21 +47,21 @@ pub fn explain(error: &PathError<serde_json::Error>) -> (Option<String>, Code, S
     let named = message.split('`').nth(1).unwrap_or_default().to_owned();
     if message.starts_with("missing field") {
         let field = inside(&named);
-        return (Some(field.clone()), Code::MissingField, format!("{field} is required"));
+        let message = format!("{field} is required");
+        return ApiError::field(Code::MissingField, field, message);
     }
     if message.starts_with("unknown field") {
         // The path ends at the unknown field already.
         let field = if path.ends_with(&named) { path } else { inside(&named) };
-        return (
-            Some(field.clone()),
-            Code::UnknownField,
-            format!("{field} is not a field of this request"),
-        );
+        let message = format!("{field} is not a field of this request");
+        return ApiError::field(Code::UnknownField, field, message);
     }
     let field = (!path.is_empty() && path != ".").then_some(path);
-    let subject = field.as_deref().unwrap_or("the body");
-    let text = format!("{subject}: {message}");
-    (field, Code::InvalidField, text)
+    let subject = field.as_deref().unwrap_or("the request");
+    ApiError {
+        field: field.clone(),
+        ..ApiError::new(Code::InvalidField, format!("{subject}: {message}"))
+    }
 }
 
 #[cfg(test)]

@@ -5,4 +5,6 @@ pub mod instant;
 pub mod json;
 pub mod memory;
 pub mod secret;
+pub mod shape;
+pub mod signature;
 pub mod text;

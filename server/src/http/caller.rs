@@ -1,17 +1,21 @@
 //! Who asks, and whether he may: in front of every operation of the table.
 
+use std::net::IpAddr;
+
 use axum::{
     extract::{Request, State},
     http::{HeaderMap, Method, header},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse as _, Response},
 };
+use ipnet::IpNet;
 
 use super::context::Http;
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
-    app::{App, Caller, Decision, Operation, Principal, Viewer, decide},
+    app::{App, Caller, Decision, Operation, Principal, Quota, Viewer, decide},
+    base::secret,
     error::{ApiError, Code, Result},
 };
 
@@ -30,15 +34,36 @@ enum Credentials {
     Viewer(Box<Viewer>),
 }
 
-/// Finds the caller and asks the table. Handlers of allowed requests find a [`Caller`] or a
-/// [`Viewer`] among the request's extensions.
+/// Finds the caller, asks the table, and counts the request. Handlers of allowed requests find a
+/// [`Caller`] or a [`Viewer`] among the request's extensions.
 pub async fn guard(
     State((http, operation)): State<(Http, Operation)>,
     mut request: Request,
     next: Next,
-) -> Result<Response> {
+) -> Response {
+    let address = address(&http, &request);
+    let admitted = admit(&http, operation, &mut request, address).await;
+    let (standing, counted) = match &admitted {
+        Ok(who) => http.throttle.take(operation.quota(), who),
+        // Who is not let in is counted by his address.
+        Err(_) => http.throttle.take(Quota::Management, &at_address(address)),
+    };
+    let answer = match counted.and(admitted) {
+        Ok(_) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    standing.on(answer)
+}
+
+/// Who is counted, when the request may go on.
+async fn admit(
+    http: &Http,
+    operation: Operation,
+    request: &mut Request,
+    address: Option<IpAddr>,
+) -> Result<String> {
     if decide(operation, Principal::Anonymous) == Decision::Allowed {
-        return Ok(next.run(request).await);
+        return Ok(at_address(address));
     }
     let headers = request.headers().clone();
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -56,11 +81,14 @@ pub async fn guard(
                 "valid credentials for this operation are missing",
             ));
         }
-        Decision::Forbidden => return Err(forbidden(principal)),
+        Decision::Forbidden => {
+            tracing::info!(operation = operation.name(), ?principal, "forbidden");
+            return Err(forbidden(principal));
+        }
     }
-    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.ip().to_string());
+    let ip = address.map(|address| address.to_string());
     match credentials {
-        Credentials::None => {}
+        Credentials::None => Ok(at_address(address)),
         Credentials::Caller(mut caller, cookie) => {
             // Who may not do this at all is told so before what is wrong with the request.
             let wanted = request.headers().get(ENVIRONMENT_HEADER);
@@ -68,16 +96,54 @@ pub async fn guard(
             if let (Some(SessionCookie(cookie)), Some(name)) = (cookie.clone(), wanted) {
                 *caller = http.run(move |app| app.caller_of_session(&cookie, Some(&name))).await?;
             }
-            request.extensions_mut().insert(Caller { ip: peer, ..*caller });
+            let who = match (operation.quota(), &cookie) {
+                (Quota::Query, _) => format!("org {}", caller.org),
+                (_, Some(SessionCookie(cookie))) => format!("session {}", secret::digest(cookie)),
+                (_, None) => format!("key {}", caller.actor.id),
+            };
+            request.extensions_mut().insert(Caller { ip, ..*caller });
             if let Some(cookie) = cookie {
                 request.extensions_mut().insert(cookie);
             }
+            Ok(who)
         }
         Credentials::Viewer(viewer) => {
+            let who = format!("embed {}", viewer.session);
             request.extensions_mut().insert(*viewer);
+            Ok(who)
         }
     }
-    Ok(next.run(request).await)
+}
+
+fn at_address(address: Option<IpAddr>) -> String {
+    address.map_or_else(|| "nowhere".to_owned(), |address| format!("address {address}"))
+}
+
+/// Where a request comes from: the peer, or what a proxy that we trust says of it.
+fn address(http: &Http, request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<Peer>()?.0.ip();
+    let forwarded: Vec<&str> = request
+        .headers()
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .collect();
+    Some(client_address(peer, &forwarded, &http.app.settings.trusted_proxies))
+}
+
+/// The last address of the chain that is not a proxy of ours: what stands before it, anybody can say.
+fn client_address(peer: IpAddr, forwarded: &[&str], trusted: &[IpNet]) -> IpAddr {
+    let mut client = peer;
+    for hop in forwarded.iter().rev() {
+        let is_ours = trusted.iter().any(|network| network.contains(&client));
+        let Ok(address) = hop.trim().parse() else { break };
+        if !is_ours {
+            break;
+        }
+        client = address;
+    }
+    client
 }
 
 fn forbidden(principal: Principal) -> ApiError {
@@ -93,7 +159,7 @@ fn forbidden(principal: Principal) -> ApiError {
 /// organisations, the request is a mistake.
 fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Credentials> {
     let bearer = bearer(headers)?;
-    let cookie = cookie(headers);
+    let cookie = cookie_of(headers);
     match (bearer, cookie) {
         (None, None) => Ok(Credentials::None),
         (Some(token), cookie) => {
@@ -143,7 +209,8 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {
     })
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+/// The value of the session cookie.
+pub fn cookie_of(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(header::COOKIE)
         .iter()
@@ -173,4 +240,31 @@ fn check_same_origin(headers: &HeaderMap) -> Result<()> {
         Code::ForbiddenOrigin,
         "a change with the console's cookie must come from the console's own pages",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_proxies_are_believed() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap()];
+        for (peer, forwarded, expected) in [
+            ("203.0.113.7", vec![], "203.0.113.7"),
+            ("203.0.113.7", vec!["1.1.1.1"], "203.0.113.7"),
+            ("10.0.0.1", vec!["1.1.1.1"], "1.1.1.1"),
+            ("10.0.0.1", vec!["9.9.9.9", " 1.1.1.1"], "1.1.1.1"),
+            ("10.0.0.1", vec!["1.1.1.1", "10.0.0.2"], "1.1.1.1"),
+            ("10.0.0.1", vec!["9.9.9.9", "1.1.1.1", "10.0.0.2"], "1.1.1.1"),
+            ("10.0.0.1", vec!["unknown"], "10.0.0.1"),
+            ("10.0.0.1", vec![], "10.0.0.1"),
+        ] {
+            assert_eq!(
+                client_address(ip(peer), &forwarded, &trusted),
+                ip(expected),
+                "{forwarded:?}"
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::meters::Requests;
+use super::{meters::Requests, shapes::Shapes, throttle::Throttle};
 use crate::{
     app::App,
     base::memory::Shares,
@@ -35,6 +35,10 @@ pub struct Http {
     pub files: Arc<Files>,
     /// Requests that were answered.
     pub requests: Arc<Requests>,
+    /// Schemas of bodies.
+    pub shapes: Arc<Shapes>,
+    /// Rate limits.
+    pub throttle: Arc<Throttle>,
     ingest: Arc<Bytes>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
@@ -43,11 +47,13 @@ pub struct Http {
 
 impl Http {
     /// A router's state.
-    pub fn new(app: App, shares: &Shares) -> Self {
+    pub fn new(app: App, shares: &Shares, throttle: Arc<Throttle>) -> Self {
         Self {
             app,
             files: Arc::new(Files::load()),
             requests: Arc::default(),
+            shapes: Arc::default(),
+            throttle,
             ingest: Arc::new(Bytes::new(shares.ingest)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
@@ -163,9 +169,11 @@ mod tests {
             clock: Arc::new(SystemClock),
             rng: Arc::new(SystemRng),
             settings: Arc::new(Settings::default()),
+            counters: Arc::default(),
             abandoned: Arc::default(),
         };
-        let http = Http::new(app, &Shares::of(0));
+        let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
+        let http = Http::new(app, &Shares::of(0), throttle);
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query(move |app| {
             let must_stop = app.query_control();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{context::Http, respond::ErrorNote};
 use crate::{
-    app::{App, EmbedView, Viewer},
+    app::{App, Counted, EmbedView, Viewer},
     base::{instant, secret},
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
@@ -57,6 +57,7 @@ fn open(app: &App, dashboard_id: &str, token: &str) -> Result<(Viewer, EmbedView
         return Err(ApiError::new(Code::Unauthenticated, "the token is for another dashboard"));
     }
     let view = app.embed_view(&viewer)?;
+    app.counters.add(&viewer.org, &viewer.environment, Counted::EmbedView);
     Ok((viewer, view))
 }
 

@@ -1,12 +1,31 @@
 //! What handlers take from a request, with errors that name the field.
 
+use std::{marker::PhantomData, sync::Arc};
+
 use axum::{
     body::Bytes,
-    extract::{FromRequestParts, RawPathParams},
-    http::{HeaderMap, header, request::Parts},
+    extract::{FromRequest, FromRequestParts, RawPathParams, Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
+    response::IntoResponse as _,
 };
-use serde::de::DeserializeOwned;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use utoipa::{
+    IntoParams, ToSchema,
+    openapi::{
+        Content, KnownFormat, Required, SchemaFormat,
+        path::ParameterIn,
+        request_body::RequestBodyBuilder,
+        schema::{ObjectBuilder, SchemaType, Type},
+    },
+};
 
+use super::{
+    context::Http,
+    describe::{Description, Takes},
+    shapes::Shapes,
+};
 use crate::{
     app::{Caller, Viewer},
     base::json as base_json,
@@ -14,32 +33,65 @@ use crate::{
     http::caller::SessionCookie,
 };
 
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        found(parts.extensions.get().cloned())
-    }
+/// Entries of a page, at most.
+const PAGE_MAX: usize = 1_000;
+
+macro_rules! from_the_guard {
+    ($($kind:ty)*) => {
+        $(
+            impl<S: Send + Sync> FromRequestParts<S> for $kind {
+                type Rejection = ApiError;
+                async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+                    // The guard puts it there for every operation that allows such a caller.
+                    parts.extensions.get().cloned().ok_or_else(|| {
+                        let message = "valid credentials for this operation are missing";
+                        ApiError::new(Code::Unauthenticated, message)
+                    })
+                }
+            }
+
+            impl Takes for $kind {}
+        )*
+    };
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Viewer {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        found(parts.extensions.get().cloned())
-    }
+from_the_guard!(Caller Viewer SessionCookie);
+
+impl Takes for State<Http> {}
+impl Takes for HeaderMap {}
+
+macro_rules! path_texts {
+    ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $kind(pub String);
+
+            impl<S: Send + Sync> FromRequestParts<S> for $kind {
+                type Rejection = ApiError;
+                async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+                    parameter(parts, state, $name).await.map(Self)
+                }
+            }
+
+            impl Takes for $kind {
+                fn takes(description: &mut Description) {
+                    let schema = ObjectBuilder::new()
+                        .schema_type(SchemaType::Type(Type::String))
+                        .min_length(Some(1));
+                    description.path_parameter($name, concat!("The ", $name, "."), schema);
+                }
+            }
+        )*
+    };
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for SessionCookie {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        found(parts.extensions.get().cloned())
-    }
-}
-
-/// The guard puts them there for every operation that allows such a caller.
-fn found<T>(value: Option<T>) -> Result<T> {
-    value.ok_or_else(|| {
-        ApiError::new(Code::Unauthenticated, "valid credentials for this operation are missing")
-    })
+path_texts! {
+    /// The `{widget_id}` of a path, any text.
+    WidgetId "widget_id";
+    /// The `{tenant_id}` of a path, any text.
+    TenantId "tenant_id";
+    /// The `{user_id}` of a path, any text.
+    UserId "user_id";
 }
 
 /// The `{id}` of a path, a UUID.
@@ -56,34 +108,51 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// The `{widget_id}` of a path, any text.
-pub struct WidgetId(pub String);
-
-impl<S: Send + Sync> FromRequestParts<S> for WidgetId {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        parameter(parts, state, "widget_id").await.map(Self)
+impl Takes for Id {
+    fn takes(description: &mut Description) {
+        let schema = ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)));
+        description.path_parameter("id", "The id.", schema);
     }
 }
 
-/// The `{tenant_id}` of a path, any text.
-pub struct TenantId(pub String);
+macro_rules! path_numbers {
+    ($($(#[$doc:meta])* $kind:ident $name:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $kind(pub u64);
 
-impl<S: Send + Sync> FromRequestParts<S> for TenantId {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        parameter(parts, state, "tenant_id").await.map(Self)
-    }
+            impl<S: Send + Sync> FromRequestParts<S> for $kind {
+                type Rejection = ApiError;
+                async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
+                    let text = parameter(parts, state, $name).await?;
+                    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+                        let message = concat!($name, " is not a number");
+                        return Err(ApiError::field(Code::InvalidField, $name, message));
+                    }
+                    // A number beyond all that were given is that of nothing.
+                    Ok(Self(text.parse().unwrap_or(u64::MAX)))
+                }
+            }
+
+            impl Takes for $kind {
+                fn takes(description: &mut Description) {
+                    let schema = ObjectBuilder::new()
+                        .schema_type(SchemaType::Type(Type::Integer))
+                        .minimum(Some(0));
+                    description.path_parameter($name, "The number.", schema);
+                }
+            }
+        )*
+    };
 }
 
-/// The `{user_id}` of a path, any text.
-pub struct UserId(pub String);
-
-impl<S: Send + Sync> FromRequestParts<S> for UserId {
-    type Rejection = ApiError;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        parameter(parts, state, "user_id").await.map(Self)
-    }
+path_numbers! {
+    /// The `{alert_id}` of a path.
+    AlertId "alert_id";
+    /// The `{report_id}` of a path.
+    ReportId "report_id";
 }
 
 async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> Result<String> {
@@ -94,10 +163,203 @@ async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S, name: &str) -> 
     value.ok_or_else(wrong)
 }
 
-/// Reads a JSON body.
-///
-/// Errors: 415 for another media type, 400 naming the field that is wrong.
-pub fn json<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T> {
+/// Parameters of the query string.
+pub struct Params<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let text = parts.uri.query().unwrap_or_default();
+        let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(text.as_bytes()));
+        serde_path_to_error::deserialize(pairs).map(Self).map_err(|error| {
+            let (path, message) = (error.path().to_string(), error.inner().to_string());
+            base_json::explain_text(&path, &message)
+        })
+    }
+}
+
+impl<T: IntoParams> Takes for Params<T> {
+    fn takes(description: &mut Description) {
+        description.parameters.extend(T::into_params(|| Some(ParameterIn::Query)));
+        description.codes.extend([Code::InvalidField, Code::UnknownField, Code::OutOfRange]);
+    }
+}
+
+/// Parameters of the query string as they are, documented as those of `T`.
+pub struct RawParams<T>(pub Vec<(String, String)>, PhantomData<T>);
+
+impl<S: Send + Sync, T: Send> FromRequestParts<S> for RawParams<T> {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let text = parts.uri.query().unwrap_or_default();
+        let pairs = form_urlencoded::parse(text.as_bytes()).into_owned().collect();
+        Ok(Self(pairs, PhantomData))
+    }
+}
+
+impl<T: IntoParams> Takes for RawParams<T> {
+    fn takes(description: &mut Description) {
+        Params::<T>::takes(description);
+    }
+}
+
+/// Which part of a list is wanted: all of it, or a page.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Entries of a page, at most; all without it.
+    #[param(minimum = 1, maximum = 1000, example = 50)]
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+impl Page {
+    /// The page of `items`, whose keys fall, and the cursor of the next one.
+    pub fn cut<T>(
+        &self,
+        items: Vec<T>,
+        key: impl Fn(&T) -> String,
+    ) -> Result<(Vec<T>, Option<String>)> {
+        let mut items = items;
+        if let Some(cursor) = &self.cursor {
+            let after = URL_SAFE_NO_PAD.decode(cursor).ok();
+            let after = after.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+                let message = "cursor must be next of an earlier page";
+                ApiError::field(Code::InvalidField, "cursor", message)
+            })?;
+            items.retain(|item| key(item) < after);
+        }
+        let Some(limit) = self.limit else { return Ok((items, None)) };
+        if !(1..=PAGE_MAX).contains(&limit) {
+            let message = format!("limit must be between 1 and {PAGE_MAX}");
+            return Err(ApiError::field(Code::OutOfRange, "limit", message));
+        }
+        let is_last = items.len() <= limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| !is_last).map(|item| URL_SAFE_NO_PAD.encode(key(item)));
+        Ok((items, next))
+    }
+}
+
+/// The version that a client has, of `If-None-Match`.
+pub struct KnownVersion(pub Option<HeaderValue>);
+
+impl<S: Send + Sync> FromRequestParts<S> for KnownVersion {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        Ok(Self(parts.headers.get(header::IF_NONE_MATCH).cloned()))
+    }
+}
+
+impl Takes for KnownVersion {
+    fn takes(description: &mut Description) {
+        let text = "ETag of the version that is known: 304 when it is the current one.";
+        description.header_parameter("If-None-Match", text, json!("\"7\""));
+    }
+}
+
+/// The version that a change was made from, of `If-Match`.
+pub struct BaseVersion(Option<HeaderValue>);
+
+impl BaseVersion {
+    /// The version, when one was named. Any version is none.
+    pub fn read(&self) -> Result<Option<u64>> {
+        let Some(value) = &self.0 else { return Ok(None) };
+        let text = value.to_str().unwrap_or_default().trim();
+        if text == "*" {
+            return Ok(None);
+        }
+        text.trim_matches('"').parse().map(Some).map_err(|_| {
+            ApiError::field(Code::InvalidField, "If-Match", "If-Match must be a version")
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for BaseVersion {
+    type Rejection = ApiError;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        Ok(Self(parts.headers.get(header::IF_MATCH).cloned()))
+    }
+}
+
+impl Takes for BaseVersion {
+    fn takes(description: &mut Description) {
+        let text = "ETag of the version that the change was made from: 409 when it is not the current one.";
+        description.header_parameter("If-Match", text, json!("\"7\""));
+        description.codes.push(Code::Conflict);
+    }
+}
+
+/// A JSON body that is read when the handler asks for it: who may do this, and whether the object is
+/// there, come before what is wrong with the body.
+pub struct Body<T> {
+    headers: HeaderMap,
+    bytes: Bytes,
+    shapes: Arc<Shapes>,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> FromRequest<Http> for Body<T> {
+    type Rejection = ApiError;
+    async fn from_request(request: Request, http: &Http) -> Result<Self> {
+        let headers = request.headers().clone();
+        let bytes = Bytes::from_request(request, http).await.map_err(|rejection| {
+            if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
+                let message = "the body is larger than this path accepts";
+                return ApiError::new(Code::PayloadTooLarge, message);
+            }
+            ApiError::new(Code::InvalidJson, "the body cannot be read")
+        })?;
+        Ok(Self { headers, bytes, shapes: Arc::clone(&http.shapes), kind: PhantomData })
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
+    /// Reads the body.
+    ///
+    /// Errors: 415 for another media type, 400 naming every field that is wrong.
+    pub fn read(&self) -> Result<T> {
+        let text = text(&self.headers, &self.bytes)?;
+        base_json::check_shape(text)?;
+        let body: Value = serde_json::from_str(text).map_err(|error| {
+            ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
+        })?;
+        let faults = self.shapes.of::<T>()?.faults(&body);
+        if !faults.is_empty() {
+            return Err(ApiError::of_faults(faults));
+        }
+        // From the text again: a field that comes twice is seen only there.
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let (field, code, message) = base_json::explain(&error);
+            ApiError { field, ..ApiError::new(code, message) }
+        })
+    }
+}
+
+impl<T: ToSchema> Takes for Body<T> {
+    fn takes(description: &mut Description) {
+        let content = Content::new(Some(description.schema_of::<T>()));
+        let body = RequestBodyBuilder::new()
+            .content("application/json", content)
+            .required(Some(Required::True));
+        description.body = Some(body.build());
+        description.codes.extend([
+            Code::InvalidJson,
+            Code::InvalidField,
+            Code::MissingField,
+            Code::UnknownField,
+            Code::UnknownValue,
+            Code::OutOfRange,
+            Code::PayloadTooLarge,
+            Code::UnsupportedMediaType,
+        ]);
+    }
+}
+
+/// The text of a JSON body.
+fn text<'a>(headers: &HeaderMap, body: &'a Bytes) -> Result<&'a str> {
     let media_type = media_type(headers);
     if media_type != "application/json" && !media_type.ends_with("+json") {
         return Err(ApiError::new(
@@ -110,22 +372,7 @@ pub fn json<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T>
         let message = "only events may be sent compressed";
         return Err(ApiError::new(Code::UnsupportedMediaType, message));
     }
-    let text = std::str::from_utf8(body)
-        .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))?;
-    base_json::check_shape(text)?;
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        if !error.inner().is_data() {
-            let message = format!("the body is not valid JSON: {}", error.inner());
-            return ApiError::new(Code::InvalidJson, message);
-        }
-        let (field, code, message) = base_json::explain(&error);
-        ApiError { field, ..ApiError::new(code, message) }
-    })?;
-    deserializer.end().map_err(|error| {
-        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
-    })?;
-    Ok(value)
+    std::str::from_utf8(body).map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))
 }
 
 /// The media type of a request without its parameters, in lower case.
@@ -133,4 +380,30 @@ pub fn media_type(headers: &HeaderMap) -> String {
     let value =
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_follow_each_other_without_gaps() {
+        let items = || (0..7).rev().map(|number| format!("id-{number}")).collect::<Vec<_>>();
+        let mut page = Page { limit: Some(3), cursor: None };
+        let mut seen = Vec::new();
+        loop {
+            let (items, next) = page.cut(items(), Clone::clone).unwrap();
+            seen.extend(items);
+            let Some(next) = next else { break };
+            page.cursor = Some(next);
+        }
+        assert_eq!(seen, items());
+        let wrong = |limit, cursor: Option<&str>| {
+            let page = Page { limit, cursor: cursor.map(str::to_owned) };
+            page.cut(items(), Clone::clone).unwrap_err().field.unwrap()
+        };
+        assert_eq!(wrong(Some(0), None), "limit");
+        assert_eq!(wrong(Some(1_001), None), "limit");
+        assert_eq!(wrong(None, Some("%")), "cursor");
+    }
 }

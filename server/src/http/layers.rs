@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::{
     Json,
     extract::{MatchedPath, Request, State},
-    http::{HeaderName, HeaderValue, Method, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -60,8 +60,28 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
-    response.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    secure(response.headers_mut(), http.app.settings.base_url.starts_with("https://"));
     response
+}
+
+/// Headers that keep browsers from doing with an answer what it is not for. A page that needs more
+/// has said so itself.
+fn secure(headers: &mut HeaderMap, is_https: bool) {
+    let defaults = [
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in defaults {
+        let name = HeaderName::from_static(name);
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    if is_https {
+        let a_year = HeaderValue::from_static("max-age=31536000");
+        headers.insert("strict-transport-security", a_year);
+    }
 }
 
 /// The method, if it is one that everybody knows: others are without number.

@@ -3,12 +3,17 @@
 //! `v1` has one file a resource and one table of all operations. Every operation of the table
 //! passes `caller`, which finds out who asks and whether he may; a handler only runs when he may.
 
+mod describe;
 mod meters;
+mod throttle;
+
+mod shapes;
 
 mod context;
 mod respond;
 
 mod caller;
+mod openapi;
 
 mod extract;
 
@@ -24,3 +29,4 @@ mod router;
 pub use caller::Peer;
 pub use context::Http;
 pub use router::router;
+pub use throttle::Throttle;

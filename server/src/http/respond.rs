@@ -1,13 +1,192 @@
-//! Answers: JSON, and the one shape of errors.
+//! Answers: JSON with its status, lists, and the one shape of errors.
+
+use std::marker::PhantomData;
 
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Value, json, value::RawValue};
+use utoipa::{
+    ToSchema,
+    openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
+};
 
+use super::describe::{Description, Gives};
 use crate::error::{ApiError, Code};
+
+/// 200 with an object.
+pub struct Answer<T>(pub T);
+
+/// 201 with what was made.
+pub struct Created<T>(pub T);
+
+/// 202 with what will be done.
+pub struct Accepted<T>(pub T);
+
+/// 204.
+pub struct NoContent;
+
+/// 200 with a list.
+pub struct List<T> {
+    /// Its entries.
+    pub data: Vec<T>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<String>,
+}
+
+/// 200 with an object that was written down already.
+pub struct Written<T>(pub Box<RawValue>, pub PhantomData<T>);
+
+/// 200 with an object of a version, which is its `ETag`; 304 for who has it already.
+pub struct Versioned<T> {
+    /// The object.
+    pub value: T,
+    /// Its version.
+    pub version: u64,
+    /// What the client has, as it said in `If-None-Match`.
+    pub known: Option<HeaderValue>,
+}
+
+/// An answer that sets the session cookie.
+pub struct WithCookie<R> {
+    /// The answer.
+    pub answer: R,
+    /// The whole header.
+    pub cookie: String,
+}
+
+impl<T: Serialize> IntoResponse for Answer<T> {
+    fn into_response(self) -> Response {
+        Json(self.0).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Created<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::CREATED, Json(self.0)).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for List<T> {
+    fn into_response(self) -> Response {
+        Json(json!({"data": self.data, "next": self.next})).into_response()
+    }
+}
+
+impl<T> IntoResponse for Written<T> {
+    fn into_response(self) -> Response {
+        Json(self.0).into_response()
+    }
+}
+
+impl<T: Serialize> IntoResponse for Versioned<T> {
+    fn into_response(self) -> Response {
+        let tag = format!("\"{}\"", self.version);
+        let is_known =
+            self.known.as_ref().and_then(|known| known.to_str().ok()).is_some_and(|known| {
+                known.split(',').any(|one| {
+                    let one = one.trim();
+                    one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag
+                })
+            });
+        let mut response = if is_known {
+            StatusCode::NOT_MODIFIED.into_response()
+        } else {
+            Json(self.value).into_response()
+        };
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            response.headers_mut().insert(header::ETAG, tag);
+        }
+        response
+    }
+}
+
+impl<R: IntoResponse> IntoResponse for WithCookie<R> {
+    fn into_response(self) -> Response {
+        let mut response = self.answer.into_response();
+        if let Ok(cookie) = HeaderValue::from_str(&self.cookie) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+impl<T: ToSchema> Gives for Answer<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(200, "The object.");
+    }
+}
+
+impl<T: ToSchema> Gives for Written<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(200, "The answer.");
+    }
+}
+
+impl<T: ToSchema> Gives for Created<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(201, "What was made.");
+    }
+}
+
+impl<T: ToSchema> Gives for Accepted<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(202, "What will be done.");
+    }
+}
+
+impl Gives for NoContent {
+    fn gives(description: &mut Description) {
+        let response = utoipa::openapi::Response::new("Done.");
+        description.success.push((204, response));
+    }
+}
+
+impl<T: ToSchema> Gives for List<T> {
+    fn gives(description: &mut Description) {
+        let items = description.schema_of::<T>();
+        let next = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .description(Some("The cursor of the next page; null at the end."));
+        let list = ObjectBuilder::new()
+            .property("data", ArrayBuilder::new().items(items))
+            .required("data")
+            .property("next", next)
+            .required("next");
+        description.answers_with(200, "The list.", Schema::from(list).into());
+    }
+}
+
+impl<T: ToSchema> Gives for Versioned<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(200, "The object.");
+        description.header("ETag", "The version, in quotes.");
+        let unchanged = utoipa::openapi::Response::new("It has not changed.");
+        description.success.push((304, unchanged));
+    }
+}
+
+impl<R: Gives> Gives for WithCookie<R> {
+    fn gives(description: &mut Description) {
+        R::gives(description);
+        description.header("Set-Cookie", "The session.");
+    }
+}
 
 /// Put into the response so that the outer layer can log it and add the request id.
 #[derive(Clone)]
@@ -38,6 +217,10 @@ pub fn error_body(error: &ApiError) -> Value {
         body["field"] = json!(field);
         body["details"] =
             json!([{"field": field, "code": error.code.name(), "message": error.message}]);
+    }
+    if !error.faults.is_empty() {
+        let fault = |fault: &crate::error::Fault| json!({"field": fault.field, "code": fault.code.name(), "message": fault.message});
+        body["details"] = error.faults.iter().map(fault).collect();
     }
     if let Some(limit) = &error.plan_limit {
         body["plan"] = json!(limit.plan);

@@ -27,8 +27,12 @@ pub fn router(http: Http) -> Router {
         .gzip(true)
         // A compressor would hold back the lines of a stream.
         .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(NDJSON)));
+    let (operations, document) = v1::operations(http.clone());
+    let reference = system::Reference::new(&http, &document);
     Router::new()
-        .merge(v1::operations(http.clone()))
+        .merge(operations)
+        .route("/openapi.json", get(reference.document()))
+        .route("/docs", get(reference.page()))
         .route("/embed/{dashboard_id}", get(embed_page::page))
         .route("/assets/{hash}/{*path}", get(system::asset))
         .route("/healthz", get(system::healthz))

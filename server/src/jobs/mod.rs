@@ -1,8 +1,10 @@
 //! Background work. A job takes no input: it reads the store, acts, and writes the outcome, so that
 //! a lost run loses time and nothing else.
 
+mod count;
 mod expire;
 mod report;
 
+pub use count::run as count;
 pub use expire::run as expire;
 pub use report::run as report;

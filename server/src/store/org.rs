@@ -14,6 +14,19 @@ pub trait Record: Serialize + DeserializeOwned {
     fn id(&self) -> &str;
 }
 
+/// Says under which kind records stand, and what their ids are.
+macro_rules! records {
+    ($($name:ident $kind:literal;)*) => {
+        $(impl $crate::store::org::Record for $name {
+            const KIND: &'static str = $kind;
+            fn id(&self) -> &str {
+                &self.id
+            }
+        })*
+    };
+}
+pub(super) use records;
+
 /// Reads records of one organisation.
 pub struct OrgReader {
     keys: KeyReader,
@@ -38,6 +51,12 @@ impl OrgReader {
 }
 
 impl OrgReader {
+    /// The newest records of a kind whose ids begin with `prefix`, newest first.
+    pub fn list_last_of<R: Record>(&self, prefix: &str, limit: usize) -> Result<Vec<R>> {
+        let found = self.keys.scan_last(&org_key(&self.org, R::KIND, prefix), limit);
+        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+
     /// The newest records of a kind, newest first.
     pub fn list_last<R: Record>(&self, limit: usize) -> Result<Vec<R>> {
         let found = self.keys.scan_last(&org_key(&self.org, R::KIND, ""), limit);
@@ -76,6 +95,12 @@ impl<'a> OrgTxn<'a> {
     /// Removes a record.
     pub fn delete<R: Record>(&mut self, id: &str) {
         self.txn.delete(&org_key(&self.org, R::KIND, id));
+    }
+
+    /// Removes all records of a kind whose ids begin with `prefix`.
+    pub fn delete_all_of<R: Record>(&mut self, prefix: &str) {
+        let found = self.txn.scan(&org_key(&self.org, R::KIND, prefix));
+        found.iter().for_each(|(key, _)| self.txn.delete(key));
     }
 
     /// The transaction, for records that belong to no organisation.

@@ -1,33 +1,21 @@
 //! What is stored. Times are milliseconds since 1970; views for the wire are beside the handlers.
 
-use std::collections::BTreeMap;
-
 use inlay_engine::Namespace;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::org::Record;
-
-macro_rules! records {
-    ($($name:ident $kind:literal;)*) => {
-        $(impl Record for $name {
-            const KIND: &'static str = $kind;
-            fn id(&self) -> &str {
-                &self.id
-            }
-        })*
-    };
-}
+use super::org::records;
 
 records! {
     Org "org";
     Member "member";
     ApiKey "api_key";
-    Dashboard "dashboard";
-    EmbedSession "embed_session";
     AuditRow "audit";
     UsageDay "usage_day";
+    UsageMonth "usage_month";
     SavedQuery "saved_query";
+    Invite "invite";
 }
 
 /// An organisation; its id is that of its own record.
@@ -41,6 +29,9 @@ pub struct Org {
     pub email: String,
     /// Name of its plan.
     pub plan: String,
+    /// What it pays for.
+    #[serde(default)]
+    pub billing: Billing,
     /// Both are made at registration.
     pub environments: Vec<Environment>,
     /// When.
@@ -95,7 +86,7 @@ pub struct User {
 }
 
 /// What a member may do; each role includes those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads.
@@ -133,7 +124,7 @@ pub struct Session {
 }
 
 /// What a key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// Everything that an admin may do through the API.
@@ -174,156 +165,8 @@ pub struct KeyRef {
     pub id: String,
 }
 
-/// One thing on a dashboard.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Widget {
-    /// Unique within its dashboard.
-    pub id: String,
-    /// What is drawn.
-    pub kind: String,
-    /// Heading.
-    pub title: String,
-    /// What is asked; the names of `GET /v1/query`.
-    pub query: Map<String, Value>,
-    /// Drawing options, kept as they are.
-    pub viz: Map<String, Value>,
-    /// Place on twelve columns.
-    pub layout: Layout,
-}
-
-/// A place on twelve columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Layout {
-    /// Column, from 0.
-    pub x: u32,
-    /// Row, from 0.
-    pub y: u32,
-    /// Columns.
-    pub w: u32,
-    /// Rows.
-    pub h: u32,
-}
-
-/// Settings of a dashboard.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// Period that an embed starts with.
-    pub default_period: String,
-    /// Origins that may frame the embed; any when empty.
-    pub allowed_origins: Vec<String>,
-    /// Colours of the embed.
-    pub theme: Map<String, Value>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { default_period: "30d".to_owned(), allowed_origins: Vec::new(), theme: Map::new() }
-    }
-}
-
-/// What a dashboard shows: the draft, or what was published of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DashboardConfig {
-    /// Heading.
-    pub name: String,
-    /// In the order that they were given.
-    pub widgets: Vec<Widget>,
-    /// The rest.
-    pub settings: Settings,
-}
-
-/// A dashboard: a draft, and the last published snapshot.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Dashboard {
-    /// UUIDv7.
-    pub id: String,
-    /// What editors see.
-    pub draft: DashboardConfig,
-    /// The last published snapshot, kept when unpublished.
-    pub published: Option<DashboardConfig>,
-    /// Whether embeds show the snapshot.
-    pub is_live: bool,
-    /// Rises with every change.
-    pub version: u64,
-    /// When it was last published.
-    pub published_at: Option<i64>,
-    /// When.
-    pub created_at: i64,
-    /// When.
-    pub updated_at: i64,
-    /// Label of who made it.
-    pub created_by: String,
-}
-
-/// What a viewer may do with an embedded dashboard.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Permissions {
-    /// Whether the viewer may drill down.
-    pub allow_drill_down: bool,
-    /// Filters that always hold.
-    pub locked_filters: BTreeMap<String, OneOrMany>,
-    /// Widgets that do not exist for the viewer.
-    pub hidden_widgets: Vec<String>,
-    /// Properties that may be filtered by; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_dimensions: Option<Vec<String>>,
-    /// Periods that may be chosen; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_periods: Option<Vec<String>>,
-    /// Longest window; absent: any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_date_range_days: Option<u32>,
-}
-
-/// A value, or any of several.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum OneOrMany {
-    /// Exactly this.
-    One(String),
-    /// Any of these.
-    Many(Vec<String>),
-}
-
-impl OneOrMany {
-    /// All accepted values.
-    pub fn values(&self) -> Vec<String> {
-        match self {
-            Self::One(value) => vec![value.clone()],
-            Self::Many(values) => values.clone(),
-        }
-    }
-}
-
-/// A minted embed session.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct EmbedSession {
-    /// UUIDv7, the token's `jti`.
-    pub id: String,
-    /// For whom.
-    pub tenant_id: String,
-    /// Of what.
-    pub dashboard_id: String,
-    /// Id of the environment whose data it shows.
-    pub environment: String,
-    /// As granted.
-    pub permissions: Permissions,
-    /// Who minted it.
-    pub actor: Actor,
-    /// When.
-    pub issued_at: i64,
-    /// Until when.
-    pub expires_at: i64,
-    /// Whether it was revoked.
-    pub revoked: bool,
-}
-
 /// Who did something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Actor {
     /// `user`, `api_key` or `system`.
     pub r#type: String,
@@ -368,13 +211,71 @@ pub struct AuditRow {
     pub created_at: i64,
 }
 
-/// Events of one environment on one day.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What one environment used on one day.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UsageDay {
     /// `<environment>:<date>`.
     pub id: String,
     /// Events stored.
     pub events: u64,
+    /// Questions answered.
+    pub queries: u64,
+    /// Embed sessions minted.
+    pub embed_sessions: u64,
+    /// Embed pages shown.
+    pub embed_views: u64,
+}
+
+/// Events that an organisation stored in one month, over all environments.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UsageMonth {
+    /// `2026-11`.
+    pub id: String,
+    /// Events stored.
+    pub events: u64,
+}
+
+/// What an organisation pays for, as the billing provider told last.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Billing {
+    /// Its id there.
+    pub customer_id: Option<String>,
+    /// Its subscription there.
+    pub subscription_id: Option<String>,
+    /// How it stands.
+    pub status: BillingStatus,
+    /// Until when it is paid.
+    pub current_period_end: Option<i64>,
+    /// When what is known happened there.
+    pub occurred_at: Option<i64>,
+}
+
+/// How a subscription stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BillingStatus {
+    /// There is none.
+    #[default]
+    None,
+    /// Not paid yet.
+    Trialing,
+    /// Paid.
+    Active,
+    /// Not paid in time.
+    PastDue,
+    /// Ended.
+    Canceled,
+}
+
+/// A billing event that was taken; belongs to nobody, stored under the digest of its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BillingEvent {
+    /// Digest of its body.
+    pub digest: String,
+    /// When.
+    pub received_at: i64,
 }
 
 /// What the demo has seeded so far; belongs to nobody.
@@ -407,4 +308,30 @@ pub struct SavedQuery {
     pub created_at: i64,
     /// When it was last changed.
     pub updated_at: i64,
+}
+
+/// A pending invite; it is gone when it was accepted or withdrawn.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Invite {
+    /// UUIDv7.
+    pub id: String,
+    /// In lower case.
+    pub email: String,
+    /// What he will be.
+    pub role: Role,
+    /// Label of who invited.
+    pub invited_by: String,
+    /// When.
+    pub created_at: i64,
+    /// Until when.
+    pub expires_at: i64,
+}
+
+/// The key that signs the invites of an organisation; stored under its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InviteKey {
+    /// Organisation.
+    pub org: String,
+    /// 32 bytes, hexadecimal.
+    pub secret: String,
 }

@@ -12,6 +12,8 @@
 
 use std::fmt::Write as _;
 
+use super::markup::escape;
+
 /// Columns of the grid.
 const COLUMNS: u32 = 12;
 
@@ -296,22 +298,6 @@ fn humanize(name: &str) -> String {
         name.split(['_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut chars = spaced.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Text for element content and for attributes in double quotes.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// JSON that can stand inside a script element. These characters occur in JSON only within

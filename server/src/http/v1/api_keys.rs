@@ -1,74 +1,105 @@
 //! `/v1/api-keys`: listed by prefix, made, revoked.
 
-use axum::{
-    Json,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::view::{instant_or_null, list as view_list};
+use super::view::Time;
 use crate::{
     app::{Caller, KeyRequest},
-    base::instant,
-    error::{ApiError, Code, Result},
+    error::Result,
     http::{
         context::Http,
-        extract::{self, Id},
+        extract::{Body, Id, Page, Params},
+        respond::{Created, List, NoContent},
     },
     store::{ApiKey, Scope},
 };
 
-#[derive(Deserialize)]
+/// A key to make.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct KeyBody {
+pub struct CreateApiKey {
+    /// For people.
+    #[schema(min_length = 1, max_length = 200, example = "Backend")]
     label: String,
-    scope: String,
+    /// `ingest` sends events, `admin` does everything.
+    scope: Scope,
+    /// Name of its environment; the caller's by default.
+    #[schema(example = "production")]
     environment: Option<String>,
 }
 
+/// A key as everybody may see it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ApiKey)]
+pub struct ApiKeyView {
+    #[schema(format = Uuid)]
+    id: String,
+    label: String,
+    scope: Scope,
+    /// The first characters, for recognition.
+    #[schema(example = "inlay_admin_Vb3kQz")]
+    prefix: String,
+    environment: String,
+    created_at: Time,
+    /// Id of the user, if a user made it.
+    created_by: Option<String>,
+    /// To the minute.
+    last_used_at: Option<Time>,
+}
+
+/// A key that was just made, with the whole of it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NewApiKey)]
+pub struct NewApiKeyView {
+    #[serde(flatten)]
+    pub record: ApiKeyView,
+    /// The whole key, shown this once.
+    pub key: String,
+}
+
 /// All keys, newest first.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<ApiKeyView>> {
     let keys = http.run(move |app| app.api_keys(&caller)).await?;
-    Ok(Json(view_list(keys.iter().map(|(key, environment)| view(key, environment)).collect())))
+    let (keys, next) = page.cut(keys, |(key, _)| key.id.clone())?;
+    let data = keys.into_iter().map(|(key, environment)| view(key, environment)).collect();
+    Ok(List { data, next })
 }
 
 /// Makes a key: the one answer that holds the whole of it. 201.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<(StatusCode, Json<Value>)> {
-    let body: KeyBody = extract::json(&headers, &body)?;
-    let scope = match body.scope.as_str() {
-        "admin" => Scope::Admin,
-        "ingest" => Scope::Ingest,
-        other => {
-            let message = format!("scope must be admin or ingest, not {other:?}");
-            return Err(ApiError::field(Code::UnknownValue, "scope", message));
-        }
-    };
-    let request = KeyRequest { label: body.label, scope, environment: body.environment };
+    body: Body<CreateApiKey>,
+) -> Result<Created<NewApiKeyView>> {
+    let body = body.read()?;
+    let request =
+        KeyRequest { label: body.label, scope: body.scope, environment: body.environment };
     let made = http.run(move |app| app.create_api_key(&caller, &request)).await?;
-    let mut view = view(&made.key, &made.environment);
-    view["key"] = json!(made.secret);
-    Ok((StatusCode::CREATED, Json(view)))
+    Ok(Created(NewApiKeyView { record: view(made.key, made.environment), key: made.secret }))
 }
 
 /// Revokes a key. 204.
-pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.revoke_api_key(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// A key as everybody may see it.
-pub fn view(key: &ApiKey, environment: &str) -> Value {
-    json!({
-        "id": key.id, "label": key.label, "scope": key.scope, "prefix": key.prefix, "environment": environment,
-        "created_at": instant::format(key.created_at), "created_by": key.created_by,
-        "last_used_at": instant_or_null(key.last_used_at),
-    })
+pub fn view(key: ApiKey, environment: String) -> ApiKeyView {
+    ApiKeyView {
+        id: key.id,
+        label: key.label,
+        scope: key.scope,
+        prefix: key.prefix,
+        environment,
+        created_at: Time(key.created_at),
+        created_by: key.created_by,
+        last_used_at: key.last_used_at.map(Time),
+    }
 }

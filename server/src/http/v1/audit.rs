@@ -1,21 +1,82 @@
 //! `GET /v1/audit`.
 
-use axum::{Json, extract::State};
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
 
-use super::view::list as view_list;
-use crate::{app::Caller, base::instant, error::Result, http::context::Http, store::AuditRow};
+use super::view::Time;
+use crate::{
+    app::{AuditFilter, Caller},
+    base::instant,
+    error::{ApiError, Code, Result},
+    http::{context::Http, extract::Params, respond::List},
+    store::{Actor, AuditRow},
+};
 
-/// The newest rows.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
-    let rows = http.run(move |app| app.audit_rows(&caller)).await?;
-    Ok(Json(view_list(rows.iter().map(view).collect())))
+/// Which rows are wanted.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct AuditParameters {
+    /// Only rows from before this instant.
+    #[param(value_type = Option<Time>)]
+    before: Option<String>,
+    /// Only rows of this action.
+    #[param(example = "dashboard.publish")]
+    action: Option<String>,
 }
 
-fn view(row: &AuditRow) -> Value {
-    json!({
-        "id": row.id, "action": row.action, "actor": row.actor,
-        "target": {"type": row.target.0, "id": row.target.1},
-        "metadata": row.metadata, "ip": row.ip, "created_at": instant::format(row.created_at),
-    })
+/// A change of state.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AuditRow)]
+pub struct AuditRowView {
+    #[schema(format = Uuid)]
+    id: String,
+    #[schema(example = "dashboard.publish")]
+    action: String,
+    actor: Actor,
+    target: Target,
+    /// Details.
+    #[schema(value_type = Object)]
+    metadata: Value,
+    /// Where the request came from.
+    #[schema(example = "203.0.113.7")]
+    ip: Option<String>,
+    created_at: Time,
+}
+
+/// What was changed.
+#[derive(Serialize, ToSchema)]
+struct Target {
+    #[schema(example = "dashboard")]
+    r#type: String,
+    id: String,
+}
+
+/// The newest rows.
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(parameters): Params<AuditParameters>,
+) -> Result<List<AuditRowView>> {
+    let before = parameters.before.as_deref().map(|text| {
+        instant::parse(text).ok_or_else(|| {
+            ApiError::field(Code::InvalidField, "before", "before is not an ISO 8601 date-time")
+        })
+    });
+    let filter = AuditFilter { before: before.transpose()?, action: parameters.action };
+    let rows = http.run(move |app| app.audit_rows(&caller, &filter)).await?;
+    Ok(List { data: rows.into_iter().map(view).collect(), next: None })
+}
+
+fn view(row: AuditRow) -> AuditRowView {
+    AuditRowView {
+        id: row.id,
+        action: row.action,
+        actor: row.actor,
+        target: Target { r#type: row.target.0, id: row.target.1 },
+        metadata: row.metadata,
+        ip: row.ip,
+        created_at: Time(row.created_at),
+    }
 }

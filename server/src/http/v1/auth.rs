@@ -1,136 +1,252 @@
 //! `/v1/auth`: registering, logging in and out, who am I.
 
-use axum::{
-    Extension, Json,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, http::HeaderMap};
 use inlay_proto::names::SESSION_COOKIE;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::api_keys;
+use super::{
+    api_keys::{self, NewApiKeyView},
+    view::Time,
+};
 use crate::{
-    app::{Caller, Principal, SESSION_SECONDS},
-    base::instant,
+    app::{Caller, Principal, Quota, SESSION_SECONDS, Session},
     error::Result,
-    http::{caller::SessionCookie, context::Http, extract},
+    http::{
+        caller::{SessionCookie, cookie_of},
+        context::Http,
+        extract::Body,
+        respond::{Answer, Created, NoContent, WithCookie},
+    },
     store::{Environment, Org, Role, User},
 };
 
-#[derive(Deserialize)]
+/// Who registers.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct RegisterBody {
+pub struct Register {
+    #[schema(format = "email", max_length = 254, example = "ada@acme.example")]
     email: String,
+    #[schema(format = Password, min_length = 10, max_length = 200, example = "correct horse battery")]
     password: String,
+    #[schema(min_length = 1, max_length = 200, example = "Ada Lovelace")]
     name: String,
+    #[schema(min_length = 1, max_length = 200, example = "Acme")]
     org_name: String,
 }
 
-#[derive(Deserialize)]
+/// Who logs in.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct LoginBody {
+pub struct Login {
+    #[schema(format = "email", example = "ada@acme.example")]
     email: String,
+    #[schema(format = Password, example = "correct horse battery")]
     password: String,
+}
+
+/// Who accepts an invite.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptInvite {
+    /// The signed token of the invite.
+    token: String,
+    #[schema(min_length = 1, max_length = 200, example = "Grace Hopper")]
+    name: String,
+    #[schema(format = Password, min_length = 10, max_length = 200, example = "correct horse battery")]
+    password: String,
+}
+
+/// A person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = User)]
+pub struct UserView {
+    #[schema(format = Uuid)]
+    id: String,
+    #[schema(example = "ada@acme.example")]
+    email: String,
+    name: String,
+    created_at: Time,
+}
+
+/// An organisation as its members see it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Org)]
+pub struct OrgView {
+    #[schema(format = Uuid)]
+    id: String,
+    #[schema(example = "Acme")]
+    name: String,
+    /// Contact address.
+    email: String,
+    #[schema(example = "growth")]
+    plan: String,
+    environments: Vec<EnvironmentView>,
+    created_at: Time,
+}
+
+/// A separate world of events.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Environment)]
+pub struct EnvironmentView {
+    #[schema(format = Uuid)]
+    id: String,
+    #[schema(example = "production")]
+    name: String,
+}
+
+/// What registering made.
+#[derive(Serialize, ToSchema)]
+pub struct Registered {
+    user: UserView,
+    org: OrgView,
+    role: Role,
+    environments: Vec<EnvironmentView>,
+    api_key: NewApiKeyView,
+}
+
+/// A session that was opened.
+#[derive(Serialize, ToSchema)]
+pub struct LoggedIn {
+    user: UserView,
+    org: OrgView,
+    role: Role,
+}
+
+/// Whose credentials these are.
+#[derive(Serialize, ToSchema)]
+pub struct Me {
+    /// Null for a key.
+    #[schema(required = false)]
+    user: Option<UserView>,
+    org: OrgView,
+    /// Null for a key.
+    #[schema(required = false)]
+    role: Option<Role>,
+    /// `admin`, `member` or `ingest`.
+    #[schema(example = "admin")]
+    scope: &'static str,
+    #[schema(example = "production")]
+    environment: String,
+    /// `session` or `api_key`.
+    #[schema(example = "session")]
+    auth: &'static str,
 }
 
 /// Makes user, organisation, environments, key and session. 201, or 409 when the address is taken.
 pub async fn register(
     State(http): State<Http>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response> {
-    let body: RegisterBody = extract::json(&headers, &body)?;
+    body: Body<Register>,
+) -> Result<WithCookie<Created<Registered>>> {
+    let body = body.read()?;
     let made = http
         .run_hashing(move |app| {
             app.register(&body.email, &body.password, &body.name, &body.org_name)
         })
         .await?;
-    let (key, secret) = &made.api_key;
-    let mut api_key = api_keys::view(key, "production");
-    api_key["key"] = json!(secret);
-    let body = json!({
-        "user": user(&made.user), "org": org(&made.org), "role": "owner",
-        "environments": made.org.environments.iter().map(environment).collect::<Vec<_>>(),
-        "api_key": api_key,
+    let (key, secret) = made.api_key;
+    let org = org(&made.org);
+    let answer = Created(Registered {
+        user: user(made.user),
+        org,
+        role: Role::Owner,
+        environments: made.org.environments.iter().map(environment).collect(),
+        api_key: NewApiKeyView {
+            record: api_keys::view(key, "production".to_owned()),
+            key: secret,
+        },
     });
-    Ok(with_cookie(
-        &http,
-        (StatusCode::CREATED, Json(body)).into_response(),
-        &made.session,
-        SESSION_SECONDS,
-    ))
+    Ok(WithCookie { answer, cookie: cookie(&http, &made.session, SESSION_SECONDS) })
 }
 
 /// Opens a session.
-pub async fn login(State(http): State<Http>, headers: HeaderMap, body: Bytes) -> Result<Response> {
-    let body: LoginBody = extract::json(&headers, &body)?;
-    let session = http.run_hashing(move |app| app.login(&body.email, &body.password)).await?;
-    let body =
-        json!({"user": user(&session.user), "org": org(&session.org), "role": role(session.role)});
-    Ok(with_cookie(&http, Json(body).into_response(), &session.session, SESSION_SECONDS))
+pub async fn login(
+    State(http): State<Http>,
+    headers: HeaderMap,
+    body: Body<Login>,
+) -> Result<WithCookie<Answer<LoggedIn>>> {
+    let body = body.read()?;
+    // The address has its own count, in front of every request.
+    http.throttle.take(Quota::Login, &format!("account {}", body.email.to_lowercase())).1?;
+    let before = cookie_of(&headers).map(str::to_owned);
+    let session = http
+        .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref()))
+        .await?;
+    Ok(logged_in(&http, session))
+}
+
+/// Makes the invited a member, and opens a session. An invite is good for once.
+pub async fn accept_invite(
+    State(http): State<Http>,
+    body: Body<AcceptInvite>,
+) -> Result<WithCookie<Answer<LoggedIn>>> {
+    let body = body.read()?;
+    let session = http
+        .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password))
+        .await?;
+    Ok(logged_in(&http, session))
+}
+
+fn logged_in(http: &Http, session: Session) -> WithCookie<Answer<LoggedIn>> {
+    let cookie = cookie(http, &session.session, SESSION_SECONDS);
+    let org = org(&session.org);
+    let answer = Answer(LoggedIn { user: user(session.user), org, role: session.role });
+    WithCookie { answer, cookie }
 }
 
 /// Ends the session. 204.
 pub async fn logout(
     State(http): State<Http>,
-    _caller: Caller,
-    Extension(SessionCookie(cookie)): Extension<SessionCookie>,
-) -> Result<Response> {
-    http.run(move |app| app.logout(&cookie)).await?;
-    Ok(with_cookie(&http, StatusCode::NO_CONTENT.into_response(), "", 0))
+    SessionCookie(session): SessionCookie,
+) -> Result<WithCookie<NoContent>> {
+    http.run(move |app| app.logout(&session)).await?;
+    Ok(WithCookie { answer: NoContent, cookie: cookie(&http, "", 0) })
 }
 
 /// Who the credentials belong to.
-pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Answer<Me>> {
     let known = caller.clone();
     let (found, organisation) =
         http.run(move |app| Ok((app.user_of(&known)?, app.org(&known.org)?))).await?;
     let (role, scope) = match caller.principal {
-        Principal::Viewer => (Some("viewer"), "member"),
-        Principal::Editor => (Some("editor"), "member"),
-        Principal::Admin => (Some("admin"), "admin"),
-        Principal::Owner => (Some("owner"), "admin"),
+        Principal::Viewer => (Some(Role::Viewer), "member"),
+        Principal::Editor => (Some(Role::Editor), "member"),
+        Principal::Admin => (Some(Role::Admin), "admin"),
+        Principal::Owner => (Some(Role::Owner), "admin"),
         Principal::IngestKey => (None, "ingest"),
         _ => (None, "admin"),
     };
-    Ok(Json(json!({
-        "user": found.as_ref().map(user), "org": org(&organisation), "role": role, "scope": scope,
-        "environment": caller.environment.name,
-        "auth": if caller.is_key() { "api_key" } else { "session" },
-    })))
+    Ok(Answer(Me {
+        user: found.map(user),
+        org: org(&organisation),
+        role,
+        scope,
+        auth: if caller.is_key() { "api_key" } else { "session" },
+        environment: caller.environment.name,
+    }))
 }
 
-fn with_cookie(http: &Http, mut response: Response, value: &str, max_age: i64) -> Response {
+fn cookie(http: &Http, value: &str, max_age: i64) -> String {
     let secure = if http.app.settings.base_url.starts_with("https://") { "; Secure" } else { "" };
-    let cookie = format!(
-        "{SESSION_COOKIE}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age}{secure}"
-    );
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
-    }
-    response
+    format!("{SESSION_COOKIE}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age}{secure}")
 }
 
-fn role(role: Role) -> Value {
-    json!(role)
-}
-
-fn user(user: &User) -> Value {
-    json!({"id": user.id, "email": user.email, "name": user.name, "created_at": instant::format(user.created_at)})
+fn user(user: User) -> UserView {
+    UserView { id: user.id, email: user.email, name: user.name, created_at: Time(user.created_at) }
 }
 
 /// An organisation as its members see it.
-pub fn org(org: &Org) -> Value {
-    json!({
-        "id": org.id, "name": org.name, "email": org.email, "plan": org.plan,
-        "environments": org.environments.iter().map(environment).collect::<Vec<_>>(),
-        "created_at": instant::format(org.created_at),
-    })
+pub fn org(org: &Org) -> OrgView {
+    OrgView {
+        id: org.id.clone(),
+        name: org.name.clone(),
+        email: org.email.clone(),
+        plan: org.plan.clone(),
+        environments: org.environments.iter().map(environment).collect(),
+        created_at: Time(org.created_at),
+    }
 }
 
-fn environment(environment: &Environment) -> Value {
-    json!({"id": environment.id, "name": environment.name})
+fn environment(environment: &Environment) -> EnvironmentView {
+    EnvironmentView { id: environment.id.clone(), name: environment.name.clone() }
 }

@@ -1,76 +1,113 @@
 //! `/v1/dashboards` and their inline widgets.
 
-use axum::{
-    Json,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode, header},
-};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::view::{instant_or_null, list as view_list};
+use super::view::Time;
 use crate::{
     app::{Caller, DashboardChange, NewDashboard, Status, WidgetChange},
-    base::instant,
-    error::{ApiError, Code, Result},
+    error::{ApiError, Result},
     http::{
         context::Http,
-        extract::{self, Id, WidgetId},
+        extract::{BaseVersion, Body, Id, KnownVersion, Page, Params, WidgetId},
+        respond::{Answer, Created, List, NoContent, Versioned},
     },
     store::{Dashboard, Layout, Settings, Widget},
 };
 
-#[derive(Deserialize)]
+/// A dashboard to make.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CreateBody {
+pub struct CreateDashboard {
+    #[schema(min_length = 1, max_length = 200, example = "Usage")]
     name: String,
     #[serde(default)]
+    #[schema(max_items = 100)]
     widgets: Vec<Widget>,
     #[serde(default)]
     settings: Settings,
 }
 
-#[derive(Deserialize)]
+/// What to change of the draft; absent parts stay.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateBody {
+pub struct UpdateDashboard {
+    #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
+    /// All of them.
+    #[schema(max_items = 100)]
     widgets: Option<Vec<Widget>>,
     settings: Option<Settings>,
 }
 
-#[derive(Deserialize)]
+/// What to change of a widget; absent parts stay.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateWidgetBody {
+pub struct UpdateDashboardWidget {
     title: Option<String>,
+    #[schema(value_type = Option<Object>)]
     query: Option<Map<String, Value>>,
+    #[schema(value_type = Option<Object>)]
     viz: Option<Map<String, Value>>,
     layout: Option<Layout>,
 }
 
+/// A dashboard: its draft, and where it is in its life.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Dashboard)]
+pub struct DashboardView {
+    #[schema(format = Uuid)]
+    id: String,
+    #[schema(example = "Usage")]
+    name: String,
+    status: Status,
+    /// Whether the draft differs from what was published last.
+    has_unpublished_changes: bool,
+    /// Rises with every change; `If-Match` takes it.
+    #[schema(example = 7)]
+    version: u64,
+    widgets: Vec<Widget>,
+    settings: Settings,
+    published_at: Option<Time>,
+    created_at: Time,
+    updated_at: Time,
+    /// Label of who made it.
+    created_by: String,
+}
+
 /// All dashboards, newest first.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<DashboardView>> {
     let all = http.run(move |app| app.dashboards(&caller)).await?;
-    Ok(Json(view_list(all.iter().map(view).collect())))
+    let (all, next) = page.cut(all, |dashboard| dashboard.id.clone())?;
+    Ok(List { data: all.into_iter().map(view).collect(), next })
 }
 
 /// One dashboard.
-pub async fn get(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<Json<Value>> {
+pub async fn get(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+    KnownVersion(known): KnownVersion,
+) -> Result<Versioned<DashboardView>> {
     let dashboard = http.run(move |app| app.dashboard(&caller, &id)).await?;
-    Ok(Json(view(&dashboard)))
+    Ok(Versioned { version: dashboard.version, value: view(dashboard), known })
 }
 
 /// Makes a dashboard. 201.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<(StatusCode, Json<Value>)> {
-    let body: CreateBody = extract::json(&headers, &body)?;
+    body: Body<CreateDashboard>,
+) -> Result<Created<DashboardView>> {
+    let body = body.read()?;
     let new = NewDashboard { name: body.name, widgets: body.widgets, settings: body.settings };
-    let dashboard = http.run(move |app| app.create_dashboard(&caller, new)).await?;
-    Ok((StatusCode::CREATED, Json(view(&dashboard))))
+    http.run(move |app| app.create_dashboard(&caller, new)).await.map(view).map(Created)
 }
 
 /// Changes the draft. 409 when `If-Match` names an older version.
@@ -78,56 +115,51 @@ pub async fn update(
     State(http): State<Http>,
     caller: Caller,
     Id(id): Id,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Value>> {
+    base: BaseVersion,
+    body: Body<UpdateDashboard>,
+) -> Result<Versioned<DashboardView>> {
     let dashboard = http
         .run(move |app| {
             // Whether it exists comes before what is wrong with the body.
             app.dashboard(&caller, &id)?;
-            let body: UpdateBody = extract::json(&headers, &body)?;
+            let body = body.read()?;
             let change = DashboardChange {
                 name: body.name,
                 widgets: body.widgets,
                 settings: body.settings,
-                if_match: if_match(&headers)?,
+                if_match: base.read()?,
             };
             app.update_dashboard(&caller, &id, change)
         })
         .await?;
-    Ok(Json(view(&dashboard)))
-}
-
-fn if_match(headers: &HeaderMap) -> Result<Option<u64>> {
-    let Some(value) = headers.get(header::IF_MATCH) else { return Ok(None) };
-    let version = value.to_str().ok().and_then(|text| text.trim().trim_matches('"').parse().ok());
-    version.map(Some).ok_or_else(|| {
-        ApiError::field(Code::InvalidField, "If-Match", "If-Match must be a version")
-    })
+    Ok(Versioned { version: dashboard.version, value: view(dashboard), known: None })
 }
 
 /// Deletes a dashboard. 204.
-pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_dashboard(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// Publishes the draft. 204, or 402 when the plan has no place left.
-pub async fn publish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn publish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.publish_dashboard(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// Ends what embeds show. 204.
-pub async fn unpublish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn unpublish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.unpublish_dashboard(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// Replaces the draft by the published snapshot. 409 when there is none.
-pub async fn restore(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<Json<Value>> {
-    let dashboard = http.run(move |app| app.restore_dashboard(&caller, &id)).await?;
-    Ok(Json(view(&dashboard)))
+pub async fn restore(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Answer<DashboardView>> {
+    http.run(move |app| app.restore_dashboard(&caller, &id)).await.map(view).map(Answer)
 }
 
 /// Adds a widget to the draft. 201 with the widget.
@@ -135,16 +167,15 @@ pub async fn add_widget(
     State(http): State<Http>,
     caller: Caller,
     Id(id): Id,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<(StatusCode, Json<Widget>)> {
+    body: Body<Widget>,
+) -> Result<Created<Widget>> {
     let widget = http
         .run(move |app| {
             app.dashboard(&caller, &id)?;
-            app.add_widget(&caller, &id, extract::json(&headers, &body)?)
+            app.add_widget(&caller, &id, body.read()?)
         })
         .await?;
-    Ok((StatusCode::CREATED, Json(widget)))
+    Ok(Created(widget))
 }
 
 /// Changes a widget of the draft.
@@ -153,16 +184,15 @@ pub async fn update_widget(
     caller: Caller,
     Id(id): Id,
     WidgetId(widget_id): WidgetId,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Widget>> {
+    body: Body<UpdateDashboardWidget>,
+) -> Result<Answer<Widget>> {
     let widget = http
         .run(move |app| {
             let dashboard = app.dashboard(&caller, &id)?;
             if !dashboard.draft.widgets.iter().any(|widget| widget.id == widget_id) {
                 return Err(ApiError::not_found("widget"));
             }
-            let body: UpdateWidgetBody = extract::json(&headers, &body)?;
+            let body = body.read()?;
             let change = WidgetChange {
                 title: body.title,
                 query: body.query,
@@ -172,7 +202,7 @@ pub async fn update_widget(
             app.update_widget(&caller, &id, &widget_id, change)
         })
         .await?;
-    Ok(Json(widget))
+    Ok(Answer(widget))
 }
 
 /// Removes a widget from the draft. 204.
@@ -181,25 +211,23 @@ pub async fn delete_widget(
     caller: Caller,
     Id(id): Id,
     WidgetId(widget_id): WidgetId,
-) -> Result<StatusCode> {
+) -> Result<NoContent> {
     http.run(move |app| app.delete_widget(&caller, &id, &widget_id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
-fn view(dashboard: &Dashboard) -> Value {
-    let status = match dashboard.status() {
-        Status::Draft => "draft",
-        Status::Published => "published",
-        Status::Unpublished => "unpublished",
-    };
-    json!({
-        "id": dashboard.id, "name": dashboard.draft.name, "status": status,
-        "has_unpublished_changes": dashboard.has_unpublished_changes(),
-        "version": dashboard.version,
-        "widgets": dashboard.draft.widgets, "settings": dashboard.draft.settings,
-        "published_at": instant_or_null(dashboard.published_at),
-        "created_at": instant::format(dashboard.created_at),
-        "updated_at": instant::format(dashboard.updated_at),
-        "created_by": dashboard.created_by,
-    })
+fn view(dashboard: Dashboard) -> DashboardView {
+    DashboardView {
+        status: dashboard.status(),
+        has_unpublished_changes: dashboard.has_unpublished_changes(),
+        id: dashboard.id,
+        name: dashboard.draft.name,
+        version: dashboard.version,
+        widgets: dashboard.draft.widgets,
+        settings: dashboard.draft.settings,
+        published_at: dashboard.published_at.map(Time),
+        created_at: Time(dashboard.created_at),
+        updated_at: Time(dashboard.updated_at),
+        created_by: dashboard.created_by,
+    }
 }

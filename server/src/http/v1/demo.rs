@@ -1,28 +1,46 @@
 //! `GET /v1/demo/embed-url`.
 
-use axum::{
-    Json,
-    extract::{Query, State},
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::view::Time;
+use crate::{
+    error::Result,
+    http::{context::Http, extract::Params, respond::Answer},
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
 
-use crate::{base::instant, error::Result, http::context::Http};
-
-#[derive(Deserialize)]
-pub struct Parameters {
+/// For whom.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct DemoParameters {
+    /// A tenant of the demo.
     tenant_id: Option<String>,
+}
+
+/// An embed session of the demo.
+#[derive(Serialize, ToSchema)]
+pub struct DemoEmbedUrl {
+    /// The page.
+    #[schema(format = Uri)]
+    embed_url: String,
+    expires_at: Time,
+    tenant_id: String,
+    #[schema(format = Uuid)]
+    dashboard_id: String,
 }
 
 /// A fresh session of the demo. 404 when the server runs without it.
 pub async fn embed_url(
     State(http): State<Http>,
-    Query(parameters): Query<Parameters>,
-) -> Result<Json<Value>> {
-    let (minted, tenant, dashboard) =
+    Params(parameters): Params<DemoParameters>,
+) -> Result<Answer<DemoEmbedUrl>> {
+    let (minted, tenant_id, dashboard_id) =
         http.run(move |app| app.demo_session(parameters.tenant_id.as_deref())).await?;
-    Ok(Json(json!({
-        "embed_url": minted.url, "expires_at": instant::format(minted.expires_at),
-        "tenant_id": tenant, "dashboard_id": dashboard,
-    })))
+    Ok(Answer(DemoEmbedUrl {
+        embed_url: minted.url,
+        expires_at: Time(minted.expires_at),
+        tenant_id,
+        dashboard_id,
+    }))
 }

@@ -1,62 +1,143 @@
 //! `/v1/discover`.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::extract::State;
 use inlay_engine::{EventFacts, NumberFacts, TextFacts};
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::view::Time;
 use crate::{
     app::{Caller, is_rollup_dimension},
-    base::instant,
     error::Result,
-    http::context::Http,
+    http::{
+        context::Http,
+        respond::{Answer, Created},
+    },
 };
 
+/// The events of the last thirty days.
+#[derive(Serialize, ToSchema)]
+pub struct Discovered {
+    events: Vec<DiscoveredEvent>,
+    meta: DiscoverMeta,
+}
+
+/// How they were found.
+#[derive(Serialize, ToSchema)]
+struct DiscoverMeta {
+    from: Time,
+    to: Time,
+    took_ms: u64,
+    rows_scanned: u64,
+    /// Whether properties are known from a part of the rows.
+    sampled: bool,
+}
+
+/// A kind of event.
+#[derive(Serialize, ToSchema)]
+struct DiscoveredEvent {
+    #[schema(example = "api_call")]
+    event_name: String,
+    count: u64,
+    /// Tenants that sent it.
+    tenants: u64,
+    first_seen: Time,
+    last_seen: Time,
+    string_props: Vec<DiscoveredText>,
+    numeric_props: Vec<DiscoveredNumber>,
+}
+
+/// A string dimension.
+#[derive(Serialize, ToSchema)]
+struct DiscoveredText {
+    #[schema(example = "model")]
+    name: String,
+    distinct_approx: u64,
+    /// Share of the events that have it.
+    #[schema(minimum = 0, maximum = 1)]
+    coverage: f64,
+    /// Frequent values.
+    samples: Vec<String>,
+    /// Whether rollups are kept for it.
+    rollup: bool,
+}
+
+/// A numeric measure.
+#[derive(Serialize, ToSchema)]
+struct DiscoveredNumber {
+    #[schema(example = "latency_ms")]
+    name: String,
+    min: f64,
+    max: f64,
+    avg: f64,
+    /// Share of the events that have it.
+    #[schema(minimum = 0, maximum = 1)]
+    coverage: f64,
+}
+
+/// A dashboard that was made from discovered events.
+#[derive(Serialize, ToSchema)]
+pub struct AutoCreated {
+    #[schema(format = Uuid)]
+    dashboard_id: String,
+    name: String,
+    /// How many it has.
+    widgets: usize,
+    events_found: usize,
+}
+
 /// The events of the last thirty days, with their properties.
-pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<Discovered>> {
     let found = http.run_query(move |app| app.discover(&caller)).await?;
-    let rows_read: u64 = found.events.iter().map(|event| event.rows_read).sum();
+    let rows_scanned: u64 = found.events.iter().map(|event| event.rows_read).sum();
     let rows: u64 = found.events.iter().map(|event| event.count).sum();
-    Ok(Json(json!({
-        "events": found.events.iter().map(view).collect::<Vec<_>>(),
-        "meta": {
-            "from": instant::format(found.from_ms), "to": instant::format(found.to_ms),
-            "took_ms": found.took_ms, "rows_scanned": rows_read, "sampled": rows_read < rows,
+    Ok(Answer(Discovered {
+        events: found.events.into_iter().map(view).collect(),
+        meta: DiscoverMeta {
+            from: Time(found.from_ms),
+            to: Time(found.to_ms),
+            took_ms: found.took_ms,
+            rows_scanned,
+            sampled: rows_scanned < rows,
         },
-    })))
+    }))
 }
 
 /// Makes a dashboard from them. 201 with what it is.
-pub async fn auto_create(
-    State(http): State<Http>,
-    caller: Caller,
-) -> Result<(StatusCode, Json<Value>)> {
-    let (dashboard, events) = http.run_query(move |app| app.auto_create_dashboard(&caller)).await?;
-    let body = json!({
-        "dashboard_id": dashboard.id, "name": dashboard.draft.name,
-        "widgets": dashboard.draft.widgets.len(), "events_found": events,
-    });
-    Ok((StatusCode::CREATED, Json(body)))
+pub async fn auto_create(State(http): State<Http>, caller: Caller) -> Result<Created<AutoCreated>> {
+    let (dashboard, events_found) =
+        http.run_query(move |app| app.auto_create_dashboard(&caller)).await?;
+    Ok(Created(AutoCreated {
+        dashboard_id: dashboard.id,
+        name: dashboard.draft.name,
+        widgets: dashboard.draft.widgets.len(),
+        events_found,
+    }))
 }
 
-fn view(event: &EventFacts) -> Value {
-    let coverage = |present: u64| present as f64 / event.rows_read.max(1) as f64;
-    let text = |text: &TextFacts| {
-        json!({
-            "name": text.name, "distinct_approx": text.distinct_approx,
-            "coverage": coverage(text.present), "samples": text.samples,
-            "rollup": is_rollup_dimension(&text.name),
-        })
+fn view(event: EventFacts) -> DiscoveredEvent {
+    let rows = event.rows_read.max(1) as f64;
+    let text = |text: TextFacts| DiscoveredText {
+        rollup: is_rollup_dimension(&text.name),
+        name: text.name,
+        distinct_approx: text.distinct_approx,
+        coverage: text.present as f64 / rows,
+        samples: text.samples,
     };
-    let number = |number: &NumberFacts| {
-        json!({
-            "name": number.name, "min": number.min, "max": number.max, "avg": number.avg,
-            "coverage": coverage(number.present),
-        })
+    let number = |number: NumberFacts| DiscoveredNumber {
+        name: number.name,
+        min: number.min,
+        max: number.max,
+        avg: number.avg,
+        coverage: number.present as f64 / rows,
     };
-    json!({
-        "event_name": event.name, "count": event.count, "tenants": event.tenants,
-        "first_seen": instant::format(event.first_ms), "last_seen": instant::format(event.last_ms),
-        "string_props": event.texts.iter().map(text).collect::<Vec<_>>(),
-        "numeric_props": event.numbers.iter().map(number).collect::<Vec<_>>(),
-    })
+    DiscoveredEvent {
+        event_name: event.name,
+        count: event.count,
+        tenants: event.tenants,
+        first_seen: Time(event.first_ms),
+        last_seen: Time(event.last_ms),
+        string_props: event.texts.into_iter().map(text).collect(),
+        numeric_props: event.numbers.into_iter().map(number).collect(),
+    }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
     Json,
-    body::{Body, Bytes},
+    body::{Body as ResponseBody, Bytes},
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use inlay_proto::names::NDJSON;
@@ -16,17 +16,19 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 use tokio::sync::mpsc;
+use utoipa::{ToSchema, openapi::Content};
 
-use super::view;
+use super::view::{self, Time};
 use crate::{
     app::{Caller, EmbedRequest, EmbedView, ViewFilters, Viewer, WireFilters},
-    base::instant,
     error::{ApiError, Code, Result},
     http::{
         context::Http,
-        extract::{self, Id},
+        describe::{Description, Gives},
+        extract::{Body, Id, Page, Params},
+        respond::{Created, List, NoContent},
     },
-    store::{EmbedSession, Permissions, Widget},
+    store::{Actor, EmbedSession, Permissions, Widget},
 };
 
 /// Widgets of one data request, at most.
@@ -36,27 +38,94 @@ const READER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 /// Lines that wait for a slow reader before the next widget is computed.
 const LINES_AHEAD: usize = 4;
 
-#[derive(Deserialize)]
+/// A session to mint.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CreateBody {
+pub struct CreateEmbedSession {
+    /// The customer whose data is shown.
+    #[schema(min_length = 1, max_length = 256, example = "acme")]
     tenant_id: String,
+    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
+    /// Seconds; 3,600 by default.
+    #[schema(minimum = 60, maximum = 86400, example = 3600)]
     expires_in: Option<i64>,
     #[serde(default)]
     permissions: Permissions,
 }
 
-#[derive(Serialize)]
-struct DataAnswer {
+/// A minted session.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NewEmbedSession)]
+pub struct NewEmbedSessionView {
+    /// Signed; the frame carries it.
+    token: String,
+    /// The page for the frame.
+    #[schema(format = Uri)]
+    embed_url: String,
+    expires_at: Time,
+}
+
+/// A session that is still valid.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EmbedSession)]
+pub struct EmbedSessionView {
+    #[schema(format = Uuid)]
+    id: String,
+    tenant_id: String,
+    resource: Resource,
+    #[schema(example = "embed:read")]
+    scope: &'static str,
+    permissions: Permissions,
+    actor: Actor,
+    issued_at: Time,
+    expires_at: Time,
+    ttl_seconds: i64,
+}
+
+/// What a session shows.
+#[derive(Serialize, ToSchema)]
+struct Resource {
+    #[schema(example = "dashboard")]
+    r#type: &'static str,
+    #[schema(format = Uuid)]
+    id: String,
+    name: String,
+}
+
+/// The published dashboard as a session may see it.
+#[derive(Serialize, ToSchema)]
+pub struct EmbeddedDashboard {
+    #[schema(format = Uuid)]
+    id: String,
+    name: String,
+    widgets: Vec<Widget>,
+    #[schema(value_type = Object)]
+    theme: serde_json::Map<String, Value>,
+    permissions: Permissions,
+    /// Periods that may be chosen.
+    periods: Vec<String>,
+    expires_in_seconds: i64,
+}
+
+/// Data of widgets, by their ids; a failed one is `{"error", "code"}`.
+#[derive(Serialize, ToSchema)]
+struct EmbeddedData {
+    #[schema(value_type = BTreeMap<String, Object>)]
     widgets: BTreeMap<String, Box<RawValue>>,
     expires_in_seconds: i64,
 }
 
-#[derive(Deserialize)]
+/// Which data is wanted.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct DataBody {
+pub struct AskEmbedData {
+    /// Ids of widgets.
+    #[schema(example = json!(["calls"]))]
     widgets: Vec<String>,
+    /// What the viewer has chosen.
     #[serde(default)]
+    #[schema(value_type = Object)]
     filters: WireFilters,
 }
 
@@ -64,10 +133,9 @@ struct DataBody {
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<(StatusCode, Json<Value>)> {
-    let body: CreateBody = extract::json(&headers, &body)?;
+    body: Body<CreateEmbedSession>,
+) -> Result<Created<NewEmbedSessionView>> {
+    let body = body.read()?;
     let request = EmbedRequest {
         tenant_id: body.tenant_id,
         dashboard_id: body.dashboard_id,
@@ -75,47 +143,98 @@ pub async fn create(
         permissions: body.permissions,
     };
     let minted = http.run(move |app| app.create_embed_session(&caller, request)).await?;
-    let answer = json!({
-        "token": minted.token, "embed_url": minted.url, "expires_at": instant::format(minted.expires_at),
-    });
-    Ok((StatusCode::CREATED, Json(answer)))
+    Ok(Created(NewEmbedSessionView {
+        token: minted.token,
+        embed_url: minted.url,
+        expires_at: Time(minted.expires_at),
+    }))
 }
 
 /// Sessions that are still valid, newest first.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<EmbedSessionView>> {
     let now = http.app.now_ms();
     let sessions = http.run(move |app| app.embed_sessions(&caller)).await?;
-    Ok(Json(view::list(sessions.iter().map(|(session, name)| entry(session, name, now)).collect())))
+    let (sessions, next) = page.cut(sessions, |(session, _)| session.id.clone())?;
+    let data = sessions.into_iter().map(|(session, name)| entry(session, name, now)).collect();
+    Ok(List { data, next })
 }
 
 /// Ends a session. 204.
-pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.revoke_embed_session(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
-fn entry(session: &EmbedSession, name: &str, now: i64) -> Value {
-    json!({
-        "id": session.id, "tenant_id": session.tenant_id,
-        "resource": {"type": "dashboard", "id": session.dashboard_id, "name": name},
-        "scope": "embed:read", "permissions": session.permissions, "actor": session.actor,
-        "issued_at": instant::format(session.issued_at), "expires_at": instant::format(session.expires_at),
-        "ttl_seconds": (session.expires_at - now).max(0) / 1_000,
-    })
+fn entry(session: EmbedSession, name: String, now: i64) -> EmbedSessionView {
+    EmbedSessionView {
+        id: session.id,
+        tenant_id: session.tenant_id,
+        resource: Resource { r#type: "dashboard", id: session.dashboard_id, name },
+        scope: "embed:read",
+        permissions: session.permissions,
+        actor: session.actor,
+        issued_at: Time(session.issued_at),
+        expires_at: Time(session.expires_at),
+        ttl_seconds: (session.expires_at - now).max(0) / 1_000,
+    }
+}
+
+/// An answer that no cache keeps.
+pub struct NotStored<T>(T);
+
+impl<T: Serialize> IntoResponse for NotStored<T> {
+    fn into_response(self) -> Response {
+        ([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(self.0))
+            .into_response()
+    }
+}
+
+impl<T: ToSchema> Gives for NotStored<T> {
+    fn gives(description: &mut Description) {
+        description.answers::<T>(200, "As this session may see it.");
+    }
 }
 
 /// The published dashboard as this session may see it.
-pub async fn dashboard(State(http): State<Http>, viewer: Viewer) -> Result<Response> {
+pub async fn dashboard(
+    State(http): State<Http>,
+    viewer: Viewer,
+) -> Result<NotStored<EmbeddedDashboard>> {
     // What is hidden is not named either.
     let permissions = Permissions { hidden_widgets: Vec::new(), ..viewer.permissions.clone() };
     let view = http.run(move |app| app.embed_view(&viewer)).await?;
-    let body = json!({
-        "id": view.id, "name": view.config.name, "widgets": view.config.widgets,
-        "theme": view.config.settings.theme, "permissions": permissions, "periods": view.periods,
-        "expires_in_seconds": view.expires_in_seconds,
-    });
-    Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
-        .into_response())
+    Ok(NotStored(EmbeddedDashboard {
+        id: view.id,
+        name: view.config.name,
+        widgets: view.config.widgets,
+        theme: view.config.settings.theme,
+        permissions,
+        periods: view.periods,
+        expires_in_seconds: view.expires_in_seconds,
+    }))
+}
+
+/// Data of widgets, whole or line by line.
+pub struct DataResponse(Response);
+
+impl IntoResponse for DataResponse {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Gives for DataResponse {
+    fn gives(description: &mut Description) {
+        description.answers::<EmbeddedData>(200, "Data of the widgets; a line each as NDJSON.");
+        if let Some((_, response)) = description.success.last_mut() {
+            let line = Content::new(Some(utoipa::openapi::schema::empty()));
+            response.content.insert(NDJSON.to_owned(), line.into());
+        }
+    }
 }
 
 /// Data of widgets: one object, or a line a widget for those who ask for lines.
@@ -123,8 +242,8 @@ pub async fn data(
     State(http): State<Http>,
     viewer: Viewer,
     headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response> {
+    body: Body<AskEmbedData>,
+) -> Result<DataResponse> {
     let wants_lines = headers
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
@@ -133,7 +252,7 @@ pub async fn data(
     let (view, widgets, filters) = http
         .run(move |app| {
             let view = app.embed_view(&checked)?;
-            let body: DataBody = extract::json(&headers, &body)?;
+            let body = body.read()?;
             if body.widgets.len() > WIDGETS_MAX {
                 let message = format!("a request asks for at most {WIDGETS_MAX} widgets");
                 return Err(ApiError::field(Code::OutOfRange, "widgets", message));
@@ -152,7 +271,7 @@ pub async fn data(
         })
         .await?;
     if wants_lines {
-        return Ok(stream(&http, viewer, view, widgets, filters));
+        return Ok(DataResponse(stream(&http, viewer, view, widgets, filters)));
     }
     let expires_in_seconds = view.expires_in_seconds;
     let answers = http
@@ -171,9 +290,8 @@ pub async fn data(
             Ok(answers)
         })
         .await?;
-    let body = DataAnswer { widgets: answers, expires_in_seconds };
-    Ok(([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))], Json(body))
-        .into_response())
+    let body = EmbeddedData { widgets: answers, expires_in_seconds };
+    Ok(DataResponse(NotStored(body).into_response()))
 }
 
 /// A widget's answer, or why it has none.
@@ -220,7 +338,7 @@ fn stream(
         let last = json!({"expires_in_seconds": shared.1.expires_in_seconds});
         let _ = sender.send_timeout(Bytes::from(format!("{last}\n")), READER_TIMEOUT).await;
     });
-    let lines = Body::new(Lines(receiver));
+    let lines = ResponseBody::new(Lines(receiver));
     (
         [
             (header::CONTENT_TYPE, HeaderValue::from_static(NDJSON)),

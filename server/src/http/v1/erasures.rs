@@ -1,28 +1,49 @@
 //! Erasing events, and the receipts.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::extract::State;
 use inlay_engine::{Erasure, Scope};
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::view::{instant_or_null, list as view_list};
+use super::view::Time;
 use crate::{
     app::{Caller, scope_name},
-    base::instant,
     error::Result,
     http::{
         context::Http,
-        extract::{Id, TenantId, UserId},
+        extract::{Id, Page, Params, TenantId, UserId},
+        respond::{Accepted, Answer, List},
     },
 };
+
+/// An erasure: how far it is, or its receipt.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Erasure)]
+pub struct ErasureView {
+    #[schema(format = Uuid)]
+    id: String,
+    /// `namespace`, `tenant` or `user`; a user's id is not kept.
+    #[schema(example = "tenant")]
+    scope: &'static str,
+    tenant_id: Option<String>,
+    /// `pending`, `running` or `done`.
+    #[schema(example = "done")]
+    status: &'static str,
+    events_removed: u64,
+    event_ids_forgotten: u64,
+    segments_rewritten: u64,
+    requested_at: Time,
+    finished_at: Option<Time>,
+}
 
 /// Erases all events of a tenant. 202 with the job.
 pub async fn tenant(
     State(http): State<Http>,
     caller: Caller,
     TenantId(tenant): TenantId,
-) -> Result<(StatusCode, Json<Value>)> {
+) -> Result<Accepted<ErasureView>> {
     let erasure = http.run(move |app| app.erase_tenant(&caller, &tenant)).await?;
-    Ok((StatusCode::ACCEPTED, Json(view(&erasure))))
+    Ok(Accepted(view(&erasure)))
 }
 
 /// Erases all events of one of a tenant's users. 202 with the job.
@@ -31,38 +52,51 @@ pub async fn user(
     caller: Caller,
     TenantId(tenant): TenantId,
     UserId(user): UserId,
-) -> Result<(StatusCode, Json<Value>)> {
+) -> Result<Accepted<ErasureView>> {
     let erasure = http.run(move |app| app.erase_user(&caller, &tenant, &user)).await?;
-    Ok((StatusCode::ACCEPTED, Json(view(&erasure))))
+    Ok(Accepted(view(&erasure)))
 }
 
 /// All erasures of the environment, newest first.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<ErasureView>> {
     let erasures = http.run(move |app| app.erasures(&caller)).await?;
-    Ok(Json(view_list(erasures.iter().map(view).collect())))
+    let (erasures, next) = page.cut(erasures, |erasure| erasure.id.to_string())?;
+    Ok(List { data: erasures.iter().map(view).collect(), next })
 }
 
 /// One erasure: how far it is, or its receipt.
-pub async fn get(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<Json<Value>> {
+pub async fn get(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Answer<ErasureView>> {
     let erasure = http.run(move |app| app.erasure(&caller, &id)).await?;
-    Ok(Json(view(&erasure)))
+    Ok(Answer(view(&erasure)))
 }
 
-fn view(erasure: &Erasure) -> Value {
+fn view(erasure: &Erasure) -> ErasureView {
     let status = match (&erasure.finished_ms, &erasure.pending) {
         (Some(_), _) => "done",
         (None, Some(_)) => "running",
         (None, None) => "pending",
     };
-    let tenant = match &erasure.scope {
+    let tenant_id = match &erasure.scope {
         Scope::Namespace => None,
         Scope::Tenant(tenant) | Scope::User(tenant, _) => Some(tenant.to_string()),
     };
-    json!({
-        "id": erasure.id.to_string(), "scope": scope_name(erasure), "tenant_id": tenant, "status": status,
-        "events_removed": erasure.rows_removed, "event_ids_forgotten": erasure.ids_removed,
-        "segments_rewritten": erasure.segments_changed,
-        "requested_at": instant::format(erasure.requested_ms),
-        "finished_at": instant_or_null(erasure.finished_ms),
-    })
+    ErasureView {
+        id: erasure.id.to_string(),
+        scope: scope_name(erasure),
+        tenant_id,
+        status,
+        events_removed: erasure.rows_removed,
+        event_ids_forgotten: erasure.ids_removed,
+        segments_rewritten: erasure.segments_changed,
+        requested_at: Time(erasure.requested_ms),
+        finished_at: erasure.finished_ms.map(Time),
+    }
 }

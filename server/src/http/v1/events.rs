@@ -3,18 +3,26 @@
 use std::io::Read;
 
 use axum::{
-    Json,
     body::{Body, Bytes, to_bytes},
-    extract::State,
+    extract::{FromRequest, Request, State},
     http::{HeaderMap, header},
 };
 use inlay_proto::names::NDJSON;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{Content, Required, request_body::RequestBodyBuilder},
+};
 
 use crate::{
-    app::{App, Caller},
+    app::{App, Caller, RejectedEvent},
     error::{ApiError, Code, Result},
-    http::{context::Http, extract::media_type},
+    http::{
+        context::Http,
+        describe::{Description, Takes},
+        extract::media_type,
+        respond::Answer,
+    },
 };
 
 /// Bytes of a body after decompression, at most.
@@ -23,13 +31,118 @@ const BODY_BYTES_MAX: usize = 10 << 20;
 /// A body must arrive within this time.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
+/// Events to store; each is checked alone. With `application/x-ndjson` the body is one event a line.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what the parser of events reads without copies")]
+struct Events {
+    #[schema(min_items = 1, max_items = 1000)]
+    events: Vec<Event>,
+}
+
+/// An event of one of your customers.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what the parser of events reads without copies")]
+struct Event {
+    /// The customer.
+    #[schema(min_length = 1, max_length = 256, example = "acme")]
+    tenant_id: String,
+    /// What happened.
+    #[schema(min_length = 1, max_length = 256, example = "api_call")]
+    event_name: String,
+    /// ISO 8601; now without it.
+    #[schema(example = "2026-11-20T10:17:36.789Z")]
+    timestamp: Option<String>,
+    /// Sent again, it counts once.
+    #[schema(max_length = 256, example = "e_81")]
+    event_id: Option<String>,
+    /// The customer's user.
+    #[schema(max_length = 256, example = "u_7")]
+    user_id: Option<String>,
+    /// String dimensions.
+    #[schema(example = json!({"model": "gpt-large", "status": "ok"}))]
+    string_props: Option<std::collections::BTreeMap<String, String>>,
+    /// Numeric measures.
+    #[schema(example = json!({"latency_ms": 12.5}))]
+    numeric_props: Option<std::collections::BTreeMap<String, f64>>,
+}
+
+/// What became of the events.
+#[derive(Serialize, ToSchema)]
+pub struct Ingested {
+    /// Stored now, or known already.
+    #[schema(example = 998)]
+    accepted: usize,
+    /// `ok`, or `partial` when some were refused.
+    #[schema(example = "partial")]
+    status: &'static str,
+    /// Known already.
+    #[schema(example = 1)]
+    duplicates: usize,
+    /// Refused.
+    #[schema(example = 2)]
+    rejected: usize,
+    errors: Vec<RejectedView>,
+}
+
+/// An event that was refused.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RejectedEvent)]
+struct RejectedView {
+    /// Its position.
+    #[schema(example = 17)]
+    index: usize,
+    event_id: Option<String>,
+    #[schema(example = "timestamp")]
+    field: Option<String>,
+    #[schema(example = "invalid_field")]
+    code: &'static str,
+    message: String,
+}
+
+/// A body of events, not yet received.
+pub struct EventBody {
+    headers: HeaderMap,
+    body: Body,
+}
+
+impl<S: Send + Sync> FromRequest<S> for EventBody {
+    type Rejection = ApiError;
+    async fn from_request(request: Request, _: &S) -> Result<Self> {
+        let (parts, body) = request.into_parts();
+        Ok(Self { headers: parts.headers, body })
+    }
+}
+
+impl Takes for EventBody {
+    fn takes(description: &mut Description) {
+        let events = description.schema_of::<Events>();
+        let event = description.schema_of::<Event>();
+        let body = RequestBodyBuilder::new()
+            .content("application/json", Content::new(Some(events)))
+            .content(NDJSON, Content::new(Some(event)))
+            .required(Some(Required::True));
+        description.body = Some(body.build());
+        description.codes.extend([
+            Code::InvalidJson,
+            Code::InvalidField,
+            Code::MissingField,
+            Code::UnknownField,
+            Code::OutOfRange,
+            Code::TooManyEvents,
+            Code::MonthlyEventsLimit,
+            Code::PayloadTooLarge,
+            Code::UnsupportedMediaType,
+        ]);
+    }
+}
+
 /// Stores events. 200 once they are on disk and visible; refused ones are listed.
 pub async fn ingest(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Json<Value>> {
+    sent: EventBody,
+) -> Result<Answer<Ingested>> {
+    let EventBody { headers, body } = sent;
     let is_ndjson = match media_type(&headers).as_str() {
         "application/json" => false,
         NDJSON => true,
@@ -53,23 +166,23 @@ pub async fn ingest(
     let work = move |app: &App| app.ingest(&caller, &body, is_ndjson);
     let accepted = http.run_in(Some(place), work).await?;
     http.requests.reject(accepted.rejected.len());
-    let errors: Vec<Value> = accepted
-        .rejected
-        .iter()
-        .map(|event| {
-            json!({
-                "index": event.index, "event_id": event.event_id, "field": event.field,
-                "code": event.code.name(), "message": event.message,
-            })
-        })
-        .collect();
-    Ok(Json(json!({
-        "accepted": accepted.accepted,
-        "status": if errors.is_empty() { "ok" } else { "partial" },
-        "duplicates": accepted.duplicates,
-        "rejected": errors.len(),
-        "errors": errors,
-    })))
+    Ok(Answer(Ingested {
+        accepted: accepted.accepted,
+        status: if accepted.rejected.is_empty() { "ok" } else { "partial" },
+        duplicates: accepted.duplicates,
+        rejected: accepted.rejected.len(),
+        errors: accepted.rejected.into_iter().map(refused).collect(),
+    }))
+}
+
+fn refused(event: RejectedEvent) -> RejectedView {
+    RejectedView {
+        index: event.index,
+        event_id: event.event_id,
+        field: event.field,
+        code: event.code.name(),
+        message: event.message,
+    }
 }
 
 /// How a body is compressed.

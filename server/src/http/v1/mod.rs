@@ -1,7 +1,8 @@
 //! The operations: one line each, in the order of the specification.
 //!
-//! A line names the method, the path, who may (through its [`Operation`]) and the handler. There is
-//! no other way to mount a handler, so none can forget to ask who calls.
+//! A line names the method, the path, who may (through its [`Operation`]), the handler, and what can
+//! go wrong there beside what its parts tell. There is no other way to mount a handler, so none can
+//! forget to ask who calls, and none can be missing in the OpenAPI document.
 
 use axum::{
     Router,
@@ -9,22 +10,31 @@ use axum::{
     middleware,
     routing::{MethodFilter, on},
 };
+use serde_json::Value;
+use utoipa::openapi::HttpMethod;
 
-use super::{caller::guard, context::Http};
-use crate::app::Operation;
+use super::{caller::guard, context::Http, describe::Described, openapi::Document};
+use crate::{app::Operation, error::Code};
 
 mod view;
 
+mod alerts;
 mod api_keys;
 mod audit;
+mod billing;
 mod dashboards;
 mod demo;
 mod discover;
 mod embed;
 mod erasures;
 mod events;
+mod members;
+mod onboarding;
 mod query;
+mod reports;
 mod saved_queries;
+mod usage;
+mod webhooks;
 mod widgets;
 
 mod auth;
@@ -37,109 +47,122 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 struct Table {
     http: Http,
     router: Router<Http>,
+    document: Document,
 }
 
 impl Table {
-    fn row<T: 'static, H: Handler<T, Http>>(
-        mut self,
-        method: MethodFilter,
+    fn row<T, S, H>(
+        &mut self,
+        (filter, method): (MethodFilter, HttpMethod),
         path: &str,
         operation: Operation,
         handler: H,
-    ) -> Self {
+        codes: &[Code],
+    ) where
+        T: 'static,
+        H: Handler<T, Http> + Described<S>,
+    {
+        self.document.add(method, path, operation, H::describe(), codes);
         let guarded = middleware::from_fn_with_state((self.http.clone(), operation), guard);
-        self.router = self.router.route(path, on(method, handler).layer(guarded));
-        self
+        let router = std::mem::take(&mut self.router);
+        self.router = router.route(path, on(filter, handler).layer(guarded));
     }
 }
 
-/// All operations under `/v1`.
-pub fn operations(http: Http) -> Router<Http> {
-    const GET: MethodFilter = MethodFilter::GET;
-    const POST: MethodFilter = MethodFilter::POST;
-    const PATCH: MethodFilter = MethodFilter::PATCH;
-    const DELETE: MethodFilter = MethodFilter::DELETE;
-    let table = Table { http, router: Router::new() }
-        .row(POST, "/v1/auth/register", Operation::Register, auth::register)
-        .row(POST, "/v1/auth/login", Operation::Login, auth::login)
-        .row(POST, "/v1/auth/logout", Operation::Logout, auth::logout)
-        .row(GET, "/v1/auth/me", Operation::Me, auth::me)
-        .row(POST, "/v1/events", Operation::IngestEvents, events::ingest)
-        .row(GET, "/v1/dashboards", Operation::ListDashboards, dashboards::list)
-        .row(GET, "/v1/dashboards/{id}", Operation::GetDashboard, dashboards::get)
-        .row(POST, "/v1/dashboards", Operation::CreateDashboard, dashboards::create)
-        .row(PATCH, "/v1/dashboards/{id}", Operation::UpdateDashboard, dashboards::update)
-        .row(DELETE, "/v1/dashboards/{id}", Operation::DeleteDashboard, dashboards::delete)
-        .row(POST, "/v1/dashboards/{id}/publish", Operation::PublishDashboard, dashboards::publish)
-        .row(
-            POST,
-            "/v1/dashboards/{id}/unpublish",
-            Operation::UnpublishDashboard,
-            dashboards::unpublish,
-        )
-        .row(
-            POST,
-            "/v1/dashboards/{id}/restore-published",
-            Operation::RestoreDashboard,
-            dashboards::restore,
-        )
-        .row(
-            POST,
-            "/v1/dashboards/{id}/widgets",
-            Operation::AddDashboardWidget,
-            dashboards::add_widget,
-        )
-        .row(
-            PATCH,
-            "/v1/dashboards/{id}/widgets/{widget_id}",
-            Operation::UpdateDashboardWidget,
-            dashboards::update_widget,
-        )
-        .row(
-            DELETE,
-            "/v1/dashboards/{id}/widgets/{widget_id}",
-            Operation::DeleteDashboardWidget,
-            dashboards::delete_widget,
-        )
-        .row(POST, "/v1/widgets/preview/data", Operation::PreviewWidget, widgets::preview)
-        .row(POST, "/v1/embed-sessions", Operation::CreateEmbedSession, embed::create)
-        .row(GET, "/v1/embed-sessions", Operation::ListEmbedSessions, embed::list)
-        .row(DELETE, "/v1/embed-sessions/{id}", Operation::RevokeEmbedSession, embed::revoke)
-        .row(GET, "/v1/discover", Operation::Discover, discover::get)
-        .row(
-            POST,
-            "/v1/discover/auto-create",
-            Operation::AutoCreateDashboard,
-            discover::auto_create,
-        )
-        .row(GET, "/v1/query", Operation::Query, query::query)
-        .row(GET, "/v1/api-keys", Operation::ListApiKeys, api_keys::list)
-        .row(POST, "/v1/api-keys", Operation::CreateApiKey, api_keys::create)
-        .row(DELETE, "/v1/api-keys/{id}", Operation::RevokeApiKey, api_keys::revoke)
-        .row(GET, "/v1/demo/embed-url", Operation::DemoEmbedUrl, demo::embed_url)
-        .row(GET, "/v1/saved-queries", Operation::ListSavedQueries, saved_queries::list)
-        .row(POST, "/v1/saved-queries", Operation::CreateSavedQuery, saved_queries::create)
-        .row(PATCH, "/v1/saved-queries/{id}", Operation::UpdateSavedQuery, saved_queries::update)
-        .row(DELETE, "/v1/saved-queries/{id}", Operation::DeleteSavedQuery, saved_queries::delete)
-        .row(GET, "/v1/settings/org", Operation::GetOrg, settings::get)
-        .row(PATCH, "/v1/settings/org", Operation::UpdateOrg, settings::update)
-        .row(DELETE, "/v1/settings/org", Operation::DeleteOrg, settings::delete)
-        .row(GET, "/v1/audit", Operation::ListAudit, audit::list)
-        .row(
-            DELETE,
-            "/v1/tenants/{tenant_id}/events",
-            Operation::EraseTenantEvents,
-            erasures::tenant,
-        )
-        .row(
-            DELETE,
-            "/v1/tenants/{tenant_id}/users/{user_id}/events",
-            Operation::EraseUserEvents,
-            erasures::user,
-        )
-        .row(GET, "/v1/erasures", Operation::ListErasures, erasures::list)
-        .row(GET, "/v1/erasures/{id}", Operation::GetErasure, erasures::get)
-        .row(GET, "/v1/embed/dashboard", Operation::EmbedDashboard, embed::dashboard)
-        .row(POST, "/v1/embed/data", Operation::EmbedData, embed::data);
-    table.router
+macro_rules! operations {
+    ($table:ident; $($method:ident $path:literal $operation:ident $handler:path [$($code:ident)*];)*) => {
+        $($table.row(method::$method, $path, Operation::$operation, $handler, &[$(Code::$code),*]);)*
+    };
+}
+
+mod method {
+    use axum::routing::MethodFilter;
+    use utoipa::openapi::HttpMethod;
+
+    pub const GET: (MethodFilter, HttpMethod) = (MethodFilter::GET, HttpMethod::Get);
+    pub const POST: (MethodFilter, HttpMethod) = (MethodFilter::POST, HttpMethod::Post);
+    pub const PATCH: (MethodFilter, HttpMethod) = (MethodFilter::PATCH, HttpMethod::Patch);
+    pub const DELETE: (MethodFilter, HttpMethod) = (MethodFilter::DELETE, HttpMethod::Delete);
+}
+
+/// All operations, and the document that describes them.
+pub fn operations(http: Http) -> (Router<Http>, Value) {
+    let mut table = Table { http, router: Router::new(), document: Document::new() };
+    operations! { table;
+        POST "/v1/auth/register" Register auth::register [DuplicateEmail];
+        POST "/v1/auth/login" Login auth::login [Unauthenticated];
+        POST "/v1/auth/logout" Logout auth::logout [];
+        GET "/v1/auth/me" Me auth::me [];
+        POST "/v1/auth/accept-invite" AcceptInvite auth::accept_invite [Unauthenticated TokenExpired NotFound DuplicateEmail];
+        POST "/v1/events" IngestEvents events::ingest [];
+        GET "/v1/dashboards" ListDashboards dashboards::list [];
+        GET "/v1/dashboards/{id}" GetDashboard dashboards::get [];
+        POST "/v1/dashboards" CreateDashboard dashboards::create [];
+        PATCH "/v1/dashboards/{id}" UpdateDashboard dashboards::update [];
+        DELETE "/v1/dashboards/{id}" DeleteDashboard dashboards::delete [];
+        POST "/v1/dashboards/{id}/publish" PublishDashboard dashboards::publish [PublishedDashboardsLimit];
+        POST "/v1/dashboards/{id}/unpublish" UnpublishDashboard dashboards::unpublish [];
+        POST "/v1/dashboards/{id}/restore-published" RestoreDashboard dashboards::restore [Conflict];
+        POST "/v1/dashboards/{id}/widgets" AddDashboardWidget dashboards::add_widget [Conflict];
+        PATCH "/v1/dashboards/{id}/widgets/{widget_id}" UpdateDashboardWidget dashboards::update_widget [];
+        DELETE "/v1/dashboards/{id}/widgets/{widget_id}" DeleteDashboardWidget dashboards::delete_widget [];
+        GET "/v1/widgets" ListWidgets widgets::list [];
+        GET "/v1/widgets/{id}" GetWidget widgets::get [];
+        POST "/v1/widgets" CreateWidget widgets::create [Conflict];
+        PATCH "/v1/widgets/{id}" UpdateWidget widgets::update [];
+        POST "/v1/widgets/{id}/publish" PublishWidget widgets::publish [];
+        DELETE "/v1/widgets/{id}" DeleteWidget widgets::delete [];
+        POST "/v1/widgets/preview/data" PreviewWidget widgets::preview [QueryTimeout QueryTooLarge];
+        POST "/v1/embed-sessions" CreateEmbedSession embed::create [NotFound AdvancedEmbedPermissions];
+        GET "/v1/embed-sessions" ListEmbedSessions embed::list [];
+        DELETE "/v1/embed-sessions/{id}" RevokeEmbedSession embed::revoke [];
+        GET "/v1/discover" Discover discover::get [QueryTimeout QueryTooLarge];
+        POST "/v1/discover/auto-create" AutoCreateDashboard discover::auto_create [NotFound QueryTimeout QueryTooLarge];
+        GET "/v1/query" Query query::query [MissingField UnknownValue QueryTimeout QueryTooLarge];
+        GET "/v1/saved-queries" ListSavedQueries saved_queries::list [];
+        POST "/v1/saved-queries" CreateSavedQuery saved_queries::create [Conflict];
+        PATCH "/v1/saved-queries/{id}" UpdateSavedQuery saved_queries::update [];
+        DELETE "/v1/saved-queries/{id}" DeleteSavedQuery saved_queries::delete [];
+        GET "/v1/alerts" ListAlerts alerts::list [];
+        GET "/v1/alerts/{alert_id}" GetAlert alerts::get [];
+        GET "/v1/alerts/{alert_id}/events" ListAlertEvents alerts::events [];
+        POST "/v1/alerts" CreateAlert alerts::create [NotFound Conflict];
+        PATCH "/v1/alerts/{alert_id}" UpdateAlert alerts::update [];
+        DELETE "/v1/alerts/{alert_id}" DeleteAlert alerts::delete [];
+        GET "/v1/reports" ListReports reports::list [];
+        GET "/v1/reports/{report_id}" GetReport reports::get [];
+        GET "/v1/reports/{report_id}/runs" ListReportRuns reports::runs [];
+        POST "/v1/reports" CreateReport reports::create [NotFound Conflict];
+        PATCH "/v1/reports/{report_id}" UpdateReport reports::update [];
+        DELETE "/v1/reports/{report_id}" DeleteReport reports::delete [];
+        GET "/v1/api-keys" ListApiKeys api_keys::list [];
+        POST "/v1/api-keys" CreateApiKey api_keys::create [ApiKeysLimit];
+        DELETE "/v1/api-keys/{id}" RevokeApiKey api_keys::revoke [];
+        GET "/v1/members" ListMembers members::list [];
+        POST "/v1/members/invite" InviteMember members::invite [DuplicateEmail InvitePending];
+        GET "/v1/members/invites" ListInvites members::invites [];
+        DELETE "/v1/members/invites/{id}" RevokeInvite members::revoke_invite [];
+        PATCH "/v1/members/{id}" UpdateMember members::update [Conflict];
+        DELETE "/v1/members/{id}" DeleteMember members::delete [ForbiddenRole Conflict];
+        GET "/v1/settings/org" GetOrg settings::get [];
+        PATCH "/v1/settings/org" UpdateOrg settings::update [];
+        DELETE "/v1/settings/org" DeleteOrg settings::delete [];
+        GET "/v1/demo/embed-url" DemoEmbedUrl demo::embed_url [NotFound];
+        GET "/v1/usage" Usage usage::get [MissingField UnknownValue QueryTimeout QueryTooLarge];
+        GET "/v1/billing" Billing billing::get [];
+        GET "/v1/billing/plans" ListPlans billing::plans [];
+        GET "/v1/billing/checkout-config" CheckoutConfig billing::checkout_config [BillingNotConfigured];
+        GET "/v1/billing/portal" BillingPortal billing::portal [NotFound BillingNotConfigured];
+        POST "/webhooks/billing" BillingWebhook billing::webhook [Unauthenticated BillingNotConfigured];
+        GET "/v1/audit" ListAudit audit::list [];
+        GET "/v1/onboarding/status" OnboardingStatus onboarding::status [];
+        GET "/v1/webhooks" ListWebhooks webhooks::list [];
+        DELETE "/v1/tenants/{tenant_id}/events" EraseTenantEvents erasures::tenant [];
+        DELETE "/v1/tenants/{tenant_id}/users/{user_id}/events" EraseUserEvents erasures::user [];
+        GET "/v1/erasures" ListErasures erasures::list [];
+        GET "/v1/erasures/{id}" GetErasure erasures::get [];
+        GET "/v1/embed/dashboard" EmbedDashboard embed::dashboard [NotPublished];
+        POST "/v1/embed/data" EmbedData embed::data [EmbedPermission NotPublished];
+    }
+    (table.router, table.document.finish())
 }

@@ -1,28 +1,67 @@
 //! `GET /v1/query`.
 
-use axum::{
-    Json,
-    extract::{Query, State, rejection::QueryRejection},
-};
-use serde_json::value::RawValue;
+use axum::extract::State;
+use utoipa::IntoParams;
 
-use super::view;
+use super::view::{self, DataAnswer};
 use crate::{
     app::{Ask, Caller},
-    error::{ApiError, Code, Result},
-    http::context::Http,
+    error::Result,
+    http::{context::Http, extract::RawParams, respond::Written},
 };
+
+/// A question. Each property can be filtered by a parameter `f_<name>`; repeated, any of its values.
+#[derive(IntoParams)]
+#[expect(dead_code, reason = "documents what `Ask` parses, f_ parameters included")]
+pub struct QueryParameters {
+    /// Name of the event.
+    #[param(example = "api_call", min_length = 1)]
+    event_name: String,
+    /// Required of API keys; a session may leave it out and sees all tenants.
+    #[param(example = "acme")]
+    tenant_id: Option<String>,
+    /// `count`, `count_unique`, `count_unique_approx`, `sum`, `avg`, `min`, `max`, `p50`, `p95`, `p99`,
+    /// `p50_approx`, `p95_approx`, `p99_approx`.
+    #[param(example = "count")]
+    metric: String,
+    /// `1h`, `24h`, `7d`, `30d`, `90d`; required unless `from` and `to` are there.
+    #[param(example = "7d")]
+    period: Option<String>,
+    /// `hour`, `day`, `week`, `month`; one row without it.
+    #[param(example = "day")]
+    granularity: Option<String>,
+    /// Property to group by.
+    #[param(example = "model")]
+    group_by: Option<String>,
+    /// Required for metrics over a number.
+    #[param(example = "latency_ms")]
+    numeric_prop: Option<String>,
+    /// Groups, at most.
+    #[param(minimum = 1, maximum = 1000, example = 20)]
+    limit: Option<u32>,
+    /// Where the window begins.
+    from: Option<String>,
+    /// Where the window ends.
+    to: Option<String>,
+    /// `none` leaves empty buckets out.
+    #[param(example = "none")]
+    fill: Option<String>,
+    /// `previous` adds the value of the window before.
+    #[param(example = "previous")]
+    compare: Option<String>,
+    /// Zone of days, weeks and months.
+    #[param(example = "Europe/Berlin")]
+    timezone: Option<String>,
+    /// Whether `meta.plan` is wanted.
+    explain: Option<bool>,
+}
 
 /// Answers a question.
 pub async fn query(
     State(http): State<Http>,
     caller: Caller,
-    parameters: Result<Query<Vec<(String, String)>>, QueryRejection>,
-) -> Result<Json<Box<RawValue>>> {
-    let Query(parameters) = parameters.map_err(|error| {
-        ApiError::new(Code::InvalidField, format!("the query string cannot be read: {error}"))
-    })?;
-    let ask = Ask::parse(&parameters)?;
-    let body = http.run_query(move |app| view::query(&ask, &app.query(&caller, &ask)?)).await?;
-    Ok(Json(body))
+    parameters: RawParams<QueryParameters>,
+) -> Result<Written<DataAnswer<'static>>> {
+    let ask = Ask::parse(&parameters.0)?;
+    http.run_query(move |app| view::query(&ask, &app.query(&caller, &ask)?)).await
 }

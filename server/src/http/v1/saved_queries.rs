@@ -1,67 +1,93 @@
 //! `/v1/saved-queries`: kept, changed, starred, deleted.
 
-use axum::{
-    Json,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::view::list as view_list;
+use super::view::Time;
 use crate::{
     app::{Caller, SavedQueryChange},
-    base::instant,
     error::Result,
     http::{
         context::Http,
-        extract::{self, Id},
+        extract::{Body, Id, Page, Params},
+        respond::{Answer, Created, List, NoContent},
     },
     store::SavedQuery,
 };
 
-#[derive(Deserialize)]
+/// A query to keep.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct CreateBody {
+pub struct CreateSavedQuery {
+    #[schema(min_length = 1, max_length = 200, example = "Calls by tenant")]
     name: String,
+    /// Checked when it runs; 64 KiB at most.
+    #[schema(min_length = 1, example = "SELECT tenant_id, count(*) FROM events GROUP BY 1")]
     sql: String,
+    /// The dataset that it is mainly about; `events` by default.
+    #[schema(min_length = 1, max_length = 200, example = "events")]
     dataset: Option<String>,
     #[serde(default)]
     starred: bool,
 }
 
-#[derive(Deserialize)]
+/// What to change of a saved query; absent parts stay.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateBody {
+pub struct UpdateSavedQuery {
+    #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
+    #[schema(min_length = 1)]
     sql: Option<String>,
+    #[schema(min_length = 1, max_length = 200)]
     dataset: Option<String>,
     starred: Option<bool>,
 }
 
+/// A saved query.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SavedQuery)]
+pub struct SavedQueryView {
+    #[schema(format = Uuid)]
+    id: String,
+    name: String,
+    sql: String,
+    dataset: String,
+    /// Whether it stands at the top.
+    starred: bool,
+    /// Id of the user, if a user made it.
+    created_by: Option<String>,
+    created_at: Time,
+    updated_at: Time,
+}
+
 /// All of the organisation: starred ones first, then newest first.
-pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<SavedQueryView>> {
     let queries = http.run(move |app| app.saved_queries(&caller)).await?;
-    Ok(Json(view_list(queries.iter().map(view).collect())))
+    let (queries, next) =
+        page.cut(queries, |query| format!("{}{}", u8::from(query.starred), query.id))?;
+    Ok(List { data: queries.into_iter().map(view).collect(), next })
 }
 
 /// Keeps a query. 201.
 pub async fn create(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<(StatusCode, Json<Value>)> {
-    let body: CreateBody = extract::json(&headers, &body)?;
+    body: Body<CreateSavedQuery>,
+) -> Result<Created<SavedQueryView>> {
+    let body = body.read()?;
     let new = SavedQueryChange {
         name: Some(body.name),
         sql: Some(body.sql),
         dataset: body.dataset,
         starred: Some(body.starred),
     };
-    let query = http.run(move |app| app.create_saved_query(&caller, new)).await?;
-    Ok((StatusCode::CREATED, Json(view(&query))))
+    http.run(move |app| app.create_saved_query(&caller, new)).await.map(view).map(Created)
 }
 
 /// Changes a query.
@@ -69,13 +95,12 @@ pub async fn update(
     State(http): State<Http>,
     caller: Caller,
     Id(id): Id,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Value>> {
+    body: Body<UpdateSavedQuery>,
+) -> Result<Answer<SavedQueryView>> {
     let query = http
         .run(move |app| {
             app.find_saved_query(&caller, &id)?;
-            let body: UpdateBody = extract::json(&headers, &body)?;
+            let body = body.read()?;
             let change = SavedQueryChange {
                 name: body.name,
                 sql: body.sql,
@@ -85,20 +110,24 @@ pub async fn update(
             app.update_saved_query(&caller, &id, change)
         })
         .await?;
-    Ok(Json(view(&query)))
+    Ok(Answer(view(query)))
 }
 
 /// Deletes a query. 204.
-pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<StatusCode> {
+pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
     http.run(move |app| app.delete_saved_query(&caller, &id)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
-fn view(query: &SavedQuery) -> Value {
-    json!({
-        "id": query.id, "name": query.name, "sql": query.sql, "dataset": query.dataset,
-        "starred": query.starred, "created_by": query.created_by,
-        "created_at": instant::format(query.created_at),
-        "updated_at": instant::format(query.updated_at),
-    })
+fn view(query: SavedQuery) -> SavedQueryView {
+    SavedQueryView {
+        id: query.id,
+        name: query.name,
+        sql: query.sql,
+        dataset: query.dataset,
+        starred: query.starred,
+        created_by: query.created_by,
+        created_at: Time(query.created_at),
+        updated_at: Time(query.updated_at),
+    }
 }

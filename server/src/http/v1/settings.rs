@@ -1,50 +1,52 @@
 //! `/v1/settings/org`: what the organisation is called, and deleting it.
 
-use axum::{
-    Json,
-    body::Bytes,
-    extract::State,
-    http::{HeaderMap, StatusCode},
-};
+use axum::extract::State;
 use serde::Deserialize;
-use serde_json::Value;
+use utoipa::ToSchema;
 
-use super::auth;
+use super::auth::{self, OrgView};
 use crate::{
     app::Caller,
     error::Result,
-    http::{context::Http, extract},
+    http::{
+        context::Http,
+        extract::Body,
+        respond::{Answer, NoContent},
+    },
 };
 
-#[derive(Deserialize)]
+/// What to change of the organisation; absent parts stay.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct UpdateBody {
+pub struct UpdateOrg {
+    #[schema(min_length = 1, max_length = 200, example = "Acme Corp")]
     name: Option<String>,
+    /// Contact address.
+    #[schema(format = "email", max_length = 254, example = "billing@acme.example")]
     email: Option<String>,
 }
 
 /// The organisation.
-pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Json<Value>> {
+pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<OrgView>> {
     let org = http.run(move |app| app.org(&caller.org)).await?;
-    Ok(Json(auth::org(&org)))
+    Ok(Answer(auth::org(&org)))
 }
 
 /// Changes its name or contact address.
 pub async fn update(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Value>> {
-    let body: UpdateBody = extract::json(&headers, &body)?;
+    body: Body<UpdateOrg>,
+) -> Result<Answer<OrgView>> {
+    let body = body.read()?;
     let org = http
         .run(move |app| app.update_org(&caller, body.name.as_deref(), body.email.as_deref()))
         .await?;
-    Ok(Json(auth::org(&org)))
+    Ok(Answer(auth::org(&org)))
 }
 
 /// Deletes the organisation and everything that belongs to it. 204.
-pub async fn delete(State(http): State<Http>, caller: Caller) -> Result<StatusCode> {
+pub async fn delete(State(http): State<Http>, caller: Caller) -> Result<NoContent> {
     http.run(move |app| app.delete_org(&caller)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }

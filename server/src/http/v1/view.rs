@@ -1,37 +1,77 @@
 //! Parts of answers that several resources share.
 
-use std::sync::Arc;
+use std::{marker::PhantomData, sync::Arc};
 
-use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json, value::RawValue};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        KnownFormat, RefOr, Schema, SchemaFormat,
+        schema::{ObjectBuilder, SchemaType, Type},
+    },
+};
 
 use crate::{
     app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name},
     base::instant,
     engine::{ExplainStep, RollupGrain, Value},
     error::{ApiError, Result},
+    http::respond::Written,
 };
 
-/// A list.
-pub fn list(items: Vec<Json>) -> Json {
-    json!({"data": items, "next": null})
-}
+/// An instant, in milliseconds since 1970 inside and as text outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub i64);
 
-/// An instant that may not have come.
-pub fn instant_or_null(ms: Option<i64>) -> Json {
-    ms.map_or(Json::Null, |ms| json!(instant::format(ms)))
-}
-
-/// A number of an answer: an integer for counts, null for nothing.
-pub fn value(value: Value) -> Json {
-    match value {
-        Value::Integer(value) => json!(value),
-        // A sum without a fraction is shown without one, as every JSON writer of a client does.
-        Value::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => json!(value as i64),
-        Value::Number(value) => json!(value),
-        Value::Null => Json::Null,
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(&instant::format(self.0))
     }
 }
+
+impl PartialSchema for Time {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("RFC 3339 in UTC with milliseconds."))
+            .examples([json!("2026-11-20T10:17:36.789Z")]);
+        Schema::from(schema).into()
+    }
+}
+
+impl ToSchema for Time {}
+
+/// A number of an answer: an integer for counts, null for nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Number(pub Value);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Integer(value) => serializer.serialize_u64(value),
+            // A sum without a fraction is shown without one, as every JSON writer of a client does.
+            Value::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
+                serializer.serialize_i64(value as i64)
+            }
+            Value::Number(value) => serializer.serialize_f64(value),
+            Value::Null => serializer.serialize_none(),
+        }
+    }
+}
+
+impl PartialSchema for Number {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::Number, Type::Null]))
+            .description(Some("An integer for counts, a number else, null for nothing."))
+            .examples([json!(1820)]);
+        Schema::from(schema).into()
+    }
+}
+
+impl ToSchema for Number {}
 
 /// Rows of an answer, written as they are, without a tree in between: there may be many.
 struct Rows<'a>(&'a [QueryRow]);
@@ -47,46 +87,201 @@ impl Serialize for Rows<'_> {
                 last = Some((ms, instant::format(ms).into()));
             }
             let bucket = row.bucket.and(last.as_ref()).map(|(_, text)| Arc::clone(text));
-            Row { bucket, row }
+            DataRow {
+                bucket,
+                group: row.group.as_ref().map(|group| group.as_deref()),
+                value: Number(row.value),
+                previous: row.previous.map(Number),
+            }
         });
         serializer.collect_seq(rows)
     }
 }
 
-struct Row<'a> {
+/// A row of an answer.
+#[derive(Serialize, ToSchema)]
+struct DataRow<'a> {
+    /// Where the bucket begins; with `granularity` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Time>)]
     bucket: Option<Arc<str>>,
-    row: &'a QueryRow,
+    /// The group, null for events that lack the property; with `group_by` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "gpt-large")]
+    group: Option<Option<&'a str>>,
+    /// The value.
+    #[schema(inline)]
+    value: Number,
+    /// The value of the window before; with `compare` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Number, required = false)]
+    previous: Option<Number>,
 }
 
-impl Serialize for Row<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(bucket) = &self.bucket {
-            map.serialize_entry("bucket", &**bucket)?;
+/// The answer to a metric query.
+#[derive(Serialize, ToSchema)]
+pub struct DataAnswer<'a> {
+    #[schema(value_type = Vec<DataRow>)]
+    data: Rows<'a>,
+    meta: Meta<'a>,
+    /// The same over time, for a number's small line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<DataRow>, required = false)]
+    spark: Option<Rows<'a>>,
+}
+
+/// The answer to a table of several measures.
+#[derive(Serialize)]
+struct TableAnswer<'a> {
+    data: Vec<TableRow>,
+    meta: Meta<'a>,
+}
+
+/// A row of a table: one value a measure.
+#[derive(Serialize)]
+struct TableRow {
+    group: Option<Arc<str>>,
+    values: Vec<Number>,
+}
+
+/// What an answer tells about itself.
+#[derive(Default, Serialize, ToSchema)]
+struct Meta<'a> {
+    #[schema(example = 3)]
+    query_time_ms: u64,
+    /// Rows and rollup rows that were looked at.
+    #[schema(example = 168)]
+    rows_scanned: u64,
+    #[schema(example = "api_call")]
+    event_name: &'a str,
+    #[schema(example = "count")]
+    metric: &'a str,
+    /// Null when the window was given as `from` and `to`.
+    #[schema(example = "7d")]
+    period: Option<&'a str>,
+    #[schema(value_type = Time)]
+    from: String,
+    #[schema(value_type = Time)]
+    to: String,
+    /// Whether the values are estimates.
+    approximate: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granularity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timezone: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_by: Option<&'a str>,
+    /// Groups that there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups_total: Option<usize>,
+    /// Groups that were answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups_returned: Option<usize>,
+    /// Present when a rollup served the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "events_hourly")]
+    source_table: Option<&'static str>,
+    /// Present when a rollup planned the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "rollup")]
+    planned_by: Option<&'static str>,
+    /// Present with rollups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "hour")]
+    rollup_granularity: Option<&'static str>,
+    /// The steps, with `explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Vec<Step<'a>>>,
+    /// The value over all groups, for shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Number, required = false)]
+    total: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numeric_prop: Option<&'a str>,
+    /// Label, metric, number and format of each measure of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measures: Option<&'a [Json]>,
+}
+
+/// One source of an answer, and how it is read.
+#[derive(Serialize, ToSchema)]
+struct Step<'a> {
+    /// `memtable`, or the name of a segment.
+    source: &'a str,
+    /// `memory`, `fresh`, `merged` or `sealed`.
+    level: &'static str,
+    /// Rows of the asked series inside the window.
+    rows: u64,
+    /// Series that are read.
+    series: u64,
+    /// Series of which rollups answer at least a part.
+    rolled_up: u64,
+    /// Rows that rollups of whole days answer for.
+    by_day: u64,
+    /// Rows that rollups of hours answer for; the others are read.
+    by_hour: u64,
+    /// Why nothing of it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<&'static str>,
+    /// Why rows are read and not rollups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejected: Option<&'static str>,
+}
+
+impl<'a> Step<'a> {
+    fn of(step: &'a ExplainStep) -> Self {
+        let ExplainStep { source, level, rows, series, .. } = step;
+        Self {
+            source,
+            level,
+            rows: *rows,
+            series: *series,
+            rolled_up: step.rolled_up,
+            by_day: step.by_day,
+            by_hour: step.by_hour,
+            skipped: step.skipped,
+            rejected: step.rejected,
         }
-        if let Some(group) = &self.row.group {
-            map.serialize_entry("group", &group.as_deref())?;
-        }
-        map.serialize_entry("value", &value(self.row.value))?;
-        if let Some(previous) = self.row.previous {
-            map.serialize_entry("previous", &value(previous))?;
-        }
-        map.end()
     }
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
-    data: Rows<'a>,
-    meta: Json,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spark: Option<Rows<'a>>,
+impl<'a> Meta<'a> {
+    fn of(ask: &'a Ask, answer: &'a QueryAnswer) -> Self {
+        let rollup = answer.rollup.map(|grain| match grain {
+            RollupGrain::Day => ("events_daily", "day"),
+            RollupGrain::Hour => ("events_hourly", "hour"),
+        });
+        let group_by = ask.group_by.as_deref();
+        Self {
+            query_time_ms: answer.took_ms,
+            rows_scanned: answer.rows_scanned,
+            event_name: &ask.event_name,
+            metric: &ask.metric,
+            period: ask.period.as_deref().filter(|_| ask.range.is_none()),
+            from: instant::format(answer.from_ms),
+            to: instant::format(answer.to_ms),
+            approximate: answer.approximate,
+            granularity: ask.granularity.map(granularity_name),
+            timezone: ask.timezone.as_ref().and_then(|zone| zone.iana_name()),
+            group_by,
+            groups_total: group_by.map(|_| answer.groups_total),
+            groups_returned: group_by.map(|_| answer.groups_returned),
+            source_table: rollup.map(|(table, _)| table),
+            planned_by: rollup.map(|_| "rollup"),
+            rollup_granularity: rollup.map(|(_, grain)| grain),
+            plan: answer.plan.as_ref().map(|plan| plan.iter().map(Step::of).collect()),
+            total: answer.total.map(Number),
+            numeric_prop: ask.numeric_prop.as_deref(),
+            measures: None,
+        }
+    }
 }
 
 /// The answer of a query as text. Long answers are written where their memory is accounted for, not
 /// while the response is sent.
-pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Box<RawValue>> {
-    raw(&Body { data: Rows(&answer.rows), meta: meta(ask, answer), spark: None })
+pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Written<DataAnswer<'static>>> {
+    let body = DataAnswer { data: Rows(&answer.rows), meta: Meta::of(ask, answer), spark: None };
+    Ok(Written(raw(&body)?, PhantomData))
 }
 
 fn raw(body: &impl Serialize) -> Result<Box<RawValue>> {
@@ -94,81 +289,33 @@ fn raw(body: &impl Serialize) -> Result<Box<RawValue>> {
         .map_err(|error| ApiError::internal(format!("an answer cannot be written: {error}")))
 }
 
-/// What an answer tells about itself.
-fn meta(ask: &Ask, answer: &QueryAnswer) -> Json {
-    let mut meta = json!({
-        "query_time_ms": answer.took_ms,
-        "rows_scanned": answer.rows_scanned,
-        "event_name": ask.event_name,
-        "metric": ask.metric,
-        "period": ask.period.as_ref().filter(|_| ask.range.is_none()),
-        "from": instant::format(answer.from_ms),
-        "to": instant::format(answer.to_ms),
-        "approximate": answer.approximate,
-    });
-    if let Some(granularity) = ask.granularity {
-        meta["granularity"] = json!(granularity_name(granularity));
-    }
-    if let Some(zone) = ask.timezone.as_ref().and_then(|zone| zone.iana_name()) {
-        meta["timezone"] = json!(zone);
-    }
-    if let Some(group_by) = &ask.group_by {
-        meta["group_by"] = json!(group_by);
-        meta["groups_total"] = json!(answer.groups_total);
-        meta["groups_returned"] = json!(answer.groups_returned);
-    }
-    if let Some(grain) = answer.rollup {
-        let grain = match grain {
-            RollupGrain::Day => ("events_daily", "day"),
-            RollupGrain::Hour => ("events_hourly", "hour"),
-        };
-        meta["source_table"] = json!(grain.0);
-        meta["planned_by"] = json!("rollup");
-        meta["rollup_granularity"] = json!(grain.1);
-    }
-    if let Some(plan) = &answer.plan {
-        meta["plan"] = plan.iter().map(step).collect();
-    }
-    if let Some(total) = answer.total {
-        meta["total"] = value(total);
-    }
-    if let Some(number) = &ask.numeric_prop {
-        meta["numeric_prop"] = json!(number);
-    }
-    meta
-}
-
-/// One source of an answer, and how it is read.
-fn step(step: &ExplainStep) -> Json {
-    let mut json = json!({
-        "source": step.source, "level": step.level, "rows": step.rows, "series": step.series,
-        "rolled_up": step.rolled_up, "by_day": step.by_day, "by_hour": step.by_hour,
-    });
-    for (name, why) in [("skipped", step.skipped), ("rejected", step.rejected)] {
-        if let Some(why) = why {
-            json[name] = json!(why);
-        }
-    }
-    json
+/// A widget's answer: rows as of a metric query, rows of a table, or nothing for a text.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "says what the written text is; a text's meta is empty")]
+pub struct WidgetData {
+    data: Vec<serde_json::Map<String, Json>>,
+    meta: serde_json::Map<String, Json>,
+    /// The same over time, for a number's small line.
+    spark: Option<Vec<serde_json::Map<String, Json>>>,
 }
 
 /// A widget's answer as text, without its id.
 pub fn widget(answer: &WidgetAnswer) -> Result<Box<RawValue>> {
     match answer {
         WidgetAnswer::Nothing => raw(&json!({"data": [], "meta": {}})),
-        WidgetAnswer::Rows { ask, answer, spark } => raw(&Body {
+        WidgetAnswer::Rows { ask, answer, spark } => raw(&DataAnswer {
             data: Rows(&answer.rows),
-            meta: meta(ask, answer),
+            meta: Meta::of(ask, answer),
             spark: spark.as_deref().map(Rows),
         }),
         WidgetAnswer::Table { ask, answer, measures, rows } => {
-            let mut meta = meta(ask, answer);
-            meta["measures"] = json!(measures);
-            let row = |(group, values): &(Option<Arc<str>>, Vec<Value>)| {
-                let values: Vec<Json> = values.iter().copied().map(value).collect();
-                json!({"group": group.as_deref(), "values": values})
+            let row = |(group, values): &(Option<Arc<str>>, Vec<Value>)| TableRow {
+                group: group.clone(),
+                values: values.iter().copied().map(Number).collect(),
             };
-            raw(&json!({"data": rows.iter().map(row).collect::<Json>(), "meta": meta}))
+            let data = rows.iter().map(row).collect();
+            let meta = Meta { measures: Some(measures), ..Meta::of(ask, answer) };
+            raw(&TableAnswer { data, meta })
         }
     }
 }

@@ -1,43 +1,177 @@
-//! `POST /v1/widgets/preview/data`: a widget's data without saving it.
+//! `/v1/widgets`: standalone widgets, and a widget's data without saving it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
-use axum::{Json, body::Bytes, extract::State, http::HeaderMap};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::view;
+use super::view::{self, Time, WidgetData};
 use crate::{
-    app::{Caller, Preview},
+    app::{Caller, Preview, StandaloneChange, Status, WidgetChange},
     error::Result,
-    http::{context::Http, extract},
-    store::{OneOrMany, Widget},
+    http::{
+        context::Http,
+        extract::{Body, Id, Page, Params},
+        respond::{Answer, Created, List, NoContent, Written},
+    },
+    store::{Layout, OneOrMany, StandaloneWidget, Widget},
 };
 
-#[derive(Deserialize)]
+/// Columns and rows of a standalone widget that names none.
+const LAYOUT: Layout = Layout { x: 0, y: 0, w: 6, h: 4 };
+
+/// A standalone widget to make; its id is ours.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct PreviewBody {
+pub struct CreateWidget {
+    /// What is drawn.
+    #[schema(example = "number")]
+    kind: String,
+    #[schema(example = "Calls")]
+    title: String,
+    /// What is asked; the names of `GET /v1/query`.
+    #[schema(value_type = Object, example = json!({
+        "event_name": "api_call", "metric": "count", "period": "7d",
+    }))]
+    query: Map<String, Value>,
+    /// Drawing options.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    viz: Map<String, Value>,
+    layout: Option<Layout>,
+}
+
+/// What to change of a standalone widget; absent parts stay.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateWidget {
+    kind: Option<String>,
+    title: Option<String>,
+    #[schema(value_type = Option<Object>)]
+    query: Option<Map<String, Value>>,
+    #[schema(value_type = Option<Object>)]
+    viz: Option<Map<String, Value>>,
+    layout: Option<Layout>,
+}
+
+/// A standalone widget: its draft, and where it is in its life.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StandaloneWidget)]
+pub struct StandaloneView {
+    #[serde(flatten)]
+    draft: Widget,
+    status: Status,
+    /// Whether the draft differs from what was published last.
+    has_unpublished_changes: bool,
+    /// Rises with every change.
+    version: u64,
+    published_at: Option<Time>,
+    created_at: Time,
+    updated_at: Time,
+    /// Label of who made it.
+    created_by: String,
+}
+
+/// A widget whose data is wanted.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewWidget {
     widget: Widget,
+    /// Required of API keys; a session may leave it out and sees all tenants.
+    #[schema(example = "acme")]
     tenant_id: Option<String>,
     #[serde(default)]
     overrides: Overrides,
 }
 
-#[derive(Deserialize, Default)]
+/// What a viewer would choose.
+#[derive(Deserialize, Default, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Overrides {
+    #[schema(example = "24h")]
     period: Option<String>,
     filters: BTreeMap<String, OneOrMany>,
+}
+
+/// All standalone widgets, newest first.
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<StandaloneView>> {
+    let all = http.run(move |app| app.standalone_widgets(&caller)).await?;
+    let (all, next) = page.cut(all, |widget| widget.id.clone())?;
+    Ok(List { data: all.into_iter().map(standalone).collect(), next })
+}
+
+/// One of them.
+pub async fn get(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Answer<StandaloneView>> {
+    http.run(move |app| app.standalone_widget(&caller, &id)).await.map(standalone).map(Answer)
+}
+
+/// Makes one. 201.
+pub async fn create(
+    State(http): State<Http>,
+    caller: Caller,
+    body: Body<CreateWidget>,
+) -> Result<Created<StandaloneView>> {
+    let body = body.read()?;
+    let draft = Widget {
+        // Replaced by that of the record.
+        id: "new".to_owned(),
+        kind: body.kind,
+        title: body.title,
+        query: body.query,
+        viz: body.viz,
+        layout: body.layout.unwrap_or(LAYOUT),
+    };
+    let made = http.run(move |app| app.create_standalone_widget(&caller, draft)).await?;
+    Ok(Created(standalone(made)))
+}
+
+/// Changes the draft.
+pub async fn update(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+    body: Body<UpdateWidget>,
+) -> Result<Answer<StandaloneView>> {
+    let widget = http
+        .run(move |app| {
+            app.standalone_widget(&caller, &id)?;
+            let UpdateWidget { kind, title, query, viz, layout } = body.read()?;
+            let rest = WidgetChange { title, query, viz, layout };
+            app.update_standalone_widget(&caller, &id, StandaloneChange { kind, rest })
+        })
+        .await?;
+    Ok(Answer(standalone(widget)))
+}
+
+/// Publishes a snapshot of the draft. 204.
+pub async fn publish(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
+    http.run(move |app| app.publish_standalone_widget(&caller, &id)).await?;
+    Ok(NoContent)
+}
+
+/// Deletes one. 204.
+pub async fn delete(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
+    http.run(move |app| app.delete_standalone_widget(&caller, &id)).await?;
+    Ok(NoContent)
 }
 
 /// Answers as `GET /v1/query`.
 pub async fn preview(
     State(http): State<Http>,
     caller: Caller,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Json<Box<RawValue>>> {
-    let body: PreviewBody = extract::json(&headers, &body)?;
+    body: Body<PreviewWidget>,
+) -> Result<Written<WidgetData>> {
+    let body = body.read()?;
     let preview = Preview {
         widget: body.widget,
         tenant: body.tenant_id,
@@ -46,5 +180,18 @@ pub async fn preview(
     };
     let body =
         http.run_query(move |app| view::widget(&app.preview_widget(&caller, &preview)?)).await?;
-    Ok(Json(body))
+    Ok(Written(body, PhantomData))
+}
+
+fn standalone(widget: StandaloneWidget) -> StandaloneView {
+    StandaloneView {
+        status: if widget.published.is_some() { Status::Published } else { Status::Draft },
+        has_unpublished_changes: widget.has_unpublished_changes(),
+        draft: widget.draft,
+        version: widget.version,
+        published_at: widget.published_at.map(Time),
+        created_at: Time(widget.created_at),
+        updated_at: Time(widget.updated_at),
+        created_by: widget.created_by,
+    }
 }

@@ -1,0 +1,255 @@
+//! Alert rules: what they watch, and whom they tell. Whether they fire is decided elsewhere.
+
+use serde_json::json;
+
+use super::{
+    context::{App, Caller},
+    rules::{next_number, receivers},
+};
+use crate::{
+    base::text,
+    error::{ApiError, Code, Faults, Result},
+    store::{
+        AlertEvent, AlertRule, AlertState, ConditionType, Dashboard, Operator, OrgTxn, rule_id,
+    },
+};
+
+/// Minutes of the window when none are named.
+const LOOKBACK_MINUTES: u32 = 60;
+/// Minutes of the window, at most: 90 days, the longest period.
+const LOOKBACK_MINUTES_MAX: i64 = 90 * 24 * 60;
+/// Minutes for which a condition may have to hold, at most.
+const FOR_MINUTES_MAX: i64 = 24 * 60;
+/// Alert rules of an organisation, at most.
+const ALERTS_MAX: usize = 10_000;
+/// Events of an alert that are listed.
+const EVENTS_LISTED: usize = 100;
+
+/// What an alert rule should be; of an existing one absent parts stay.
+#[derive(Default)]
+pub struct AlertChange {
+    /// For people.
+    pub name: Option<String>,
+    /// How the value is compared.
+    pub operator: Option<Operator>,
+    /// With what.
+    pub threshold_value: Option<f64>,
+    /// Length of the window; zero and less is an hour.
+    pub lookback_minutes: Option<i64>,
+    /// Who gets mail.
+    pub email_to: Option<Vec<String>>,
+    /// Where it is posted; the inner absence ends it.
+    pub webhook_url: Option<Option<String>>,
+    /// Whether it is evaluated.
+    pub enabled: Option<bool>,
+    /// How long the condition must hold.
+    pub for_minutes: Option<i64>,
+    /// Where it recovers; the inner absence is at the threshold.
+    pub recovery_threshold: Option<Option<f64>>,
+}
+
+/// What a new alert rule watches, which does not change later.
+pub struct AlertSubject {
+    /// Dashboard.
+    pub dashboard_id: String,
+    /// Its widget.
+    pub widget_id: String,
+    /// When it fires.
+    pub condition_type: ConditionType,
+    /// One tenant; all of the environment without it.
+    pub tenant_id: Option<String>,
+}
+
+impl App {
+    /// All rules of the environment, newest first.
+    pub fn alerts(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
+        let mut rules: Vec<AlertRule> = self.org_reader(&caller.org).list()?;
+        rules.retain(|rule| rule.environment == caller.environment.id);
+        rules.reverse();
+        Ok(rules)
+    }
+
+    /// One rule.
+    pub fn alert(&self, caller: &Caller, number: u64) -> Result<AlertRule> {
+        let found: Option<AlertRule> = self.org_reader(&caller.org).find(&rule_id(number))?;
+        found.filter(|rule| rule.environment == caller.environment.id).ok_or_else(not_found)
+    }
+
+    /// The newest firings and resolutions of a rule.
+    pub fn alert_events(&self, caller: &Caller, number: u64) -> Result<Vec<AlertEvent>> {
+        let rule = self.alert(caller, number)?;
+        self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), EVENTS_LISTED)
+    }
+
+    /// Makes a rule. 404 without the dashboard or the widget.
+    pub fn create_alert(
+        &self,
+        caller: &Caller,
+        subject: AlertSubject,
+        change: AlertChange,
+    ) -> Result<AlertRule> {
+        let dashboard = self.rule_dashboard(caller, &subject.dashboard_id)?;
+        let mut faults = Faults::default();
+        faults.take(check_widget(&dashboard, &subject.widget_id));
+        let now = self.now_ms();
+        let mut rule = AlertRule {
+            id: String::new(),
+            number: 0,
+            environment: caller.environment.id.clone(),
+            name: String::new(),
+            dashboard_id: subject.dashboard_id,
+            widget_id: subject.widget_id,
+            condition_type: subject.condition_type,
+            operator: None,
+            threshold_value: None,
+            lookback_minutes: LOOKBACK_MINUTES,
+            email_to: Vec::new(),
+            webhook_url: None,
+            enabled: true,
+            tenant_id: subject.tenant_id,
+            for_minutes: 0,
+            recovery_threshold: None,
+            state: AlertState::Ok,
+            state_since: now,
+            last_value: None,
+            last_evaluated_at: None,
+            last_error: None,
+            created_at: now,
+            updated_at: now,
+        };
+        faults.take(self.apply_alert(change, &mut rule));
+        faults.end()?;
+        self.org_txn(&caller.org, |txn| {
+            if txn.list::<AlertRule>()?.len() >= ALERTS_MAX {
+                let message = format!("an organisation has at most {ALERTS_MAX} alert rules");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            rule.number = next_number(txn, "alert")?;
+            rule.id = rule_id(rule.number);
+            txn.put(&rule)?;
+            self.audit_alert(txn, caller, &rule, "alert.create")?;
+            Ok(rule)
+        })
+    }
+
+    /// Changes a rule. When its condition changes or it is switched off, it starts anew.
+    pub fn update_alert(
+        &self,
+        caller: &Caller,
+        number: u64,
+        change: AlertChange,
+    ) -> Result<AlertRule> {
+        self.org_txn(&caller.org, |txn| {
+            let mut rule = found(txn, caller, number)?;
+            let before = rule.clone();
+            self.apply_alert(change, &mut rule)?;
+            let now = self.now_ms();
+            if !rule.enabled || condition(&rule) != condition(&before) {
+                rule.state_since =
+                    if rule.state == AlertState::Ok { rule.state_since } else { now };
+                rule.state = AlertState::Ok;
+                rule.last_value = None;
+                rule.last_error = None;
+            }
+            rule.updated_at = now;
+            txn.put(&rule)?;
+            self.audit_alert(txn, caller, &rule, "alert.update")?;
+            Ok(rule)
+        })
+    }
+
+    /// Deletes a rule and its events.
+    pub fn delete_alert(&self, caller: &Caller, number: u64) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let rule = found(txn, caller, number)?;
+            txn.delete::<AlertRule>(&rule.id);
+            txn.delete_all_of::<AlertEvent>(&format!("{}:", rule.id));
+            self.audit_alert(txn, caller, &rule, "alert.delete")
+        })
+    }
+
+    fn audit_alert(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        caller: &Caller,
+        rule: &AlertRule,
+        action: &str,
+    ) -> Result<()> {
+        let metadata = json!({"name": rule.name, "enabled": rule.enabled});
+        self.audit(txn, caller, action, ("alert", &rule.number.to_string()), metadata)
+    }
+
+    fn apply_alert(&self, change: AlertChange, rule: &mut AlertRule) -> Result<()> {
+        let mut faults = Faults::default();
+        let name = faults.take_some(change.name.map(|name| text::name("name", &name)));
+        rule.name = name.unwrap_or_else(|| rule.name.clone());
+        rule.operator = change.operator.or(rule.operator);
+        rule.threshold_value = change.threshold_value.or(rule.threshold_value);
+        if let Some(minutes) = change.lookback_minutes {
+            let checked = minutes_within("lookback_minutes", minutes.max(0), LOOKBACK_MINUTES_MAX);
+            let minutes = faults.take(checked).unwrap_or_default();
+            rule.lookback_minutes = if minutes == 0 { LOOKBACK_MINUTES } else { minutes };
+        }
+        if let Some(minutes) = change.for_minutes {
+            let checked = minutes_within("for_minutes", minutes, FOR_MINUTES_MAX);
+            rule.for_minutes = faults.take(checked).unwrap_or_default();
+        }
+        if let Some(addresses) = change.email_to {
+            rule.email_to = faults.take(receivers("email_to", &addresses)).unwrap_or_default();
+        }
+        if let Some(url) = change.webhook_url {
+            rule.webhook_url = faults.take_some(url.map(|url| self.webhook(&url)));
+        }
+        rule.recovery_threshold = change.recovery_threshold.unwrap_or(rule.recovery_threshold);
+        rule.enabled = change.enabled.unwrap_or(rule.enabled);
+        if rule.condition_type != ConditionType::NoData {
+            for (field, is_there) in [
+                ("operator", rule.operator.is_some()),
+                ("threshold_value", rule.threshold_value.is_some()),
+            ] {
+                if !is_there {
+                    let message = format!("{field} is required for this condition");
+                    faults.take::<()>(Err(ApiError::field(Code::MissingField, field, message)));
+                }
+            }
+        }
+        faults.end()
+    }
+}
+
+/// What decides whether a rule fires.
+fn condition(rule: &AlertRule) -> (Option<Operator>, Option<f64>, u32, u32, Option<f64>) {
+    let AlertRule { operator, threshold_value, lookback_minutes, .. } = rule;
+    (*operator, *threshold_value, *lookback_minutes, rule.for_minutes, rule.recovery_threshold)
+}
+
+fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
+    let within = (0..=max).contains(&minutes).then(|| u32::try_from(minutes).ok()).flatten();
+    within.ok_or_else(|| {
+        let message = format!("{field} must be between 0 and {max}");
+        ApiError::field(Code::OutOfRange, field, message)
+    })
+}
+
+/// A widget that has a number to watch.
+fn check_widget(dashboard: &Dashboard, id: &str) -> Result<()> {
+    let widget = dashboard.draft.widgets.iter().find(|widget| widget.id == id);
+    let widget = widget.ok_or_else(|| ApiError {
+        field: Some("widget_id".to_owned()),
+        ..ApiError::not_found("widget")
+    })?;
+    if matches!(widget.kind.as_str(), "text" | "table" | "funnel") {
+        let message = format!("a widget of kind {} has no single value to watch", widget.kind);
+        return Err(ApiError::field(Code::InvalidField, "widget_id", message));
+    }
+    Ok(())
+}
+
+fn found(txn: &OrgTxn<'_>, caller: &Caller, number: u64) -> Result<AlertRule> {
+    let found: Option<AlertRule> = txn.find(&rule_id(number))?;
+    found.filter(|rule| rule.environment == caller.environment.id).ok_or_else(not_found)
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("alert")
+}

@@ -1,0 +1,267 @@
+//! Billing: what an organisation pays for, told by the billing provider's webhook.
+//!
+//! Each event changes the state once, in the order in which things happened there, whatever the order in
+//! which they arrive: the ids of events are remembered, and what is older than what is known is not
+//! applied. Both are in the transaction that makes the change.
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    access::Principal,
+    context::{App, Caller},
+    plans::{PLANS, Plan, plan_of},
+    settings::BillingSettings,
+};
+use crate::{
+    base::{instant, json::explain, secret, signature},
+    error::{ApiError, Code, Result},
+    store::{
+        Actor, ApiKey, Billing, BillingEvent, BillingStatus, Dashboard, Org, OrgTxn, global_find,
+        global_put,
+    },
+};
+
+/// What an organisation has and uses.
+pub struct BillingState {
+    /// The organisation.
+    pub org: Org,
+    /// Its plan.
+    pub plan: &'static Plan,
+    /// Events of this month.
+    pub monthly_events: u64,
+    /// Dashboards that are published now.
+    pub published_dashboards: u64,
+    /// API keys that there are.
+    pub api_keys: u64,
+}
+
+/// What became of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// It changed something.
+    Applied,
+    /// It was known already.
+    Duplicate,
+    /// It is about nothing that we keep, or older than what we know.
+    Ignored,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    event_id: String,
+    event_type: String,
+    occurred_at: String,
+    #[serde(default)]
+    data: serde_json::Value,
+}
+
+#[derive(Deserialize)]
+struct Subscription {
+    id: Option<String>,
+    status: Option<String>,
+    customer_id: Option<String>,
+    custom_data: Option<CustomData>,
+    #[serde(default)]
+    items: Vec<Item>,
+    current_billing_period: Option<BillingPeriod>,
+}
+
+#[derive(Deserialize)]
+struct CustomData {
+    org_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    price: Option<Price>,
+}
+
+#[derive(Deserialize)]
+struct Price {
+    id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct BillingPeriod {
+    ends_at: Option<String>,
+}
+
+/// The plan that a price buys.
+fn plan_of_price(settings: &BillingSettings, price: &str) -> Option<&'static Plan> {
+    let (plan, _) = settings.prices.iter().find(|(_, id)| id == price)?;
+    PLANS.iter().find(|known| known.name == plan)
+}
+
+impl App {
+    /// What the caller's organisation has and uses.
+    pub fn billing(&self, caller: &Caller) -> Result<BillingState> {
+        let org = self.org(&caller.org)?;
+        let reader = self.org_reader(&caller.org);
+        let dashboards: Vec<Dashboard> = reader.list()?;
+        Ok(BillingState {
+            plan: plan_of(&org),
+            monthly_events: self.month_events(&caller.org)?,
+            published_dashboards: dashboards.iter().filter(|one| one.is_live).count() as u64,
+            api_keys: reader.list::<ApiKey>()?.len() as u64,
+            org,
+        })
+    }
+
+    /// The settings, when something can be bought. 503 else.
+    pub fn billing_settings(&self) -> Result<&BillingSettings> {
+        let settings = &self.settings.billing;
+        if settings.is_configured() { Ok(settings) } else { Err(not_configured()) }
+    }
+
+    /// Id of the organisation at the billing provider. 503 without billing, 404 without a customer.
+    pub fn billing_customer(&self, caller: &Caller) -> Result<String> {
+        self.billing_settings()?;
+        let customer = self.org(&caller.org)?.billing.customer_id;
+        customer.ok_or_else(|| ApiError::not_found("billing customer"))
+    }
+
+    /// Takes a webhook of the billing provider. 503 without a key, 401 without a good signature.
+    pub fn receive_billing(&self, signature: Option<&str>, body: &[u8]) -> Result<Received> {
+        let settings = &self.settings.billing;
+        if settings.notification_keys.is_empty() {
+            return Err(not_configured());
+        }
+        let now = self.now_ms();
+        let verdict = signature.ok_or(signature::Refusal::Form).and_then(|header| {
+            let keys = &settings.notification_keys;
+            signature::verify(header, body, keys, now / 1_000, settings.tolerance_seconds)
+        });
+        if let Err(refusal) = verdict {
+            tracing::warn!(?refusal, "refused a billing webhook");
+            return Err(ApiError::new(Code::Unauthenticated, "the signature is not valid"));
+        }
+        let event: Event = parse(body)?;
+        let occurred_at = instant::parse(&event.occurred_at).ok_or_else(|| {
+            let message = "occurred_at is not an ISO 8601 date-time";
+            ApiError::field(Code::InvalidField, "occurred_at", message)
+        })?;
+        let digest = secret::digest(&String::from_utf8_lossy(body));
+        self.engine.transact(|txn| {
+            let id = secret::digest(&event.event_id);
+            if let Some(known) = global_find::<BillingEvent>(txn, "billing_event", &id)? {
+                if known.digest != digest {
+                    tracing::warn!(event_id = %event.event_id, "a billing event came again with another body");
+                }
+                return Ok(Received::Duplicate);
+            }
+            let record = BillingEvent { digest: digest.clone(), received_at: now };
+            global_put(txn, "billing_event", &id, &record)?;
+            self.apply_billing(txn, &event, occurred_at)
+        })
+    }
+
+    fn apply_billing(
+        &self,
+        txn: &mut inlay_engine::Txn,
+        event: &Event,
+        occurred_at: i64,
+    ) -> Result<Received> {
+        let Some(status) = status_of_type(&event.event_type) else { return Ok(Received::Ignored) };
+        let subscription: Subscription =
+            serde_json::from_value(event.data.clone()).map_err(|error| {
+                ApiError::field(Code::InvalidField, "data", format!("data: {error}"))
+            })?;
+        let org_id = subscription.custom_data.and_then(|data| data.org_id).unwrap_or_default();
+        let mut records = OrgTxn::new(txn, &org_id);
+        let Some(mut org) = records.find::<Org>(&org_id)? else {
+            tracing::warn!(event_id = %event.event_id, "a billing event is about no organisation of ours");
+            return Ok(Received::Ignored);
+        };
+        if org.billing.occurred_at.is_some_and(|known| known > occurred_at) {
+            return Ok(Received::Ignored);
+        }
+        let told = subscription.status.as_deref().and_then(status_of_name);
+        let status = match status {
+            TypeSays::Told => told.unwrap_or(BillingStatus::Active),
+            TypeSays::Exactly(status) => status,
+        };
+        let prices =
+            subscription.items.iter().filter_map(|item| item.price.as_ref()?.id.as_deref());
+        let bought = prices
+            .filter_map(|price| plan_of_price(&self.settings.billing, price))
+            .max_by_key(|plan| PLANS.iter().position(|known| known.name == plan.name));
+        let before = (org.plan.clone(), org.billing.status);
+        if status == BillingStatus::Canceled {
+            org.plan = PLANS[0].name.to_owned();
+        } else if let Some(plan) = bought {
+            org.plan = plan.name.to_owned();
+        } else {
+            tracing::warn!(event_id = %event.event_id, "a billing event has no price of a plan");
+        }
+        let ends_at = subscription.current_billing_period.and_then(|period| period.ends_at);
+        org.billing = Billing {
+            customer_id: subscription.customer_id.or(org.billing.customer_id),
+            subscription_id: subscription.id.or(org.billing.subscription_id),
+            status,
+            current_period_end: ends_at.as_deref().and_then(instant::parse),
+            occurred_at: Some(occurred_at),
+        };
+        records.put(&org)?;
+        let metadata = json!({
+            "event_id": event.event_id, "event_type": event.event_type,
+            "before": {"plan": before.0, "status": before.1}, "plan": org.plan, "status": status,
+        });
+        let caller = provider(&org);
+        self.audit(&mut records, &caller, "billing.update", ("org", &org_id), metadata)?;
+        Ok(Received::Applied)
+    }
+}
+
+/// What the type of an event says about the status.
+enum TypeSays {
+    /// What the data tells.
+    Told,
+    /// This.
+    Exactly(BillingStatus),
+}
+
+fn status_of_type(event_type: &str) -> Option<TypeSays> {
+    Some(match event_type {
+        "subscription.created" | "subscription.updated" => TypeSays::Told,
+        "subscription.activated" => TypeSays::Exactly(BillingStatus::Active),
+        "subscription.past_due" => TypeSays::Exactly(BillingStatus::PastDue),
+        "subscription.canceled" => TypeSays::Exactly(BillingStatus::Canceled),
+        _ => return None,
+    })
+}
+
+fn status_of_name(name: &str) -> Option<BillingStatus> {
+    serde_json::from_value(json!(name)).ok()
+}
+
+fn parse(body: &[u8]) -> Result<Event> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        if !error.inner().is_data() {
+            return ApiError::new(Code::InvalidJson, "the body is not valid JSON");
+        }
+        let (field, code, message) = explain(&error);
+        ApiError { field, ..ApiError::new(code, message) }
+    })
+}
+
+/// The billing provider as the one who does something.
+fn provider(org: &Org) -> Caller {
+    let actor = Actor {
+        r#type: "system".to_owned(),
+        id: "billing".to_owned(),
+        label: "billing provider".to_owned(),
+    };
+    Caller {
+        principal: Principal::Anonymous,
+        org: org.id.clone(),
+        environment: org.environments[0].clone(),
+        actor,
+        ip: None,
+    }
+}
+
+fn not_configured() -> ApiError {
+    ApiError::new(Code::BillingNotConfigured, "billing is not configured")
+}

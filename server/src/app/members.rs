@@ -1,0 +1,310 @@
+//! Members and invites: who belongs to an organisation, and as what.
+//!
+//! An account belongs to one organisation. Accepting an invite makes it, removing the member ends it, so
+//! that the same address can be invited anew, there or elsewhere.
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    access::Principal,
+    accounts::{Session, actor_of},
+    context::{App, Caller},
+};
+use crate::{
+    base::{secret, text},
+    error::{ApiError, Code, Faults, Result},
+    store::{
+        Invite, InviteKey, Member, OrgTxn, Role, User, global_delete, global_find, global_put,
+    },
+};
+
+/// An invite is good for this long.
+const INVITE_MS: i64 = 7 * 86_400_000;
+/// `typ` of an invite's token: no other token is taken for one, and it for no other.
+const TOKEN_TYPE: &str = "invite+jwt";
+/// `aud` of an invite's token.
+const AUDIENCE: &str = "invite";
+/// Bytes of an invite's token, at most.
+const TOKEN_BYTES_MAX: usize = 2_048;
+/// Invites of an organisation at once, at most: the list is answered whole.
+const INVITES_MAX: usize = 1_000;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    aud: String,
+    /// Id of the invite.
+    sub: String,
+    org: String,
+    iat: i64,
+    exp: i64,
+}
+
+/// An invite that was just made, with what its link needs.
+pub struct NewInvite {
+    /// The record.
+    pub invite: Invite,
+    /// Signed; shown this once.
+    pub token: String,
+    /// The page that accepts it.
+    pub url: String,
+}
+
+impl App {
+    /// All members with their accounts, newest first.
+    pub fn members(&self, caller: &Caller) -> Result<Vec<(Member, User)>> {
+        let keys = self.engine.keys();
+        let mut found = Vec::new();
+        for member in self.org_reader(&caller.org).list::<Member>()?.into_iter().rev() {
+            if let Some(user) = global_find::<User>(&keys, "user", &member.id)? {
+                found.push((member, user));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether there is such a member: that comes before what is wrong with a request.
+    pub fn member(&self, caller: &Caller, id: &str) -> Result<Member> {
+        self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
+    }
+
+    /// Invites somebody. 409 when the address is invited already or belongs to a member.
+    pub fn invite(&self, caller: &Caller, email: &str, role: Role) -> Result<NewInvite> {
+        let mut faults = Faults::default();
+        let email = faults.take(text::email("email", email));
+        if role == Role::Owner {
+            let message = "an invite makes a viewer, an editor or an admin";
+            faults.take::<()>(Err(ApiError::field(Code::UnknownValue, "role", message)));
+        }
+        let Some(email) = email else { return Err(faults.error()) };
+        faults.end()?;
+        let now = self.now_ms();
+        let invite = Invite {
+            id: self.new_id(),
+            email,
+            role,
+            invited_by: caller.actor.label.clone(),
+            created_at: now,
+            expires_at: now + INVITE_MS,
+        };
+        let key = self.org_txn(&caller.org, |txn| {
+            let invites: Vec<Invite> = txn.list()?;
+            for old in invites.iter().filter(|old| old.email == invite.email) {
+                if old.expires_at > now {
+                    let message = "an invite of this address is pending";
+                    return Err(ApiError::field(Code::InvitePending, "email", message));
+                }
+                txn.delete::<Invite>(&old.id);
+            }
+            if invites.len() >= INVITES_MAX {
+                let message = format!("an organisation has at most {INVITES_MAX} invites");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            let user: Option<String> = global_find(txn.global(), "email", &invite.email)?;
+            if let Some(user) = user
+                && txn.find::<Member>(&user)?.is_some()
+            {
+                let message = "this address belongs to a member";
+                return Err(ApiError::field(Code::DuplicateEmail, "email", message));
+            }
+            txn.put(&invite)?;
+            let metadata = json!({"email": invite.email, "role": invite.role});
+            self.audit(txn, caller, "member.invite", ("invite", &invite.id), metadata)?;
+            self.invite_key(txn, &caller.org)
+        })?;
+        let token = sign(&caller.org, &invite, &key)?;
+        let url = format!("{}/invite?token={token}", self.settings.base_url);
+        Ok(NewInvite { invite, token, url })
+    }
+
+    /// The key that signs invites of an organisation, made when it is first needed.
+    fn invite_key(&self, txn: &mut OrgTxn<'_>, org: &str) -> Result<InviteKey> {
+        if let Some(key) = global_find(txn.global(), "invite_key", org)? {
+            return Ok(key);
+        }
+        let mut bytes = [0; 32];
+        self.rng.fill(&mut bytes);
+        let key = InviteKey { org: org.to_owned(), secret: secret::hex(&bytes) };
+        global_put(txn.global(), "invite_key", org, &key)?;
+        Ok(key)
+    }
+
+    /// Invites that can still be accepted, newest first.
+    pub fn invites(&self, caller: &Caller) -> Result<Vec<Invite>> {
+        let now = self.now_ms();
+        let mut invites: Vec<Invite> = self.org_reader(&caller.org).list()?;
+        invites.retain(|invite| invite.expires_at > now);
+        invites.reverse();
+        Ok(invites)
+    }
+
+    /// Withdraws an invite: its link is dead.
+    pub fn revoke_invite(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let invite: Invite = txn.find(id)?.ok_or_else(|| ApiError::not_found("invite"))?;
+            txn.delete::<Invite>(id);
+            let metadata = json!({"email": invite.email});
+            self.audit(txn, caller, "member.invite_revoke", ("invite", id), metadata)
+        })
+    }
+
+    /// Makes the invited a member and opens a session. 401 when the token is not ours, too old, used
+    /// or withdrawn; 409 when the address has an account elsewhere.
+    pub fn accept_invite(&self, token: &str, name: &str, password: &str) -> Result<Session> {
+        let (org, id) = self.verify_invite(token)?;
+        let mut faults = Faults::default();
+        let name = faults.take(text::name("name", name));
+        faults.take(text::password("password", password));
+        let Some(name) = name else { return Err(faults.error()) };
+        faults.end()?;
+        self.pending_invite(&mut |id| self.org_reader(&org).find(id), &id)?;
+        let password_hash = self.hash_password(password)?;
+        let now = self.now_ms();
+        let organisation = self.org(&org)?;
+        self.org_txn(&org, |txn| {
+            // Asked again where nobody can come between: an invite is good for once.
+            let invite = self.pending_invite(&mut |id| txn.find(id), &id)?;
+            if global_find::<String>(txn.global(), "email", &invite.email)?.is_some() {
+                let message = "an account with this e-mail address exists";
+                return Err(ApiError::new(Code::DuplicateEmail, message));
+            }
+            let user = User {
+                id: self.new_id(),
+                email: invite.email.clone(),
+                name: name.clone(),
+                password_hash: password_hash.clone(),
+                org: org.clone(),
+                created_at: now,
+            };
+            txn.delete::<Invite>(&id);
+            global_put(txn.global(), "email", &user.email, &user.id)?;
+            global_put(txn.global(), "user", &user.id, &user)?;
+            txn.put(&Member { id: user.id.clone(), role: invite.role, joined_at: now })?;
+            let session = self.open_session(txn.global(), &user.id, &org)?;
+            let caller = Caller {
+                principal: Principal::Viewer,
+                org: org.clone(),
+                environment: organisation.environments[0].clone(),
+                actor: actor_of(&user),
+                ip: None,
+            };
+            let metadata = json!({"email": user.email, "role": invite.role});
+            self.audit(txn, &caller, "member.join", ("member", &user.id), metadata)?;
+            Ok(Session { user, org: organisation.clone(), role: invite.role, session })
+        })
+    }
+
+    fn pending_invite(
+        &self,
+        find: &mut dyn FnMut(&str) -> Result<Option<Invite>>,
+        id: &str,
+    ) -> Result<Invite> {
+        let invite = find(id)?
+            .ok_or_else(|| ApiError::new(Code::TokenRevoked, "the invite was used or withdrawn"))?;
+        if self.now_ms() >= invite.expires_at {
+            return Err(ApiError::new(Code::TokenExpired, "the invite has expired"));
+        }
+        Ok(invite)
+    }
+
+    /// Organisation and invite that a token names.
+    fn verify_invite(&self, token: &str) -> Result<(String, String)> {
+        let invalid = || ApiError::new(Code::Unauthenticated, "the invite is not valid");
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(invalid());
+        }
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid())?;
+        if header.typ.as_deref() != Some(TOKEN_TYPE) || header.alg != Algorithm::HS256 {
+            return Err(invalid());
+        }
+        let kid = header.kid.filter(|kid| kid.len() <= 64).ok_or_else(invalid)?;
+        let key: InviteKey =
+            global_find(&self.engine.keys(), "invite_key", &kid)?.ok_or_else(invalid)?;
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_required_spec_claims(&["exp", "aud", "sub"]);
+        validation.set_audience(&[AUDIENCE]);
+        // How old it may be, its record says, by our own clock.
+        validation.validate_exp = false;
+        let key_bytes = DecodingKey::from_secret(key.secret.as_bytes());
+        let claims = jsonwebtoken::decode::<Claims>(token, &key_bytes, &validation)
+            .map_err(|_| invalid())?
+            .claims;
+        if claims.org != key.org {
+            return Err(invalid());
+        }
+        Ok((claims.org, claims.sub))
+    }
+
+    /// Changes what a member may do; the next request of his sessions knows. 409 for the last owner.
+    pub fn update_member(&self, caller: &Caller, id: &str, role: Role) -> Result<(Member, User)> {
+        let member = self.org_txn(&caller.org, |txn| {
+            let mut member: Member = txn.find(id)?.ok_or_else(not_found)?;
+            if member.role == Role::Owner && role != Role::Owner {
+                keep_an_owner(txn)?;
+            }
+            let metadata = json!({"before": member.role, "role": role});
+            member.role = role;
+            txn.put(&member)?;
+            self.audit(txn, caller, "member.update", ("member", id), metadata)?;
+            Ok(member)
+        })?;
+        let user = global_find(&self.engine.keys(), "user", id)?.ok_or_else(not_found)?;
+        Ok((member, user))
+    }
+
+    /// Removes a member: his sessions end, the keys that he made stay. Viewers and editors may remove
+    /// themselves, admins also viewers and editors, owners everybody but the last owner.
+    pub fn delete_member(&self, caller: &Caller, id: &str) -> Result<()> {
+        let is_self = !caller.is_key() && caller.actor.id == id;
+        let forbidden = |message: &str| Err(ApiError::new(Code::ForbiddenRole, message));
+        if matches!(caller.principal, Principal::Viewer | Principal::Editor) && !is_self {
+            return forbidden("your role may remove nobody but yourself");
+        }
+        self.org_txn(&caller.org, |txn| {
+            let member: Member = txn.find(id)?.ok_or_else(not_found)?;
+            if caller.principal != Principal::Owner && !is_self && member.role >= Role::Admin {
+                return forbidden("only an owner may remove an admin or an owner");
+            }
+            if member.role == Role::Owner {
+                keep_an_owner(txn)?;
+            }
+            let user: Option<User> = global_find(txn.global(), "user", id)?;
+            txn.delete::<Member>(id);
+            global_delete(txn.global(), "user", id);
+            let email = user.map(|user| user.email).unwrap_or_default();
+            global_delete(txn.global(), "email", &email);
+            let metadata = json!({"email": email, "role": member.role});
+            self.audit(txn, caller, "member.remove", ("member", id), metadata)
+        })
+    }
+}
+
+fn sign(org: &str, invite: &Invite, key: &InviteKey) -> Result<String> {
+    let mut header = Header::new(Algorithm::HS256);
+    header.typ = Some(TOKEN_TYPE.to_owned());
+    header.kid = Some(org.to_owned());
+    let claims = Claims {
+        aud: AUDIENCE.to_owned(),
+        sub: invite.id.clone(),
+        org: org.to_owned(),
+        iat: invite.created_at / 1_000,
+        exp: invite.expires_at / 1_000,
+    };
+    jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(key.secret.as_bytes()))
+        .map_err(|error| ApiError::internal(format!("an invite cannot be signed: {error}")))
+}
+
+/// Refuses when there is only one owner.
+fn keep_an_owner(txn: &OrgTxn<'_>) -> Result<()> {
+    let owners = txn.list::<Member>()?.iter().filter(|member| member.role == Role::Owner).count();
+    if owners > 1 {
+        return Ok(());
+    }
+    Err(ApiError::new(Code::Conflict, "an organisation keeps at least one owner"))
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("member")
+}

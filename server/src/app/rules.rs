@@ -1,0 +1,89 @@
+//! What alerts and reports have in common: numbers, receivers, and the dashboard that they are about.
+
+use super::context::{App, Caller};
+use crate::{
+    base::text,
+    error::{ApiError, Code, Faults, Result},
+    outbound::check_webhook,
+    store::{Dashboard, OrgTxn, Sequence},
+};
+
+/// Mail addresses of a rule, at most.
+const RECEIVERS_MAX: usize = 50;
+
+/// The next number of a kind of rule within an organisation.
+pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
+    let last = txn.find::<Sequence>(kind)?.map_or(0, |sequence| sequence.last);
+    txn.put(&Sequence { id: kind.to_owned(), last: last + 1 })?;
+    Ok(last + 1)
+}
+
+/// Mail addresses, each once.
+pub fn receivers(field: &str, addresses: &[String]) -> Result<Vec<String>> {
+    if addresses.len() > RECEIVERS_MAX {
+        let message = format!("{field} must have at most {RECEIVERS_MAX} entries");
+        return Err(ApiError::field(Code::OutOfRange, field, message));
+    }
+    let mut faults = Faults::default();
+    let mut checked: Vec<String> = Vec::new();
+    for (index, address) in addresses.iter().enumerate() {
+        let address = faults.take(text::email(&format!("{field}[{index}]"), address));
+        checked.extend(address.filter(|address| !checked.contains(address)));
+    }
+    faults.end()?;
+    Ok(checked)
+}
+
+impl App {
+    /// A webhook's address, when it may be sent there.
+    pub fn webhook(&self, url: &str) -> Result<String> {
+        check_webhook(url, &self.settings.webhooks)?;
+        Ok(url.to_owned())
+    }
+
+    /// The dashboard that a rule is about: 404 naming the field.
+    pub fn rule_dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
+        self.dashboard(caller, id).map_err(|error| {
+            let field = Some("dashboard_id".to_owned());
+            if error.code == Code::NotFound { ApiError { field, ..error } } else { error }
+        })
+    }
+}
+
+/// A webhook's address as those see it who may not know where it leads: its path is a secret.
+pub fn masked_url(url: &str) -> String {
+    let end = url.find("://").map(|at| at + 3).unwrap_or_default();
+    let host = url.get(end..).and_then(|rest| rest.split(['/', '?', '#']).next());
+    format!("{}{}/…", url.get(..end).unwrap_or_default(), host.unwrap_or_default())
+}
+
+/// A mail address as those see it who may not know it.
+pub fn masked_email(address: &str) -> String {
+    let (name, domain) = address.split_once('@').unwrap_or((address, ""));
+    let first = name.chars().next().map(String::from).unwrap_or_default();
+    format!("{first}…@{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_keep_what_helps_and_hide_what_opens() {
+        assert_eq!(masked_url("https://hooks.acme.com/in/secret?x=1"), "https://hooks.acme.com/…");
+        assert_eq!(masked_url("http://acme.com:8080"), "http://acme.com:8080/…");
+        assert_eq!(masked_url("https://acme.com?key=1"), "https://acme.com/…");
+        assert_eq!(masked_email("ada@acme.example"), "a…@acme.example");
+    }
+
+    #[test]
+    fn receivers_are_checked_one_by_one() {
+        let list = |addresses: &[&str]| {
+            receivers("email_to", &addresses.iter().map(|&a| a.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(list(&["A@b.example", "a@b.example"]).unwrap(), ["a@b.example"]);
+        let error = list(&["nope", "a@b.example", "also nope"]).unwrap_err();
+        let fields: Vec<&str> = error.faults.iter().map(|fault| fault.field.as_str()).collect();
+        assert_eq!(fields, ["email_to[0]", "email_to[2]"]);
+    }
+}

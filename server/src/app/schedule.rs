@@ -1,0 +1,144 @@
+//! When a report runs: cron in a time zone.
+//!
+//! Where clocks go forward, a time that does not exist is run at the next that does; where they go
+//! back, a time that comes twice is run once, the first time.
+
+use croner::{
+    Cron,
+    parser::{CronParser, Seconds, Year},
+};
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::{
+    error::{ApiError, Code, Result},
+    store::Schedule,
+};
+
+/// Characters of a cron expression, at most.
+const CRON_CHARS_MAX: usize = 200;
+
+/// A schedule that can be asked.
+#[derive(Debug)]
+pub struct Times {
+    cron: Cron,
+    zone: TimeZone,
+}
+
+impl Times {
+    /// Reads a schedule.
+    ///
+    /// Errors: 400 naming the part that is wrong, also when it names no time that ever comes.
+    pub fn read(schedule: &Schedule, now_ms: i64) -> Result<Self> {
+        let (cron, zone) = match schedule {
+            Schedule::Word(word) => (of_word(word)?, None),
+            Schedule::Cron(cron) => (cron.cron.as_str(), cron.timezone.as_deref()),
+        };
+        let zone = match zone {
+            None => TimeZone::UTC,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                let message = format!("there is no time zone {name:?}");
+                ApiError::field(Code::UnknownValue, "schedule.timezone", message)
+            })?,
+        };
+        let invalid = |message: String| {
+            ApiError::field(Code::InvalidField, "schedule.cron", format!("schedule.cron {message}"))
+        };
+        if cron.chars().count() > CRON_CHARS_MAX || cron.split_whitespace().count() != 5 {
+            return Err(invalid("must have five fields".to_owned()));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
+        let cron = parser.build().parse(cron).map_err(|error| invalid(error.to_string()))?;
+        let times = Self { cron, zone };
+        times.after(now_ms).ok_or_else(|| invalid("names no time that ever comes".to_owned()))?;
+        Ok(times)
+    }
+
+    /// The first time after an instant, in milliseconds since 1970.
+    pub fn after(&self, ms: i64) -> Option<i64> {
+        let start = Timestamp::from_millisecond(ms).ok()?.to_zoned(self.zone.clone());
+        let next = self.cron.find_next_occurrence(&start, false).ok()?;
+        Some(next.timestamp().as_millisecond())
+    }
+}
+
+fn of_word(word: &str) -> Result<&'static str> {
+    Ok(match word {
+        "hourly" => "0 * * * *",
+        "daily" => "0 8 * * *",
+        "weekly" => "0 8 * * 1",
+        "monthly" => "0 8 1 * *",
+        _ => {
+            let message = "schedule must be hourly, daily, weekly, monthly, or an object with cron";
+            return Err(ApiError::field(Code::UnknownValue, "schedule", message));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{base::instant, store::CronSchedule};
+
+    fn cron(cron: &str, zone: Option<&str>) -> Schedule {
+        Schedule::Cron(CronSchedule { cron: cron.to_owned(), timezone: zone.map(str::to_owned) })
+    }
+
+    #[test]
+    fn times_follow_each_other_across_changes_of_the_clock() {
+        for (schedule, from, expected) in [
+            (Schedule::Word("hourly".into()), "2026-11-20T10:17:36Z", "2026-11-20T11:00:00.000Z"),
+            (Schedule::Word("daily".into()), "2026-11-20T08:00:00Z", "2026-11-21T08:00:00.000Z"),
+            (Schedule::Word("weekly".into()), "2026-11-20T10:00:00Z", "2026-11-23T08:00:00.000Z"),
+            (Schedule::Word("monthly".into()), "2026-12-01T08:00:01Z", "2027-01-01T08:00:00.000Z"),
+            // Winter and summer in Berlin.
+            (
+                cron("0 8 * * 1", Some("Europe/Berlin")),
+                "2026-11-20T10:00:00Z",
+                "2026-11-23T07:00:00.000Z",
+            ),
+            (
+                cron("0 8 * * *", Some("Europe/Berlin")),
+                "2026-06-20T10:00:00Z",
+                "2026-06-21T06:00:00.000Z",
+            ),
+            // 02:30 does not exist on the last Sunday of March, and comes twice on that of October.
+            (
+                cron("30 2 * * *", Some("Europe/Berlin")),
+                "2026-03-28T12:00:00Z",
+                "2026-03-29T01:00:00.000Z",
+            ),
+            (
+                cron("30 2 * * *", Some("Europe/Berlin")),
+                "2026-10-24T12:00:00Z",
+                "2026-10-25T00:30:00.000Z",
+            ),
+            (
+                cron("30 2 * * *", Some("Europe/Berlin")),
+                "2026-10-25T00:30:00Z",
+                "2026-10-26T01:30:00.000Z",
+            ),
+        ] {
+            let from = instant::parse(from).unwrap();
+            let times = Times::read(&schedule, from).unwrap();
+            let next = times.after(from).map(instant::format);
+            assert_eq!(next.as_deref(), Some(expected), "{schedule:?}");
+        }
+    }
+
+    #[test]
+    fn what_never_comes_is_refused() {
+        for (schedule, field) in [
+            (cron("61 * * * *", None), "schedule.cron"),
+            (cron("0 8 30 2 *", None), "schedule.cron"),
+            (cron("* * * *", None), "schedule.cron"),
+            (cron("0 0 0 * * *", None), "schedule.cron"),
+            (cron("@daily", None), "schedule.cron"),
+            (cron("", None), "schedule.cron"),
+            (cron("0 8 * * 1", Some("Mars/X")), "schedule.timezone"),
+            (Schedule::Word("sometimes".into()), "schedule"),
+        ] {
+            let error = Times::read(&schedule, 1_795_169_856_789).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(field), "{schedule:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Standalone widgets: a draft that admins change, and the snapshot that was published last.
+
+use serde_json::json;
+
+use super::{
+    context::{App, Caller},
+    widgets::validate,
+};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::{OrgTxn, StandaloneWidget, Widget},
+};
+
+/// Standalone widgets of an organisation, at most: a list of them is answered whole.
+const WIDGETS_MAX: usize = 1_000;
+
+/// What to change of a standalone widget; absent parts stay.
+pub struct StandaloneChange {
+    /// What is drawn.
+    pub kind: Option<String>,
+    /// The rest.
+    pub rest: super::dashboards::WidgetChange,
+}
+
+impl StandaloneWidget {
+    /// Whether the draft differs from what was published last.
+    pub fn has_unpublished_changes(&self) -> bool {
+        self.published.as_ref().is_none_or(|published| *published != self.draft)
+    }
+}
+
+impl App {
+    /// All of the organisation, newest first.
+    pub fn standalone_widgets(&self, caller: &Caller) -> Result<Vec<StandaloneWidget>> {
+        let mut all: Vec<StandaloneWidget> = self.org_reader(&caller.org).list()?;
+        all.reverse();
+        Ok(all)
+    }
+
+    /// One of them.
+    pub fn standalone_widget(&self, caller: &Caller, id: &str) -> Result<StandaloneWidget> {
+        self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
+    }
+
+    /// Makes one. The id is ours.
+    pub fn create_standalone_widget(
+        &self,
+        caller: &Caller,
+        draft: Widget,
+    ) -> Result<StandaloneWidget> {
+        let now = self.now_ms();
+        let id = self.new_id();
+        let draft = Widget { id: id.clone(), ..draft };
+        validate(&draft, "")?;
+        let widget = StandaloneWidget {
+            id,
+            draft,
+            published: None,
+            version: 1,
+            published_at: None,
+            created_at: now,
+            updated_at: now,
+            created_by: caller.actor.label.clone(),
+        };
+        self.org_txn(&caller.org, |txn| {
+            if txn.list::<StandaloneWidget>()?.len() >= WIDGETS_MAX {
+                let message = format!("an organisation has at most {WIDGETS_MAX} widgets");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
+            txn.put(&widget)?;
+            let metadata = json!({"title": widget.draft.title});
+            self.audit(txn, caller, "widget.create", ("widget", &widget.id), metadata)
+        })?;
+        Ok(widget)
+    }
+
+    /// Changes the draft.
+    pub fn update_standalone_widget(
+        &self,
+        caller: &Caller,
+        id: &str,
+        change: StandaloneChange,
+    ) -> Result<StandaloneWidget> {
+        self.change_standalone(caller, id, "widget.update", |widget| {
+            let StandaloneChange { kind, rest } = change;
+            let draft = &mut widget.draft;
+            draft.kind = kind.unwrap_or_else(|| draft.kind.clone());
+            rest.apply(draft);
+            validate(draft, "")
+        })
+    }
+
+    /// Publishes a snapshot of the draft.
+    pub fn publish_standalone_widget(&self, caller: &Caller, id: &str) -> Result<()> {
+        let now = self.now_ms();
+        self.change_standalone(caller, id, "widget.publish", |widget| {
+            widget.published = Some(widget.draft.clone());
+            widget.published_at = Some(now);
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    /// Deletes one.
+    pub fn delete_standalone_widget(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let widget = found(txn, id)?;
+            txn.delete::<StandaloneWidget>(id);
+            let metadata = json!({"title": widget.draft.title});
+            self.audit(txn, caller, "widget.delete", ("widget", id), metadata)
+        })
+    }
+
+    fn change_standalone(
+        &self,
+        caller: &Caller,
+        id: &str,
+        action: &str,
+        change: impl FnOnce(&mut StandaloneWidget) -> Result<()>,
+    ) -> Result<StandaloneWidget> {
+        self.org_txn(&caller.org, |txn| {
+            let mut widget = found(txn, id)?;
+            change(&mut widget)?;
+            widget.version += 1;
+            widget.updated_at = self.now_ms();
+            txn.put(&widget)?;
+            let metadata = json!({"title": widget.draft.title, "version": widget.version});
+            self.audit(txn, caller, action, ("widget", id), metadata)?;
+            Ok(widget)
+        })
+    }
+}
+
+fn found(txn: &OrgTxn<'_>, id: &str) -> Result<StandaloneWidget> {
+    txn.find(id)?.ok_or_else(not_found)
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("widget")
+}

@@ -1,0 +1,161 @@
+//! What an organisation uses: events a day, and how often they are looked at.
+//!
+//! Events are counted in the log record that stores them. Questions and views are counted in memory and
+//! written down from time to time: a write a question would be too much, and a crash loses seconds.
+
+use super::{
+    context::{App, Caller},
+    plans,
+    query::{parse_period, period_ms},
+};
+use crate::{
+    base::instant,
+    error::{ApiError, Code, Result},
+    store::{Environment, Org, OrgTxn, UsageDay, UsageMonth},
+};
+
+const DAY_MS: i64 = 86_400_000;
+/// Tenants that a report of usage names.
+const TOP_TENANTS: usize = 10;
+
+/// What was used in a period.
+pub struct Usage {
+    /// Name of the period.
+    pub period: String,
+    /// Events that were stored.
+    pub events: u64,
+    /// Events a month, at most.
+    pub limit: Option<u64>,
+    /// Questions that were answered.
+    pub queries: u64,
+    /// Embed sessions that were minted.
+    pub embed_sessions: u64,
+    /// Embed pages that were shown.
+    pub embed_views: u64,
+    /// Events a day, oldest first, days without events too.
+    pub by_day: Vec<(String, u64)>,
+    /// Tenants with most events of the period, most first.
+    pub top_tenants: Vec<(String, u64)>,
+}
+
+impl App {
+    /// What the caller's environment used in the days of a period.
+    pub fn usage(&self, caller: &Caller, period: &str) -> Result<Usage> {
+        parse_period("period", period)?;
+        let length = period_ms(period).unwrap_or(DAY_MS);
+        let now = self.now_ms();
+        let first = (now - length + 1).div_euclid(DAY_MS);
+        let org = self.org(&caller.org)?;
+        let reader = self.org_reader(&caller.org);
+        let mut usage = Usage {
+            period: period.to_owned(),
+            events: 0,
+            limit: plans::plan_of(&org).monthly_events,
+            queries: 0,
+            embed_sessions: 0,
+            embed_views: 0,
+            by_day: Vec::new(),
+            top_tenants: Vec::new(),
+        };
+        for day in first..=now.div_euclid(DAY_MS) {
+            let date = instant::date(day * DAY_MS);
+            let found: Option<UsageDay> = reader.find(&day_id(&caller.environment, &date))?;
+            let day = found.unwrap_or_default();
+            usage.events += day.events;
+            usage.queries += day.queries;
+            usage.embed_sessions += day.embed_sessions;
+            usage.embed_views += day.embed_views;
+            usage.by_day.push((date, day.events));
+        }
+        let counts = self.counters.of(&caller.org, &caller.environment);
+        usage.queries += counts.queries;
+        usage.embed_views += counts.embed_views;
+        let control = self.query_control();
+        let namespace = caller.environment.namespace();
+        usage.top_tenants = self.engine.tenants(namespace, now - length, now, &control)?;
+        usage.top_tenants.truncate(TOP_TENANTS);
+        Ok(usage)
+    }
+
+    /// Counts stored events of now within the transaction that stores them. 402 when the month is full.
+    pub fn count_events(
+        &self,
+        records: &mut OrgTxn<'_>,
+        org: &str,
+        environment: &Environment,
+        new: u64,
+    ) -> Result<()> {
+        let organisation: Org = records
+            .find(org)?
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "the organisation was deleted"))?;
+        let date = instant::date(self.now_ms());
+        let month = date.get(..7).unwrap_or_default();
+        let used = records.find::<UsageMonth>(month)?.map_or(0, |month| month.events);
+        plans::check(
+            &organisation,
+            Code::MonthlyEventsLimit,
+            "events a month",
+            |plan| plan.monthly_events,
+            used,
+            new,
+        )?;
+        records.put(&UsageMonth { id: month.to_owned(), events: used + new })?;
+        change_day(records, environment, &date, |day| day.events += new)
+    }
+
+    /// Events that the organisation stored this month.
+    pub fn month_events(&self, org: &str) -> Result<u64> {
+        let date = instant::date(self.now_ms());
+        let month: Option<UsageMonth> =
+            self.org_reader(org).find(date.get(..7).unwrap_or_default())?;
+        Ok(month.map_or(0, |month| month.events))
+    }
+
+    /// Counts a minted embed session within the transaction that mints it.
+    pub fn count_embed_session(&self, txn: &mut OrgTxn<'_>, caller: &Caller) -> Result<()> {
+        let date = instant::date(self.now_ms());
+        change_day(txn, &caller.environment, &date, |day| day.embed_sessions += 1)
+    }
+
+    /// Writes down what was counted in memory.
+    pub fn write_counts(&self) -> Result<()> {
+        let counts = self.counters.take();
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let date = instant::date(self.now_ms());
+        self.engine.transact(|txn| {
+            for ((org, environment), counts) in &counts {
+                let mut records = OrgTxn::new(txn, org);
+                // Counts of an organisation that was deleted meanwhile belong to nobody.
+                let found: Option<Org> = records.find(org)?;
+                let Some(organisation) = found else { continue };
+                let Some(environment) = organisation.environment_by_id(environment) else {
+                    continue;
+                };
+                change_day(&mut records, environment, &date, |day| {
+                    day.queries += counts.queries;
+                    day.embed_views += counts.embed_views;
+                })?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn day_id(environment: &Environment, date: &str) -> String {
+    format!("{}:{date}", environment.id)
+}
+
+fn change_day(
+    records: &mut OrgTxn<'_>,
+    environment: &Environment,
+    date: &str,
+    change: impl FnOnce(&mut UsageDay),
+) -> Result<()> {
+    let id = day_id(environment, date);
+    let found: Option<UsageDay> = records.find(&id)?;
+    let mut day = UsageDay { id, ..found.unwrap_or_default() };
+    change(&mut day);
+    records.put(&day)
+}

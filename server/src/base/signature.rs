@@ -1,0 +1,135 @@
+//! The signature of a billing webhook: `ts=<unix>;h1=<hex>`, several `h1` while keys change.
+//!
+//! HMAC-SHA256 over the time, a colon and the body as it was sent. It is checked before anything of the
+//! body is read, in constant time, and it is good for a few minutes, so that a recorded request is worth
+//! nothing later.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Why a signature does not count; only the log is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The header is not of this form.
+    Form,
+    /// The time is too far from ours.
+    Time,
+    /// No signature is of any of our keys.
+    Key,
+}
+
+/// Checks a header against a body. `keys` are those that are good now.
+pub fn verify(
+    header: &str,
+    body: &[u8],
+    keys: &[String],
+    now_seconds: i64,
+    tolerance_seconds: i64,
+) -> Result<(), Refusal> {
+    let (mut ts, mut signatures) = (None, Vec::new());
+    for part in header.split(';') {
+        match part.split_once('=') {
+            Some(("ts", value)) if ts.is_none() => ts = Some(value),
+            Some(("ts", _)) => return Err(Refusal::Form),
+            Some(("h1", value)) => signatures.extend(unhex(value)),
+            // Other schemes may come beside ours.
+            Some(_) => {}
+            None => return Err(Refusal::Form),
+        }
+    }
+    let ts = ts.filter(|ts| !ts.is_empty() && ts.bytes().all(|byte| byte.is_ascii_digit()));
+    let ts: i64 = ts.and_then(|ts| ts.parse().ok()).ok_or(Refusal::Form)?;
+    if signatures.is_empty() {
+        return Err(Refusal::Form);
+    }
+    if (now_seconds - ts).abs() > tolerance_seconds {
+        return Err(Refusal::Time);
+    }
+    let matches = |key: &String| {
+        signatures.iter().any(|signature| {
+            signer(key, ts, body).is_some_and(|mac| mac.verify_slice(signature).is_ok())
+        })
+    };
+    if keys.iter().any(matches) { Ok(()) } else { Err(Refusal::Key) }
+}
+
+fn signer(key: &str, ts: i64, body: &[u8]) -> Option<Hmac<Sha256>> {
+    // An empty key would be one that everybody has.
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(key.as_bytes()).ok().filter(|_| !key.is_empty())?;
+    mac.update(ts.to_string().as_bytes());
+    mac.update(b":");
+    mac.update(body);
+    Some(mac)
+}
+
+/// 32 bytes from 64 lower-case digits.
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    if text.len() != 64 {
+        return None;
+    }
+    let mut out = [0; 32];
+    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::secret::hex;
+
+    const NOW: i64 = 1_795_169_856;
+
+    fn sign(key: &str, ts: i64, body: &str) -> String {
+        hex(&signer(key, ts, body.as_bytes()).unwrap().finalize().into_bytes())
+    }
+
+    #[test]
+    fn a_signature_counts_for_its_body_key_and_time() {
+        let keys = ["old".to_owned(), "new".to_owned()];
+        let check = |header: &str, body: &str| verify(header, body.as_bytes(), &keys, NOW, 300);
+        let good = sign("new", NOW, "{}");
+        let header = format!("ts={NOW};h1={good}");
+        assert_eq!(check(&header, "{}"), Ok(()));
+        assert_eq!(check(&header, "{} "), Err(Refusal::Key));
+        let other = sign("other", NOW, "{}");
+        assert_eq!(check(&format!("ts={NOW};h1={other}"), "{}"), Err(Refusal::Key));
+        for h1 in [format!("h1={other};h1={good}"), format!("h1={good};h1={other}")] {
+            assert_eq!(check(&format!("ts={NOW};{h1}"), "{}"), Ok(()));
+        }
+        assert_eq!(check(&format!("h2=x;ts={NOW};h1={good}"), "{}"), Ok(()));
+        for (age, expected) in
+            [(300, Ok(())), (301, Err(Refusal::Time)), (-300, Ok(())), (-301, Err(Refusal::Time))]
+        {
+            let ts = NOW - age;
+            let header = format!("ts={ts};h1={}", sign("old", ts, "{}"));
+            assert_eq!(check(&header, "{}"), expected, "{age}");
+        }
+        for header in [
+            String::new(),
+            format!("ts={NOW}"),
+            format!("h1={good}"),
+            format!("ts={NOW};h2={good}"),
+            format!("ts={NOW}.0;h1={good}"),
+            format!("ts=-{NOW};h1={good}"),
+            format!("ts=99999999999999999999;h1={good}"),
+            format!("ts=NaN;h1={good}"),
+            format!("ts={NOW};ts={NOW};h1={good}"),
+            format!("ts={NOW}; h1={good}"),
+            format!("ts={NOW};h1={}", good.to_uppercase()),
+            format!("ts={NOW};h1={}", &good[..62]),
+            format!("ts={NOW},h1={good}"),
+        ] {
+            assert_eq!(check(&header, "{}"), Err(Refusal::Form), "{header}");
+        }
+        let empty = format!("ts={NOW};h1={good}");
+        assert_eq!(verify(&empty, b"{}", &[String::new()], NOW, 300), Err(Refusal::Key));
+    }
+}

@@ -1,0 +1,160 @@
+//! Rate limits: token buckets in memory, one a caller and kind of request.
+//!
+//! A bucket holds as many tokens as its limit names and fills evenly over its time: a second, or a
+//! quarter of an hour for what guards passwords. Every answer says how full the bucket is.
+
+use std::{collections::HashMap, num::NonZeroU32, time::Duration};
+
+use axum::{
+    http::{HeaderName, HeaderValue},
+    response::Response,
+};
+use governor::{
+    RateLimiter,
+    clock::{Clock as _, DefaultClock},
+    middleware::StateInformationMiddleware,
+    state::keyed::DashMapStateStore,
+};
+
+use crate::{
+    app::Quota,
+    config::RateLimits,
+    error::{ApiError, Code, Result},
+};
+
+const QUOTAS: [Quota; 6] =
+    [Quota::Ingest, Quota::Query, Quota::Embed, Quota::Management, Quota::Login, Quota::Register];
+/// Attempts at passwords are counted over this time.
+const LONG: Duration = Duration::from_secs(15 * 60);
+
+type Buckets =
+    RateLimiter<String, DashMapStateStore<String>, DefaultClock, StateInformationMiddleware>;
+
+struct Limit {
+    buckets: Buckets,
+    size: u32,
+    per_token: Duration,
+}
+
+/// All buckets.
+pub struct Throttle {
+    by_quota: HashMap<Quota, Limit>,
+    clock: DefaultClock,
+}
+
+/// How full a caller's bucket is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Tokens of a full bucket.
+    pub limit: u32,
+    /// Tokens that are left.
+    pub remaining: u32,
+    /// Seconds until it is full again.
+    pub reset_seconds: u64,
+}
+
+impl Throttle {
+    /// Full buckets.
+    pub fn new(settings: &RateLimits) -> Self {
+        let limit = |quota: &Quota| {
+            let size = NonZeroU32::new(settings.of(quota.name())).unwrap_or(NonZeroU32::MIN);
+            let over = match quota {
+                Quota::Login | Quota::Register => LONG,
+                _ => Duration::from_secs(1),
+            };
+            // A bucket that fills faster than clocks tick is one that is always full.
+            let per_token = (over / size.get()).max(Duration::from_nanos(1));
+            let of = governor::Quota::with_period(per_token)
+                .unwrap_or(governor::Quota::per_second(size))
+                .allow_burst(size);
+            let buckets = RateLimiter::dashmap(of).with_middleware();
+            (*quota, Limit { buckets, size: size.get(), per_token })
+        };
+        Self { by_quota: QUOTAS.iter().map(limit).collect(), clock: DefaultClock::default() }
+    }
+
+    /// Takes a token of a caller's bucket: how full it is then, and 429 when there was none.
+    pub fn take(&self, quota: Quota, who: &str) -> (Standing, Result<()>) {
+        let limit = self.of(quota);
+        match limit.buckets.check_key(&who.to_owned()) {
+            Ok(state) => (limit.standing(state.remaining_burst_capacity()), Ok(())),
+            Err(refused) => {
+                let wait = refused.wait_time_from(self.clock.now());
+                let error = ApiError {
+                    retry_after: Some(seconds(wait)),
+                    ..ApiError::new(Code::RateLimited, "too many requests; retry later")
+                };
+                (limit.standing(0), Err(error))
+            }
+        }
+    }
+
+    fn of(&self, quota: Quota) -> &Limit {
+        self.by_quota.get(&quota).expect("every quota has its limit, as a test asks")
+    }
+
+    /// Forgets buckets that are full: they are as if they had never been asked.
+    pub fn forget_full(&self) {
+        for limit in self.by_quota.values() {
+            limit.buckets.retain_recent();
+            limit.buckets.shrink_to_fit();
+        }
+    }
+}
+
+impl Limit {
+    fn standing(&self, remaining: u32) -> Standing {
+        let missing = self.size.saturating_sub(remaining);
+        let reset_seconds = seconds(self.per_token * missing);
+        Standing { limit: self.size, remaining, reset_seconds }
+    }
+}
+
+/// Whole seconds, at least one.
+fn seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
+}
+
+impl Standing {
+    /// Says it on an answer.
+    pub fn on(self, mut response: Response) -> Response {
+        let names = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+        let values = [self.limit.into(), self.remaining.into(), self.reset_seconds];
+        for (name, value) in names.into_iter().zip::<[u64; 3]>(values) {
+            let name = HeaderName::from_static(name);
+            // The bucket that is told is the one that decided.
+            response.headers_mut().entry(name).or_insert(HeaderValue::from(value));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_of(throttle: &Throttle, quota: Quota) -> bool {
+        throttle.take(quota, "somebody").1.is_ok()
+    }
+
+    #[test]
+    fn a_bucket_is_one_callers_and_tells_how_full_it_is() {
+        let settings = RateLimits([("login".to_owned(), 3)].into());
+        let throttle = Throttle::new(&settings);
+        let take = |who: &str| throttle.take(Quota::Login, who);
+        assert_eq!(take("a").0, Standing { limit: 3, remaining: 2, reset_seconds: 300 });
+        assert_eq!(take("a").0.remaining, 1);
+        assert_eq!(take("b").0.remaining, 2);
+        assert_eq!(take("a").0.remaining, 0);
+        let (standing, refused) = take("a");
+        assert_eq!(standing, Standing { limit: 3, remaining: 0, reset_seconds: 900 });
+        let error = refused.unwrap_err();
+        assert_eq!(error.code, Code::RateLimited);
+        assert!((299..=300).contains(&error.retry_after_seconds().unwrap()));
+        throttle.forget_full();
+        assert!(take("a").1.is_err(), "a bucket that is not full is kept");
+        for quota in QUOTAS {
+            assert!(take_of(&throttle, quota), "{quota:?}");
+        }
+    }
+}

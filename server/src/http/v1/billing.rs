@@ -1,0 +1,235 @@
+//! `/v1/billing`, and the billing provider's webhook.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Request, State},
+    http::StatusCode,
+    response::IntoResponse as _,
+};
+use inlay_proto::names::BILLING_SIGNATURE_HEADER;
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::{Content, Required, request_body::RequestBodyBuilder},
+};
+
+use super::view::Time;
+use crate::{
+    app::{BillingState, Caller, PLANS, Plan, Received},
+    error::{ApiError, Code, Result},
+    http::{
+        context::Http,
+        describe::{Description, Takes},
+        respond::{Answer, List},
+    },
+    outbound,
+    store::BillingStatus,
+};
+
+/// Plan, status, usage and limits.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Billing)]
+pub struct BillingView {
+    #[schema(example = "growth")]
+    plan: String,
+    status: BillingStatus,
+    current_period_end: Option<Time>,
+    usage: BillingUsage,
+    limits: Limits,
+    plans: Vec<PlanView>,
+}
+
+/// What counts against the limits.
+#[derive(Serialize, ToSchema)]
+struct BillingUsage {
+    /// Of this month, over all environments.
+    monthly_events: u64,
+    published_dashboards: u64,
+    api_keys: u64,
+}
+
+/// A plan.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Plan)]
+pub struct PlanView {
+    #[schema(example = "growth")]
+    id: &'static str,
+    #[schema(example = "Growth")]
+    name: &'static str,
+    limits: Limits,
+    features: Features,
+}
+
+/// What a plan has room for; null is unlimited.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PlanLimits)]
+struct Limits {
+    monthly_events: Option<u64>,
+    published_dashboards: Option<u64>,
+    api_keys: Option<u64>,
+}
+
+/// What a plan can do.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PlanFeatures)]
+struct Features {
+    /// Hiding widgets, and limiting dimensions, periods and ranges of embeds.
+    advanced_embed_permissions: bool,
+}
+
+/// What a hosted checkout needs.
+#[derive(Serialize, ToSchema)]
+pub struct CheckoutConfig {
+    #[schema(example = "sandbox")]
+    environment: String,
+    client_token: String,
+    /// Price ids by plan.
+    prices: BTreeMap<String, String>,
+    org_id: String,
+}
+
+/// The hosted portal.
+#[derive(Serialize, ToSchema)]
+pub struct BillingPortal {
+    #[schema(format = Uri)]
+    url: String,
+}
+
+/// What became of a webhook.
+#[derive(Serialize, ToSchema)]
+pub struct BillingReceipt {
+    /// `applied`, `duplicate` or `ignored`.
+    #[schema(example = "applied")]
+    status: &'static str,
+}
+
+/// An event of the billing provider; unknown fields are ignored.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what is read of a body that is verified as it was sent")]
+struct BillingEvent {
+    #[schema(example = "evt_01")]
+    event_id: String,
+    #[schema(example = "subscription.updated")]
+    event_type: String,
+    #[schema(example = "2026-11-20T10:17:36.789Z")]
+    occurred_at: String,
+    #[schema(value_type = Object)]
+    data: serde_json::Value,
+}
+
+/// A body as it was sent, with its signature.
+pub struct Signed {
+    signature: Option<String>,
+    body: Bytes,
+}
+
+impl FromRequest<Http> for Signed {
+    type Rejection = ApiError;
+    async fn from_request(request: Request, http: &Http) -> Result<Self> {
+        // A header that comes twice is none: nobody knows which one a proxy looked at.
+        let mut values = request.headers().get_all(BILLING_SIGNATURE_HEADER).iter();
+        let first = values.next().filter(|_| values.next().is_none());
+        let signature = first.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = Bytes::from_request(request, http).await.map_err(|rejection| {
+            if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
+                return ApiError::new(Code::PayloadTooLarge, "a webhook has at most 1 MiB");
+            }
+            ApiError::new(Code::InvalidJson, "the body cannot be read")
+        })?;
+        Ok(Self { signature, body })
+    }
+}
+
+impl Takes for Signed {
+    fn takes(description: &mut Description) {
+        let text = "`ts=<unix>;h1=<hex>`: HMAC-SHA256 over the time, a colon and the body.";
+        let example = serde_json::json!("ts=1795169856;h1=eb4d0dc8853be92b7f063b9f3ba5233e");
+        description.header_parameter(BILLING_SIGNATURE_HEADER, text, example);
+        let content = Content::new(Some(description.schema_of::<BillingEvent>()));
+        let body = RequestBodyBuilder::new()
+            .content("application/json", content)
+            .required(Some(Required::True));
+        description.body = Some(body.build());
+        description.codes.extend([
+            Code::InvalidJson,
+            Code::InvalidField,
+            Code::MissingField,
+            Code::PayloadTooLarge,
+        ]);
+    }
+}
+
+/// Plan, status, usage and limits.
+pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<BillingView>> {
+    http.run(move |app| app.billing(&caller)).await.map(view).map(Answer)
+}
+
+/// The plans that there are, smallest first.
+pub async fn plans(State(_): State<Http>, _caller: Caller) -> Result<List<PlanView>> {
+    Ok(List { data: PLANS.iter().map(plan).collect(), next: None })
+}
+
+/// What a hosted checkout needs. 503 without billing.
+pub async fn checkout_config(
+    State(http): State<Http>,
+    caller: Caller,
+) -> Result<Answer<CheckoutConfig>> {
+    let settings = http.app.billing_settings()?;
+    Ok(Answer(CheckoutConfig {
+        environment: settings.environment.clone(),
+        client_token: settings.client_token.clone().unwrap_or_default(),
+        prices: settings.prices.iter().cloned().collect(),
+        org_id: caller.org,
+    }))
+}
+
+/// The hosted portal. 503 without billing, 404 without a customer.
+pub async fn portal(State(http): State<Http>, caller: Caller) -> Result<Answer<BillingPortal>> {
+    let customer = http.run(move |app| app.billing_customer(&caller)).await?;
+    let settings = http.app.billing_settings()?;
+    let key = settings.api_key.clone().unwrap_or_default();
+    let url = outbound::portal(&settings.api_url, &key, &customer).await?;
+    Ok(Answer(BillingPortal { url }))
+}
+
+/// Takes an event of the billing provider. 200 also for what is known or not for us.
+pub async fn webhook(State(http): State<Http>, sent: Signed) -> Result<Answer<BillingReceipt>> {
+    let received =
+        http.run(move |app| app.receive_billing(sent.signature.as_deref(), &sent.body)).await?;
+    let status = match received {
+        Received::Applied => "applied",
+        Received::Duplicate => "duplicate",
+        Received::Ignored => "ignored",
+    };
+    Ok(Answer(BillingReceipt { status }))
+}
+
+fn view(state: BillingState) -> BillingView {
+    BillingView {
+        plan: state.plan.name.to_owned(),
+        status: state.org.billing.status,
+        current_period_end: state.org.billing.current_period_end.map(Time),
+        usage: BillingUsage {
+            monthly_events: state.monthly_events,
+            published_dashboards: state.published_dashboards,
+            api_keys: state.api_keys,
+        },
+        limits: limits(state.plan),
+        plans: PLANS.iter().map(plan).collect(),
+    }
+}
+
+fn plan(plan: &Plan) -> PlanView {
+    let features = Features { advanced_embed_permissions: plan.advanced_embed_permissions };
+    PlanView { id: plan.name, name: plan.title, limits: limits(plan), features }
+}
+
+fn limits(plan: &Plan) -> Limits {
+    Limits {
+        monthly_events: plan.monthly_events,
+        published_dashboards: plan.published_dashboards,
+        api_keys: plan.api_keys,
+    }
+}

@@ -1,0 +1,253 @@
+//! `/v1/reports`: rules, and their runs.
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{alerts::present, view::Time};
+use crate::{
+    app::{Caller, ReportChange, masked_email, masked_url},
+    error::Result,
+    http::{
+        context::Http,
+        extract::{Body, Page, Params, ReportId},
+        respond::{Answer, Created, List, NoContent},
+    },
+    store::{ReportFormat, ReportRule, ReportRun, RunDelivery, RunStatus, Schedule},
+};
+
+/// A rule to make.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateReport {
+    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    dashboard_id: String,
+    #[schema(min_length = 1, max_length = 200, example = "Weekly usage")]
+    name: String,
+    schedule: Schedule,
+    format: ReportFormat,
+    /// Who gets mail; these or a webhook must be there.
+    #[serde(default)]
+    #[schema(max_items = 50, example = json!(["boss@acme.example"]))]
+    recipients: Vec<String>,
+    /// Where it is posted.
+    #[schema(max_length = 2048, example = "https://hooks.acme.com/in/secret")]
+    webhook_url: Option<String>,
+    enabled: Option<bool>,
+    /// One tenant; all of the environment without it.
+    #[schema(min_length = 1, max_length = 256)]
+    tenant_id: Option<String>,
+    /// Period of the widgets; their own without it.
+    #[schema(example = "7d")]
+    period: Option<String>,
+}
+
+/// What to change of a rule; absent parts stay.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateReport {
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    schedule: Option<Schedule>,
+    format: Option<ReportFormat>,
+    #[schema(max_items = 50)]
+    recipients: Option<Vec<String>>,
+    /// Null ends it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, max_length = 2048)]
+    webhook_url: Option<Option<String>>,
+    enabled: Option<bool>,
+    /// Null is all of the environment.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    tenant_id: Option<Option<String>>,
+    /// Null is the widgets' own.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    period: Option<Option<String>>,
+}
+
+/// A rule with its last run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Report)]
+pub struct ReportView {
+    #[schema(example = 1)]
+    id: u64,
+    dashboard_id: String,
+    name: String,
+    schedule: Schedule,
+    format: ReportFormat,
+    /// Masked for viewers and editors.
+    recipients: Vec<String>,
+    /// Without its path for viewers and editors.
+    webhook_url: Option<String>,
+    enabled: bool,
+    tenant_id: Option<String>,
+    period: Option<String>,
+    /// Null while it is disabled.
+    next_run_at: Option<Time>,
+    #[schema(required = false)]
+    last_run: Option<ReportRunView>,
+    created_at: Time,
+    updated_at: Time,
+}
+
+/// A run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportRun)]
+pub struct ReportRunView {
+    #[schema(format = Uuid)]
+    id: String,
+    report_id: u64,
+    status: RunStatus,
+    /// `schedule` or `manual`.
+    #[schema(example = "schedule")]
+    trigger: String,
+    scheduled_for: Time,
+    started_at: Option<Time>,
+    finished_at: Option<Time>,
+    /// Size of the artifact.
+    bytes: Option<u64>,
+    deliveries: Vec<RunDelivery>,
+    error: Option<String>,
+}
+
+/// All rules, newest first.
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    Params(page): Params<Page>,
+) -> Result<List<ReportView>> {
+    let sees_all = caller.sees_receivers();
+    let rules = http.run(move |app| app.reports(&caller)).await?;
+    let (rules, next) = page.cut(rules, |(rule, _)| rule.id.clone())?;
+    Ok(List { data: rules.into_iter().map(|rule| view(rule, sees_all)).collect(), next })
+}
+
+/// One rule.
+pub async fn get(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+) -> Result<Answer<ReportView>> {
+    let sees_all = caller.sees_receivers();
+    let rule = http.run(move |app| app.report(&caller, number)).await?;
+    Ok(Answer(view(rule, sees_all)))
+}
+
+/// The newest runs, newest first.
+pub async fn runs(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+) -> Result<List<ReportRunView>> {
+    let sees_all = caller.sees_receivers();
+    let runs = http.run(move |app| app.report_runs(&caller, number)).await?;
+    let data = runs.into_iter().map(|run| run_view(number, run, sees_all)).collect();
+    Ok(List { data, next: None })
+}
+
+/// Makes a rule. 201.
+pub async fn create(
+    State(http): State<Http>,
+    caller: Caller,
+    body: Body<CreateReport>,
+) -> Result<Created<ReportView>> {
+    let body = body.read()?;
+    let change = ReportChange {
+        name: Some(body.name),
+        schedule: None,
+        format: None,
+        recipients: Some(body.recipients),
+        webhook_url: Some(body.webhook_url),
+        enabled: body.enabled,
+        tenant_id: Some(body.tenant_id),
+        period: Some(body.period),
+    };
+    let (dashboard, format, schedule) = (body.dashboard_id, body.format, body.schedule);
+    let rule = http
+        .run(move |app| app.create_report(&caller, &dashboard, format, schedule, change))
+        .await?;
+    Ok(Created(view((rule, None), true)))
+}
+
+/// Changes a rule.
+pub async fn update(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+    body: Body<UpdateReport>,
+) -> Result<Answer<ReportView>> {
+    let rule = http
+        .run(move |app| {
+            app.report(&caller, number)?;
+            let body = body.read()?;
+            let change = ReportChange {
+                name: body.name,
+                schedule: body.schedule,
+                format: body.format,
+                recipients: body.recipients,
+                webhook_url: body.webhook_url,
+                enabled: body.enabled,
+                tenant_id: body.tenant_id,
+                period: body.period,
+            };
+            app.update_report(&caller, number, change)
+        })
+        .await?;
+    Ok(Answer(view(rule, true)))
+}
+
+/// Deletes a rule. 204.
+pub async fn delete(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+) -> Result<NoContent> {
+    http.run(move |app| app.delete_report(&caller, number)).await?;
+    Ok(NoContent)
+}
+
+fn view((rule, last_run): (ReportRule, Option<ReportRun>), sees_all: bool) -> ReportView {
+    let email = |address: String| if sees_all { address } else { masked_email(&address) };
+    let url = |url: String| if sees_all { url } else { masked_url(&url) };
+    ReportView {
+        id: rule.number,
+        dashboard_id: rule.dashboard_id,
+        name: rule.name,
+        schedule: rule.schedule,
+        format: rule.format,
+        recipients: rule.recipients.into_iter().map(email).collect(),
+        webhook_url: rule.webhook_url.map(url),
+        enabled: rule.enabled,
+        tenant_id: rule.tenant_id,
+        period: rule.period,
+        next_run_at: rule.next_run_at.map(Time),
+        last_run: last_run.map(|run| run_view(rule.number, run, sees_all)),
+        created_at: Time(rule.created_at),
+        updated_at: Time(rule.updated_at),
+    }
+}
+
+fn run_view(report_id: u64, run: ReportRun, sees_all: bool) -> ReportRunView {
+    let delivery = |mut delivery: RunDelivery| {
+        if !sees_all {
+            let is_mail = delivery.kind == "email";
+            let to = if is_mail { masked_email(&delivery.to) } else { masked_url(&delivery.to) };
+            delivery.to = to;
+        }
+        delivery
+    };
+    ReportRunView {
+        id: run.id.rsplit(':').next().unwrap_or_default().to_owned(),
+        report_id,
+        status: run.status,
+        trigger: run.trigger,
+        scheduled_for: Time(run.scheduled_for),
+        started_at: run.started_at.map(Time),
+        finished_at: run.finished_at.map(Time),
+        bytes: run.bytes,
+        deliveries: run.deliveries.into_iter().map(delivery).collect(),
+        error: run.error,
+    }
+}
