@@ -113,7 +113,7 @@ pub struct ApiError {
     /// The plan limit behind a 402.
     pub plan_limit: Option<Box<PlanLimit>>,
     /// Seconds after which a retry makes sense, where that is known.
-    pub retry_after: Option<u64>,
+    pub retry_after: Option<u32>,
     /// What the log should say and the caller should not see.
     pub cause: Option<String>,
 }
@@ -161,7 +161,7 @@ impl ApiError {
     /// Seconds after which a retry makes sense, where it does.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         let is_soon = matches!(self.code, Code::RateLimited | Code::Overloaded);
-        self.retry_after.or(is_soon.then_some(1))
+        self.retry_after.or(is_soon.then_some(1)).map(u64::from)
     }
 }
 

@@ -126,8 +126,15 @@ pub async fn serve_with(
     };
     let settings = Arc::new(settings);
     let engine = Arc::new(engine);
-    let app =
-        App { engine, clock, rng, settings, counters: Arc::default(), abandoned: Arc::default() };
+    let app = App {
+        engine,
+        clock,
+        rng,
+        settings,
+        ids: Arc::default(),
+        counters: Arc::default(),
+        abandoned: Arc::default(),
+    };
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())

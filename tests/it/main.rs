@@ -15,4 +15,5 @@ mod internal;
 mod members;
 mod metrics;
 mod query;
+mod rules;
 mod settings;

@@ -12,6 +12,7 @@ use inlay_engine::{Clock, Engine, Rng, Txn};
 
 use super::{access::Principal, counters::Counters, settings::Settings};
 use crate::{
+    base::ids::Ids,
     error::{ApiError, Result},
     store::{Actor, Environment, Org, OrgReader, OrgTxn},
 };
@@ -27,6 +28,8 @@ pub struct App {
     pub rng: Arc<dyn Rng>,
     /// Settings.
     pub settings: Arc<Settings>,
+    /// Makes ids.
+    pub ids: Arc<Ids>,
     /// What is counted in memory.
     pub counters: Arc<Counters>,
     /// Set when nobody waits for the answer of this request any more.
@@ -72,12 +75,11 @@ impl App {
         self.clock.now_ms()
     }
 
-    /// A new id: UUIDv7, so that ids rise with time.
+    /// A new id: UUIDv7, later ones above earlier ones.
     pub fn new_id(&self) -> String {
-        let mut random = [0; 10];
+        let mut random = [0; 8];
         self.rng.fill(&mut random);
-        let now = u64::try_from(self.now_ms()).unwrap_or(0);
-        uuid::Builder::from_unix_timestamp_millis(now, &random).into_uuid().to_string()
+        self.ids.next(u64::try_from(self.now_ms()).unwrap_or(0), random)
     }
 
     /// Records of an organisation as of now.

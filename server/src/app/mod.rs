@@ -18,11 +18,12 @@ mod onboarding;
 mod query;
 mod saved_queries;
 mod schedule;
+
+mod orgs;
 mod usage;
 
 mod billing;
 mod events;
-mod orgs;
 
 mod erasures;
 

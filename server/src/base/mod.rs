@@ -1,6 +1,7 @@
 //! Small things that every floor above uses.
 
 pub mod civil;
+pub mod ids;
 pub mod instant;
 pub mod json;
 pub mod memory;

@@ -169,6 +169,7 @@ mod tests {
             clock: Arc::new(SystemClock),
             rng: Arc::new(SystemRng),
             settings: Arc::new(Settings::default()),
+            ids: Arc::default(),
             counters: Arc::default(),
             abandoned: Arc::default(),
         };

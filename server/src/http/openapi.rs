@@ -13,8 +13,7 @@ use utoipa::{
         ResponseBuilder, Schema, ServerBuilder,
         path::OperationBuilder,
         security::{
-            ApiKey, ApiKeyValue, Http, HttpAuthScheme, HttpBuilder, SecurityRequirement,
-            SecurityScheme,
+            ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
         },
     },
 };
@@ -145,7 +144,7 @@ impl Document {
             if let Some(format) = format {
                 scheme = scheme.bearer_format(format);
             }
-            SecurityScheme::Http(Http::from(scheme.build()))
+            SecurityScheme::Http(scheme.build())
         };
         let mut components = Components::new();
         components.schemas.extend(self.schemas);

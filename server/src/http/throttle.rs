@@ -50,7 +50,7 @@ pub struct Standing {
     /// Tokens that are left.
     pub remaining: u32,
     /// Seconds until it is full again.
-    pub reset_seconds: u64,
+    pub reset_seconds: u32,
 }
 
 impl Throttle {
@@ -111,16 +111,17 @@ impl Limit {
 }
 
 /// Whole seconds, at least one.
-fn seconds(wait: Duration) -> u64 {
-    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
+fn seconds(wait: Duration) -> u32 {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    u32::try_from(seconds).unwrap_or(u32::MAX).max(1)
 }
 
 impl Standing {
     /// Says it on an answer.
     pub fn on(self, mut response: Response) -> Response {
         let names = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
-        let values = [self.limit.into(), self.remaining.into(), self.reset_seconds];
-        for (name, value) in names.into_iter().zip::<[u64; 3]>(values) {
+        let values = [self.limit, self.remaining, self.reset_seconds];
+        for (name, value) in names.into_iter().zip(values) {
             let name = HeaderName::from_static(name);
             // The bucket that is told is the one that decided.
             response.headers_mut().entry(name).or_insert(HeaderValue::from(value));

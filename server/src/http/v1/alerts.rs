@@ -1,10 +1,10 @@
 //! `/v1/alerts`: rules, and what became of them.
 
 use axum::extract::State;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::Time;
+use super::view::{Time, present};
 use crate::{
     app::{AlertChange, AlertSubject, Caller, masked_email, masked_url},
     error::Result,
@@ -76,13 +76,6 @@ pub struct UpdateAlert {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<f64>)]
     recovery_threshold: Option<Option<f64>>,
-}
-
-/// Tells a null from what is absent.
-pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// A rule with its state.

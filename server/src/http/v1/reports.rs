@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{alerts::present, view::Time};
+use super::view::{Time, present};
 use crate::{
     app::{Caller, ReportChange, masked_email, masked_url},
     error::Result,

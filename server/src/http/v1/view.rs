@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value as Json, json, value::RawValue};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -19,6 +19,13 @@ use crate::{
     error::{ApiError, Result},
     http::respond::Written,
 };
+
+/// Tells a null from what is absent.
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
 
 /// An instant, in milliseconds since 1970 inside and as text outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
