@@ -222,6 +222,24 @@ impl Org {
     }
 }
 
+/// A list without when keys were used last, which is no change of anything.
+pub fn without_use(mut list: Value) -> Value {
+    let entries = list.get_mut("data").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(Value::as_object_mut) {
+        entry.remove("last_used_at");
+    }
+    list
+}
+
+/// Fails at the first line in which two states differ.
+#[track_caller]
+pub fn assert_same_lines(after: &str, before: &str) {
+    for (after, before) in after.lines().zip(before.lines()) {
+        assert_eq!(after, before);
+    }
+    assert_eq!(after.lines().count(), before.lines().count());
+}
+
 /// The session cookie that an answer sets.
 pub fn session_cookie(reply: &Reply) -> Option<String> {
     let set = reply.headers.get("set-cookie")?.to_str().ok()?;

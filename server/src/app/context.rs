@@ -10,7 +10,7 @@ use std::{
 
 use inlay_engine::{Clock, Engine, Rng, Txn};
 
-use super::{access::Principal, counters::Counters, settings::Settings};
+use super::{access::Principal, counters::Counters, named::NamedRequest, settings::Settings};
 use crate::{
     base::ids::Ids,
     error::{ApiError, Result},
@@ -32,6 +32,8 @@ pub struct App {
     pub ids: Arc<Ids>,
     /// What is counted in memory.
     pub counters: Arc<Counters>,
+    /// The request under way, when its client named it.
+    pub named: Option<Arc<NamedRequest>>,
     /// Set when nobody waits for the answer of this request any more.
     pub abandoned: Arc<AtomicBool>,
 }
@@ -99,7 +101,9 @@ impl App {
             if records.find::<Org>(org)?.is_none() {
                 return Err(ApiError::not_found("organisation"));
             }
-            run(&mut records)
+            let done = run(&mut records)?;
+            self.mark_request(txn)?;
+            Ok(done)
         })
     }
 

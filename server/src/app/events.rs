@@ -188,7 +188,8 @@ impl App {
     ) -> Result<inlay_engine::Ingested> {
         self.engine.ingest(batch, |txn, ingested| {
             let mut records = OrgTxn::new(txn, org);
-            self.count_events(&mut records, org, environment, u64::from(ingested.new))
+            self.count_events(&mut records, org, environment, u64::from(ingested.new))?;
+            self.mark_request(txn)
         })
     }
 }

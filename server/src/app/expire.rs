@@ -1,35 +1,34 @@
-//! Forgetting what has ended: console sessions and embed sessions.
+//! Forgetting what has ended: sessions, invites, and what is remembered of requests and events.
 //!
-//! An ended session is refused whether or not its record is still there, so this is only about
-//! space.
+//! What has ended is refused or ignored whether or not its record is still there, so this is only
+//! about space.
 
-use super::{accounts::has_ended, context::App};
+use serde::de::DeserializeOwned;
+
+use super::{accounts::has_ended, context::App, idempotency::REQUEST_KEPT_MS};
 use crate::{
-    error::Result,
-    store::{EmbedSession, OrgTxn, Session, global_delete, global_list, global_records},
+    error::{ApiError, Result},
+    store::{
+        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Session, global_delete,
+        global_list, global_records,
+    },
 };
 
 /// An embed session is kept this long after its end, so that a viewer is told that it expired.
 const EMBED_KEPT_MS: i64 = 24 * 3_600_000;
+/// An invite is kept this long after its end, so that who follows its link is told that it expired.
+const INVITE_KEPT_MS: i64 = 30 * 86_400_000;
+/// A billing event is known for this long: its provider tries for days, and a person for weeks.
+const BILLING_EVENT_KEPT_MS: i64 = 100 * 86_400_000;
 /// Records removed in one transaction: others wait for it.
 const AT_ONCE: usize = 500;
 
 impl App {
-    /// Removes the records of ended sessions; returns how many.
+    /// Removes records of what has ended; returns how many.
     pub fn expire(&self) -> Result<usize> {
         let now = self.now_ms();
         let keys = self.engine.keys();
-        let ended: Vec<String> = global_list::<Session>(&keys, "session")?
-            .into_iter()
-            .filter(|(_, session)| has_ended(session, now))
-            .map(|(digest, _)| digest)
-            .collect();
-        for some in ended.chunks(AT_ONCE) {
-            self.engine.transact(|txn| {
-                some.iter().for_each(|digest| global_delete(txn, "session", digest));
-                Ok::<_, crate::error::ApiError>(())
-            })?;
-        }
+        let ended = self.expire_globals::<Session>("session", |session| has_ended(session, now))?;
         let old: Vec<(String, EmbedSession)> = global_records::<EmbedSession>(&keys)?
             .into_iter()
             .filter(|(_, session)| now >= session.expires_at + EMBED_KEPT_MS)
@@ -39,9 +38,45 @@ impl App {
                 for (org, session) in some {
                     OrgTxn::new(txn, org).delete::<EmbedSession>(&session.id);
                 }
-                Ok::<_, crate::error::ApiError>(())
+                Ok::<_, ApiError>(())
             })?;
         }
-        Ok(ended.len() + old.len())
+        let forgotten =
+            self.expire_globals::<IdempotentRequest>("idempotent_request", |request| {
+                now >= request.created_at + REQUEST_KEPT_MS
+            })? + self.expire_globals::<BillingEvent>("billing_event", |event| {
+                now >= event.received_at + BILLING_EVENT_KEPT_MS
+            })?;
+        let invites: Vec<(String, Invite)> = global_records::<Invite>(&keys)?
+            .into_iter()
+            .filter(|(_, invite)| now >= invite.expires_at + INVITE_KEPT_MS)
+            .collect();
+        for some in invites.chunks(AT_ONCE) {
+            self.engine.transact(|txn| {
+                for (org, invite) in some {
+                    OrgTxn::new(txn, org).delete::<Invite>(&invite.id);
+                }
+                Ok::<_, ApiError>(())
+            })?;
+        }
+        Ok(ended + old.len() + forgotten + invites.len())
+    }
+
+    /// Removes records of a kind that belong to no organisation; returns how many.
+    fn expire_globals<R: DeserializeOwned>(
+        &self,
+        kind: &str,
+        has_ended: impl Fn(&R) -> bool,
+    ) -> Result<usize> {
+        let all = global_list::<R>(&self.engine.keys(), kind)?;
+        let ended: Vec<String> =
+            all.into_iter().filter(|(_, record)| has_ended(record)).map(|(id, _)| id).collect();
+        for some in ended.chunks(AT_ONCE) {
+            self.engine.transact(|txn| {
+                some.iter().for_each(|id| global_delete(txn, kind, id));
+                Ok::<_, ApiError>(())
+            })?;
+        }
+        Ok(ended.len())
     }
 }

@@ -7,6 +7,7 @@
 mod access;
 
 mod counters;
+mod named;
 mod plans;
 mod settings;
 
@@ -14,6 +15,7 @@ mod context;
 
 mod audit;
 mod deliveries;
+mod idempotency;
 mod onboarding;
 mod query;
 mod saved_queries;
@@ -62,6 +64,8 @@ pub use discover::is_rollup_dimension;
 pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
 pub use erasures::scope_name;
 pub use events::RejectedEvent;
+pub use idempotency::Known;
+pub use named::NamedRequest;
 pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
 pub use reports::ReportChange;

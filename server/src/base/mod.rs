@@ -7,5 +7,6 @@ pub mod json;
 pub mod memory;
 pub mod secret;
 pub mod shape;
-pub mod signature;
 pub mod text;
+
+pub mod signature;

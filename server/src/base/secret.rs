@@ -47,11 +47,28 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Bytes of lower-case hexadecimal digits.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let pair = |pair: &[u8]| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?);
+    text.as_bytes().chunks(2).map(pair).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use inlay_engine::SeededRng;
 
     use super::*;
+
+    #[test]
+    fn digits_come_back_as_bytes() {
+        assert_eq!(unhex(&hex(&[0, 15, 16, 255])).unwrap(), [0, 15, 16, 255]);
+        assert_eq!((unhex("0"), unhex("0G"), unhex("AA")), (None, None, None));
+    }
 
     #[test]
     fn a_changed_secret_is_not_well_formed() {

@@ -7,6 +7,10 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::secret::unhex;
+
+const SIGNATURE_BYTES: usize = 32;
+
 /// Why a signature does not count; only the log is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -31,7 +35,9 @@ pub fn verify(
         match part.split_once('=') {
             Some(("ts", value)) if ts.is_none() => ts = Some(value),
             Some(("ts", _)) => return Err(Refusal::Form),
-            Some(("h1", value)) => signatures.extend(unhex(value)),
+            Some(("h1", value)) => {
+                signatures.extend(unhex(value).filter(|bytes| bytes.len() == SIGNATURE_BYTES));
+            }
             // Other schemes may come beside ours.
             Some(_) => {}
             None => return Err(Refusal::Form),
@@ -61,23 +67,6 @@ fn signer(key: &str, ts: i64, body: &[u8]) -> Option<Hmac<Sha256>> {
     mac.update(b":");
     mac.update(body);
     Some(mac)
-}
-
-/// 32 bytes from 64 lower-case digits.
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    if text.len() != 64 {
-        return None;
-    }
-    let mut out = [0; 32];
-    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-    }
-    Some(out)
 }
 
 #[cfg(test)]

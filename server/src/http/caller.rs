@@ -10,7 +10,7 @@ use axum::{
 };
 use ipnet::IpNet;
 
-use super::context::Http;
+use super::{context::Http, idempotency};
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
@@ -49,10 +49,27 @@ pub async fn guard(
         Err(_) => http.throttle.take(Quota::Management, &at_address(address)),
     };
     let answer = match counted.and(admitted) {
-        Ok(_) => next.run(request).await,
+        Ok(_) => {
+            carry_out(&http, request, next).await.unwrap_or_else(|error| error.into_response())
+        }
         Err(error) => error.into_response(),
     };
     standing.on(answer)
+}
+
+/// Runs the handler, once for all requests of the same name.
+async fn carry_out(http: &Http, request: Request, next: Next) -> Result<Response> {
+    let caller = request.extensions().get::<Caller>().filter(|_| request.method() == Method::POST);
+    let Some(org) = caller.map(|caller| caller.org.clone()) else {
+        return Ok(next.run(request).await);
+    };
+    let Some(name) = idempotency::name_of(&request)? else { return Ok(next.run(request).await) };
+    let cookie = request.extensions().get::<SessionCookie>().map(|cookie| cookie.0.clone());
+    let credential = match cookie {
+        Some(cookie) => cookie,
+        None => bearer(request.headers())?.unwrap_or_default().to_owned(),
+    };
+    idempotency::once(http, &org, &credential, &name, request, next).await
 }
 
 /// Who is counted, when the request may go on.

@@ -7,9 +7,9 @@ use std::sync::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{meters::Requests, shapes::Shapes, throttle::Throttle};
+use super::{meters::Requests, shapes::Shapes, throttle::Throttle, under_way::UnderWay};
 use crate::{
-    app::App,
+    app::{App, NamedRequest},
     base::memory::Shares,
     error::{ApiError, Code, Result},
     web::Files,
@@ -26,6 +26,11 @@ const HASHES_AT_ONCE: usize = 2;
 /// Callers that may wait for a place before more are turned away.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
+tokio::task_local! {
+    /// The request under way, when its client named it.
+    pub static NAMED: Arc<NamedRequest>;
+}
+
 /// State of the router.
 #[derive(Clone)]
 pub struct Http {
@@ -37,6 +42,8 @@ pub struct Http {
     pub requests: Arc<Requests>,
     /// Schemas of bodies.
     pub shapes: Arc<Shapes>,
+    /// Requests with a name that are under way.
+    pub under_way: Arc<UnderWay>,
     /// Rate limits.
     pub throttle: Arc<Throttle>,
     ingest: Arc<Bytes>,
@@ -53,6 +60,7 @@ impl Http {
             files: Arc::new(Files::load()),
             requests: Arc::default(),
             shapes: Arc::default(),
+            under_way: Arc::default(),
             throttle,
             ingest: Arc::new(Bytes::new(shares.ingest)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
@@ -77,7 +85,8 @@ impl Http {
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let waits = Waits(Arc::default());
-        let app = App { abandoned: Arc::clone(&waits.0), ..self.app.clone() };
+        let named = NAMED.try_with(Arc::clone).ok();
+        let app = App { abandoned: Arc::clone(&waits.0), named, ..self.app.clone() };
         let work = move || {
             let _place = place;
             work(&app)
@@ -171,6 +180,7 @@ mod tests {
             settings: Arc::new(Settings::default()),
             ids: Arc::default(),
             counters: Arc::default(),
+            named: None,
             abandoned: Arc::default(),
         };
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));

@@ -6,14 +6,17 @@
 mod describe;
 mod meters;
 mod throttle;
+mod under_way;
 
 mod shapes;
 
 mod context;
 mod respond;
 
-mod caller;
+mod idempotency;
 mod openapi;
+
+mod caller;
 
 mod extract;
 

@@ -95,7 +95,7 @@ impl Document {
             let text = "Environment that a session works in; `production` by default.";
             description.header_parameter(ENVIRONMENT_HEADER, text, json!("development"));
         }
-        if method == HttpMethod::Post {
+        if method == HttpMethod::Post && (takes_session || takes_key) {
             let text = "Makes a retry safe: the first answer is repeated for 24 hours.";
             description.header_parameter(IDEMPOTENCY_HEADER, text, json!("order-4711"));
             description.codes.extend([Code::InvalidField, Code::Conflict]);

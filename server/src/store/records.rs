@@ -335,3 +335,16 @@ pub struct InviteKey {
     /// 32 bytes, hexadecimal.
     pub secret: String,
 }
+
+/// A request that was named by its client, and what it was answered with; belongs to nobody.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IdempotentRequest {
+    /// Organisation.
+    pub org: String,
+    /// Digest of method, path and body.
+    pub fingerprint: String,
+    /// When.
+    pub created_at: i64,
+    /// Nonce and encrypted answer, hexadecimal; absent when it is not known yet, or lost.
+    pub answer: Option<String>,
+}

@@ -1,0 +1,37 @@
+//! A request that its client named, so that it can be sent again without being carried out again.
+
+use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    base::secret,
+    error::{ApiError, Result},
+};
+
+/// A request that was named, and what only its sender knows.
+#[derive(Clone)]
+pub struct NamedRequest {
+    /// Digest of credential and name: where it is kept.
+    pub id: String,
+    /// Organisation.
+    pub org: String,
+    /// Digest of method, path and body.
+    pub fingerprint: String,
+    secret: [u8; 32],
+}
+
+impl NamedRequest {
+    /// Names a request of a caller's credential.
+    pub fn new(org: &str, credential: &str, name: &str, fingerprint: String) -> Self {
+        let known = Sha256::new().chain_update("inlay idempotency\0").chain_update(credential);
+        let known = known.chain_update("\0").chain_update(name);
+        let secret: [u8; 32] = known.finalize().into();
+        Self { id: secret::hex(&Sha256::digest(secret)), org: org.to_owned(), fingerprint, secret }
+    }
+
+    /// What encrypts and decrypts its answer.
+    pub fn cipher(&self) -> Result<LessSafeKey> {
+        let key = UnboundKey::new(&AES_256_GCM, &self.secret);
+        key.map(LessSafeKey::new).map_err(|_| ApiError::internal("an answer cannot be encrypted"))
+    }
+}

@@ -1,0 +1,298 @@
+//! The edge: what is refused, limited and said around every request.
+
+use std::time::Duration;
+
+use inlay_tests::{Client, TestServer, session_cookie};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+async fn named(client: &Client, path: &str, name: &str, body: &Value) -> inlay_tests::Reply {
+    client.send(client.request(Method::POST, path).header("idempotency-key", name).json(body)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_request_is_carried_out_once() {
+    let mut server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let body = json!({"label": "k", "scope": "admin"});
+    let first = named(&org.admin, "/v1/api-keys", "one", &body).await;
+    let made = first.expect(201);
+    server.restart().await;
+    let admin = server.anonymous().with_bearer(org.body["api_key"]["key"].as_str().unwrap());
+    let again = named(&admin, "/v1/api-keys", "one", &body).await;
+    assert_eq!(again.expect(201), made, "with the key, which is shown to nobody else");
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    assert!(!first.headers.contains_key("idempotent-replayed"));
+    let keys =
+        async || admin.get("/v1/api-keys").await.expect(200)["data"].as_array().unwrap().len();
+    assert_eq!(keys().await, 2);
+    for (path, body) in [
+        ("/v1/api-keys", json!({"label": "other", "scope": "admin"})),
+        ("/v1/dashboards", json!({"name": "D"})),
+    ] {
+        let other = named(&admin, path, "one", &body).await;
+        assert_eq!(other.refused(409, "conflict").as_deref(), Some("Idempotency-Key"));
+    }
+    // Another credential has names of its own, and so has tomorrow.
+    let other = server.anonymous().with_bearer(made["key"].as_str().unwrap());
+    assert_ne!(named(&other, "/v1/api-keys", "one", &body).await.expect(201)["id"], made["id"]);
+    server.clock.advance(24 * 3_600_000);
+    assert_ne!(named(&admin, "/v1/api-keys", "one", &body).await.expect(201)["id"], made["id"]);
+    assert_eq!(keys().await, 4);
+    // What was refused is refused again, with all that was wrong.
+    let wrong = json!({"label": "", "scope": "root"});
+    let refused = named(&admin, "/v1/api-keys", "two", &wrong).await.expect(400);
+    let mut again = named(&admin, "/v1/api-keys", "two", &wrong).await.expect(400);
+    assert_eq!(again["details"].as_array().unwrap().len(), 2);
+    assert_ne!(again["request_id"], refused["request_id"]);
+    again["request_id"] = refused["request_id"].clone();
+    assert_eq!(again, refused);
+    for name in [String::new(), "x".repeat(256)] {
+        let reply = named(&admin, "/v1/dashboards", &name, &json!({"name": "D"})).await;
+        assert_eq!(reply.refused(400, "invalid_field").as_deref(), Some("Idempotency-Key"));
+    }
+    let events = json!({"events": [{"tenant_id": "t", "event_name": "e"}]});
+    for _ in 0..3 {
+        assert_eq!(
+            named(&admin, "/v1/events", "batch", &events).await.expect(200)["duplicates"],
+            0
+        );
+    }
+    assert_eq!(admin.count("t", "e").await, 1);
+    assert_eq!(server.expire(), 1, "only the name of yesterday");
+}
+
+#[tokio::test]
+async fn the_same_named_request_at_once_has_one_effect() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let body = json!({"name": "D"});
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let (client, body) = (org.admin.clone(), body.clone());
+        tasks.spawn(async move { named(&client, "/v1/dashboards", "n", &body).await });
+    }
+    let mut ids = std::collections::BTreeSet::new();
+    while let Some(reply) = tasks.join_next().await {
+        let reply = reply.unwrap();
+        match reply.status {
+            201 => drop(ids.insert(reply.json()["id"].to_string())),
+            _ => drop(reply.refused(409, "conflict")),
+        }
+    }
+    let made = org.admin.get("/v1/dashboards").await.expect(200);
+    assert_eq!((ids.len(), made["data"].as_array().unwrap().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn one_place_left_is_taken_by_one() {
+    let server = TestServer::with_plan("free").await;
+    let org = server.register("acme").await;
+    let mut publishing = tokio::task::JoinSet::new();
+    let mut making = tokio::task::JoinSet::new();
+    for at in 0..10 {
+        let made = org.admin.post("/v1/dashboards", &json!({"name": "D"})).await.expect(201);
+        let (client, id) = (org.admin.clone(), made["id"].as_str().unwrap().to_owned());
+        publishing
+            .spawn(async move { client.post_empty(&format!("/v1/dashboards/{id}/publish")).await });
+        let client = org.admin.clone();
+        let key = json!({"label": format!("k{at}"), "scope": "ingest"});
+        making.spawn(async move { client.post("/v1/api-keys", &key).await });
+    }
+    for (mut tasks, status, code) in
+        [(publishing, 204, "published_dashboards_limit"), (making, 201, "api_keys_limit")]
+    {
+        let mut done = 0;
+        while let Some(reply) = tasks.join_next().await {
+            let reply = reply.unwrap();
+            if reply.status == status {
+                done += 1;
+                continue;
+            }
+            reply.refused(402, code);
+            let body = reply.json();
+            assert_eq!((&body["plan"], &body["upgrade_to"]), (&json!("free"), &json!("growth")));
+            assert_eq!(body["limit"], body["used"]);
+        }
+        assert_eq!(done, 1, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn callers_are_counted_each_for_himself() {
+    let mut server = TestServer::start().await;
+    server.rate_limits = vec![("management", 5), ("query", 3), ("login", 4), ("register", 3)];
+    server.restart().await;
+    let org = server.register("acme").await;
+    let ingest = org.admin.post("/v1/api-keys", &json!({"label": "i", "scope": "ingest"})).await;
+    let header = |reply: &inlay_tests::Reply, name: &str| -> u32 {
+        reply.headers[&format!("x-ratelimit-{name}")].to_str().unwrap().parse().unwrap()
+    };
+    assert_eq!((header(&ingest, "limit"), header(&ingest, "remaining")), (5, 4));
+    let mut refused = 0;
+    for _ in 0..8 {
+        let reply = org.admin.get("/v1/dashboards").await;
+        if reply.status == 429 {
+            reply.refused(429, "rate_limited");
+            assert_eq!(
+                (header(&reply, "remaining"), &reply.headers["retry-after"]),
+                (0, &"1".parse().unwrap())
+            );
+            refused += 1;
+        }
+    }
+    assert!(refused >= 2, "{refused}");
+    // A session of the same organisation has a bucket of its own; queries have another one.
+    assert_eq!(header(&org.console.get("/v1/dashboards").await, "remaining"), 4);
+    let query = "/v1/query?event_name=e&metric=count&period=7d&tenant_id=t";
+    assert_eq!(header(&org.admin.get(query).await, "limit"), 3);
+    // Those of one organisation share it.
+    assert!(header(&org.console.get(query).await, "remaining") <= 2);
+    // What is refused for want of credentials is counted by address.
+    assert_eq!(header(&server.anonymous().get("/v1/dashboards").await, "limit"), 5);
+
+    // Passwords: four attempts a quarter of an hour.
+    let login = json!({"email": "acme@example.com", "password": "wrong wrong wrong"});
+    let mut statuses = Vec::new();
+    for _ in 0..6 {
+        let reply = server.anonymous().post("/v1/auth/login", &login).await;
+        statuses.push(reply.status);
+        if reply.status == 429 {
+            let wait: u32 = reply.headers["retry-after"].to_str().unwrap().parse().unwrap();
+            assert!((200..=225).contains(&wait), "{wait}");
+        }
+    }
+    assert_eq!(statuses, [401, 401, 401, 401, 429, 429]);
+}
+
+#[tokio::test]
+async fn answers_tell_browsers_what_they_are_not_for() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    for path in ["/v1/dashboards", "/v1/nope", "/openapi.json", "/healthz", "/docs"] {
+        let reply = org.admin.get(path).await;
+        assert_eq!(reply.headers["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(reply.headers["referrer-policy"], "no-referrer", "{path}");
+        let policy = reply.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains("frame-ancestors 'none'"), "{path}");
+        assert!(!reply.headers.contains_key("access-control-allow-origin"), "{path}");
+        assert!(!reply.headers.contains_key("server"), "{path}");
+    }
+    assert_eq!(org.admin.get("/v1/dashboards").await.headers["cache-control"], "no-store");
+    let request = org
+        .console
+        .request(Method::OPTIONS, "/v1/dashboards")
+        .header("origin", "https://x.example");
+    let preflight = org.console.send(request.header("access-control-request-method", "POST")).await;
+    assert!(
+        !preflight.headers.contains_key("access-control-allow-origin") && preflight.status == 405
+    );
+}
+
+#[tokio::test]
+async fn a_dashboards_version_is_its_tag() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let made = org.admin.post("/v1/dashboards", &json!({"name": "D"})).await.expect(201);
+    let path = format!("/v1/dashboards/{}", made["id"].as_str().unwrap());
+    let first = org.admin.get(&path).await;
+    assert_eq!(first.headers["etag"], "\"1\"");
+    let ask = async |name: &str, value: &str| {
+        org.admin.send(org.admin.request(Method::GET, &path).header(name, value)).await
+    };
+    for known in ["\"1\"", "W/\"1\"", "\"0\", \"1\"", "*"] {
+        let reply = ask("if-none-match", known).await;
+        assert_eq!((reply.status, &*reply.text), (304, ""), "{known}");
+    }
+    ask("if-none-match", "\"2\"").await.expect(200);
+    let change = |version: &str| {
+        let request = org.admin.request(Method::PATCH, &path).header("if-match", version);
+        org.admin.send(request.json(&json!({"name": "E"})))
+    };
+    let changed = change("\"1\"").await;
+    changed.expect(200);
+    assert_eq!(changed.headers["etag"], "\"2\"");
+    change("\"1\"").await.refused(409, "conflict");
+    change("*").await.expect(200);
+    assert_eq!(change("x").await.refused(400, "invalid_field").as_deref(), Some("If-Match"));
+}
+
+#[tokio::test]
+async fn logging_in_again_ends_the_session_before() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let login = json!({"email": "acme@example.com", "password": "correct horse battery"});
+    let reply = org.console.post("/v1/auth/login", &login).await;
+    reply.expect(200);
+    org.console.get("/v1/auth/me").await.refused(401, "session_expired");
+    let console = server.anonymous().with_cookie(&session_cookie(&reply).unwrap());
+    console.get("/v1/auth/me").await.expect(200);
+    let cookie = reply.headers["set-cookie"].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Lax; Path=/") && !cookie.contains("Secure"));
+}
+
+#[tokio::test]
+async fn slow_and_swollen_requests_are_ended() {
+    let server = TestServer::start().await;
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let connect = || tokio::net::TcpStream::connect(address.clone());
+    // A head that does not end.
+    let mut slow = connect().await.unwrap();
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-a: ").await.unwrap();
+    // A head that is too large.
+    let mut swollen = connect().await.unwrap();
+    let head = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-a: {}\r\n\r\n", "a".repeat(80_000));
+    let _ = swollen.write_all(head.as_bytes()).await;
+    let answer = read(&mut swollen).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let mut many = connect().await.unwrap();
+    let lines: String = (0..150).map(|at| format!("x-{at}: 1\r\n")).collect();
+    let _ =
+        many.write_all(format!("GET /healthz HTTP/1.1\r\nhost: x\r\n{lines}\r\n").as_bytes()).await;
+    let answer = read(&mut many).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
+    let ended = tokio::time::timeout(Duration::from_secs(20), read(&mut slow)).await;
+    assert!(ended.is_ok(), "a head has ten seconds");
+    server.anonymous().get("/healthz").await.expect(200);
+}
+
+async fn read(stream: &mut tokio::net::TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).await;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test]
+async fn https_is_served_with_a_certificate() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let mut server = TestServer::start().await;
+    let (cert, key) =
+        (server.directory.path().join("cert.pem"), server.directory.path().join("key.pem"));
+    write(&cert, &made.cert.pem());
+    write(&key, &made.signing_key.serialize_pem());
+    server.tls = Some((cert, key));
+    server.restart().await;
+    let port = server.base.rsplit(':').next().unwrap().to_owned();
+    let trusted = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([trusted]).build().unwrap();
+    let url = format!("https://localhost:{port}/v1/auth/register");
+    let body = json!({"email": "a@b.example", "password": "correct horse battery", "name": "A", "org_name": "A"});
+    let reply = http.post(url).json(&body).send().await.unwrap();
+    assert_eq!(reply.status(), 201);
+    assert_eq!(reply.version(), reqwest::Version::HTTP_2);
+    assert!(reply.headers()["strict-transport-security"].to_str().unwrap().starts_with("max-age="));
+    assert!(reply.headers()["set-cookie"].to_str().unwrap().contains("; Secure"));
+    // Plain HTTP is not answered there, and does not hold the door.
+    let plain = reqwest::Client::builder().no_proxy().build().unwrap();
+    assert!(plain.get(format!("http://127.0.0.1:{port}/healthz")).send().await.is_err());
+    let healthy = http.get(format!("https://localhost:{port}/healthz")).send().await.unwrap();
+    assert_eq!(healthy.status(), 200);
+}
+
+fn write(path: &std::path::Path, text: &str) {
+    use std::io::Write as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).write(true).truncate(true);
+    options.open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
