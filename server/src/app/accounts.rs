@@ -56,6 +56,7 @@ impl App {
         password: &str,
         name: &str,
         org_name: &str,
+        ip: Option<String>,
     ) -> Result<Registration> {
         let mut faults = Faults::default();
         let email = faults.take(text::email("email", email));
@@ -124,7 +125,7 @@ impl App {
                 org: org_id.clone(),
                 environment: org.environments[0].clone(),
                 actor: actor_of(&user),
-                ip: None,
+                ip: ip.clone(),
             };
             let api_key = self.put_api_key(
                 &mut records,
@@ -170,7 +171,13 @@ impl App {
     }
 
     /// Opens a session with a password. The session that the browser had, if it had one, ends.
-    pub fn login(&self, email: &str, password: &str, before: Option<&str>) -> Result<Session> {
+    pub fn login(
+        &self,
+        email: &str,
+        password: &str,
+        before: Option<&str>,
+        ip: Option<String>,
+    ) -> Result<Session> {
         let refused =
             || ApiError::new(Code::Unauthenticated, "e-mail address or password is wrong");
         let email = text::email("email", email).unwrap_or_default();
@@ -191,17 +198,28 @@ impl App {
             if let Some(before) = before {
                 global_delete(txn, "session", &secret::digest(before));
             }
+            let caller = Caller {
+                principal: principal_of(member.role),
+                org: org.id.clone(),
+                environment: org.environments[0].clone(),
+                actor: actor_of(&user),
+                ip,
+            };
+            let target = ("user", user.id.as_str());
+            let mut records = OrgTxn::new(txn, &org.id);
+            self.audit(&mut records, &caller, "session.create", target, serde_json::json!({}))?;
             self.open_session(txn, &user.id, &org.id)
         })?;
         Ok(Session { user, org, role: member.role, session })
     }
 
     /// Ends a session.
-    pub fn logout(&self, cookie: &str) -> Result<()> {
+    pub fn logout(&self, caller: &Caller, cookie: &str) -> Result<()> {
         let digest = secret::digest(cookie);
-        self.engine.transact(|txn| {
-            global_delete(txn, "session", &digest);
-            Ok(())
+        self.org_txn(&caller.org, |txn| {
+            global_delete(txn.global(), "session", &digest);
+            let target = ("user", caller.actor.id.as_str());
+            self.audit(txn, caller, "session.end", target, serde_json::json!({}))
         })
     }
 
@@ -236,20 +254,14 @@ impl App {
             )?;
         }
         let name = environment.unwrap_or(ENVIRONMENTS[0]);
-        let environment = org.environment(name).cloned().ok_or_else(|| {
-            ApiError::field(
-                Code::UnknownValue,
-                "X-Service-Environment",
-                format!("there is no environment {name}"),
-            )
-        })?;
-        let principal = match member.role {
-            Role::Viewer => Principal::Viewer,
-            Role::Editor => Principal::Editor,
-            Role::Admin => Principal::Admin,
-            Role::Owner => Principal::Owner,
-        };
+        let environment = org.environment(name).cloned().ok_or_else(|| no_environment(name))?;
+        let principal = principal_of(member.role);
         Ok(Caller { principal, org: org.id, environment, actor: actor_of(&user), ip: None })
+    }
+
+    /// The environment of an organisation that a request names.
+    pub fn environment(&self, org: &str, name: &str) -> Result<Environment> {
+        self.org(org)?.environment(name).cloned().ok_or_else(|| no_environment(name))
     }
 
     /// The caller behind an API key.
@@ -330,6 +342,20 @@ impl App {
         const SALT_AND_DIGEST_CHARS: usize = 53;
         format!("$2b${:02}${}", self.settings.password_cost, ".".repeat(SALT_AND_DIGEST_CHARS))
     }
+}
+
+fn principal_of(role: Role) -> Principal {
+    match role {
+        Role::Viewer => Principal::Viewer,
+        Role::Editor => Principal::Editor,
+        Role::Admin => Principal::Admin,
+        Role::Owner => Principal::Owner,
+    }
+}
+
+fn no_environment(name: &str) -> ApiError {
+    let message = format!("there is no environment {name:?}");
+    ApiError::field(Code::UnknownValue, "X-Service-Environment", message)
 }
 
 /// Whether a session is too old, or was not used for too long.

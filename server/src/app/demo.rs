@@ -92,7 +92,7 @@ impl App {
                     &user.ok_or_else(|| ApiError::internal("the demo's user is missing"))?.org,
                 )?
             }
-            None => self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo")?.org,
+            None => self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo", None)?.org,
         };
         let caller = demo_caller(&org)?;
         let dashboard = self.create_dashboard(

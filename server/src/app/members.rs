@@ -152,7 +152,13 @@ impl App {
 
     /// Makes the invited a member and opens a session. 401 when the token is not ours, too old, used
     /// or withdrawn; 409 when the address has an account elsewhere.
-    pub fn accept_invite(&self, token: &str, name: &str, password: &str) -> Result<Session> {
+    pub fn accept_invite(
+        &self,
+        token: &str,
+        name: &str,
+        password: &str,
+        ip: Option<String>,
+    ) -> Result<Session> {
         let (org, id) = self.verify_invite(token)?;
         let mut faults = Faults::default();
         let name = faults.take(text::name("name", name));
@@ -188,7 +194,7 @@ impl App {
                 org: org.clone(),
                 environment: organisation.environments[0].clone(),
                 actor: actor_of(&user),
-                ip: None,
+                ip,
             };
             let metadata = json!({"email": user.email, "role": invite.role});
             self.audit(txn, &caller, "member.join", ("member", &user.id), metadata)?;

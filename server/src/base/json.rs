@@ -1,5 +1,12 @@
 //! What is wrong with a JSON value, by the field.
 
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
 use serde_path_to_error::Error as PathError;
 
 use crate::error::{ApiError, Code, Result};
@@ -28,6 +35,91 @@ pub fn check_shape(text: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Reads a JSON text: a field that comes twice is a fault, and a number without a fraction is an integer,
+/// however it was written.
+pub fn parse(text: &str) -> Result<Value> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = Tree::deserialize(&mut deserializer).and_then(|tree| {
+        deserializer.end()?;
+        Ok(tree.0)
+    });
+    read.map_err(|error| {
+        let message = error.to_string();
+        if let Some(field) = message.strip_prefix(TWICE).and_then(|rest| rest.split('`').nth(1)) {
+            let message = format!("{field} comes twice");
+            return ApiError::field(Code::InvalidField, field, message);
+        }
+        ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {message}"))
+    })
+}
+
+const TWICE: &str = "comes twice: ";
+
+/// A value as it is read.
+struct Tree(Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor).map(Self)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        /// Up to here every integer is a float.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
+        Ok(if is_whole { (value as i64).into() } else { value.into() })
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Tree(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some((name, Tree(value))) = map.next_entry::<String, Tree>()? {
+            if fields.contains_key(&name) {
+                return Err(serde::de::Error::custom(format!("{TWICE}`{name}`")));
+            }
+            fields.insert(name, value);
+        }
+        Ok(Value::Object(fields))
+    }
 }
 
 /// Field, code and message of a JSON value that does not have the shape it must have.
@@ -67,6 +159,17 @@ pub fn explain_text(path: &str, message: &str) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_read_strictly() {
+        let read = parse(r#"{"a": 1.0, "b": [1.5, -0.0, 1e300], "c": {"a": null}}"#).unwrap();
+        assert_eq!(read.to_string(), r#"{"a":1,"b":[1.5,0,1e+300],"c":{"a":null}}"#);
+        let error = parse(r#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (Code::InvalidField, Some("b")));
+        for wrong in ["", "{", "{} x", "{\"a\": NaN}", "[1,]"] {
+            assert_eq!(parse(wrong).unwrap_err().code, Code::InvalidJson, "{wrong}");
+        }
+    }
 
     #[test]
     fn depth_counts_outside_of_texts_only() {

@@ -75,6 +75,8 @@ fn explain(error: &ValidationError<'_>, body: &Value, faults: &mut Vec<Fault>) {
                 }
             }
         }
+        // What a pattern says, the checks of texts say better.
+        Kind::Pattern { .. } => {}
         kind => {
             let (code, what) = match kind {
                 Kind::Type { .. } => (Code::InvalidField, type_message(error)),

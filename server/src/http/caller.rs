@@ -23,6 +23,10 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub std::net::SocketAddr);
 
+/// Where a request comes from, as far as we believe it; for the audit.
+#[derive(Debug, Clone)]
+pub struct ClientAddress(pub Option<String>);
+
 /// The session cookie of a console request, for logging out.
 #[derive(Debug, Clone)]
 pub struct SessionCookie(pub String);
@@ -79,6 +83,8 @@ async fn admit(
     request: &mut Request,
     address: Option<IpAddr>,
 ) -> Result<String> {
+    let ip = address.map(|address| address.to_string());
+    request.extensions_mut().insert(ClientAddress(ip.clone()));
     if decide(operation, Principal::Anonymous) == Decision::Allowed {
         return Ok(at_address(address));
     }
@@ -103,15 +109,23 @@ async fn admit(
             return Err(forbidden(principal));
         }
     }
-    let ip = address.map(|address| address.to_string());
     match credentials {
         Credentials::None => Ok(at_address(address)),
         Credentials::Caller(mut caller, cookie) => {
             // Who may not do this at all is told so before what is wrong with the request.
             let wanted = request.headers().get(ENVIRONMENT_HEADER);
-            let wanted = wanted.and_then(|value| value.to_str().ok()).map(str::to_owned);
-            if let (Some(SessionCookie(cookie)), Some(name)) = (cookie.clone(), wanted) {
-                *caller = http.run(move |app| app.caller_of_session(&cookie, Some(&name))).await?;
+            let wanted = wanted.map(|value| value.to_str().unwrap_or_default().to_owned());
+            match (cookie.clone(), wanted) {
+                (_, None) => {}
+                (Some(SessionCookie(cookie)), Some(name)) => {
+                    *caller =
+                        http.run(move |app| app.caller_of_session(&cookie, Some(&name))).await?;
+                }
+                // A key has its environment; naming another does not change it.
+                (None, Some(name)) => {
+                    let org = caller.org.clone();
+                    http.run(move |app| app.environment(&org, &name)).await?;
+                }
             }
             let who = match (operation.quota(), &cookie) {
                 (Quota::Query, _) => format!("org {}", caller.org),

@@ -79,14 +79,16 @@ impl Description {
         self.codes.extend([Code::InvalidField, Code::NotFound]);
     }
 
-    /// A header that a client may send.
-    pub fn header_parameter(&mut self, name: &str, text: &str, example: Value) {
+    /// A header that a client may send, of the form that `pattern` says.
+    pub fn header_parameter(&mut self, name: &str, text: &str, pattern: &str, example: Value) {
+        let mut schema = text_schema();
+        schema.pattern = Some(pattern.to_owned());
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)
             .required(utoipa::openapi::Required::False)
             .description(Some(text))
-            .schema(Some(text_schema()))
+            .schema(Some(schema))
             .example(Some(example));
         self.parameters.push(parameter.build());
     }

@@ -8,9 +8,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts},
     response::IntoResponse as _,
 };
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::{
     IntoParams, ToSchema,
     openapi::{
@@ -30,9 +29,13 @@ use crate::{
     app::{Caller, Viewer},
     base::json as base_json,
     error::{ApiError, Code, Result},
-    http::caller::SessionCookie,
+    http::caller::{ClientAddress, SessionCookie},
 };
 
+/// A version in quotes, or any.
+const TAG: &str = "^(\"[0-9]{1,18}\"|\\*)$";
+/// A body must arrive within this time.
+const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 /// Entries of a page, at most.
 const PAGE_MAX: usize = 1_000;
 
@@ -55,7 +58,7 @@ macro_rules! from_the_guard {
     };
 }
 
-from_the_guard!(Caller Viewer SessionCookie);
+from_the_guard!(Caller Viewer SessionCookie ClientAddress);
 
 impl Takes for State<Http> {}
 impl Takes for HeaderMap {}
@@ -223,12 +226,7 @@ impl Page {
     ) -> Result<(Vec<T>, Option<String>)> {
         let mut items = items;
         if let Some(cursor) = &self.cursor {
-            let after = URL_SAFE_NO_PAD.decode(cursor).ok();
-            let after = after.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
-                let message = "cursor must be next of an earlier page";
-                ApiError::field(Code::InvalidField, "cursor", message)
-            })?;
-            items.retain(|item| key(item) < after);
+            items.retain(|item| key(item) < *cursor);
         }
         let Some(limit) = self.limit else { return Ok((items, None)) };
         if !(1..=PAGE_MAX).contains(&limit) {
@@ -237,7 +235,7 @@ impl Page {
         }
         let is_last = items.len() <= limit;
         items.truncate(limit);
-        let next = items.last().filter(|_| !is_last).map(|item| URL_SAFE_NO_PAD.encode(key(item)));
+        let next = items.last().filter(|_| !is_last).map(key);
         Ok((items, next))
     }
 }
@@ -255,7 +253,7 @@ impl<S: Send + Sync> FromRequestParts<S> for KnownVersion {
 impl Takes for KnownVersion {
     fn takes(description: &mut Description) {
         let text = "ETag of the version that is known: 304 when it is the current one.";
-        description.header_parameter("If-None-Match", text, json!("\"7\""));
+        description.header_parameter("If-None-Match", text, TAG, json!("\"7\""));
     }
 }
 
@@ -267,7 +265,7 @@ impl BaseVersion {
     pub fn read(&self) -> Result<Option<u64>> {
         let Some(value) = &self.0 else { return Ok(None) };
         let text = value.to_str().unwrap_or_default().trim();
-        if text == "*" {
+        if text.is_empty() || text == "*" {
             return Ok(None);
         }
         text.trim_matches('"').parse().map(Some).map_err(|_| {
@@ -286,7 +284,7 @@ impl<S: Send + Sync> FromRequestParts<S> for BaseVersion {
 impl Takes for BaseVersion {
     fn takes(description: &mut Description) {
         let text = "ETag of the version that the change was made from: 409 when it is not the current one.";
-        description.header_parameter("If-Match", text, json!("\"7\""));
+        description.header_parameter("If-Match", text, TAG, json!("\"7\""));
         description.codes.push(Code::Conflict);
     }
 }
@@ -304,15 +302,23 @@ impl<T> FromRequest<Http> for Body<T> {
     type Rejection = ApiError;
     async fn from_request(request: Request, http: &Http) -> Result<Self> {
         let headers = request.headers().clone();
-        let bytes = Bytes::from_request(request, http).await.map_err(|rejection| {
-            if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
-                let message = "the body is larger than this path accepts";
-                return ApiError::new(Code::PayloadTooLarge, message);
-            }
-            ApiError::new(Code::InvalidJson, "the body cannot be read")
-        })?;
+        let bytes = received(request, http).await?;
         Ok(Self { headers, bytes, shapes: Arc::clone(&http.shapes), kind: PhantomData })
     }
+}
+
+/// The whole body of a request, when it comes in time and is not too large.
+pub async fn received(request: Request, http: &Http) -> Result<Bytes> {
+    let receiving = tokio::time::timeout(BODY_TIME_MAX, Bytes::from_request(request, http)).await;
+    let received = receiving
+        .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?;
+    received.map_err(|rejection| {
+        if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
+            let message = "the body is larger than this path accepts";
+            return ApiError::new(Code::PayloadTooLarge, message);
+        }
+        ApiError::new(Code::InvalidJson, "the body cannot be read")
+    })
 }
 
 impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
@@ -322,16 +328,12 @@ impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
     pub fn read(&self) -> Result<T> {
         let text = text(&self.headers, &self.bytes)?;
         base_json::check_shape(text)?;
-        let body: Value = serde_json::from_str(text).map_err(|error| {
-            ApiError::new(Code::InvalidJson, format!("the body is not valid JSON: {error}"))
-        })?;
+        let body = base_json::parse(text)?;
         let faults = self.shapes.of::<T>()?.faults(&body);
         if !faults.is_empty() {
             return Err(ApiError::of_faults(faults));
         }
-        // From the text again: a field that comes twice is seen only there.
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        serde_path_to_error::deserialize(body).map_err(|error| {
             let (field, code, message) = base_json::explain(&error);
             ApiError { field, ..ApiError::new(code, message) }
         })
@@ -398,12 +400,9 @@ mod tests {
             page.cursor = Some(next);
         }
         assert_eq!(seen, items());
-        let wrong = |limit, cursor: Option<&str>| {
-            let page = Page { limit, cursor: cursor.map(str::to_owned) };
-            page.cut(items(), Clone::clone).unwrap_err().field.unwrap()
-        };
-        assert_eq!(wrong(Some(0), None), "limit");
-        assert_eq!(wrong(Some(1_001), None), "limit");
-        assert_eq!(wrong(None, Some("%")), "cursor");
+        for limit in [0, 1_001] {
+            let page = Page { limit: Some(limit), cursor: None };
+            assert_eq!(page.cut(items(), Clone::clone).unwrap_err().field.unwrap(), "limit");
+        }
     }
 }

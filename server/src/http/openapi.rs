@@ -93,11 +93,14 @@ impl Document {
         let takes_key = !is_public && (may(Principal::AdminKey) || may(Principal::IngestKey));
         if takes_session {
             let text = "Environment that a session works in; `production` by default.";
-            description.header_parameter(ENVIRONMENT_HEADER, text, json!("development"));
+            let names = "^(production|development)$";
+            description.header_parameter(ENVIRONMENT_HEADER, text, names, json!("development"));
         }
         if method == HttpMethod::Post && (takes_session || takes_key) {
             let text = "Makes a retry safe: the first answer is repeated for 24 hours.";
-            description.header_parameter(IDEMPOTENCY_HEADER, text, json!("order-4711"));
+            let printable = "^[!-~]([ -~]{0,253}[!-~])?$";
+            let example = json!("order-4711");
+            description.header_parameter(IDEMPOTENCY_HEADER, text, printable, example);
             description.codes.extend([Code::InvalidField, Code::Conflict]);
         }
         description.codes.extend(codes);

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::{Time, present};
+use super::view::{Name, Time, present};
 use crate::{
     app::{AlertChange, AlertSubject, Caller, masked_email, masked_url},
     error::Result,
@@ -24,7 +24,7 @@ pub struct CreateAlert {
     dashboard_id: String,
     #[schema(example = "calls")]
     widget_id: String,
-    #[schema(min_length = 1, max_length = 200, example = "Too many errors")]
+    #[schema(value_type = Name, example = "Too many errors")]
     name: String,
     condition_type: ConditionType,
     /// Required unless the condition is `no_data`.
@@ -57,7 +57,7 @@ pub struct CreateAlert {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateAlert {
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<Name>)]
     name: Option<String>,
     enabled: Option<bool>,
     operator: Option<Operator>,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::Time;
+use super::view::{Name, Time};
 use crate::{
     app::{Caller, KeyRequest},
     error::Result,
@@ -21,7 +21,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKey {
     /// For people.
-    #[schema(min_length = 1, max_length = 200, example = "Backend")]
+    #[schema(value_type = Name, example = "Backend")]
     label: String,
     /// `ingest` sends events, `admin` does everything.
     scope: Scope,

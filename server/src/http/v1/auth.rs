@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 
 use super::{
     api_keys::{self, NewApiKeyView},
-    view::Time,
+    view::{Name, Time},
 };
 use crate::{
     app::{Caller, Principal, Quota, SESSION_SECONDS, Session},
     error::Result,
     http::{
-        caller::{SessionCookie, cookie_of},
+        caller::{ClientAddress, SessionCookie, cookie_of},
         context::Http,
         extract::Body,
         respond::{Answer, Created, NoContent, WithCookie},
@@ -29,9 +29,9 @@ pub struct Register {
     email: String,
     #[schema(format = Password, min_length = 10, max_length = 200, example = "correct horse battery")]
     password: String,
-    #[schema(min_length = 1, max_length = 200, example = "Ada Lovelace")]
+    #[schema(value_type = Name, example = "Ada Lovelace")]
     name: String,
-    #[schema(min_length = 1, max_length = 200, example = "Acme")]
+    #[schema(value_type = Name, example = "Acme")]
     org_name: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Login {
 pub struct AcceptInvite {
     /// The signed token of the invite.
     token: String,
-    #[schema(min_length = 1, max_length = 200, example = "Grace Hopper")]
+    #[schema(value_type = Name, example = "Grace Hopper")]
     name: String,
     #[schema(format = Password, min_length = 10, max_length = 200, example = "correct horse battery")]
     password: String,
@@ -136,12 +136,13 @@ pub struct Me {
 /// Makes user, organisation, environments, key and session. 201, or 409 when the address is taken.
 pub async fn register(
     State(http): State<Http>,
+    ClientAddress(ip): ClientAddress,
     body: Body<Register>,
 ) -> Result<WithCookie<Created<Registered>>> {
     let body = body.read()?;
     let made = http
         .run_hashing(move |app| {
-            app.register(&body.email, &body.password, &body.name, &body.org_name)
+            app.register(&body.email, &body.password, &body.name, &body.org_name, ip)
         })
         .await?;
     let (key, secret) = made.api_key;
@@ -162,6 +163,7 @@ pub async fn register(
 /// Opens a session.
 pub async fn login(
     State(http): State<Http>,
+    ClientAddress(ip): ClientAddress,
     headers: HeaderMap,
     body: Body<Login>,
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
@@ -170,7 +172,7 @@ pub async fn login(
     http.throttle.take(Quota::Login, &format!("account {}", body.email.to_lowercase())).1?;
     let before = cookie_of(&headers).map(str::to_owned);
     let session = http
-        .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref()))
+        .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref(), ip))
         .await?;
     Ok(logged_in(&http, session))
 }
@@ -178,11 +180,12 @@ pub async fn login(
 /// Makes the invited a member, and opens a session. An invite is good for once.
 pub async fn accept_invite(
     State(http): State<Http>,
+    ClientAddress(ip): ClientAddress,
     body: Body<AcceptInvite>,
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
     let body = body.read()?;
     let session = http
-        .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password))
+        .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password, ip))
         .await?;
     Ok(logged_in(&http, session))
 }
@@ -197,9 +200,10 @@ fn logged_in(http: &Http, session: Session) -> WithCookie<Answer<LoggedIn>> {
 /// Ends the session. 204.
 pub async fn logout(
     State(http): State<Http>,
+    caller: Caller,
     SessionCookie(session): SessionCookie,
 ) -> Result<WithCookie<NoContent>> {
-    http.run(move |app| app.logout(&session)).await?;
+    http.run(move |app| app.logout(&caller, &session)).await?;
     Ok(WithCookie { answer: NoContent, cookie: cookie(&http, "", 0) })
 }
 

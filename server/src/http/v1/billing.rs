@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use axum::{
     body::Bytes,
     extract::{FromRequest, Request, State},
-    http::StatusCode,
-    response::IntoResponse as _,
 };
 use inlay_proto::names::BILLING_SIGNATURE_HEADER;
 use serde::Serialize;
@@ -22,6 +20,7 @@ use crate::{
     http::{
         context::Http,
         describe::{Description, Takes},
+        extract::received,
         respond::{Answer, List},
     },
     outbound,
@@ -132,12 +131,7 @@ impl FromRequest<Http> for Signed {
         let mut values = request.headers().get_all(BILLING_SIGNATURE_HEADER).iter();
         let first = values.next().filter(|_| values.next().is_none());
         let signature = first.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let body = Bytes::from_request(request, http).await.map_err(|rejection| {
-            if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
-                return ApiError::new(Code::PayloadTooLarge, "a webhook has at most 1 MiB");
-            }
-            ApiError::new(Code::InvalidJson, "the body cannot be read")
-        })?;
+        let body = received(request, http).await?;
         Ok(Self { signature, body })
     }
 }
@@ -145,8 +139,9 @@ impl FromRequest<Http> for Signed {
 impl Takes for Signed {
     fn takes(description: &mut Description) {
         let text = "`ts=<unix>;h1=<hex>`: HMAC-SHA256 over the time, a colon and the body.";
-        let example = serde_json::json!("ts=1795169856;h1=eb4d0dc8853be92b7f063b9f3ba5233e");
-        description.header_parameter(BILLING_SIGNATURE_HEADER, text, example);
+        let example = serde_json::json!(format!("ts=1795169856;h1={}", "0f".repeat(32)));
+        let form = "^ts=[0-9]+(;h1=[0-9a-f]{64})+$";
+        description.header_parameter(BILLING_SIGNATURE_HEADER, text, form, example);
         let content = Content::new(Some(description.schema_of::<BillingEvent>()));
         let body = RequestBodyBuilder::new()
             .content("application/json", content)

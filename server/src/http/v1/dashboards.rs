@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::view::Time;
+use super::view::{Name, Time};
 use crate::{
     app::{Caller, DashboardChange, NewDashboard, Status, WidgetChange},
     error::{ApiError, Result},
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateDashboard {
-    #[schema(min_length = 1, max_length = 200, example = "Usage")]
+    #[schema(value_type = Name, example = "Usage")]
     name: String,
     #[serde(default)]
     #[schema(max_items = 100)]
@@ -34,7 +34,7 @@ pub struct CreateDashboard {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateDashboard {
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<Name>)]
     name: Option<String>,
     /// All of them.
     #[schema(max_items = 100)]

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use inlay_proto::names::NDJSON;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{
     ToSchema,
     openapi::{Content, Required, request_body::RequestBodyBuilder},
@@ -32,7 +32,8 @@ const BODY_BYTES_MAX: usize = 10 << 20;
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Events to store; each is checked alone. With `application/x-ndjson` the body is one event a line.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "documents what the parser of events reads without copies")]
 struct Events {
     #[schema(min_items = 1, max_items = 1000)]
@@ -40,7 +41,8 @@ struct Events {
 }
 
 /// An event of one of your customers.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "documents what the parser of events reads without copies")]
 struct Event {
     /// The customer.

@@ -25,10 +25,10 @@ pub struct QueryParameters {
     #[param(example = "count")]
     metric: String,
     /// `1h`, `24h`, `7d`, `30d`, `90d`; required unless `from` and `to` are there.
-    #[param(example = "7d")]
+    #[param(example = "7d", pattern = "^(1h|24h|7d|30d|90d)$")]
     period: Option<String>,
     /// `hour`, `day`, `week`, `month`; one row without it.
-    #[param(example = "day")]
+    #[param(example = "day", pattern = "^(hour|day|week|month)$")]
     granularity: Option<String>,
     /// Property to group by.
     #[param(example = "model")]
@@ -40,8 +40,10 @@ pub struct QueryParameters {
     #[param(minimum = 1, maximum = 1000, example = 20)]
     limit: Option<u32>,
     /// Where the window begins.
+    #[param(example = "2026-11-13T00:00:00Z", min_length = 1)]
     from: Option<String>,
     /// Where the window ends.
+    #[param(example = "2026-11-20T00:00:00Z", min_length = 1)]
     to: Option<String>,
     /// `none` leaves empty buckets out.
     #[param(example = "none")]

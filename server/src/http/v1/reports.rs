@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::{Time, present};
+use super::view::{Name, Time, present};
 use crate::{
     app::{Caller, ReportChange, masked_email, masked_url},
     error::Result,
@@ -22,7 +22,7 @@ use crate::{
 pub struct CreateReport {
     #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
-    #[schema(min_length = 1, max_length = 200, example = "Weekly usage")]
+    #[schema(value_type = Name, example = "Weekly usage")]
     name: String,
     schedule: Schedule,
     format: ReportFormat,
@@ -46,7 +46,7 @@ pub struct CreateReport {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateReport {
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<Name>)]
     name: Option<String>,
     schedule: Option<Schedule>,
     format: Option<ReportFormat>,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::Time;
+use super::view::{Name, Time};
 use crate::{
     app::{Caller, SavedQueryChange},
     error::Result,
@@ -20,13 +20,13 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSavedQuery {
-    #[schema(min_length = 1, max_length = 200, example = "Calls by tenant")]
+    #[schema(value_type = Name, example = "Calls by tenant")]
     name: String,
     /// Checked when it runs; 64 KiB at most.
     #[schema(min_length = 1, example = "SELECT tenant_id, count(*) FROM events GROUP BY 1")]
     sql: String,
     /// The dataset that it is mainly about; `events` by default.
-    #[schema(min_length = 1, max_length = 200, example = "events")]
+    #[schema(value_type = Option<Name>, example = "events")]
     dataset: Option<String>,
     #[serde(default)]
     starred: bool,
@@ -36,11 +36,11 @@ pub struct CreateSavedQuery {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSavedQuery {
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<Name>)]
     name: Option<String>,
     #[schema(min_length = 1)]
     sql: Option<String>,
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<Name>)]
     dataset: Option<String>,
     starred: Option<bool>,
 }

@@ -4,7 +4,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::auth::{self, OrgView};
+use super::{
+    auth::{self, OrgView},
+    view::Name,
+};
 use crate::{
     app::Caller,
     error::Result,
@@ -19,7 +22,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateOrg {
-    #[schema(min_length = 1, max_length = 200, example = "Acme Corp")]
+    #[schema(value_type = Option<Name>, example = "Acme Corp")]
     name: Option<String>,
     /// Contact address.
     #[schema(format = "email", max_length = 254, example = "billing@acme.example")]

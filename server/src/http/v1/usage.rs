@@ -15,7 +15,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct UsageParameters {
     /// `1h`, `24h`, `7d`, `30d` (the default) or `90d`, in whole days.
-    #[param(example = "30d")]
+    #[param(example = "30d", pattern = "^(1h|24h|7d|30d|90d)$")]
     period: Option<String>,
 }
 

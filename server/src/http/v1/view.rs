@@ -50,6 +50,25 @@ impl PartialSchema for Time {
 
 impl ToSchema for Time {}
 
+/// The schema of a name that people give: 1 to 200 characters, one of which can be seen.
+pub enum Name {}
+
+impl PartialSchema for Name {
+    fn schema() -> RefOr<Schema> {
+        let controls = r"\u0000-\u001f\u007f-\u009f";
+        let any = format!("[^{controls}]*");
+        let schema = ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::String))
+            .min_length(Some(1))
+            .max_length(Some(200))
+            .pattern(Some(format!(r"^{any}[^\s{controls}]{any}$")))
+            .description(Some("1 to 200 characters, without control characters."));
+        Schema::from(schema).into()
+    }
+}
+
+impl ToSchema for Name {}
+
 /// A number of an answer: an integer for counts, null for nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(pub Value);
@@ -117,7 +136,6 @@ struct DataRow<'a> {
     #[schema(value_type = Option<String>, example = "gpt-large")]
     group: Option<Option<&'a str>>,
     /// The value.
-    #[schema(inline)]
     value: Number,
     /// The value of the window before; with `compare` only.
     #[serde(skip_serializing_if = "Option::is_none")]
