@@ -53,14 +53,29 @@ async fn a_named_request_is_carried_out_once() {
         assert_eq!(reply.refused(400, "invalid_field").as_deref(), Some("Idempotency-Key"));
     }
     let events = json!({"events": [{"tenant_id": "t", "event_name": "e"}]});
-    for _ in 0..3 {
-        assert_eq!(
-            named(&admin, "/v1/events", "batch", &events).await.expect(200)["duplicates"],
-            0
-        );
+    for duplicates in [0, 1, 1] {
+        let answer = named(&admin, "/v1/events", "batch", &events).await.expect(200);
+        assert_eq!((&answer["accepted"], &answer["duplicates"]), (&json!(1), &json!(duplicates)));
     }
-    assert_eq!(admin.count("t", "e").await, 1);
+    assert_eq!(admin.count("t", "e").await, 1, "an event without an id counts once by its batch");
+    named(&admin, "/v1/events", "other", &events).await.expect(200);
+    assert_eq!(admin.count("t", "e").await, 2);
     assert_eq!(server.expire(), 1, "only the name of yesterday");
+}
+
+#[tokio::test]
+async fn the_environment_is_a_part_of_a_named_request() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let ask = async |environment: &str| {
+        let request =
+            org.console.request(Method::POST, "/v1/api-keys").header("idempotency-key", "e");
+        let request = request.header("x-service-environment", environment);
+        org.console.send(request.json(&json!({"label": "k", "scope": "ingest"}))).await
+    };
+    let made = ask("production").await.expect(201);
+    assert_eq!(ask("production").await.expect(201), made);
+    ask("development").await.refused(409, "conflict");
 }
 
 #[tokio::test]
@@ -152,10 +167,12 @@ async fn callers_are_counted_each_for_himself() {
     // What is refused for want of credentials is counted by address.
     assert_eq!(header(&server.anonymous().get("/v1/dashboards").await, "limit"), 5);
 
-    // Passwords: four attempts a quarter of an hour.
-    let login = json!({"email": "acme@example.com", "password": "wrong wrong wrong"});
+    // Passwords: four attempts a quarter of an hour, however the account is written.
     let mut statuses = Vec::new();
-    for _ in 0..6 {
+    for spelling in
+        ["acme@example.com", " acme@example.com", "ACME@example.com ", "x", "acme@example.com", "y"]
+    {
+        let login = json!({"email": spelling, "password": "wrong wrong wrong"});
         let reply = server.anonymous().post("/v1/auth/login", &login).await;
         statuses.push(reply.status);
         if reply.status == 429 {
@@ -286,6 +303,20 @@ async fn https_is_served_with_a_certificate() {
     // Plain HTTP is not answered there, and does not hold the door.
     let plain = reqwest::Client::builder().no_proxy().build().unwrap();
     assert!(plain.get(format!("http://127.0.0.1:{port}/healthz")).send().await.is_err());
+    // A change by cookie, as browsers make it over HTTP/2: from our own pages, and from elsewhere.
+    let cookie =
+        reply.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    for (origin, expected) in [
+        (format!("https://localhost:{port}"), 201),
+        (format!("http://localhost:{port}"), 403),
+        ("https://evil.example".to_owned(), 403),
+    ] {
+        let url = format!("https://localhost:{port}/v1/dashboards");
+        let request = http.post(url).header("cookie", &cookie).header("origin", &origin);
+        let reply = request.json(&json!({"name": "D"})).send().await.unwrap();
+        assert_eq!(reply.version(), reqwest::Version::HTTP_2);
+        assert_eq!(reply.status(), expected, "{origin}");
+    }
     let healthy = http.get(format!("https://localhost:{port}/healthz")).send().await.unwrap();
     assert_eq!(healthy.status(), 200);
 }

@@ -36,6 +36,7 @@ RIGS = (
     ("stop", "--stops 20", "--stops 1000"),
     ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
+    ("contract", "--examples 10", "--examples 300"),
 )
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Nothing here takes so long, on a busy machine either, unless something hangs.

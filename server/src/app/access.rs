@@ -48,6 +48,8 @@ pub enum Quota {
     Management,
     /// Attempts to log in, a quarter of an hour, per account and address.
     Login,
+    /// Requests with an idempotency key, a day, per organisation: what is kept of them takes memory.
+    Named,
     /// Registrations and acceptances, a quarter of an hour, per account and address.
     Register,
 }
@@ -60,6 +62,7 @@ impl Quota {
             Self::Query => "query",
             Self::Embed => "embed",
             Self::Management => "management",
+            Self::Named => "named",
             Self::Login => "login",
             Self::Register => "register",
         }

@@ -195,6 +195,9 @@ impl App {
         let org = self.org(&user.org)?;
         let member: Member = self.org_reader(&org.id).find(&user.id)?.ok_or_else(refused)?;
         let session = self.engine.transact(|txn| {
+            if OrgTxn::new(txn, &org.id).find::<Member>(&user.id)?.is_none() {
+                return Err(refused());
+            }
             if let Some(before) = before {
                 global_delete(txn, "session", &secret::digest(before));
             }

@@ -73,6 +73,8 @@ impl App {
             ));
         }
         let (key, secret) = self.org_txn(&caller.org, |txn| {
+            let org: Org =
+                txn.find(&caller.org)?.ok_or_else(|| ApiError::not_found("organisation"))?;
             let used = txn.list::<ApiKey>()?.len() as u64;
             plans::check(&org, Code::ApiKeysLimit, "API keys", |plan| plan.api_keys, used, 1)?;
             let (key, secret) =

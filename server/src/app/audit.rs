@@ -8,9 +8,6 @@ use crate::{
     store::{AuditRow, OrgTxn},
 };
 
-/// Rows that a list answers.
-const LISTED: usize = 100;
-
 /// Which rows are wanted.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
@@ -52,7 +49,6 @@ impl App {
                 && filter.before.is_none_or(|before| row.created_at < before)
                 && filter.action.as_ref().is_none_or(|action| *action == row.action)
         });
-        rows.truncate(LISTED);
         Ok(rows)
     }
 }

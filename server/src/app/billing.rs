@@ -173,14 +173,17 @@ impl App {
             tracing::warn!(event_id = %event.event_id, "a billing event is about no organisation of ours");
             return Ok(Received::Ignored);
         };
-        if org.billing.occurred_at.is_some_and(|known| known > occurred_at) {
+        let is_late = org.billing.occurred_at.is_some_and(|known| known > occurred_at);
+        let told = subscription.status.as_deref().map(status_of_name);
+        let status = match (status, told) {
+            (TypeSays::Exactly(status), _) | (TypeSays::Told, Some(Some(status))) => status,
+            (TypeSays::Told, None) => BillingStatus::Active,
+            // A status that we do not know is none that we could act on.
+            (TypeSays::Told, Some(None)) => org.billing.status,
+        };
+        if is_late || is_of_another(&org.billing, subscription.id.as_deref(), status) {
             return Ok(Received::Ignored);
         }
-        let told = subscription.status.as_deref().and_then(status_of_name);
-        let status = match status {
-            TypeSays::Told => told.unwrap_or(BillingStatus::Active),
-            TypeSays::Exactly(status) => status,
-        };
         let prices =
             subscription.items.iter().filter_map(|item| item.price.as_ref()?.id.as_deref());
         let bought = prices
@@ -199,7 +202,10 @@ impl App {
             customer_id: subscription.customer_id.or(org.billing.customer_id),
             subscription_id: subscription.id.or(org.billing.subscription_id),
             status,
-            current_period_end: ends_at.as_deref().and_then(instant::parse),
+            current_period_end: ends_at
+                .as_deref()
+                .and_then(instant::parse)
+                .or(org.billing.current_period_end),
             occurred_at: Some(occurred_at),
         };
         records.put(&org)?;
@@ -211,6 +217,14 @@ impl App {
         self.audit(&mut records, &caller, "billing.update", ("org", &org_id), metadata)?;
         Ok(Received::Applied)
     }
+}
+
+/// Whether an end is that of a subscription which another one has taken the place of.
+fn is_of_another(known: &Billing, id: Option<&str>, status: BillingStatus) -> bool {
+    let is_end = matches!(status, BillingStatus::Canceled | BillingStatus::PastDue);
+    let is_live = matches!(known.status, BillingStatus::Active | BillingStatus::Trialing);
+    let differs = known.subscription_id.as_deref().is_some_and(|known| id != Some(known));
+    is_end && is_live && differs
 }
 
 /// What the type of an event says about the status.

@@ -46,6 +46,16 @@ impl Counters {
         counts.get(&(org.to_owned(), environment.id.clone())).copied().unwrap_or_default()
     }
 
+    /// What could not be written down is written down later.
+    pub fn give_back(&self, counts: HashMap<(String, String), Counts>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, counts) in counts {
+            let known = all.entry(key).or_default();
+            known.queries += counts.queries;
+            known.embed_views += counts.embed_views;
+        }
+    }
+
     /// Everything, to be written down.
     pub fn take(&self) -> HashMap<(String, String), Counts> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -15,9 +15,11 @@ use super::{
 use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},
-    store::{Dashboard, DashboardConfig, Layout, OrgTxn, Settings, Widget},
+    store::{Dashboard, DashboardConfig, Layout, Org, OrgTxn, Settings, Widget},
 };
 
+/// Dashboards of an organisation, at most: a list of them is answered whole.
+const DASHBOARDS_MAX: usize = 1_000;
 /// Widgets of a dashboard, at most.
 const WIDGETS_MAX: usize = 100;
 
@@ -168,6 +170,10 @@ impl App {
             created_by: caller.actor.label.clone(),
         };
         self.org_txn(&caller.org, |txn| {
+            if txn.list::<Dashboard>()?.len() >= DASHBOARDS_MAX {
+                let message = format!("an organisation has at most {DASHBOARDS_MAX} dashboards");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
             txn.put(&dashboard)?;
             let metadata = json!({"name": dashboard.draft.name});
             self.audit(txn, caller, "dashboard.create", ("dashboard", &dashboard.id), metadata)
@@ -183,11 +189,7 @@ impl App {
         change: DashboardChange,
     ) -> Result<Dashboard> {
         let name = change.name.as_deref().map(|name| text::name("name", name)).transpose()?;
-        self.change_dashboard(caller, id, "dashboard.update", |dashboard| {
-            if change.if_match.is_some_and(|version| version != dashboard.version) {
-                let message = format!("the dashboard is at version {} by now", dashboard.version);
-                return Err(ApiError::new(Code::Conflict, message));
-            }
+        self.change_dashboard(caller, id, "dashboard.update", change.if_match, |dashboard| {
             let draft = &mut dashboard.draft;
             draft.name = name.unwrap_or_else(|| draft.name.clone());
             draft.widgets = change.widgets.unwrap_or_else(|| draft.widgets.clone());
@@ -208,9 +210,9 @@ impl App {
 
     /// Makes the draft what embeds show. 402 when the plan has no place for another.
     pub fn publish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
-        let org = self.org(&caller.org)?;
         let now = self.now_ms();
         self.org_txn(&caller.org, |txn| {
+            let org: Org = txn.find(&caller.org)?.ok_or_else(not_found)?;
             let mut dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
             if !dashboard.is_live {
                 let used =
@@ -234,7 +236,7 @@ impl App {
 
     /// Ends what embeds show; the snapshot is kept.
     pub fn unpublish_dashboard(&self, caller: &Caller, id: &str) -> Result<()> {
-        self.change_dashboard(caller, id, "dashboard.unpublish", |dashboard| {
+        self.change_dashboard(caller, id, "dashboard.unpublish", None, |dashboard| {
             dashboard.is_live = false;
             Ok(())
         })
@@ -243,7 +245,7 @@ impl App {
 
     /// Replaces the draft by the last published snapshot. 409 when there is none.
     pub fn restore_dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
-        self.change_dashboard(caller, id, "dashboard.restore", |dashboard| {
+        self.change_dashboard(caller, id, "dashboard.restore", None, |dashboard| {
             let published = dashboard.published.clone();
             dashboard.draft = published.ok_or_else(|| {
                 ApiError::new(Code::Conflict, "the dashboard was never published")
@@ -256,7 +258,7 @@ impl App {
     pub fn add_widget(&self, caller: &Caller, id: &str, widget: Widget) -> Result<Widget> {
         validate(&widget, "")?;
         let added = widget.clone();
-        self.change_dashboard(caller, id, "dashboard.widget_add", |dashboard| {
+        self.change_dashboard(caller, id, "dashboard.widget_add", None, |dashboard| {
             if dashboard.draft.widgets.iter().any(|other| other.id == widget.id) {
                 return Err(ApiError::field(Code::Conflict, "id", "another widget has this id"));
             }
@@ -273,9 +275,10 @@ impl App {
         id: &str,
         widget: &str,
         change: WidgetChange,
+        if_match: Option<u64>,
     ) -> Result<Widget> {
         let dashboard =
-            self.change_dashboard(caller, id, "dashboard.widget_update", |dashboard| {
+            self.change_dashboard(caller, id, "dashboard.widget_update", if_match, |dashboard| {
                 let widget = find_widget(dashboard, widget)?;
                 change.apply(widget);
                 validate(widget, "")
@@ -286,7 +289,7 @@ impl App {
 
     /// Removes a widget from the draft.
     pub fn delete_widget(&self, caller: &Caller, id: &str, widget: &str) -> Result<()> {
-        self.change_dashboard(caller, id, "dashboard.widget_delete", |dashboard| {
+        self.change_dashboard(caller, id, "dashboard.widget_delete", None, |dashboard| {
             find_widget(dashboard, widget)?;
             dashboard.draft.widgets.retain(|other| other.id != widget);
             Ok(())
@@ -299,11 +302,18 @@ impl App {
         caller: &Caller,
         id: &str,
         action: &str,
+        if_match: Option<u64>,
         change: impl FnOnce(&mut Dashboard) -> Result<()>,
     ) -> Result<Dashboard> {
         self.org_txn(&caller.org, |txn| {
             let mut dashboard: Dashboard = txn.find(id)?.ok_or_else(not_found)?;
+            let version = dashboard.version;
+            // What is wrong with the change comes before that somebody was faster.
             change(&mut dashboard)?;
+            if if_match.is_some_and(|base| base != version) {
+                let message = format!("the dashboard is at version {version} by now");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
             self.put_changed(txn, caller, &mut dashboard, action)?;
             Ok(dashboard)
         })

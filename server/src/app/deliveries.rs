@@ -1,5 +1,7 @@
 //! What became of webhooks: the attempts of the last 24 hours, by rule.
 
+use std::collections::HashMap;
+
 use super::context::{App, Caller};
 use crate::{
     error::Result,
@@ -59,11 +61,14 @@ impl App {
                 rules.push(rule("report", report.number, report.name, report.webhook_url));
             }
         }
+        let places: HashMap<(&str, u64), usize> = rules
+            .iter()
+            .enumerate()
+            .map(|(at, rule)| ((rule.source, rule.source_id), at))
+            .collect();
         for attempt in attempts {
-            let known = rules
-                .iter_mut()
-                .find(|rule| rule.source == attempt.source && rule.source_id == attempt.source_id);
-            let Some(rule) = known else { continue };
+            let place = places.get(&(attempt.source.as_str(), attempt.source_id));
+            let Some(rule) = place.and_then(|&at| rules.get_mut(at)) else { continue };
             if (200..300).contains(&attempt.status_code) {
                 rule.successes += 1;
             } else {

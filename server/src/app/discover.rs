@@ -28,6 +28,9 @@ const DONUT_VALUES: u64 = 8;
 /// Values from which on a property is no dimension but an identifier.
 const IDENTIFIER_VALUES: u64 = 1_000;
 
+/// Characters of a name within a heading.
+const TITLE_CHARS_MAX: usize = 60;
+
 /// What was found, and how.
 pub struct Discovered {
     /// By falling number of events.
@@ -183,7 +186,11 @@ fn measure_of(number: &NumberFacts) -> (&'static str, &'static str, Value) {
 
 /// `api_call` as people write it.
 fn title(name: &str) -> String {
-    let mut words = name.replace(['_', '-', '.'], " ");
+    let words = name.replace(['_', '-', '.'], " ");
+    // Names may hold what a heading may not, and be as long as a paragraph.
+    let shown: String =
+        words.trim().chars().filter(|char| !char.is_control()).take(TITLE_CHARS_MAX).collect();
+    let mut words = if shown.trim().is_empty() { "Events".to_owned() } else { shown };
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -193,6 +200,13 @@ fn title(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_name_makes_a_heading() {
+        assert_eq!(title("api_call"), "Api call");
+        assert_eq!((&*title("_"), &*title("\u{7}")), ("Events", "Events"));
+        assert_eq!(title(&"é".repeat(200)).chars().count(), TITLE_CHARS_MAX);
+    }
 
     fn text(name: &str, distinct_approx: u64) -> TextFacts {
         TextFacts { name: name.to_owned(), present: 1_000, distinct_approx, samples: Vec::new() }

@@ -152,7 +152,8 @@ impl App {
         let mut batch = self.engine.batch(namespace);
         let mut rejected = Vec::new();
         for (index, raw) in events.iter().enumerate() {
-            if let Err((field, code, message)) = add_event(raw, window, &mut batch) {
+            let own_id = self.named.as_deref().map(|named| named.event_id(index));
+            if let Err((field, code, message)) = add_event(raw, window, own_id, &mut batch) {
                 rejected.push(RejectedEvent {
                     index,
                     event_id: event_id_of(raw),
@@ -188,8 +189,7 @@ impl App {
     ) -> Result<inlay_engine::Ingested> {
         self.engine.ingest(batch, |txn, ingested| {
             let mut records = OrgTxn::new(txn, org);
-            self.count_events(&mut records, org, environment, u64::from(ingested.new))?;
-            self.mark_request(txn)
+            self.count_events(&mut records, org, environment, u64::from(ingested.new))
         })
     }
 }
@@ -225,8 +225,13 @@ fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
         .collect()
 }
 
-/// Parses and checks one event, and appends it to the batch.
-fn add_event(raw: &RawValue, window: AcceptedTimes, batch: &mut Batch) -> Result<(), Refusal> {
+/// Parses and checks one event, and appends it to the batch; `own_id` is that of an event without one.
+fn add_event(
+    raw: &RawValue,
+    window: AcceptedTimes,
+    own_id: Option<String>,
+    batch: &mut Batch,
+) -> Result<(), Refusal> {
     let json = raw.get();
     if json.len() > EVENT_BYTES_MAX {
         return Err((
@@ -264,7 +269,8 @@ fn add_event(raw: &RawValue, window: AcceptedTimes, batch: &mut Batch) -> Result
         strings.iter().map(|(name, value)| (&*name.0, &*value.0)).collect();
     let numbers: Vec<(&str, f64)> =
         numbers.iter().map(|(name, value)| (&*name.0, *value)).collect();
-    let (event_id, user_id) = (optional(&event.event_id), optional(&event.user_id));
+    let event_id = optional(&event.event_id).or(own_id.as_deref());
+    let user_id = optional(&event.user_id);
     let event = Event {
         tenant: &event.tenant_id.0,
         name: &event.event_name.0,

@@ -10,7 +10,7 @@ use crate::{
     error::{ApiError, Result},
     store::{
         BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Session, global_delete,
-        global_list, global_records,
+        global_find, global_list, global_records,
     },
 };
 
@@ -73,7 +73,12 @@ impl App {
             all.into_iter().filter(|(_, record)| has_ended(record)).map(|(id, _)| id).collect();
         for some in ended.chunks(AT_ONCE) {
             self.engine.transact(|txn| {
-                some.iter().for_each(|id| global_delete(txn, kind, id));
+                for id in some {
+                    // It may have been made anew since.
+                    if global_find::<R>(txn, kind, id)?.is_some_and(|record| has_ended(&record)) {
+                        global_delete(txn, kind, id);
+                    }
+                }
                 Ok::<_, ApiError>(())
             })?;
         }

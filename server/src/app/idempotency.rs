@@ -3,18 +3,23 @@
 //! A client names a request by a key of its choice. The change and the mark that it was made are one
 //! transaction; the answer is kept right after it. So a retry after a crash is either new or known.
 //!
+//! A request that changed nothing leaves nothing: it is carried out again, with the same outcome. Batches of
+//! events leave nothing either: their events without an id get one that is made of the name, and count
+//! once by it.
+//!
 //! Answers may hold secrets that are shown once, such as a new API key. They are kept encrypted, under a
 //! key made of the client's credential and its idempotency key, of which the store holds only digests.
 
 use aws_lc_rs::aead::{Aad, NONCE_LEN, Nonce};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use super::{context::App, named::NamedRequest};
 use crate::{
-    base::secret,
     error::{ApiError, Code, Result},
     store::{IdempotentRequest, global_find, global_put},
 };
 
+const KIND: &str = "idempotent_request";
 /// An answer is repeated for this long.
 pub const REQUEST_KEPT_MS: i64 = 24 * 3_600_000;
 
@@ -31,8 +36,7 @@ impl App {
     /// What is known of a request. 409 when the name was used for another one, or when it was carried
     /// out and its answer is lost.
     pub fn known_request(&self, request: &NamedRequest) -> Result<Known> {
-        let found: Option<IdempotentRequest> =
-            global_find(&self.engine.keys(), "idempotent_request", &request.id)?;
+        let found: Option<IdempotentRequest> = global_find(&self.engine.keys(), KIND, &request.id)?;
         let found = found.filter(|found| self.now_ms() < found.created_at + REQUEST_KEPT_MS);
         let Some(found) = found else { return Ok(Known::Nothing) };
         let conflict =
@@ -60,35 +64,115 @@ impl App {
                 &mut sealed,
             )
             .map_err(failed)?;
-        let answer = Some(secret::hex(&[&nonce[..], &sealed].concat()));
-        self.engine.transact(|txn| {
-            let record = self.record(request, answer);
-            global_put(txn, "idempotent_request", &request.id, &record)
+        let answer = Some(STANDARD_NO_PAD.encode([&nonce[..], &sealed].concat()));
+        self.org_txn(&request.org, |txn| {
+            // What was not carried out by this attempt has no answer of its own.
+            let found = global_find::<IdempotentRequest>(txn.global(), KIND, &request.id)?;
+            if found.is_none_or(|found| found.attempt != request.attempt) {
+                return Ok(());
+            }
+            global_put(txn.global(), KIND, &request.id, &self.record(request, answer))
         })
     }
 
-    /// Marks within its transaction that the request under way was carried out.
+    /// Marks within its transaction that the request under way was carried out. 409 when another attempt
+    /// at it was: its client gave up waiting and sent it again.
     pub fn mark_request(&self, txn: &mut inlay_engine::Txn) -> Result<()> {
         let Some(request) = self.named.as_deref() else { return Ok(()) };
-        let record = self.record(request, None);
-        global_put(txn, "idempotent_request", &request.id, &record)
+        let found: Option<IdempotentRequest> = global_find(txn, KIND, &request.id)?;
+        let is_known = |found: &IdempotentRequest| {
+            found.attempt != request.attempt && self.now_ms() < found.created_at + REQUEST_KEPT_MS
+        };
+        if found.as_ref().is_some_and(is_known) {
+            return conflict("the request was carried out meanwhile; send it again for its answer");
+        }
+        global_put(txn, KIND, &request.id, &self.record(request, None))
     }
 
     fn record(&self, request: &NamedRequest, answer: Option<String>) -> IdempotentRequest {
         IdempotentRequest {
             org: request.org.clone(),
             fingerprint: request.fingerprint.clone(),
+            attempt: request.attempt.clone(),
             created_at: self.now_ms(),
             answer,
         }
     }
 }
 
+fn conflict<T>(message: &str) -> Result<T> {
+    Err(ApiError::field(Code::Conflict, "Idempotency-Key", message))
+}
+
 fn open(answer: &str, request: &NamedRequest) -> Result<Vec<u8>> {
     let unreadable = || ApiError::internal("a kept answer is unreadable");
-    let mut bytes = secret::unhex(answer).ok_or_else(unreadable)?;
+    let mut bytes = STANDARD_NO_PAD.decode(answer).map_err(|_| unreadable())?;
     let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or_else(unreadable)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| unreadable())?;
     let plain = request.cipher()?.open_in_place(nonce, Aad::empty(), sealed);
     plain.map(|plain| plain.to_vec()).map_err(|_| unreadable())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use inlay_engine::{Engine, Options, SeededRng, SimVfs, SystemClock};
+
+    use super::*;
+
+    fn app() -> App {
+        let options = Options { background: false, ..Options::default() };
+        let settings = crate::app::Settings { password_cost: 4, ..crate::app::Settings::default() };
+        App {
+            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
+            clock: Arc::new(SystemClock),
+            rng: Arc::new(SeededRng::new(7)),
+            settings: Arc::new(settings),
+            ids: Arc::default(),
+            counters: Arc::default(),
+            named: None,
+            abandoned: Arc::default(),
+        }
+    }
+
+    fn named(org: &str, fingerprint: &str, attempt: &str) -> NamedRequest {
+        NamedRequest::new(org, "credential", "name", fingerprint.to_owned(), attempt.to_owned())
+    }
+
+    #[test]
+    fn a_request_that_its_client_gave_up_on_is_not_carried_out_twice() {
+        let app = app();
+        let made = app.register("a@b.example", "correct horse battery", "A", "A", None).unwrap();
+        let org = made.org.id;
+        let attempt =
+            |name: &str| App { named: Some(Arc::new(named(&org, "body", name))), ..app.clone() };
+        // The first is still at work when the second one comes: nobody knows of it yet.
+        let (first, second) = (attempt("first"), attempt("second"));
+        assert_eq!(second.known_request(&named(&org, "body", "second")).unwrap(), Known::Nothing);
+        first.org_txn(&org, |_| Ok(())).unwrap();
+        // What belongs to one request may take several transactions.
+        first.org_txn(&org, |_| Ok(())).unwrap();
+        let refused = second.org_txn(&org, |_| Ok(())).unwrap_err();
+        assert_eq!(refused.code, Code::Conflict);
+        // Carried out, but not answered yet.
+        let known = second.known_request(&named(&org, "body", "second")).unwrap_err();
+        assert_eq!(known.code, Code::Conflict);
+        // What was refused has no answer to keep.
+        app.keep_answer(&named(&org, "body", "second"), b"refused").unwrap();
+        app.keep_answer(&named(&org, "body", "first"), b"done").unwrap();
+        let answer = app.known_request(&named(&org, "body", "third")).unwrap();
+        assert_eq!(answer, Known::Answer(b"done".to_vec()));
+        let other = app.known_request(&named(&org, "other body", "third")).unwrap_err();
+        assert_eq!(other.field.as_deref(), Some("Idempotency-Key"));
+    }
+
+    #[test]
+    fn events_of_a_named_batch_are_known_by_name_and_place() {
+        let one = named("o", "body", "first");
+        assert_eq!(one.event_id(0), named("o", "body", "second").event_id(0));
+        assert_ne!(one.event_id(0), one.event_id(1));
+        assert_ne!(one.event_id(0), named("o", "other", "first").event_id(0));
+        assert!(one.event_id(999).len() <= 256);
+    }
 }

@@ -98,7 +98,7 @@ impl App {
                 }
                 txn.delete::<Invite>(&old.id);
             }
-            if invites.len() >= INVITES_MAX {
+            if invites.iter().filter(|invite| invite.expires_at > now).count() >= INVITES_MAX {
                 let message = format!("an organisation has at most {INVITES_MAX} invites");
                 return Err(ApiError::new(Code::Conflict, message));
             }
@@ -160,12 +160,12 @@ impl App {
         ip: Option<String>,
     ) -> Result<Session> {
         let (org, id) = self.verify_invite(token)?;
+        self.pending_invite(&mut |id| self.org_reader(&org).find(id), &id)?;
         let mut faults = Faults::default();
         let name = faults.take(text::name("name", name));
         faults.take(text::password("password", password));
         let Some(name) = name else { return Err(faults.error()) };
         faults.end()?;
-        self.pending_invite(&mut |id| self.org_reader(&org).find(id), &id)?;
         let password_hash = self.hash_password(password)?;
         let now = self.now_ms();
         let organisation = self.org(&org)?;

@@ -15,18 +15,33 @@ pub struct NamedRequest {
     pub id: String,
     /// Organisation.
     pub org: String,
-    /// Digest of method, path and body.
+    /// Digest of environment, path and body.
     pub fingerprint: String,
+    /// Tells this attempt from others of the same request.
+    pub attempt: String,
     secret: [u8; 32],
 }
 
 impl NamedRequest {
     /// Names a request of a caller's credential.
-    pub fn new(org: &str, credential: &str, name: &str, fingerprint: String) -> Self {
+    pub fn new(
+        org: &str,
+        credential: &str,
+        name: &str,
+        fingerprint: String,
+        attempt: String,
+    ) -> Self {
         let known = Sha256::new().chain_update("inlay idempotency\0").chain_update(credential);
         let known = known.chain_update("\0").chain_update(name);
         let secret: [u8; 32] = known.finalize().into();
-        Self { id: secret::hex(&Sha256::digest(secret)), org: org.to_owned(), fingerprint, secret }
+        let id = secret::hex(&Sha256::digest(secret));
+        Self { id, org: org.to_owned(), fingerprint, attempt, secret }
+    }
+
+    /// An id for an event of the request that has none: the same whenever the request is sent again.
+    pub fn event_id(&self, index: usize) -> String {
+        let whole = Sha256::new().chain_update(&self.id).chain_update(&self.fingerprint);
+        format!("named:{}:{index}", secret::hex(&whole.finalize()))
     }
 
     /// What encrypts and decrypts its answer.

@@ -24,13 +24,19 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// What was done so far, over all environments. The sample is not counted as usage.
+    /// What was done so far, over all environments; a key knows of the events of its own only. The sample is
+    /// not counted as usage.
     pub fn onboarding(&self, caller: &Caller) -> Result<Onboarding> {
         let reader = self.org_reader(&caller.org);
         let dashboards: Vec<Dashboard> = reader.list()?;
         let rows: Vec<AuditRow> = reader.list_last(ROWS_LOOKED_AT)?;
         Ok(Onboarding {
-            real_events: reader.list::<UsageDay>()?.iter().map(|day| day.events).sum(),
+            real_events: reader
+                .list::<UsageDay>()?
+                .iter()
+                .filter(|day| !caller.is_key() || day.id.starts_with(&caller.environment.id))
+                .map(|day| day.events)
+                .sum(),
             created_dashboard: !dashboards.is_empty(),
             published_dashboard: dashboards.iter().any(|dashboard| dashboard.is_live),
             created_embed_session: rows.iter().any(|row| row.action == "embed_session.create"),

@@ -112,7 +112,7 @@ impl App {
         })
     }
 
-    /// Changes a rule; when it runs next is computed anew.
+    /// Changes a rule; when its times change, when it runs next is computed anew.
     pub fn update_report(
         &self,
         caller: &Caller,
@@ -155,6 +155,9 @@ impl App {
         let mut faults = Faults::default();
         let name = faults.take_some(change.name.map(|name| text::name("name", &name)));
         rule.name = name.unwrap_or_else(|| rule.name.clone());
+        // Another name is no reason to pass over a run that is due.
+        let is_other_time =
+            rule.number == 0 || change.schedule.is_some() || change.enabled.is_some();
         rule.schedule = change.schedule.unwrap_or_else(|| rule.schedule.clone());
         rule.format = change.format.unwrap_or(rule.format);
         if let Some(addresses) = change.recipients {
@@ -176,7 +179,9 @@ impl App {
             let message = "a report needs recipients or a webhook_url";
             return Err(ApiError::field(Code::MissingField, "recipients", message));
         }
-        rule.next_run_at = times.filter(|_| rule.enabled).and_then(|times| times.after(now));
+        if is_other_time {
+            rule.next_run_at = times.filter(|_| rule.enabled).and_then(|times| times.after(now));
+        }
         Ok(())
     }
 }

@@ -80,8 +80,9 @@ impl App {
         caller: &Caller,
         id: &str,
         change: StandaloneChange,
+        if_match: Option<u64>,
     ) -> Result<StandaloneWidget> {
-        self.change_standalone(caller, id, "widget.update", |widget| {
+        self.change_standalone(caller, id, "widget.update", if_match, |widget| {
             let StandaloneChange { kind, rest } = change;
             let draft = &mut widget.draft;
             draft.kind = kind.unwrap_or_else(|| draft.kind.clone());
@@ -93,7 +94,7 @@ impl App {
     /// Publishes a snapshot of the draft.
     pub fn publish_standalone_widget(&self, caller: &Caller, id: &str) -> Result<()> {
         let now = self.now_ms();
-        self.change_standalone(caller, id, "widget.publish", |widget| {
+        self.change_standalone(caller, id, "widget.publish", None, |widget| {
             widget.published = Some(widget.draft.clone());
             widget.published_at = Some(now);
             Ok(())
@@ -116,11 +117,17 @@ impl App {
         caller: &Caller,
         id: &str,
         action: &str,
+        if_match: Option<u64>,
         change: impl FnOnce(&mut StandaloneWidget) -> Result<()>,
     ) -> Result<StandaloneWidget> {
         self.org_txn(&caller.org, |txn| {
             let mut widget = found(txn, id)?;
+            let version = widget.version;
             change(&mut widget)?;
+            if if_match.is_some_and(|base| base != version) {
+                let message = format!("the widget is at version {version} by now");
+                return Err(ApiError::new(Code::Conflict, message));
+            }
             widget.version += 1;
             widget.updated_at = self.now_ms();
             txn.put(&widget)?;

@@ -124,7 +124,7 @@ impl App {
             return Ok(());
         }
         let date = instant::date(self.now_ms());
-        self.engine.transact(|txn| {
+        let written = self.engine.transact(|txn| {
             for ((org, environment), counts) in &counts {
                 let mut records = OrgTxn::new(txn, org);
                 // Counts of an organisation that was deleted meanwhile belong to nobody.
@@ -139,7 +139,11 @@ impl App {
                 })?;
             }
             Ok(())
-        })
+        });
+        if written.is_err() {
+            self.counters.give_back(counts);
+        }
+        written
     }
 }
 

@@ -64,16 +64,17 @@ pub async fn guard(
 /// Runs the handler, once for all requests of the same name.
 async fn carry_out(http: &Http, request: Request, next: Next) -> Result<Response> {
     let caller = request.extensions().get::<Caller>().filter(|_| request.method() == Method::POST);
-    let Some(org) = caller.map(|caller| caller.org.clone()) else {
+    let Some(caller) = caller.cloned() else {
         return Ok(next.run(request).await);
     };
     let Some(name) = idempotency::name_of(&request)? else { return Ok(next.run(request).await) };
+    http.throttle.take(Quota::Named, &format!("org {}", caller.org)).1?;
     let cookie = request.extensions().get::<SessionCookie>().map(|cookie| cookie.0.clone());
     let credential = match cookie {
         Some(cookie) => cookie,
         None => bearer(request.headers())?.unwrap_or_default().to_owned(),
     };
-    idempotency::once(http, &org, &credential, &name, request, next).await
+    idempotency::once(http, &caller, &credential, &name, request, next).await
 }
 
 /// Who is counted, when the request may go on.
@@ -90,7 +91,11 @@ async fn admit(
     }
     let headers = request.headers().clone();
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
-    let credentials = http.run(move |app| find_credentials(app, &headers, is_safe)).await?;
+    // HTTP/2 names the host in the address, HTTP/1.1 in a header.
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let host = host.or_else(|| request.uri().authority().map(|host| host.as_str().to_owned()));
+    let credentials =
+        http.run(move |app| find_credentials(app, &headers, is_safe, host.as_deref())).await?;
     let principal = match &credentials {
         Credentials::None => Principal::Anonymous,
         Credentials::Caller(caller, _) => caller.principal,
@@ -146,8 +151,16 @@ async fn admit(
     }
 }
 
+/// Who is counted by his address: of IPv6 by the network that one customer has.
 fn at_address(address: Option<IpAddr>) -> String {
-    address.map_or_else(|| "nowhere".to_owned(), |address| format!("address {address}"))
+    match address {
+        None => "nowhere".to_owned(),
+        Some(IpAddr::V4(address)) => format!("address {address}"),
+        Some(IpAddr::V6(address)) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("network {a:x}:{b:x}:{c:x}:{d:x}")
+        }
+    }
 }
 
 /// Where a request comes from: the peer, or what a proxy that we trust says of it.
@@ -188,7 +201,12 @@ fn forbidden(principal: Principal) -> ApiError {
 
 /// The bearer counts alone when there are two credentials; when they belong to different
 /// organisations, the request is a mistake.
-fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Credentials> {
+fn find_credentials(
+    app: &App,
+    headers: &HeaderMap,
+    is_safe: bool,
+    host: Option<&str>,
+) -> Result<Credentials> {
     let bearer = bearer(headers)?;
     let cookie = cookie_of(headers);
     match (bearer, cookie) {
@@ -202,8 +220,9 @@ fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Cre
             };
             let other = cookie.and_then(|cookie| app.caller_of_session(cookie, None).ok());
             if other.is_some_and(|other| other.org != *org) {
-                return Err(ApiError::new(
+                return Err(ApiError::field(
                     Code::InvalidField,
+                    "Authorization",
                     "the session cookie and the bearer token belong to different organisations; send one",
                 ));
             }
@@ -212,7 +231,7 @@ fn find_credentials(app: &App, headers: &HeaderMap, is_safe: bool) -> Result<Cre
         (None, Some(cookie)) => {
             let caller = app.caller_of_session(cookie, None)?;
             if !is_safe {
-                check_same_origin(headers)?;
+                check_same_origin(headers, host, &app.settings.base_url)?;
             }
             Ok(Credentials::Caller(Box::new(caller), Some(SessionCookie(cookie.to_owned()))))
         }
@@ -253,11 +272,14 @@ pub fn cookie_of(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// A browser says where a request comes from; a page of another site must not act with our cookie.
-fn check_same_origin(headers: &HeaderMap) -> Result<()> {
+fn check_same_origin(headers: &HeaderMap, host: Option<&str>, base_url: &str) -> Result<()> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    // A proxy may have another name for us than browsers have.
     let same_host = |origin: &str| {
-        let host = origin.split_once("://").map(|(_, host)| host);
-        host.is_some() && host == text(header::HOST)
+        let is_host = origin.split_once("://").is_some_and(|(scheme, of)| {
+            host == Some(of) && (scheme == "https" || !base_url.starts_with("https://"))
+        });
+        is_host || origin == base_url
     };
     let fetch_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
     let is_same = match text(header::ORIGIN) {

@@ -23,6 +23,8 @@ const INGEST_FACTOR: usize = 4;
 const QUERIES_AT_ONCE: usize = 8;
 /// Password hashes that are computed at once: each takes a core for a quarter of a second.
 const HASHES_AT_ONCE: usize = 2;
+/// A password waits this long for a place.
+const HASHING_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 /// Callers that may wait for a place before more are turned away.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -101,7 +103,14 @@ impl Http {
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run_in(Some(place(&self.hashing, 1).await?), work).await
+        let waits = Arc::clone(&self.hashing).acquire_owned();
+        match tokio::time::timeout(HASHING_WAIT, waits).await {
+            Ok(Ok(place)) => self.run_in(Some(place), work).await,
+            _ => Err(ApiError {
+                retry_after: Some(HASHING_WAIT.as_secs() as u32),
+                ..ApiError::new(Code::RateLimited, "too many passwords at once; retry soon")
+            }),
+        }
     }
 
     /// Runs work that reads events, a few at once.

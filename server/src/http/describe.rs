@@ -79,10 +79,16 @@ impl Description {
         self.codes.extend([Code::InvalidField, Code::NotFound]);
     }
 
-    /// A header that a client may send, of the form that `pattern` says.
-    pub fn header_parameter(&mut self, name: &str, text: &str, pattern: &str, example: Value) {
+    /// A header that a client may send, of the form that `pattern` says, or any.
+    pub fn header_parameter(
+        &mut self,
+        name: &str,
+        text: &str,
+        pattern: Option<&str>,
+        example: Value,
+    ) {
         let mut schema = text_schema();
-        schema.pattern = Some(pattern.to_owned());
+        schema.pattern = pattern.map(str::to_owned);
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)

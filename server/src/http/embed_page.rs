@@ -13,9 +13,9 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{context::Http, respond::ErrorNote};
+use super::{context::Http, respond::ErrorNote, throttle::Throttle};
 use crate::{
-    app::{App, Counted, EmbedView, Viewer},
+    app::{App, Counted, EmbedView, Quota, Viewer},
     base::{instant, secret},
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
@@ -37,7 +37,8 @@ pub async fn page(
     // What cannot be read is an invalid link, and has its page too.
     let dashboard_id = path.map_or_else(|_| String::new(), |Path(id)| id);
     let token = query.map_or_else(|_| String::new(), |Query(parameters)| parameters.token);
-    let found = http.run(move |app| open(app, &dashboard_id, &token)).await;
+    let throttle = std::sync::Arc::clone(&http.throttle);
+    let found = http.run(move |app| open(app, &throttle, &dashboard_id, &token)).await;
     let mut nonce = [0; 16];
     http.app.rng.fill(&mut nonce);
     let nonce = secret::hex(&nonce);
@@ -51,8 +52,14 @@ pub async fn page(
 }
 
 /// Viewer and dashboard, when token and path belong together.
-fn open(app: &App, dashboard_id: &str, token: &str) -> Result<(Viewer, EmbedView)> {
+fn open(
+    app: &App,
+    throttle: &Throttle,
+    dashboard_id: &str,
+    token: &str,
+) -> Result<(Viewer, EmbedView)> {
     let viewer = app.viewer(token)?;
+    throttle.take(Quota::Embed, &format!("embed {}", viewer.session)).1?;
     if viewer.dashboard_id != dashboard_id {
         return Err(ApiError::new(Code::Unauthenticated, "the token is for another dashboard"));
     }
@@ -67,6 +74,7 @@ fn refuse(http: &Http, error: ApiError, nonce: &str) -> Response {
         Code::TokenExpired | Code::TokenRevoked => {
             (StatusCode::UNAUTHORIZED, Message::Expired, "session_expired")
         }
+        Code::RateLimited => (StatusCode::TOO_MANY_REQUESTS, Message::Failed, "internal"),
         Code::NotFound => (StatusCode::NOT_FOUND, Message::InvalidLink, "invalid_link"),
         code if code.status() == 401 => {
             (StatusCode::UNAUTHORIZED, Message::InvalidLink, "invalid_link")

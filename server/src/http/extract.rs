@@ -214,6 +214,7 @@ pub struct Page {
     #[param(minimum = 1, maximum = 1000, example = 50)]
     pub limit: Option<usize>,
     /// `next` of the page before.
+    #[param(pattern = "^[0-9a-f-]{20,40}$")]
     pub cursor: Option<String>,
 }
 
@@ -225,7 +226,12 @@ impl Page {
         key: impl Fn(&T) -> String,
     ) -> Result<(Vec<T>, Option<String>)> {
         let mut items = items;
+        let is_key = |char: char| char.is_ascii_hexdigit() || char == '-';
         if let Some(cursor) = &self.cursor {
+            if !(20..=40).contains(&cursor.len()) || !cursor.chars().all(is_key) {
+                let message = "cursor must be next of an earlier page";
+                return Err(ApiError::field(Code::InvalidField, "cursor", message));
+            }
             items.retain(|item| key(item) < *cursor);
         }
         let Some(limit) = self.limit else { return Ok((items, None)) };
@@ -253,7 +259,7 @@ impl<S: Send + Sync> FromRequestParts<S> for KnownVersion {
 impl Takes for KnownVersion {
     fn takes(description: &mut Description) {
         let text = "ETag of the version that is known: 304 when it is the current one.";
-        description.header_parameter("If-None-Match", text, TAG, json!("\"7\""));
+        description.header_parameter("If-None-Match", text, None, json!("\"7\""));
     }
 }
 
@@ -264,7 +270,7 @@ impl BaseVersion {
     /// The version, when one was named. Any version is none.
     pub fn read(&self) -> Result<Option<u64>> {
         let Some(value) = &self.0 else { return Ok(None) };
-        let text = value.to_str().unwrap_or_default().trim();
+        let text = value.to_str().unwrap_or("?").trim();
         if text.is_empty() || text == "*" {
             return Ok(None);
         }
@@ -284,7 +290,7 @@ impl<S: Send + Sync> FromRequestParts<S> for BaseVersion {
 impl Takes for BaseVersion {
     fn takes(description: &mut Description) {
         let text = "ETag of the version that the change was made from: 409 when it is not the current one.";
-        description.header_parameter("If-Match", text, TAG, json!("\"7\""));
+        description.header_parameter("If-Match", text, Some(TAG), json!("\"7\""));
         description.codes.push(Code::Conflict);
     }
 }
@@ -390,7 +396,7 @@ mod tests {
 
     #[test]
     fn pages_follow_each_other_without_gaps() {
-        let items = || (0..7).rev().map(|number| format!("id-{number}")).collect::<Vec<_>>();
+        let items = || (0..7).rev().map(|number| format!("{number:020}")).collect::<Vec<_>>();
         let mut page = Page { limit: Some(3), cursor: None };
         let mut seen = Vec::new();
         loop {
@@ -400,6 +406,10 @@ mod tests {
             page.cursor = Some(next);
         }
         assert_eq!(seen, items());
+        for cursor in ["", "zzz", "%", "0"] {
+            let page = Page { limit: None, cursor: Some(cursor.to_owned()) };
+            assert_eq!(page.cut(items(), Clone::clone).unwrap_err().field.unwrap(), "cursor");
+        }
         for limit in [0, 1_001] {
             let page = Page { limit: Some(limit), cursor: None };
             assert_eq!(page.cut(items(), Clone::clone).unwrap_err().field.unwrap(), "limit");

@@ -93,12 +93,12 @@ impl Document {
         let takes_key = !is_public && (may(Principal::AdminKey) || may(Principal::IngestKey));
         if takes_session {
             let text = "Environment that a session works in; `production` by default.";
-            let names = "^(production|development)$";
+            let names = Some("^(production|development)$");
             description.header_parameter(ENVIRONMENT_HEADER, text, names, json!("development"));
         }
         if method == HttpMethod::Post && (takes_session || takes_key) {
             let text = "Makes a retry safe: the first answer is repeated for 24 hours.";
-            let printable = "^[!-~]([ -~]{0,253}[!-~])?$";
+            let printable = Some("^[!-~]([ -~]{0,253}[!-~])?$");
             let example = json!("order-4711");
             description.header_parameter(IDEMPOTENCY_HEADER, text, printable, example);
             description.codes.extend([Code::InvalidField, Code::Conflict]);

@@ -22,10 +22,21 @@ use crate::{
     error::{ApiError, Code, Result},
 };
 
-const QUOTAS: [Quota; 6] =
-    [Quota::Ingest, Quota::Query, Quota::Embed, Quota::Management, Quota::Login, Quota::Register];
+const QUOTAS: [Quota; 7] = [
+    Quota::Ingest,
+    Quota::Query,
+    Quota::Embed,
+    Quota::Management,
+    Quota::Named,
+    Quota::Login,
+    Quota::Register,
+];
 /// Attempts at passwords are counted over this time.
 const LONG: Duration = Duration::from_secs(15 * 60);
+
+/// Requests with an idempotency key that an organisation may make a day.
+const NAMED_MAX: u32 = 10_000;
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 type Buckets =
     RateLimiter<String, DashMapStateStore<String>, DefaultClock, StateInformationMiddleware>;
@@ -57,11 +68,12 @@ impl Throttle {
     /// Full buckets.
     pub fn new(settings: &RateLimits) -> Self {
         let limit = |quota: &Quota| {
-            let size = NonZeroU32::new(settings.of(quota.name())).unwrap_or(NonZeroU32::MIN);
-            let over = match quota {
-                Quota::Login | Quota::Register => LONG,
-                _ => Duration::from_secs(1),
+            let (size, over) = match quota {
+                Quota::Named => (NAMED_MAX, DAY),
+                Quota::Login | Quota::Register => (settings.of(quota.name()), LONG),
+                _ => (settings.of(quota.name()), Duration::from_secs(1)),
             };
+            let size = NonZeroU32::new(size).unwrap_or(NonZeroU32::MIN);
             // A bucket that fills faster than clocks tick is one that is always full.
             let per_token = (over / size.get()).max(Duration::from_nanos(1));
             let of = governor::Quota::with_period(per_token)

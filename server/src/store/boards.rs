@@ -47,13 +47,13 @@ pub struct Layout {
     #[schema(maximum = 11, example = 0)]
     pub x: u32,
     /// Row, from 0.
-    #[schema(example = 0)]
+    #[schema(maximum = 999, example = 0)]
     pub y: u32,
     /// Columns.
     #[schema(minimum = 1, maximum = 12, example = 6)]
     pub w: u32,
     /// Rows.
-    #[schema(minimum = 1, example = 4)]
+    #[schema(minimum = 1, maximum = 1000, example = 4)]
     pub h: u32,
 }
 
@@ -125,11 +125,29 @@ pub struct Permissions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_dimensions: Option<Vec<String>>,
     /// Periods that may be chosen; absent: all.
+    #[schema(value_type = Option<Vec<PeriodName>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_periods: Option<Vec<String>>,
     /// Longest window; absent: any.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
     pub max_date_range_days: Option<u32>,
+}
+
+/// A period by its name.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents names that are parsed elsewhere")]
+enum PeriodName {
+    #[schema(rename = "1h")]
+    Hour,
+    #[schema(rename = "24h")]
+    Day,
+    #[schema(rename = "7d")]
+    Week,
+    #[schema(rename = "30d")]
+    Month,
+    #[schema(rename = "90d")]
+    Quarter,
 }
 
 /// A value, or any of several.

@@ -341,10 +341,12 @@ pub struct InviteKey {
 pub struct IdempotentRequest {
     /// Organisation.
     pub org: String,
-    /// Digest of method, path and body.
+    /// Digest of environment, path and body.
     pub fingerprint: String,
+    /// Which attempt at it was carried out.
+    pub attempt: String,
     /// When.
     pub created_at: i64,
-    /// Nonce and encrypted answer, hexadecimal; absent when it is not known yet, or lost.
+    /// Nonce and encrypted answer, base64; absent when it is not known yet, or lost.
     pub answer: Option<String>,
 }

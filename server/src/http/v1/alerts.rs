@@ -154,12 +154,12 @@ pub async fn events(
     State(http): State<Http>,
     caller: Caller,
     AlertId(number): AlertId,
+    Params(page): Params<Page>,
 ) -> Result<List<AlertEventView>> {
     let events = http.run(move |app| app.alert_events(&caller, number)).await?;
-    Ok(List {
-        data: events.into_iter().map(|event| event_view(number, event)).collect(),
-        next: None,
-    })
+    let events = events.into_iter().map(|event| event_view(number, event)).collect();
+    let (data, next) = page.cut(events, |event: &AlertEventView| event.id.clone())?;
+    Ok(List { data, next })
 }
 
 /// Makes a rule. 201.

@@ -26,7 +26,7 @@ pub struct CreateApiKey {
     /// `ingest` sends events, `admin` does everything.
     scope: Scope,
     /// Name of its environment; the caller's by default.
-    #[schema(example = "production")]
+    #[schema(example = "production", pattern = "^(production|development)$")]
     environment: Option<String>,
 }
 

@@ -10,9 +10,16 @@ use crate::{
     app::{AuditFilter, Caller},
     base::instant,
     error::{ApiError, Code, Result},
-    http::{context::Http, extract::Params, respond::List},
+    http::{
+        context::Http,
+        extract::{Page, Params},
+        respond::List,
+    },
     store::{Actor, AuditRow},
 };
+
+/// Rows of an answer, at most.
+const ROWS_MAX: usize = 100;
 
 /// Which rows are wanted.
 #[derive(Deserialize, IntoParams)]
@@ -24,6 +31,12 @@ pub struct AuditParameters {
     /// Only rows of this action.
     #[param(example = "dashboard.publish")]
     action: Option<String>,
+    /// Rows of a page; 100 are the most.
+    #[param(minimum = 1, maximum = 100, example = 50)]
+    limit: Option<usize>,
+    /// `next` of the page before.
+    #[param(pattern = "^[0-9a-f-]{20,40}$")]
+    cursor: Option<String>,
 }
 
 /// A change of state.
@@ -64,9 +77,16 @@ pub async fn list(
             ApiError::field(Code::InvalidField, "before", "before is not an ISO 8601 date-time")
         })
     });
+    let page =
+        Page { limit: Some(parameters.limit.unwrap_or(ROWS_MAX)), cursor: parameters.cursor };
+    if page.limit.is_some_and(|limit| limit > ROWS_MAX) {
+        let message = format!("limit must be between 1 and {ROWS_MAX}");
+        return Err(ApiError::field(Code::OutOfRange, "limit", message));
+    }
     let filter = AuditFilter { before: before.transpose()?, action: parameters.action };
     let rows = http.run(move |app| app.audit_rows(&caller, &filter)).await?;
-    Ok(List { data: rows.into_iter().map(view).collect(), next: None })
+    let (rows, next) = page.cut(rows, |row| row.id.clone())?;
+    Ok(List { data: rows.into_iter().map(view).collect(), next })
 }
 
 fn view(row: AuditRow) -> AuditRowView {

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     app::{Caller, Principal, Quota, SESSION_SECONDS, Session},
-    error::Result,
+    base::{secret, text},
+    error::{ApiError, Code, Result},
     http::{
         caller::{ClientAddress, SessionCookie, cookie_of},
         context::Http,
@@ -20,6 +21,9 @@ use crate::{
     },
     store::{Environment, Org, Role, User},
 };
+
+/// Addresses of accounts that are ours.
+const RESERVED: &str = "@inlay.invalid";
 
 /// Who registers.
 #[derive(Deserialize, ToSchema)]
@@ -140,6 +144,11 @@ pub async fn register(
     body: Body<Register>,
 ) -> Result<WithCookie<Created<Registered>>> {
     let body = body.read()?;
+    count_account(&http, Quota::Register, &body.email)?;
+    if body.email.trim().to_lowercase().ends_with(RESERVED) {
+        let message = "email is not an e-mail address that gets mail";
+        return Err(ApiError::field(Code::InvalidField, "email", message));
+    }
     let made = http
         .run_hashing(move |app| {
             app.register(&body.email, &body.password, &body.name, &body.org_name, ip)
@@ -169,7 +178,7 @@ pub async fn login(
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
     let body = body.read()?;
     // The address has its own count, in front of every request.
-    http.throttle.take(Quota::Login, &format!("account {}", body.email.to_lowercase())).1?;
+    count_account(&http, Quota::Login, &body.email)?;
     let before = cookie_of(&headers).map(str::to_owned);
     let session = http
         .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref(), ip))
@@ -188,6 +197,12 @@ pub async fn accept_invite(
         .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password, ip))
         .await?;
     Ok(logged_in(&http, session))
+}
+
+/// Counts an attempt at an account, however its address is written. What is no address counts as one.
+fn count_account(http: &Http, quota: Quota, email: &str) -> Result<()> {
+    let email = text::email("email", email).unwrap_or_default();
+    http.throttle.take(quota, &format!("account {}", secret::digest(&email))).1.map(drop)
 }
 
 fn logged_in(http: &Http, session: Session) -> WithCookie<Answer<LoggedIn>> {

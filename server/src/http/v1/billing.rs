@@ -140,7 +140,7 @@ impl Takes for Signed {
     fn takes(description: &mut Description) {
         let text = "`ts=<unix>;h1=<hex>`: HMAC-SHA256 over the time, a colon and the body.";
         let example = serde_json::json!(format!("ts=1795169856;h1={}", "0f".repeat(32)));
-        let form = "^ts=[0-9]+(;h1=[0-9a-f]{64})+$";
+        let form = Some("^ts=[0-9]+(;h1=[0-9a-f]{64})+$");
         description.header_parameter(BILLING_SIGNATURE_HEADER, text, form, example);
         let content = Content::new(Some(description.schema_of::<BillingEvent>()));
         let body = RequestBodyBuilder::new()

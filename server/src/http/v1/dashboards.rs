@@ -184,6 +184,7 @@ pub async fn update_widget(
     caller: Caller,
     Id(id): Id,
     WidgetId(widget_id): WidgetId,
+    base: BaseVersion,
     body: Body<UpdateDashboardWidget>,
 ) -> Result<Answer<Widget>> {
     let widget = http
@@ -199,7 +200,7 @@ pub async fn update_widget(
                 viz: body.viz,
                 layout: body.layout,
             };
-            app.update_widget(&caller, &id, &widget_id, change)
+            app.update_widget(&caller, &id, &widget_id, change, base.read()?)
         })
         .await?;
     Ok(Answer(widget))

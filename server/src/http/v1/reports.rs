@@ -140,11 +140,13 @@ pub async fn runs(
     State(http): State<Http>,
     caller: Caller,
     ReportId(number): ReportId,
+    Params(page): Params<Page>,
 ) -> Result<List<ReportRunView>> {
     let sees_all = caller.sees_receivers();
     let runs = http.run(move |app| app.report_runs(&caller, number)).await?;
-    let data = runs.into_iter().map(|run| run_view(number, run, sees_all)).collect();
-    Ok(List { data, next: None })
+    let runs = runs.into_iter().map(|run| run_view(number, run, sees_all)).collect();
+    let (data, next) = page.cut(runs, |run: &ReportRunView| run.id.clone())?;
+    Ok(List { data, next })
 }
 
 /// Makes a rule. 201.

@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     http::{
         context::Http,
-        extract::{Body, Id, Page, Params},
+        extract::{BaseVersion, Body, Id, Page, Params},
         respond::{Answer, Created, List, NoContent, Written},
     },
     store::{Layout, OneOrMany, StandaloneWidget, Widget},
@@ -140,6 +140,7 @@ pub async fn update(
     State(http): State<Http>,
     caller: Caller,
     Id(id): Id,
+    base: BaseVersion,
     body: Body<UpdateWidget>,
 ) -> Result<Answer<StandaloneView>> {
     let widget = http
@@ -147,7 +148,8 @@ pub async fn update(
             app.standalone_widget(&caller, &id)?;
             let UpdateWidget { kind, title, query, viz, layout } = body.read()?;
             let rest = WidgetChange { title, query, viz, layout };
-            app.update_standalone_widget(&caller, &id, StandaloneChange { kind, rest })
+            let change = StandaloneChange { kind, rest };
+            app.update_standalone_widget(&caller, &id, change, base.read()?)
         })
         .await?;
     Ok(Answer(standalone(widget)))
