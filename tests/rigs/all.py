@@ -37,6 +37,7 @@ RIGS = (
     ("descriptors", "--cycles 2", "--cycles 100"),
     ("memory", "--events 300000", "--events 10000000"),
     ("contract", "--examples 10", "--examples 300"),
+    ("billing", "--mutations 1000", "--mutations 100000"),
 )
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Nothing here takes so long, on a busy machine either, unless something hangs.
