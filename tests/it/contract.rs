@@ -77,6 +77,7 @@ GET /v1/webhooks
 /// Operations beyond the specification.
 const OURS: &str = "
 DELETE /v1/embed-sessions/:id
+POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id
 DELETE /v1/tenants/:id/events
 DELETE /v1/tenants/:id/users/:id/events

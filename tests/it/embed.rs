@@ -364,3 +364,39 @@ async fn the_page_has_its_headers_and_escapes_its_text() {
             .contains("frame-ancestors https://app.example.com;")
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_signing_keys_count_and_a_third_ends_the_first() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let made = org.admin.post("/v1/dashboards", &json!({"name": "D"})).await.expect(201);
+    let path = format!("/v1/dashboards/{}/publish", made["id"].as_str().unwrap());
+    org.admin.post_empty(&path).await.expect(204);
+    let mint = async |client: &inlay_tests::Client| {
+        let ask = json!({"tenant_id": "t", "dashboard_id": made["id"], "expires_in": 86_400});
+        let minted = client.post("/v1/embed-sessions", &ask).await.expect(201);
+        server.anonymous().with_bearer(minted["token"].as_str().unwrap())
+    };
+    let view = "/v1/embed/dashboard";
+    let first = mint(&org.admin).await;
+    let key = org.admin.post_empty("/v1/embed-sessions/rotate-key").await.expect(201);
+    assert_eq!(key["environment"], "production");
+    let second = mint(&org.admin).await;
+    first.get(view).await.expect(200);
+    second.get(view).await.expect(200);
+    let development = org.console.request(reqwest::Method::POST, "/v1/embed-sessions/rotate-key");
+    let development = development.header("x-service-environment", "development");
+    assert_eq!(org.console.send(development).await.expect(201)["environment"], "development");
+    first.get(view).await.expect(200);
+    let other = org.admin.post_empty("/v1/embed-sessions/rotate-key").await.expect(201);
+    assert_ne!(other["kid"], key["kid"]);
+    first.get(view).await.refused(401, "unauthenticated");
+    second.get(view).await.expect(200);
+    mint(&org.admin).await.get(view).await.expect(200);
+    // A key that was replaced is forgotten when nothing that it signed can count any more.
+    server.clock.advance(47 * 3_600_000);
+    server.expire();
+    assert_eq!(server.expire(), 0);
+    server.clock.advance(2 * 3_600_000);
+    assert!(server.expire() >= 2, "one key of each environment");
+}

@@ -229,7 +229,9 @@ fn request(dice: &mut Dice, sender: &Sender, examples: &[Value], ids: &[String])
     let nothing = [NOBODYS.to_owned()];
     let ids = if sender.may_change && needs_no_body { &nothing[..] } else { ids };
     let is_spared = path.ends_with("/logout")
-        || sender.may_change && (needs_no_body && ends_something || path.ends_with("/auto-create"));
+        || sender.may_change
+            && (needs_no_body && ends_something
+                || ["/auto-create", "/rotate-key"].iter().any(|end| path.ends_with(end)));
     let path = if is_spared { "/v1/nope" } else { path };
     let methods = ["PUT", "TRACE", "get", "M-SEARCH", "OPTIONS", "HEAD"];
     let method = if dice.roll(10) == 0 { dice.pick(&methods) } else { method };

@@ -4,6 +4,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 mod billing;
 mod browser;
 mod contract;

@@ -132,6 +132,7 @@ operations! {
     CreateEmbedSession b"133yyy31" Management "Mints a signed embed session for one tenant.";
     ListEmbedSessions b"133yyy31" Management "Lists embed sessions that are still valid, newest first.";
     RevokeEmbedSession b"133yyy31" Management "Ends an embed session.";
+    RotateEmbedKey b"133yyy31" Management "Signs embed tokens with a new key; those of the key before stay valid.";
     Discover b"1yyyyy31" Query "Lists the events of the last 30 days with their properties.";
     AutoCreateDashboard b"13yyyy31" Query "Makes a dashboard from discovered events.";
     Query b"1yyyyy31" Query "Answers a metric query.";

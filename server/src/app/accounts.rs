@@ -114,7 +114,7 @@ impl App {
             global_put(txn, "email", &email, &user_id)?;
             global_put(txn, "user", &user_id, &user)?;
             for environment in &org.environments {
-                self.add_signing_key(txn, &org.id, &environment.id)?;
+                self.add_signing_key(txn, &org.id, &environment.id, None)?;
             }
             let session = self.open_session(txn, &user_id, &org_id)?;
             let mut records = OrgTxn::new(txn, &org_id);
@@ -151,12 +151,14 @@ impl App {
         Ok(registration)
     }
 
-    fn add_signing_key(
+    /// Adds a key that signs the embed tokens of an environment from now on; gives its `kid`.
+    pub fn add_signing_key(
         &self,
         txn: &mut inlay_engine::Txn,
         org: &str,
         environment: &str,
-    ) -> Result<()> {
+        previous: Option<String>,
+    ) -> Result<String> {
         let mut bytes = [0; 32];
         self.rng.fill(&mut bytes);
         let key = SigningKey {
@@ -164,10 +166,13 @@ impl App {
             environment: environment.to_owned(),
             secret: secret::hex(&bytes),
             created_at: self.now_ms(),
+            previous,
+            retired_at: None,
         };
         let kid = self.new_id();
         global_put(txn, "signing_key", &kid, &key)?;
-        global_put(txn, "signing_key_of", environment, &kid)
+        global_put(txn, "signing_key_of", environment, &kid)?;
+        Ok(kid)
     }
 
     /// Opens a session with a password. The session that the browser had, if it had one, ends.

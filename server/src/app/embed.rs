@@ -23,7 +23,7 @@ use crate::{
     error::{ApiError, Code, PlanLimit, Result},
     store::{
         Dashboard, DashboardConfig, EmbedSession, Environment, OneOrMany, Org, Permissions,
-        SigningKey, Widget, global_find,
+        SigningKey, Widget, global_delete, global_find, global_put,
     },
 };
 
@@ -183,6 +183,29 @@ impl App {
             self.audit(txn, caller, "embed_session.create", ("embed_session", &session.id), metadata)
         })?;
         Ok(Minted { token, url, expires_at: session.expires_at })
+    }
+
+    /// Signs tokens of the caller's environment with a new key from now on; gives its `kid`. Those of the
+    /// key before it count until they expire; those of the one before that end.
+    pub fn rotate_signing_key(&self, caller: &Caller) -> Result<String> {
+        let environment = &caller.environment.id;
+        self.org_txn(&caller.org, |txn| {
+            let keys = txn.global();
+            let old: Option<String> = global_find(keys, "signing_key_of", environment)?;
+            if let Some(kid) = &old
+                && let Some(mut key) = global_find::<SigningKey>(keys, "signing_key", kid)?
+            {
+                if let Some(before) = key.previous.take() {
+                    global_delete(keys, "signing_key", &before);
+                }
+                key.retired_at = Some(self.now_ms());
+                global_put(keys, "signing_key", kid, &key)?;
+            }
+            let kid = self.add_signing_key(keys, &caller.org, environment, old)?;
+            let metadata = json!({"environment": caller.environment.name});
+            self.audit(txn, caller, "embed_key.rotate", ("embed_key", &kid), metadata)?;
+            Ok(kid)
+        })
     }
 
     fn sign(&self, org: &str, session: &EmbedSession) -> Result<String> {

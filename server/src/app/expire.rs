@@ -9,8 +9,8 @@ use super::{accounts::has_ended, context::App, idempotency::REQUEST_KEPT_MS};
 use crate::{
     error::{ApiError, Result},
     store::{
-        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Session, global_delete,
-        global_find, global_list, global_records,
+        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Session, SigningKey,
+        global_delete, global_find, global_list, global_records,
     },
 };
 
@@ -46,6 +46,10 @@ impl App {
                 now >= request.created_at + REQUEST_KEPT_MS
             })? + self.expire_globals::<BillingEvent>("billing_event", |event| {
                 now >= event.received_at + BILLING_EVENT_KEPT_MS
+            })?;
+        let forgotten = forgotten
+            + self.expire_globals::<SigningKey>("signing_key", |key| {
+                key.retired_at.is_some_and(|at| now >= at + EMBED_KEPT_MS * 2)
             })?;
         let invites: Vec<(String, Invite)> = global_records::<Invite>(&keys)?
             .into_iter()

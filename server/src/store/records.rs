@@ -187,6 +187,12 @@ pub struct SigningKey {
     pub secret: String,
     /// When.
     pub created_at: i64,
+    /// `kid` of the key before it.
+    #[serde(default)]
+    pub previous: Option<String>,
+    /// When another took its place.
+    #[serde(default)]
+    pub retired_at: Option<i64>,
 }
 
 /// One change of state.

@@ -169,6 +169,26 @@ pub async fn revoke(State(http): State<Http>, caller: Caller, Id(id): Id) -> Res
     Ok(NoContent)
 }
 
+/// A key that signs embed tokens, without its secret.
+#[derive(Serialize, ToSchema)]
+pub struct EmbedKey {
+    /// What tokens name it by.
+    #[schema(format = Uuid)]
+    kid: String,
+    /// Whose tokens it signs.
+    #[schema(example = "production")]
+    environment: String,
+    created_at: Time,
+}
+
+/// Changes the key that signs the tokens of the caller's environment. 201.
+pub async fn rotate_key(State(http): State<Http>, caller: Caller) -> Result<Created<EmbedKey>> {
+    let environment = caller.environment.name.clone();
+    let created_at = Time(http.app.now_ms());
+    let kid = http.run(move |app| app.rotate_signing_key(&caller)).await?;
+    Ok(Created(EmbedKey { kid, environment, created_at }))
+}
+
 fn entry(session: EmbedSession, name: String, now: i64) -> EmbedSessionView {
     EmbedSessionView {
         id: session.id,

@@ -116,6 +116,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         POST "/v1/embed-sessions" CreateEmbedSession embed::create [NotFound AdvancedEmbedPermissions];
         GET "/v1/embed-sessions" ListEmbedSessions embed::list [];
         DELETE "/v1/embed-sessions/{id}" RevokeEmbedSession embed::revoke [];
+        POST "/v1/embed-sessions/rotate-key" RotateEmbedKey embed::rotate_key [];
         GET "/v1/discover" Discover discover::get [QueryTimeout QueryTooLarge];
         POST "/v1/discover/auto-create" AutoCreateDashboard discover::auto_create [NotFound QueryTimeout QueryTooLarge];
         GET "/v1/query" Query query::query [MissingField UnknownValue QueryTimeout QueryTooLarge];
