@@ -1,7 +1,7 @@
 """Everything but events, as it must be: what a 2xx to a change promises.
 
 One client makes one change after another, of everything in `metadata_parts.py`: dashboards, keys,
-embed sessions, logins, tenants whose events are erased. What was acknowledged must be there after
+embed sessions, logins, tenants whose events are erased, widgets, rules, invites. What was acknowledged must be there after
 any crash. The one change that got no answer may have happened or not; the first look decides, and
 from then on it must stay so. Above all: what was revoked never works again, and what was erased
 never comes back.

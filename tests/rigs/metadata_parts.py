@@ -474,7 +474,132 @@ class Orgs(Part):
         return f"{name.replace(' ', '-')}@example.com"
 
 
-PARTS = (Dashboards, Keys, Sessions, Logins, Tenants, Orgs)
+class Things(Part):
+    """Id to name of what is made, renamed and deleted, and does nothing else."""
+
+    path = name_field = None
+
+    def kinds(self, parts):
+        rename = ["rename"] * (bool(self.live) and self.name_field in ("name", "title"))
+        return ["make"] * self.may_make(parts) + rename + self.ends("drop")
+
+    def may_make(self, parts):
+        return True
+
+    def choose(self, kind, lots, parts):
+        return None if kind == "make" else super().choose(kind, lots, parts)
+
+    def request(self, kind, target, name):
+        if kind == "make":
+            return "POST", self.path, self.body(target, name)
+        path = f"{self.path}/{target}"
+        return ("PATCH", path, {self.name_field: name}) if kind == "rename" else ("DELETE", path, None)
+
+    def apply(self, kind, target, name, new):
+        if kind == "drop":
+            self.gone.append(self.live.pop(target))
+        else:
+            self.live[str(new["id"]) if kind == "make" else target] = self.named(name)
+
+    def named(self, name):
+        """The name as the server shows it."""
+        return name
+
+    def look(self, connection):
+        listed = connection.get(self.list_path())["data"]
+        return {str(each["id"]): each[self.name_field] for each in listed}
+
+    def list_path(self):
+        return self.path
+
+    def happened(self, connection, kind, target, name, seen):
+        if kind == "make":
+            named = self.named(name)
+            return next(({"id": id} for id, shown in seen.items() if shown == named), None)
+        if kind == "drop":
+            return None if target in seen else {}
+        return {} if seen.get(target) == self.named(name) else None
+
+    def differences(self, seen):
+        kind = type(self).__name__
+        return [difference(kind, self.live, seen)] if seen != self.live else []
+
+
+class SavedQueries(Things):
+    path, name_field = "/v1/saved-queries", "name"
+
+    def body(self, target, name):
+        return {"name": name, "sql": f"SELECT '{name}'"}
+
+
+class StandaloneWidgets(Things):
+    path, name_field = "/v1/widgets", "title"
+
+    def body(self, target, name):
+        query = {"event_name": "call", "metric": "count"}
+        return {"kind": "number", "title": name, "query": query}
+
+
+class Invites(Things):
+    path, name_field = "/v1/members/invites", "email"
+
+    def request(self, kind, target, name):
+        if kind == "make":
+            body = {"email": self.named(name), "role": "viewer"}
+            return "POST", "/v1/members/invite", body
+        return super().request(kind, target, name)
+
+    def named(self, name):
+        return f"{name.replace(' ', '-')}@invited.example"
+
+
+class Rules(Things):
+    """Rules are about a dashboard that stays."""
+
+    name_field = "name"
+
+    def may_make(self, parts):
+        return any(board.is_pinned for board in parts["Dashboards"].boards().values())
+
+    def choose(self, kind, lots, parts):
+        if kind != "make":
+            return super().choose(kind, lots, parts)
+        boards = parts["Dashboards"].boards().items()
+        return lots.choice(sorted(id for id, board in boards if board.is_pinned))
+
+
+class Reports(Rules):
+    path = "/v1/reports"
+
+    def body(self, target, name):
+        mail = {"recipients": ["rig@example.com"], "format": "csv", "schedule": "daily"}
+        return {"dashboard_id": target, "name": name} | mail
+
+
+class Alerts(Rules):
+    path = "/v1/alerts"
+
+    def may_make(self, parts):
+        boards = parts["Dashboards"].boards().values()
+        return any(board.is_pinned and board.widgets for board in boards)
+
+    def choose(self, kind, lots, parts):
+        if kind != "make":
+            return Part.choose(self, kind, lots, parts)
+        boards = parts["Dashboards"].boards().items()
+        fits = sorted(id for id, board in boards if board.is_pinned and board.widgets)
+        self.widgets = {id: parts["Dashboards"].live[id].widgets[0][0] for id in fits}
+        return lots.choice(fits)
+
+    def body(self, target, name):
+        condition = {"widget_id": self.widgets[target], "condition_type": "no_data"}
+        return {"dashboard_id": target, "name": name} | condition
+
+
+PARTS = (
+    Dashboards, Keys, Sessions, Logins, Tenants, Orgs,
+    SavedQueries, StandaloneWidgets, Invites, Reports, Alerts,
+)  # fmt: skip
 
 
 def on_its_own(connection, session, method, path, body):
