@@ -112,3 +112,22 @@ impl App {
         self.org_reader(org).find(org)?.ok_or_else(|| ApiError::not_found("organisation"))
     }
 }
+
+#[cfg(test)]
+impl App {
+    /// An app over a store in memory, with chance that repeats itself and quick passwords.
+    pub fn in_memory() -> Self {
+        use inlay_engine::{Options, SeededRng, SimVfs, SystemClock};
+        let options = Options { background: false, ..Options::default() };
+        Self {
+            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
+            clock: Arc::new(SystemClock),
+            rng: Arc::new(SeededRng::new(7)),
+            settings: Arc::new(Settings { password_cost: 4, ..Settings::default() }),
+            ids: Arc::default(),
+            counters: Arc::default(),
+            named: None,
+            abandoned: Arc::default(),
+        }
+    }
+}

@@ -82,3 +82,116 @@ impl App {
         Ok(rules)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::Principal,
+        store::{
+            Actor, AlertEvent, AlertState, ReportFormat, ReportRun, RunStatus, Schedule, rule_id,
+        },
+    };
+
+    const DAY_MS: i64 = 86_400_000;
+
+    fn report(app: &App, caller: &Caller, number: u64) -> ReportRule {
+        ReportRule {
+            id: rule_id(number),
+            number,
+            environment: caller.environment.id.clone(),
+            name: format!("report {number}"),
+            dashboard_id: "d".to_owned(),
+            schedule: Schedule::Word("daily".to_owned()),
+            format: ReportFormat::Csv,
+            recipients: Vec::new(),
+            webhook_url: Some("https://hooks.acme.com/x".to_owned()),
+            enabled: true,
+            tenant_id: None,
+            period: None,
+            next_run_at: None,
+            created_at: app.now_ms(),
+            updated_at: app.now_ms(),
+        }
+    }
+
+    fn delivery(app: &App, source_id: u64, status_code: u16, ago_ms: i64) -> WebhookDelivery {
+        WebhookDelivery {
+            id: app.new_id(),
+            source: "report".to_owned(),
+            source_id,
+            webhook_url: "https://hooks.acme.com/x".to_owned(),
+            attempt: 1,
+            status_code,
+            error: (status_code == 0).then(|| "connection refused".to_owned()),
+            response_excerpt: None,
+            duration_ms: 12,
+            created_at: app.now_ms() - ago_ms,
+        }
+    }
+
+    #[test]
+    fn attempts_of_a_day_are_told_by_rule() {
+        let app = App::in_memory();
+        let made = app.register("a@b.example", "correct horse battery", "A", "A", None).unwrap();
+        let caller = Caller {
+            principal: Principal::Owner,
+            org: made.org.id.clone(),
+            environment: made.org.environments[0].clone(),
+            actor: Actor { r#type: "user".to_owned(), id: made.user.id, label: String::new() },
+            ip: None,
+        };
+        app.org_txn(&caller.org, |txn| {
+            // Numbers that begin alike are those of different rules.
+            for number in [1, 10] {
+                txn.put(&report(&app, &caller, number))?;
+            }
+            txn.put(&delivery(&app, 1, 200, 2 * DAY_MS))?;
+            for status in [200, 500, 0] {
+                txn.put(&delivery(&app, 1, status, 1_000))?;
+            }
+            for _ in 0..30 {
+                txn.put(&delivery(&app, 10, 204, 500))?;
+            }
+            txn.put(&delivery(&app, 77, 200, 500))?;
+            for (number, runs) in [(1, 3), (10, 120)] {
+                for at in 0..runs {
+                    txn.put(&ReportRun {
+                        id: format!("{}:{}", rule_id(number), app.new_id()),
+                        status: RunStatus::Succeeded,
+                        trigger: "schedule".to_owned(),
+                        scheduled_for: at,
+                        started_at: None,
+                        finished_at: None,
+                        bytes: None,
+                        deliveries: Vec::new(),
+                        error: None,
+                    })?;
+                }
+            }
+            txn.put(&AlertEvent {
+                id: format!("{}:{}", rule_id(1), app.new_id()),
+                state: AlertState::Firing,
+                value: Some(1.0),
+                threshold_value: Some(0.5),
+                window_from: 0,
+                window_to: 1,
+                created_at: 1,
+            })
+        })
+        .unwrap();
+        let rules = app.webhook_deliveries(&caller).unwrap();
+        let told: Vec<_> = rules
+            .iter()
+            .map(|rule| (rule.source_id, rule.successes, rule.failures, rule.attempts.len()))
+            .collect();
+        assert_eq!(told, [(10, 30, 0, ATTEMPTS_SHOWN), (1, 1, 2, 3)]);
+        assert_eq!(rules[1].attempts[0].error.as_deref(), Some("connection refused"));
+        let runs = app.report_runs(&caller, 10).unwrap();
+        assert_eq!((runs.len(), runs[0].scheduled_for), (100, 119), "the newest hundred");
+        assert_eq!(app.report_runs(&caller, 1).unwrap().len(), 3);
+        assert_eq!(app.report(&caller, 1).unwrap().1.unwrap().scheduled_for, 2);
+        app.delete_report(&caller, 1).unwrap();
+        assert_eq!(app.report_runs(&caller, 10).unwrap().len(), 100, "those of another rule stay");
+    }
+}

@@ -117,24 +117,7 @@ fn open(answer: &str, request: &NamedRequest) -> Result<Vec<u8>> {
 mod tests {
     use std::sync::Arc;
 
-    use inlay_engine::{Engine, Options, SeededRng, SimVfs, SystemClock};
-
     use super::*;
-
-    fn app() -> App {
-        let options = Options { background: false, ..Options::default() };
-        let settings = crate::app::Settings { password_cost: 4, ..crate::app::Settings::default() };
-        App {
-            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
-            clock: Arc::new(SystemClock),
-            rng: Arc::new(SeededRng::new(7)),
-            settings: Arc::new(settings),
-            ids: Arc::default(),
-            counters: Arc::default(),
-            named: None,
-            abandoned: Arc::default(),
-        }
-    }
 
     fn named(org: &str, fingerprint: &str, attempt: &str) -> NamedRequest {
         NamedRequest::new(org, "credential", "name", fingerprint.to_owned(), attempt.to_owned())
@@ -142,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_request_that_its_client_gave_up_on_is_not_carried_out_twice() {
-        let app = app();
+        let app = App::in_memory();
         let made = app.register("a@b.example", "correct horse battery", "A", "A", None).unwrap();
         let org = made.org.id;
         let attempt =

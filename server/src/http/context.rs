@@ -174,24 +174,11 @@ impl Drop for Waits {
 mod tests {
     use std::{sync::mpsc, time::Duration};
 
-    use inlay_engine::{Engine, Options, SimVfs, SystemClock, SystemRng};
-
     use super::*;
-    use crate::app::Settings;
 
     #[tokio::test]
     async fn work_is_told_when_its_caller_leaves() {
-        let options = Options { background: false, ..Options::default() };
-        let app = App {
-            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
-            clock: Arc::new(SystemClock),
-            rng: Arc::new(SystemRng),
-            settings: Arc::new(Settings::default()),
-            ids: Arc::default(),
-            counters: Arc::default(),
-            named: None,
-            abandoned: Arc::default(),
-        };
+        let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
         let http = Http::new(app, &Shares::of(0), throttle);
         let (ended, wait) = mpsc::channel();

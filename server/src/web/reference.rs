@@ -34,7 +34,13 @@ pub fn reference(document: &Value, styles: &[String]) -> String {
     }
     html.push_str("</nav><main>");
     put(&mut html, format_args!("<h1>{} API</h1>", escape(text(info, "title"))));
-    put(&mut html, format_args!("<p class=\"lead\">{}</p>", escape(text(info, "description"))));
+    put(
+        &mut html,
+        format_args!(
+            "<p class=\"lead\">{}</p>",
+            escape(&text(info, "description").replace('`', ""))
+        ),
+    );
     for (tag, operations) in &groups {
         put(&mut html, format_args!("<h2 class=\"tag\">{}</h2>", escape(tag)));
         for (method, path, operation) in operations {
@@ -133,7 +139,7 @@ fn schema_table(html: &mut String, document: &Value, schema: &Value) {
         } else {
             description
         };
-        row(html, name, &kind_of(property), is_required, described);
+        row(html, name, &options_of(document, property), is_required, described);
     }
     html.push_str("</table>");
 }
@@ -228,6 +234,17 @@ fn first_type(schema: &Value) -> &str {
     }
 }
 
+/// The values that a field may have, where they can be named, and its kind else.
+fn options_of(document: &Value, schema: &Value) -> String {
+    let alternatives = schema["oneOf"].as_array().into_iter().flatten();
+    let named = alternatives.chain([schema]).map(|part| &resolve(document, part)["enum"]);
+    let names: Vec<&str> = named
+        .flat_map(|options| options.as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    if names.is_empty() { kind_of(schema) } else { format!("one of {}", names.join(", ")) }
+}
+
 fn kind_of(schema: &Value) -> String {
     if let Some(target) = schema["$ref"].as_str() {
         return target.rsplit('/').next().unwrap_or_default().to_owned();
@@ -282,13 +299,14 @@ mod tests {
             }}},
             "components": {"schemas": {"X": {
                 "type": "object", "required": ["name"],
-                "properties": {"name": {"type": "string", "example": "Ada"}, "more": {"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/X"}]}},
-            }}},
+                "properties": {"kind": {"$ref": "#/components/schemas/Kind"}, "name": {"type": "string", "example": "Ada"}, "more": {"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/X"}]}},
+            }, "Kind": {"type": "string", "enum": ["a", "b"]}}},
         });
         let html = reference(&document, &["/assets/a.css".to_owned()]);
         assert!(html.contains("Makes &lt;x&gt;.") && !html.contains("<b>"));
         assert!(html.contains("id=\"MakeX\"") && html.contains(">Make x<"));
         assert!(html.contains("<code>name</code> <span class=\"required\">"));
         assert!(html.contains("&quot;name&quot;: &quot;Ada&quot;"));
+        assert!(html.contains("one of a, b"));
     }
 }
