@@ -29,6 +29,8 @@ fn main() -> anyhow::Result<()> {
     if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
         anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
     }
+    // What is stored is nobody else's: keys that sign tokens are among it.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     inlay_engine::set_up_allocator();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match Cli::parse().command {

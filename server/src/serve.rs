@@ -133,6 +133,7 @@ pub async fn serve_with(
         settings,
         ids: Arc::default(),
         counters: Arc::default(),
+        acting: None,
         named: None,
         abandoned: Arc::default(),
     };

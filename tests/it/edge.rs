@@ -232,7 +232,10 @@ async fn a_dashboards_version_is_its_tag() {
     assert_eq!(changed.headers["etag"], "\"2\"");
     change("\"1\"").await.refused(409, "conflict");
     change("*").await.expect(200);
-    assert_eq!(change("x").await.refused(400, "invalid_field").as_deref(), Some("If-Match"));
+    for wrong in ["x", "", "+2", "\"\"\"3\"\"\"", "\"3"] {
+        let reply = change(wrong).await;
+        assert_eq!(reply.refused(400, "invalid_field").as_deref(), Some("If-Match"), "{wrong}");
+    }
 }
 
 #[tokio::test]
@@ -326,4 +329,92 @@ fn write(path: &std::path::Path, text: &str) {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).write(true).truncate(true);
     options.open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[tokio::test]
+async fn who_was_removed_while_his_request_arrives_changes_nothing() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let admin = org.join(&server, "a@acme.example", "admin").await;
+    let id = admin.get("/v1/auth/me").await.expect(200)["user"]["id"].clone();
+    let login = json!({"email": "a@acme.example", "password": "correct horse battery"});
+    let reply = server.anonymous().post("/v1/auth/login", &login).await;
+    let cookie = session_cookie(&reply).unwrap();
+    let key =
+        org.admin.post("/v1/api-keys", &json!({"label": "k", "scope": "admin"})).await.expect(201);
+    let bearer = format!("authorization: Bearer {}", key["key"].as_str().unwrap());
+    let address = server.base.trim_start_matches("http://").to_owned();
+    // The head and a byte of each body; the rest comes when it should be too late.
+    let begin = async |path: &str, credential: &str, body: &str| {
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{credential}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{}",
+            &body[..1]
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        (stream, body[1..].to_owned())
+    };
+    let minted = r#"{"label":"persists","scope":"admin"}"#;
+    let events = r#"{"events":[{"tenant_id":"t","event_name":"late"}]}"#;
+    let mut begun = [
+        begin("/v1/api-keys", &bearer, minted).await,
+        begin("/v1/api-keys", &format!("cookie: {cookie}"), minted).await,
+        begin("/v1/events", &bearer, events).await,
+    ];
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    org.console.delete(&format!("/v1/api-keys/{}", key["id"].as_str().unwrap())).await.expect(204);
+    org.console.delete(&format!("/v1/members/{}", id.as_str().unwrap())).await.expect(204);
+    for (stream, rest) in &mut begun {
+        stream.write_all(rest.as_bytes()).await.unwrap();
+        let answer = read(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    }
+    let keys = org.console.get("/v1/api-keys").await.expect(200);
+    assert!(!keys.to_string().contains("persists"), "{keys}");
+    assert_eq!(org.admin.count("t", "late").await, 0);
+}
+
+#[tokio::test]
+async fn an_answer_waits_for_a_client_that_went_away() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let key = org.body["api_key"]["key"].as_str().unwrap();
+    let body = json!({"label": "k", "scope": "admin"});
+    for at in 0..20 {
+        let text = body.to_string();
+        let request = format!(
+            "POST /v1/api-keys HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {key}\r\n\
+             idempotency-key: n{at}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        let mut stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(at % 7)).await;
+        drop(stream);
+        // Under way, or answered: never carried out without an answer.
+        loop {
+            let reply = named(&org.admin, "/v1/api-keys", &format!("n{at}"), &body).await;
+            if reply.status == 201 {
+                break;
+            }
+            let text = reply.text.clone();
+            assert!(text.contains("under way") || text.contains("meanwhile"), "{at}: {text}");
+        }
+    }
+    let keys = org.admin.get("/v1/api-keys").await.expect(200);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 21);
+    // A large answer too.
+    let widgets: Vec<Value> = (0..40)
+        .map(|at| {
+            let mut widget = crate::dashboards::widget(&format!("w{at}"));
+            widget["viz"] = json!({"note": "x".repeat(5_000)});
+            widget
+        })
+        .collect();
+    let large = json!({"name": "D", "widgets": widgets});
+    let first = named(&org.admin, "/v1/dashboards", "large", &large).await.expect(201);
+    assert_eq!(named(&org.admin, "/v1/dashboards", "large", &large).await.expect(201), first);
 }

@@ -267,6 +267,26 @@ impl App {
         Ok(Caller { principal, org: org.id, environment, actor: actor_of(&user), ip: None })
     }
 
+    /// Whether who makes the request under way still may: a body may arrive long after its head, and a key may
+    /// have been revoked or a member removed since. 401 or 403.
+    pub fn check_acting(&self, txn: &mut inlay_engine::Txn) -> Result<()> {
+        let Some(caller) = self.acting.as_deref() else { return Ok(()) };
+        let records = OrgTxn::new(txn, &caller.org);
+        if caller.is_key() {
+            return match records.find::<store::ApiKey>(&caller.actor.id)? {
+                Some(_) => Ok(()),
+                None => Err(ApiError::new(Code::Unauthenticated, "the API key is not valid")),
+            };
+        }
+        match records.find::<Member>(&caller.actor.id)? {
+            None => Err(ApiError::new(Code::SessionExpired, "the session has ended; log in again")),
+            Some(member) if principal_of(member.role) != caller.principal => {
+                Err(ApiError::new(Code::ForbiddenRole, "your role has changed; send it again"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     /// The environment of an organisation that a request names.
     pub fn environment(&self, org: &str, name: &str) -> Result<Environment> {
         self.org(org)?.environment(name).cloned().ok_or_else(|| no_environment(name))

@@ -179,7 +179,10 @@ impl App {
             (TypeSays::Exactly(status), _) | (TypeSays::Told, Some(Some(status))) => status,
             (TypeSays::Told, None) => BillingStatus::Active,
             // A status that we do not know is none that we could act on.
-            (TypeSays::Told, Some(None)) => org.billing.status,
+            (TypeSays::Told, Some(None)) => {
+                tracing::warn!(event_id = %event.event_id, "a billing event has a status of its own");
+                return Ok(Received::Ignored);
+            }
         };
         if is_late || is_of_another(&org.billing, subscription.id.as_deref(), status) {
             return Ok(Received::Ignored);

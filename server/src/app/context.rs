@@ -32,6 +32,8 @@ pub struct App {
     pub ids: Arc<Ids>,
     /// What is counted in memory.
     pub counters: Arc<Counters>,
+    /// Who makes the request under way; looked at again where its change is made.
+    pub acting: Option<Arc<Caller>>,
     /// The request under way, when its client named it.
     pub named: Option<Arc<NamedRequest>>,
     /// Set when nobody waits for the answer of this request any more.
@@ -96,11 +98,13 @@ impl App {
         run: impl FnOnce(&mut OrgTxn<'_>) -> Result<T>,
     ) -> Result<T> {
         self.engine.transact(|txn: &mut Txn| {
-            let mut records = OrgTxn::new(txn, org);
+            let records = OrgTxn::new(txn, org);
             // A request that was under way when its organisation was deleted leaves nothing behind.
             if records.find::<Org>(org)?.is_none() {
                 return Err(ApiError::not_found("organisation"));
             }
+            self.check_acting(txn)?;
+            let mut records = OrgTxn::new(txn, org);
             let done = run(&mut records)?;
             self.mark_request(txn)?;
             Ok(done)
@@ -126,6 +130,7 @@ impl App {
             settings: Arc::new(Settings { password_cost: 4, ..Settings::default() }),
             ids: Arc::default(),
             counters: Arc::default(),
+            acting: None,
             named: None,
             abandoned: Arc::default(),
         }

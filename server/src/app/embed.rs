@@ -314,7 +314,7 @@ impl App {
         self.org_txn(&caller.org, |txn| {
             let found: Option<EmbedSession> = txn.find(id)?;
             let mut session = found
-                .filter(|session| session.environment == caller.environment.id)
+                .filter(|session| session.environment == caller.environment.id && !session.revoked)
                 .ok_or_else(|| ApiError::not_found("embed session"))?;
             session.revoked = true;
             txn.put(&session)?;

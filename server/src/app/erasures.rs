@@ -33,6 +33,7 @@ impl App {
 
     fn erase(&self, caller: &Caller, tenant: &str, whose: &Whose<'_>) -> Result<Erasure> {
         self.engine.transact(|txn| {
+            self.check_acting(txn)?;
             let erasure = self.engine.erase(txn, caller.environment.namespace(), whose);
             let mut records = OrgTxn::new(txn, &caller.org);
             if records.find::<Org>(&caller.org)?.is_none() {

@@ -11,6 +11,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 use super::context::{App, Caller};
 use crate::{
@@ -151,8 +152,10 @@ impl App {
         let window = AcceptedTimes { now, oldest: self.engine.horizon_ms(namespace).max(0) };
         let mut batch = self.engine.batch(namespace);
         let mut rejected = Vec::new();
+        // Of the events as they are, however they were compressed on the way.
+        let digest = self.named.as_deref().map_or_else(Vec::new, |_| Sha256::digest(body).to_vec());
         for (index, raw) in events.iter().enumerate() {
-            let own_id = self.named.as_deref().map(|named| named.event_id(index));
+            let own_id = self.named.as_deref().map(|named| named.event_id(&digest, index));
             if let Err((field, code, message)) = add_event(raw, window, own_id, &mut batch) {
                 rejected.push(RejectedEvent {
                     index,
@@ -188,6 +191,7 @@ impl App {
         batch: Batch,
     ) -> Result<inlay_engine::Ingested> {
         self.engine.ingest(batch, |txn, ingested| {
+            self.check_acting(txn)?;
             let mut records = OrgTxn::new(txn, org);
             self.count_events(&mut records, org, environment, u64::from(ingested.new))
         })

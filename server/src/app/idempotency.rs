@@ -20,6 +20,9 @@ use crate::{
 };
 
 const KIND: &str = "idempotent_request";
+/// Bytes of an answer that is kept, at most; compressed, and as it was.
+const KEPT_BYTES_MAX: usize = 128 << 10;
+const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// An answer is repeated for this long.
 pub const REQUEST_KEPT_MS: i64 = 24 * 3_600_000;
 
@@ -54,7 +57,11 @@ impl App {
     pub fn keep_answer(&self, request: &NamedRequest, answer: &[u8]) -> Result<()> {
         let mut nonce = [0; NONCE_LEN];
         self.rng.fill(&mut nonce);
-        let mut sealed = answer.to_vec();
+        let mut sealed = zstd::bulk::compress(answer, 0)
+            .map_err(|error| ApiError::internal(format!("an answer does not compress: {error}")))?;
+        if sealed.len() > KEPT_BYTES_MAX {
+            return Ok(());
+        }
         let failed = |_| ApiError::internal("an answer cannot be encrypted");
         request
             .cipher()?
@@ -110,7 +117,8 @@ fn open(answer: &str, request: &NamedRequest) -> Result<Vec<u8>> {
     let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN).ok_or_else(unreadable)?;
     let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| unreadable())?;
     let plain = request.cipher()?.open_in_place(nonce, Aad::empty(), sealed);
-    plain.map(|plain| plain.to_vec()).map_err(|_| unreadable())
+    let plain = plain.map_err(|_| unreadable())?;
+    zstd::bulk::decompress(plain, ANSWER_BYTES_MAX).map_err(|_| unreadable())
 }
 
 #[cfg(test)]
@@ -153,9 +161,9 @@ mod tests {
     #[test]
     fn events_of_a_named_batch_are_known_by_name_and_place() {
         let one = named("o", "body", "first");
-        assert_eq!(one.event_id(0), named("o", "body", "second").event_id(0));
-        assert_ne!(one.event_id(0), one.event_id(1));
-        assert_ne!(one.event_id(0), named("o", "other", "first").event_id(0));
-        assert!(one.event_id(999).len() <= 256);
+        assert_eq!(one.event_id(b"x", 0), named("o", "body", "second").event_id(b"x", 0));
+        assert_ne!(one.event_id(b"x", 0), one.event_id(b"x", 1));
+        assert_ne!(one.event_id(b"x", 0), one.event_id(b"y", 0));
+        assert!(one.event_id(b"x", 999).len() <= 256);
     }
 }

@@ -281,6 +281,10 @@ impl App {
             global_delete(txn.global(), "user", id);
             let email = user.map(|user| user.email).unwrap_or_default();
             global_delete(txn.global(), "email", &email);
+            // He must not come back by an invite of his own.
+            for invite in txn.list::<Invite>()?.iter().filter(|invite| invite.invited_by == email) {
+                txn.delete::<Invite>(&invite.id);
+            }
             let metadata = json!({"email": email, "role": member.role});
             self.audit(txn, caller, "member.remove", ("member", id), metadata)
         })

@@ -39,8 +39,8 @@ impl NamedRequest {
     }
 
     /// An id for an event of the request that has none: the same whenever the request is sent again.
-    pub fn event_id(&self, index: usize) -> String {
-        let whole = Sha256::new().chain_update(&self.id).chain_update(&self.fingerprint);
+    pub fn event_id(&self, body: &[u8], index: usize) -> String {
+        let whole = Sha256::new().chain_update(&self.id).chain_update(body);
         format!("named:{}:{index}", secret::hex(&whole.finalize()))
     }
 

@@ -39,6 +39,7 @@ impl App {
     pub fn delete_org(&self, caller: &Caller) -> Result<()> {
         let org = self.org(&caller.org)?;
         self.engine.transact(|txn| {
+            self.check_acting(txn)?;
             // Asked again where nobody can come between: two deletions are one.
             let found: Option<Org> = OrgTxn::new(txn, &org.id).find(&org.id)?;
             let org = found.ok_or_else(|| ApiError::not_found("organisation"))?;

@@ -1,6 +1,6 @@
 //! Who asks, and whether he may: in front of every operation of the table.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::{Request, State},
@@ -10,7 +10,10 @@ use axum::{
 };
 use ipnet::IpNet;
 
-use super::{context::Http, idempotency};
+use super::{
+    context::{ACTING, Http},
+    idempotency,
+};
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
@@ -53,28 +56,42 @@ pub async fn guard(
         Err(_) => http.throttle.take(Quota::Management, &at_address(address)),
     };
     let answer = match counted.and(admitted) {
-        Ok(_) => {
-            carry_out(&http, request, next).await.unwrap_or_else(|error| error.into_response())
-        }
+        Ok(_) => carry_out(&http, operation, request, next)
+            .await
+            .unwrap_or_else(|error| error.into_response()),
         Err(error) => error.into_response(),
     };
     standing.on(answer)
 }
 
 /// Runs the handler, once for all requests of the same name.
-async fn carry_out(http: &Http, request: Request, next: Next) -> Result<Response> {
-    let caller = request.extensions().get::<Caller>().filter(|_| request.method() == Method::POST);
-    let Some(caller) = caller.cloned() else {
+async fn carry_out(
+    http: &Http,
+    operation: Operation,
+    request: Request,
+    next: Next,
+) -> Result<Response> {
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return Ok(next.run(request).await);
     };
-    let Some(name) = idempotency::name_of(&request)? else { return Ok(next.run(request).await) };
-    http.throttle.take(Quota::Named, &format!("org {}", caller.org)).1?;
+    let caller = Arc::new(caller);
+    let name = match *request.method() {
+        Method::POST => idempotency::name_of(&request)?,
+        _ => None,
+    };
+    let Some(name) = name else {
+        return Ok(ACTING.scope(caller, next.run(request)).await);
+    };
+    // Of events nothing is kept.
+    if operation != Operation::IngestEvents {
+        http.throttle.take(Quota::Named, &caller.actor.id).1?;
+    }
     let cookie = request.extensions().get::<SessionCookie>().map(|cookie| cookie.0.clone());
     let credential = match cookie {
         Some(cookie) => cookie,
         None => bearer(request.headers())?.unwrap_or_default().to_owned(),
     };
-    idempotency::once(http, &caller, &credential, &name, request, next).await
+    idempotency::once(http, caller, &credential, &name, request, next).await
 }
 
 /// Who is counted, when the request may go on.
@@ -110,7 +127,12 @@ async fn admit(
             ));
         }
         Decision::Forbidden => {
-            tracing::info!(operation = operation.name(), ?principal, "forbidden");
+            let (org, actor) = match &credentials {
+                Credentials::Caller(caller, _) => (&*caller.org, &*caller.actor.id),
+                _ => ("", ""),
+            };
+            let operation = operation.name();
+            tracing::info!(org.id = org, actor.id = actor, operation, ?principal, ip, "forbidden");
             return Err(forbidden(principal));
         }
     }
@@ -246,7 +268,12 @@ fn of_bearer(app: &App, token: &str) -> Result<Credentials> {
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {
-    let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        let message = "there must be one Authorization header";
+        return Err(ApiError::new(Code::Unauthenticated, message));
+    }
     let token =
         value.to_str().ok().and_then(|text| text.split_once(' ')).and_then(|(scheme, token)| {
             scheme

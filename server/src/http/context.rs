@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{meters::Requests, shapes::Shapes, throttle::Throttle, under_way::UnderWay};
 use crate::{
-    app::{App, NamedRequest},
+    app::{App, Caller, NamedRequest},
     base::memory::Shares,
     error::{ApiError, Code, Result},
     web::Files,
@@ -31,6 +31,8 @@ const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 tokio::task_local! {
     /// The request under way, when its client named it.
     pub static NAMED: Arc<NamedRequest>;
+    /// Who makes the request under way.
+    pub static ACTING: Arc<Caller>;
 }
 
 /// State of the router.
@@ -88,7 +90,8 @@ impl Http {
     ) -> Result<T> {
         let waits = Waits(Arc::default());
         let named = NAMED.try_with(Arc::clone).ok();
-        let app = App { abandoned: Arc::clone(&waits.0), named, ..self.app.clone() };
+        let acting = ACTING.try_with(Arc::clone).ok();
+        let app = App { abandoned: Arc::clone(&waits.0), acting, named, ..self.app.clone() };
         let work = move || {
             let _place = place;
             work(&app)

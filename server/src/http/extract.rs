@@ -264,18 +264,24 @@ impl Takes for KnownVersion {
 }
 
 /// The version that a change was made from, of `If-Match`.
-pub struct BaseVersion(Option<HeaderValue>);
+pub struct BaseVersion(Vec<HeaderValue>);
 
 impl BaseVersion {
     /// The version, when one was named. Any version is none.
     pub fn read(&self) -> Result<Option<u64>> {
-        let Some(value) = &self.0 else { return Ok(None) };
-        let text = value.to_str().unwrap_or("?").trim();
-        if text.is_empty() || text == "*" {
+        let text = match &self.0[..] {
+            [] => return Ok(None),
+            [one] => one.to_str().unwrap_or_default().trim(),
+            _ => "",
+        };
+        if text == "*" {
             return Ok(None);
         }
-        text.trim_matches('"').parse().map(Some).map_err(|_| {
-            ApiError::field(Code::InvalidField, "If-Match", "If-Match must be a version")
+        let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let digits = quoted.unwrap_or(text);
+        let is_version = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_version).map(Some).ok_or_else(|| {
+            ApiError::field(Code::InvalidField, "If-Match", "If-Match must be one version")
         })
     }
 }
@@ -283,7 +289,7 @@ impl BaseVersion {
 impl<S: Send + Sync> FromRequestParts<S> for BaseVersion {
     type Rejection = ApiError;
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        Ok(Self(parts.headers.get(header::IF_MATCH).cloned()))
+        Ok(Self(parts.headers.get_all(header::IF_MATCH).iter().cloned().collect()))
     }
 }
 

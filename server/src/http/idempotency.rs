@@ -16,7 +16,7 @@ use inlay_proto::names::IDEMPOTENCY_HEADER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::context::{Http, NAMED};
+use super::context::{ACTING, Http, NAMED};
 use crate::{
     app::{Caller, Known, NamedRequest},
     base::secret,
@@ -28,7 +28,7 @@ const NAME_CHARS_MAX: usize = 255;
 /// Bytes of a body, at most: those of events.
 const BODY_BYTES_MAX: usize = 10 << 20;
 /// Bytes of an answer that is kept, at most.
-const ANSWER_BYTES_MAX: usize = 64 << 10;
+const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// A body must arrive within this time.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
@@ -58,7 +58,7 @@ pub fn name_of(request: &Request) -> Result<Option<String>> {
 /// Carries a named request out, or repeats what it was answered with.
 pub async fn once(
     http: &Http,
-    caller: &Caller,
+    caller: Arc<Caller>,
     credential: &str,
     name: &str,
     request: Request,
@@ -83,7 +83,7 @@ pub async fn once(
     let fingerprint = secret::hex(&fingerprint.chain_update("\0").chain_update(&body).finalize());
     let attempt = http.app.new_id();
     let named = NamedRequest::new(&caller.org, credential, name, fingerprint, attempt);
-    let _under_way = http.under_way.enter(&named.id)?;
+    let under_way = http.under_way.enter(&named.id)?;
     let asked = named.clone();
     if let Known::Answer(kept) = http.run(move |app| app.known_request(&asked)).await? {
         return repeat(&kept);
@@ -91,8 +91,16 @@ pub async fn once(
     // What works on the body takes memory for it again.
     drop(place);
     let request = Request::from_parts(parts, Body::from(body));
-    let response = NAMED.scope(Arc::new(named.clone()), next.run(request)).await;
-    keep(http, named, response).await
+    let http = http.clone();
+    // A client that goes away comes back for the answer: the work goes on without it.
+    let work = tokio::spawn(async move {
+        let handled = NAMED.scope(Arc::new(named.clone()), next.run(request));
+        let response = ACTING.scope(caller, handled).await;
+        let kept = keep(&http, named, response).await;
+        drop(under_way);
+        kept
+    });
+    work.await.unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
 }
 
 /// Keeps an answer, if it is one to keep.

@@ -41,7 +41,7 @@ const GLOBAL_V6: &str = "2000::/3";
 /// What is special inside of it: protocol assignments with Teredo, documentation, 6to4.
 const BLOCKED_V6: [&str; 4] = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 /// Names that mean something inside a network, or nothing.
-const BLOCKED_NAMES: [&str; 20] = [
+const BLOCKED_NAMES: [&str; 24] = [
     "local",
     "localhost",
     "localdomain",
@@ -62,6 +62,10 @@ const BLOCKED_NAMES: [&str; 20] = [
     "consul",
     "metadata.goog",
     "nip.io",
+    "sslip.io",
+    "xip.io",
+    "localtest.me",
+    "lvh.me",
 ];
 
 /// Where webhooks may go beside the public internet.
@@ -127,7 +131,8 @@ fn is_hidden(char: char) -> bool {
     char.is_control()
         || char.is_whitespace()
         || matches!(char, '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
-            | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{110bd}' | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
             | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }

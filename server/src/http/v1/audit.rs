@@ -79,7 +79,7 @@ pub async fn list(
     });
     let page =
         Page { limit: Some(parameters.limit.unwrap_or(ROWS_MAX)), cursor: parameters.cursor };
-    if page.limit.is_some_and(|limit| limit > ROWS_MAX) {
+    if page.limit.is_some_and(|limit| !(1..=ROWS_MAX).contains(&limit)) {
         let message = format!("limit must be between 1 and {ROWS_MAX}");
         return Err(ApiError::field(Code::OutOfRange, "limit", message));
     }

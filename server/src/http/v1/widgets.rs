@@ -13,8 +13,8 @@ use crate::{
     error::Result,
     http::{
         context::Http,
-        extract::{BaseVersion, Body, Id, Page, Params},
-        respond::{Answer, Created, List, NoContent, Written},
+        extract::{BaseVersion, Body, Id, KnownVersion, Page, Params},
+        respond::{Created, List, NoContent, Versioned, Written},
     },
     store::{Layout, OneOrMany, StandaloneWidget, Widget},
 };
@@ -111,8 +111,10 @@ pub async fn get(
     State(http): State<Http>,
     caller: Caller,
     Id(id): Id,
-) -> Result<Answer<StandaloneView>> {
-    http.run(move |app| app.standalone_widget(&caller, &id)).await.map(standalone).map(Answer)
+    KnownVersion(known): KnownVersion,
+) -> Result<Versioned<StandaloneView>> {
+    let widget = http.run(move |app| app.standalone_widget(&caller, &id)).await?;
+    Ok(Versioned { version: widget.version, value: standalone(widget), known })
 }
 
 /// Makes one. 201.
@@ -142,7 +144,7 @@ pub async fn update(
     Id(id): Id,
     base: BaseVersion,
     body: Body<UpdateWidget>,
-) -> Result<Answer<StandaloneView>> {
+) -> Result<Versioned<StandaloneView>> {
     let widget = http
         .run(move |app| {
             app.standalone_widget(&caller, &id)?;
@@ -152,7 +154,7 @@ pub async fn update(
             app.update_standalone_widget(&caller, &id, change, base.read()?)
         })
         .await?;
-    Ok(Answer(standalone(widget)))
+    Ok(Versioned { version: widget.version, value: standalone(widget), known: None })
 }
 
 /// Publishes a snapshot of the draft. 204.
