@@ -143,6 +143,33 @@ async fn what_is_not_for_us_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_replaced_subscription_and_an_unknown_status_take_nothing_away() {
+    let server = server().await;
+    let org = server.register("acme").await;
+    let state = async || {
+        let billing = org.admin.get("/v1/billing").await.expect(200);
+        (billing["plan"].clone(), billing["status"].clone())
+    };
+    let mut paused = event(&org, "evt_0", "created", "2026-11-20T09:00:00Z", "pri_scale");
+    paused["data"]["status"] = json!("paused");
+    assert_eq!(send(&server, &paused).await.expect(200)["status"], "ignored");
+    assert_eq!(state().await, (json!("free"), json!("none")));
+    let first = event(&org, "evt_1", "created", "2026-11-20T10:00:00Z", "pri_growth");
+    assert_eq!(send(&server, &first).await.expect(200)["status"], "applied");
+    let mut second = event(&org, "evt_2", "created", "2026-11-20T11:00:00Z", "pri_scale");
+    second["data"]["id"] = json!("sub_2");
+    assert_eq!(send(&server, &second).await.expect(200)["status"], "applied");
+    // The first one ends later than the second one began.
+    let ended = event(&org, "evt_3", "canceled", "2026-11-20T12:00:00Z", "pri_growth");
+    assert_eq!(send(&server, &ended).await.expect(200)["status"], "ignored");
+    assert_eq!(state().await, (json!("scale"), json!("active")));
+    let mut over = event(&org, "evt_4", "canceled", "2026-11-20T13:00:00Z", "pri_scale");
+    over["data"]["id"] = json!("sub_2");
+    assert_eq!(send(&server, &over).await.expect(200)["status"], "applied");
+    assert_eq!(state().await, (json!("free"), json!("canceled")));
+}
+
+#[tokio::test]
 async fn only_a_signature_of_ours_and_of_now_counts() {
     let server = server().await;
     let org = server.register("acme").await;

@@ -179,6 +179,25 @@ async fn roles_act_on_the_next_request_and_one_owner_stays() {
 }
 
 #[tokio::test]
+async fn a_removed_member_does_not_come_back_by_his_own_invite() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let admin = org.join(&server, "a@acme.example", "admin").await;
+    let invite = json!({"email": "again@acme.example", "role": "admin"});
+    let made = admin.post("/v1/members/invite", &invite).await.expect(201);
+    let others = json!({"email": "other@acme.example", "role": "viewer"});
+    org.console.post("/v1/members/invite", &others).await.expect(201);
+    let id = admin.get("/v1/auth/me").await.expect(200)["user"]["id"].clone();
+    org.console.delete(&format!("/v1/members/{}", id.as_str().unwrap())).await.expect(204);
+    let accept = json!({"token": made["token"], "name": "A", "password": "correct horse battery"});
+    let reply = server.anonymous().post("/v1/auth/accept-invite", &accept).await;
+    reply.refused(401, "token_revoked");
+    let left = org.console.get("/v1/members/invites").await.expect(200);
+    assert_eq!(left["data"].as_array().unwrap().len(), 1);
+    assert_eq!(left["data"][0]["email"], "other@acme.example");
+}
+
+#[tokio::test]
 async fn a_removed_members_keys_stay() {
     let server = TestServer::start().await;
     let org = server.register("acme").await;
