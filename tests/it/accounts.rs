@@ -248,3 +248,28 @@ async fn no_secret_is_stored_in_the_clear() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_address_that_nobody_has_takes_as_long_as_one_that_somebody_has() {
+    let server = TestServer::start().await;
+    server.register("acme").await;
+    let mut times = std::collections::BTreeMap::<&str, Vec<u128>>::new();
+    for _ in 0..5 {
+        for email in ["acme@example.com", "nobody@example.com", "no address"] {
+            let body = json!({"email": email, "password": "wrong wrong wrong"});
+            let started = std::time::Instant::now();
+            let reply = server.anonymous().post("/v1/auth/login", &body).await;
+            times.entry(email).or_default().push(started.elapsed().as_micros());
+            reply.refused(401, "unauthenticated");
+        }
+    }
+    let fastest = |email: &str| *times[email].iter().min().unwrap();
+    // A hash takes hundreds of times as long as the rest.
+    for email in ["nobody@example.com", "no address"] {
+        let (nobody, somebody) = (fastest(email), fastest("acme@example.com"));
+        assert!(
+            nobody * 2 > somebody && somebody * 2 > nobody,
+            "{email}: {nobody} and {somebody} us"
+        );
+    }
+}

@@ -271,8 +271,8 @@ pub async fn data(
     let checked = viewer.clone();
     let (view, widgets, filters) = http
         .run(move |app| {
-            let view = app.embed_view(&checked)?;
             let body = body.read()?;
+            let view = app.embed_view(&checked)?;
             if body.widgets.len() > WIDGETS_MAX {
                 let message = format!("a request asks for at most {WIDGETS_MAX} widgets");
                 return Err(ApiError::field(Code::OutOfRange, "widgets", message));
