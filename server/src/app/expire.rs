@@ -9,7 +9,7 @@ use super::{accounts::has_ended, context::App, idempotency::REQUEST_KEPT_MS};
 use crate::{
     error::{ApiError, Result},
     store::{
-        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Session, SigningKey,
+        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Record, Session, SigningKey,
         global_delete, global_find, global_list, global_records,
     },
 };
@@ -27,43 +27,40 @@ impl App {
     /// Removes records of what has ended; returns how many.
     pub fn expire(&self) -> Result<usize> {
         let now = self.now_ms();
-        let keys = self.engine.keys();
-        let ended = self.expire_globals::<Session>("session", |session| has_ended(session, now))?;
-        let old: Vec<(String, EmbedSession)> = global_records::<EmbedSession>(&keys)?
-            .into_iter()
-            .filter(|(_, session)| now >= session.expires_at + EMBED_KEPT_MS)
-            .collect();
-        for some in old.chunks(AT_ONCE) {
-            self.engine.transact(|txn| {
-                for (org, session) in some {
-                    OrgTxn::new(txn, org).delete::<EmbedSession>(&session.id);
-                }
-                Ok::<_, ApiError>(())
-            })?;
-        }
-        let forgotten =
+        let globals = [
+            self.expire_globals::<Session>("session", |session| has_ended(session, now))?,
             self.expire_globals::<IdempotentRequest>("idempotent_request", |request| {
                 now >= request.created_at + REQUEST_KEPT_MS
-            })? + self.expire_globals::<BillingEvent>("billing_event", |event| {
+            })?,
+            self.expire_globals::<BillingEvent>("billing_event", |event| {
                 now >= event.received_at + BILLING_EVENT_KEPT_MS
-            })?;
-        let forgotten = forgotten
-            + self.expire_globals::<SigningKey>("signing_key", |key| {
+            })?,
+            self.expire_globals::<SigningKey>("signing_key", |key| {
                 key.retired_at.is_some_and(|at| now >= at + EMBED_KEPT_MS * 2)
-            })?;
-        let invites: Vec<(String, Invite)> = global_records::<Invite>(&keys)?
-            .into_iter()
-            .filter(|(_, invite)| now >= invite.expires_at + INVITE_KEPT_MS)
-            .collect();
-        for some in invites.chunks(AT_ONCE) {
+            })?,
+        ];
+        let records = [
+            self.expire_records::<EmbedSession>(|session| {
+                now >= session.expires_at + EMBED_KEPT_MS
+            })?,
+            self.expire_records::<Invite>(|invite| now >= invite.expires_at + INVITE_KEPT_MS)?,
+        ];
+        Ok(globals.iter().chain(&records).sum())
+    }
+
+    /// Removes records of a kind of all organisations; returns how many.
+    fn expire_records<R: Record>(&self, has_ended: impl Fn(&R) -> bool) -> Result<usize> {
+        let mut ended = global_records::<R>(&self.engine.keys())?;
+        ended.retain(|(_, record)| has_ended(record));
+        for some in ended.chunks(AT_ONCE) {
             self.engine.transact(|txn| {
-                for (org, invite) in some {
-                    OrgTxn::new(txn, org).delete::<Invite>(&invite.id);
+                for (org, record) in some {
+                    OrgTxn::new(txn, org).delete::<R>(record.id());
                 }
                 Ok::<_, ApiError>(())
             })?;
         }
-        Ok(ended + old.len() + forgotten + invites.len())
+        Ok(ended.len())
     }
 
     /// Removes records of a kind that belong to no organisation; returns how many.

@@ -10,9 +10,9 @@ use serde_json::Value;
 use utoipa::{
     ToSchema,
     openapi::{
-        Content, Header, RefOr, Response, ResponseBuilder, Schema,
+        Content, Header, RefOr, Required, Response, ResponseBuilder, Schema,
         path::{Parameter, ParameterBuilder, ParameterIn},
-        request_body::RequestBody,
+        request_body::{RequestBody, RequestBodyBuilder},
         schema::{Object, ObjectBuilder, Ref, SchemaType, Type},
     },
 };
@@ -42,6 +42,15 @@ impl Description {
         T::schemas(&mut found);
         self.schemas.extend(found);
         Ref::from_schema_name(name).into()
+    }
+
+    /// A body that must be sent, in one of these media types.
+    pub fn takes_body(&mut self, contents: Vec<(&str, RefOr<Schema>)>) {
+        let body = RequestBodyBuilder::new().required(Some(Required::True));
+        let with = |body: RequestBodyBuilder, (media_type, schema): (&str, RefOr<Schema>)| {
+            body.content(media_type, Content::new(Some(schema)))
+        };
+        self.body = Some(contents.into_iter().fold(body, with).build());
     }
 
     /// An answer with a JSON body.

@@ -13,9 +13,8 @@ use serde_json::json;
 use utoipa::{
     IntoParams, ToSchema,
     openapi::{
-        Content, KnownFormat, Required, SchemaFormat,
+        KnownFormat, SchemaFormat,
         path::ParameterIn,
-        request_body::RequestBodyBuilder,
         schema::{ObjectBuilder, SchemaType, Type},
     },
 };
@@ -354,11 +353,8 @@ impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
 
 impl<T: ToSchema> Takes for Body<T> {
     fn takes(description: &mut Description) {
-        let content = Content::new(Some(description.schema_of::<T>()));
-        let body = RequestBodyBuilder::new()
-            .content("application/json", content)
-            .required(Some(Required::True));
-        description.body = Some(body.build());
+        let schema = description.schema_of::<T>();
+        description.takes_body(vec![("application/json", schema)]);
         description.codes.extend([
             Code::InvalidJson,
             Code::InvalidField,

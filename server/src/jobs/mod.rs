@@ -1,6 +1,8 @@
 //! Background work. A job takes no input: it reads the store, acts, and writes the outcome, so that
 //! a lost run loses time and nothing else.
 
+mod every;
+
 mod count;
 mod expire;
 mod report;

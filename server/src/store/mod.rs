@@ -19,6 +19,6 @@ mod rules;
 
 pub use boards::*;
 pub use keys::{forget_org, global_delete, global_find, global_list, global_put, next_namespace};
-pub use org::{OrgReader, OrgTxn, global_records};
+pub use org::{OrgReader, OrgTxn, Record, global_records};
 pub use records::*;
 pub use rules::*;

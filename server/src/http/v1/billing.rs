@@ -8,10 +8,7 @@ use axum::{
 };
 use inlay_proto::names::BILLING_SIGNATURE_HEADER;
 use serde::Serialize;
-use utoipa::{
-    ToSchema,
-    openapi::{Content, Required, request_body::RequestBodyBuilder},
-};
+use utoipa::ToSchema;
 
 use super::view::Time;
 use crate::{
@@ -142,11 +139,8 @@ impl Takes for Signed {
         let example = serde_json::json!(format!("ts=1795169856;h1={}", "0f".repeat(32)));
         let form = Some("^ts=[0-9]+(;h1=[0-9a-f]{64})+$");
         description.header_parameter(BILLING_SIGNATURE_HEADER, text, form, example);
-        let content = Content::new(Some(description.schema_of::<BillingEvent>()));
-        let body = RequestBodyBuilder::new()
-            .content("application/json", content)
-            .required(Some(Required::True));
-        description.body = Some(body.build());
+        let schema = description.schema_of::<BillingEvent>();
+        description.takes_body(vec![("application/json", schema)]);
         description.codes.extend([
             Code::InvalidJson,
             Code::InvalidField,

@@ -9,10 +9,7 @@ use axum::{
 };
 use inlay_proto::names::NDJSON;
 use serde::{Deserialize, Serialize};
-use utoipa::{
-    ToSchema,
-    openapi::{Content, Required, request_body::RequestBodyBuilder},
-};
+use utoipa::ToSchema;
 
 use crate::{
     app::{App, Caller, RejectedEvent},
@@ -119,11 +116,7 @@ impl Takes for EventBody {
     fn takes(description: &mut Description) {
         let events = description.schema_of::<Events>();
         let event = description.schema_of::<Event>();
-        let body = RequestBodyBuilder::new()
-            .content("application/json", Content::new(Some(events)))
-            .content(NDJSON, Content::new(Some(event)))
-            .required(Some(Required::True));
-        description.body = Some(body.build());
+        description.takes_body(vec![("application/json", events), (NDJSON, event)]);
         description.codes.extend([
             Code::InvalidJson,
             Code::InvalidField,

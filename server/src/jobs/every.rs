@@ -1,0 +1,30 @@
+//! Work that is done again and again until the server stops.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::{app::App, error::Result};
+
+/// Does `work` on the blocking pool at this pace; what goes wrong is said, and tried again.
+pub async fn every(
+    pace: Duration,
+    app: App,
+    mut stopped: watch::Receiver<bool>,
+    what: &'static str,
+    work: fn(&App) -> Result<()>,
+) {
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => return,
+            () = tokio::time::sleep(pace) => {}
+        }
+        let app = app.clone();
+        match tokio::task::spawn_blocking(move || work(&app)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => warn!(code = error.code.name(), %error, "cannot {what}"),
+            Err(error) => warn!(%error, "the job ended early"),
+        }
+    }
+}
