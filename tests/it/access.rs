@@ -86,8 +86,12 @@ pub const OPERATIONS: [(&str, &str, &str); 72] = [
 ];
 
 /// Data calls of the embed, for embed tokens only.
-pub const OF_EMBEDS: [(&str, &str, &str); 2] =
-    [("GET", "/v1/embed/dashboard", "1111111y"), ("POST", "/v1/embed/data", "1111111y")];
+pub const OF_EMBEDS: [(&str, &str, &str); 4] = [
+    ("GET", "/v1/embed/dashboard", "1111111y"),
+    ("POST", "/v1/embed/data", "1111111y"),
+    ("POST", "/v1/embed/values", "1111111y"),
+    ("POST", "/v1/embed/detail", "1111111y"),
+];
 
 pub const CALLERS: [&str; 8] =
     ["anonymous", "viewer", "editor", "admin", "owner", "admin key", "ingest key", "embed token"];
@@ -149,7 +153,7 @@ async fn every_operation_answers_every_caller_as_the_table_says() {
             assert!(is_answer, "{method} {path} as {name}: {status}");
         }
     }
-    assert_eq!(cells, 592, "72 operations and 2 of embeds, 8 callers each");
+    assert_eq!(cells, 608, "72 operations and 4 of embeds, 8 callers each");
 }
 
 #[tokio::test]

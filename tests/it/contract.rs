@@ -85,6 +85,8 @@ GET /v1/erasures
 GET /v1/erasures/:id
 GET /v1/embed/dashboard
 POST /v1/embed/data
+POST /v1/embed/values
+POST /v1/embed/detail
 ";
 
 /// Where the document is committed, so that a change of the contract is seen in review.

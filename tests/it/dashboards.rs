@@ -124,12 +124,32 @@ async fn what_cannot_be_drawn_names_its_field() {
     );
     let lacking = json!({"name": "D", "widgets": [{"id": "x"}]});
     admin.post("/v1/dashboards", &lacking).await.refused(400, "missing_field");
-    let origins =
-        json!({"name": "D", "settings": {"allowed_origins": ["https://a.example; script-src *"]}});
-    assert_eq!(
-        admin.post("/v1/dashboards", &origins).await.refused(400, "invalid_field").as_deref(),
-        Some("settings.allowed_origins[0]")
-    );
+    let board = |origin: &str| json!({"name": "D", "settings": {"allowed_origins": [origin]}});
+    for wrong in [
+        "https://a.example; script-src *",
+        "https://[",
+        "https://a.example:99999",
+        "https://a.example/",
+        "https://a.example:443",
+        "https://A.example",
+        "https://user@a.example",
+        "https://a.example/path",
+        "https://*",
+        "https://a.*.example",
+        "https://*.*.example",
+        "ftp://a.example",
+        "a.example",
+        "*",
+        "null",
+        "",
+    ] {
+        let reply = admin.post("/v1/dashboards", &board(wrong)).await;
+        assert_eq!(
+            reply.refused(400, "invalid_field").as_deref(),
+            Some("settings.allowed_origins[0]"),
+            "{wrong}"
+        );
+    }
     let mut deep = json!(1);
     for _ in 0..60 {
         deep = json!({"a": deep});
@@ -143,6 +163,11 @@ async fn what_cannot_be_drawn_names_its_field() {
     let table = admin.post("/v1/dashboards", &json!({"name": "D", "widgets": [table]})).await;
     assert_eq!(table.refused(400, "out_of_range").as_deref(), Some("widgets[0].query.measures"));
     assert_eq!(admin.get("/v1/dashboards").await.expect(200)["data"], json!([]));
+    for right in
+        ["https://a.example", "http://localhost:3000", "https://*.a.example:8443", "http://[::1]"]
+    {
+        admin.post("/v1/dashboards", &board(right)).await.expect(201);
+    }
 }
 
 #[tokio::test]

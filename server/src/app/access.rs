@@ -180,6 +180,8 @@ operations! {
     GetErasure b"133yyy31" Management "Shows an erasure: how far it is, or its receipt.";
     EmbedDashboard b"1111111y" Embed "Shows the published dashboard as this session may see it.";
     EmbedData b"1111111y" Embed "Answers the widgets of the published dashboard.";
+    EmbedValues b"1111111y" Embed "Lists values of a property to filter by.";
+    EmbedDetail b"1111111y" Embed "Breaks one slice of a widget down further.";
 }
 
 /// Decides.

@@ -126,14 +126,27 @@ fn check(config: &DashboardConfig) -> Result<()> {
 }
 
 /// An origin goes into a response header as it is: scheme, host, optional port, nothing else.
+/// An origin as browsers write it, so that theirs can be compared with it; the first label of the host
+/// may be `*`, for any.
 fn check_origin(origin: &str, field: &str) -> Result<()> {
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let plain = |char: char| char.is_ascii_alphanumeric() || ".-:*[]".contains(char);
-    if host.is_some_and(|host| !host.is_empty() && host.len() <= 253 && host.chars().all(plain)) {
+    let refused = |message: String| Err(ApiError::field(Code::InvalidField, field, message));
+    // Any label stands for the one that is open.
+    let concrete = origin.replacen("://*.", "://any.", 1);
+    let parsed = url::Url::parse(&concrete).ok().filter(|url| {
+        matches!(url.scheme(), "https" | "http") && !url.host_str().unwrap_or("*").contains('*')
+    });
+    let Some(url) = parsed else {
+        return refused(
+            "an origin is a scheme and a host, such as https://app.example.com".to_owned(),
+        );
+    };
+    let written = url.origin().ascii_serialization();
+    if written == concrete {
         return Ok(());
     }
-    let message = "an origin is a scheme and a host, such as https://app.example.com";
-    Err(ApiError::field(Code::InvalidField, field, message))
+    let is_open = concrete != origin;
+    let wanted = if is_open { written.replacen("://any.", "://*.", 1) } else { written };
+    refused(format!("an origin is a scheme and a host as browsers write them: {wanted}"))
 }
 
 impl App {

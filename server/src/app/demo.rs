@@ -47,6 +47,11 @@ const STATUSES: [(&str, f64); 3] = [("ok", 0.965), ("error", 0.028), ("timeout",
 const COUNTRIES: [(&str, f64); 6] =
     [("DE", 0.3), ("US", 0.28), ("FR", 0.15), ("GB", 0.12), ("NL", 0.1), ("JP", 0.05)];
 
+/// Tenants of the demo, the largest first.
+pub fn demo_tenants() -> [&'static str; DEMO_TENANTS.len()] {
+    DEMO_TENANTS.map(|(name, _)| name)
+}
+
 impl App {
     /// Seeds the sample of a new organisation into its development environment.
     pub fn seed_sample(&self, org: &Org) -> Result<()> {

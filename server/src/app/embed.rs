@@ -1,11 +1,8 @@
-//! Embeds: signed sessions that show one published dashboard for one tenant, and their limits.
+//! Embed sessions: signed tokens that show one published dashboard to one tenant.
 //!
-//! The token says which dashboard, tenant and permissions; the browser's requests can only narrow
-//! that. Every rule is enforced here, whatever the page or the host sends.
+//! A token says which dashboard, tenant and permissions. What a request with it may ask is decided
+//! in `embed_limits`; what it is answered, in `embed_views`.
 
-use std::collections::BTreeMap;
-
-use inlay_engine::{NumberFilter, TextFilter};
 use inlay_proto::names::EMBED_TOKEN_TYPE;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
 use serde::{Deserialize, Serialize};
@@ -13,17 +10,14 @@ use serde_json::json;
 
 use super::{
     context::{App, Caller},
-    counters::Counted,
     plans,
-    query::{parse_period, period_ms},
-    widgets::{ViewFilters, WidgetAnswer},
+    query::parse_period,
 };
 use crate::{
-    base::instant,
     error::{ApiError, Code, PlanLimit, Result},
     store::{
-        Dashboard, DashboardConfig, EmbedSession, Environment, OneOrMany, Org, Permissions,
-        SigningKey, Widget, global_delete, global_find, global_put,
+        Dashboard, EmbedSession, Environment, Org, Permissions, SigningKey, global_delete,
+        global_find, global_put,
     },
 };
 
@@ -37,9 +31,6 @@ const SKEW_SECONDS: u64 = 5;
 const TOKEN_BYTES_MAX: usize = 8 * 1_024;
 const ISSUER: &str = "inlay";
 const AUDIENCE: &str = "embed";
-/// Periods that are offered when nothing restricts them.
-const PERIODS_OFFERED: [&str; 4] = ["24h", "7d", "30d", "90d"];
-const DAY_MS: i64 = 86_400_000;
 
 /// A session to mint.
 pub struct EmbedRequest {
@@ -98,26 +89,8 @@ pub struct Viewer {
     pub expires_at: i64,
 }
 
-/// A published dashboard as one viewer sees it.
-pub struct EmbedView {
-    /// Id.
-    pub id: String,
-    /// What is shown, without what is hidden.
-    pub config: DashboardConfig,
-    /// Periods to choose from.
-    pub periods: Vec<String>,
-    /// The one to start with.
-    pub period: String,
-    /// Seconds left.
-    pub expires_in_seconds: i64,
-}
-
 fn invalid_token() -> ApiError {
     ApiError::new(Code::Unauthenticated, "the embed token is not valid")
-}
-
-fn broken(message: impl Into<String>) -> ApiError {
-    ApiError::new(Code::EmbedPermission, message)
 }
 
 impl App {
@@ -321,101 +294,6 @@ impl App {
             self.audit(txn, caller, "embed_session.revoke", ("embed_session", id), json!({}))
         })
     }
-
-    /// The published dashboard as the viewer may see it. 409 when it is not published.
-    pub fn embed_view(&self, viewer: &Viewer) -> Result<EmbedView> {
-        let dashboard: Option<Dashboard> =
-            self.org_reader(&viewer.org).find(&viewer.dashboard_id)?;
-        let dashboard = dashboard.ok_or_else(|| ApiError::not_found("dashboard"))?;
-        let mut config = dashboard
-            .published
-            .filter(|_| dashboard.is_live)
-            .ok_or_else(|| ApiError::new(Code::NotPublished, "this dashboard is not published"))?;
-        config.widgets.retain(|widget| !viewer.permissions.hidden_widgets.contains(&widget.id));
-        let periods = offered_periods(&viewer.permissions);
-        let wanted = &config.settings.default_period;
-        let period = periods.iter().find(|period| *period == wanted).or(periods.last());
-        let period = period.cloned().unwrap_or_else(|| wanted.clone());
-        Ok(EmbedView {
-            id: dashboard.id,
-            config,
-            periods,
-            period,
-            expires_in_seconds: (viewer.expires_at - self.now_ms()).max(0) / 1_000,
-        })
-    }
-
-    /// The widgets with these ids, if the viewer may see all of them. A hidden widget and one that
-    /// does not exist are refused alike.
-    pub fn embed_widgets(&self, view: &EmbedView, ids: &[String]) -> Result<Vec<Widget>> {
-        let find = |id: &String| {
-            let widget = view.config.widgets.iter().find(|widget| widget.id == *id);
-            widget.cloned().ok_or_else(|| broken(format!("this session shows no widget {id:?}")))
-        };
-        ids.iter().map(find).collect()
-    }
-
-    /// Answers one widget for a viewer, under filters that [`Viewer::check`] has passed.
-    pub fn embed_answer(
-        &self,
-        viewer: &Viewer,
-        view: &EmbedView,
-        widget: &Widget,
-        filters: &ViewFilters,
-    ) -> Result<WidgetAnswer> {
-        self.counters.add(&viewer.org, &viewer.environment, Counted::Query);
-        let mut filters = filters.clone();
-        filters.texts.extend(locks(&viewer.permissions));
-        if filters.range.is_none() && filters.period.is_none() {
-            let own = widget.query.get("period").and_then(|period| period.as_str());
-            let allowed = own.filter(|own| check_period(&viewer.permissions, own).is_ok());
-            filters.period = Some(allowed.unwrap_or(&view.period).to_owned());
-        }
-        if let Some(period) = filters.period.as_deref().filter(|_| filters.range.is_none()) {
-            check_period(&viewer.permissions, period)?;
-        }
-        let (namespace, tenant) = (viewer.environment.namespace(), Some(viewer.tenant.as_str()));
-        self.widget_answer(namespace, tenant, widget, &filters, &view.period)
-    }
-}
-
-/// Filters that hold whatever the viewer chooses.
-fn locks(permissions: &Permissions) -> Vec<TextFilter> {
-    let lock = |(name, accepted): (&String, &OneOrMany)| TextFilter {
-        name: name.clone(),
-        any_of: accepted.values(),
-    };
-    permissions.locked_filters.iter().map(lock).collect()
-}
-
-/// Periods that the viewer may choose, shortest first.
-fn offered_periods(permissions: &Permissions) -> Vec<String> {
-    let by_default = || PERIODS_OFFERED.iter().map(|period| (*period).to_owned()).collect();
-    let mut periods: Vec<String> = permissions.allowed_periods.clone().unwrap_or_else(by_default);
-    periods.retain(|period| check_period(permissions, period).is_ok());
-    periods.sort_by_key(|period| period_ms(period));
-    periods.dedup();
-    periods
-}
-
-fn check_period(permissions: &Permissions, period: &str) -> Result<()> {
-    if permissions
-        .allowed_periods
-        .as_ref()
-        .is_some_and(|allowed| !allowed.iter().any(|known| known == period))
-    {
-        return Err(broken(format!("this session does not allow the period {period}")));
-    }
-    check_length(permissions, period_ms(period).unwrap_or(i64::MAX))
-}
-
-fn check_length(permissions: &Permissions, length_ms: i64) -> Result<()> {
-    match permissions.max_date_range_days {
-        Some(days) if length_ms > i64::from(days) * DAY_MS => {
-            Err(broken(format!("this session allows at most {days} days")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Refuses permissions that the plan does not include.
@@ -440,101 +318,4 @@ fn check_plan(org: &Org, permissions: &Permissions) -> Result<()> {
             format!("the plan {} has no advanced embed permissions", plan.name),
         )
     })
-}
-
-/// Filters as messages and data requests carry them.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
-pub struct WireFilters {
-    period: Option<String>,
-    dimensions: BTreeMap<String, OneOrMany>,
-    numeric_ranges: BTreeMap<String, WireRange>,
-    date_ranges: BTreeMap<String, WireDates>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireRange {
-    min: Option<f64>,
-    max: Option<f64>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireDates {
-    from: String,
-    to: String,
-}
-
-impl Viewer {
-    /// Checks a viewer's filters against his permissions. 400 when they mean nothing, 403 when they
-    /// reach beyond.
-    pub fn check(&self, wire: &WireFilters) -> Result<ViewFilters> {
-        let permissions = &self.permissions;
-        let mut filters = ViewFilters::default();
-        if let Some(period) = &wire.period {
-            parse_period("filters.period", period)?;
-            if wire.date_ranges.is_empty() {
-                check_period(permissions, period)?;
-            }
-            filters.period = Some(period.clone());
-        }
-        for (name, accepted) in &wire.dimensions {
-            check_dimension(permissions, name)?;
-            let any_of = accepted.values();
-            if let Some(locked) = permissions.locked_filters.get(name) {
-                let locked = locked.values();
-                if any_of.iter().any(|value| !locked.contains(value)) {
-                    return Err(broken(format!("{name} is locked in this session")));
-                }
-            }
-            filters.texts.push(TextFilter { name: name.clone(), any_of });
-        }
-        for (name, range) in &wire.numeric_ranges {
-            check_dimension(permissions, name)?;
-            let (min, max) =
-                (range.min.unwrap_or(f64::NEG_INFINITY), range.max.unwrap_or(f64::INFINITY));
-            filters.numbers.push(NumberFilter { name: name.clone(), min, max });
-        }
-        for (name, dates) in &wire.date_ranges {
-            filters.range = Some(self.check_dates(name, dates)?);
-        }
-        Ok(filters)
-    }
-
-    fn check_dates(&self, name: &str, dates: &WireDates) -> Result<(i64, i64)> {
-        let field = format!("filters.dateRanges.{name}");
-        if name != "timestamp" {
-            return Err(ApiError::field(
-                Code::UnknownField,
-                field,
-                "dates are filtered by timestamp only",
-            ));
-        }
-        let read = |part: &str, text: &str| {
-            instant::parse(text).ok_or_else(|| {
-                let message = format!("{part} is not an ISO 8601 date-time or date");
-                ApiError::field(Code::InvalidField, format!("{field}.{part}"), message)
-            })
-        };
-        let (from, to) = (read("from", &dates.from)?, read("to", &dates.to)?);
-        if from >= to {
-            return Err(ApiError::field(Code::OutOfRange, field, "from must lie before to"));
-        }
-        // A list of periods says what may be seen; any range beside it needs a bound of its own.
-        let permissions = &self.permissions;
-        if permissions.allowed_periods.is_some() && permissions.max_date_range_days.is_none() {
-            return Err(broken("this session allows its periods only"));
-        }
-        check_length(permissions, to - from)?;
-        Ok((from, to))
-    }
-}
-
-fn check_dimension(permissions: &Permissions, name: &str) -> Result<()> {
-    let allowed = permissions.allowed_dimensions.as_ref();
-    if allowed.is_some_and(|allowed| !allowed.iter().any(|known| known == name)) {
-        return Err(broken(format!("this session does not allow filtering by {name}")));
-    }
-    Ok(())
 }

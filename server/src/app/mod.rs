@@ -42,10 +42,12 @@ mod dashboards;
 
 mod discover;
 mod embed;
+mod embed_limits;
 mod rules;
 mod standalone_widgets;
 
 mod alerts;
+mod embed_views;
 mod reports;
 
 mod demo;
@@ -60,8 +62,11 @@ pub use context::{App, Caller};
 pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use deliveries::{RuleDeliveries, WINDOW_HOURS};
+pub use demo::demo_tenants;
 pub use discover::is_rollup_dimension;
-pub use embed::{EmbedRequest, EmbedView, Viewer, WireFilters};
+pub use embed::{EmbedRequest, Viewer};
+pub use embed_limits::{Offered, WireFilters};
+pub use embed_views::EmbedView;
 pub use erasures::scope_name;
 pub use events::RejectedEvent;
 pub use idempotency::Known;

@@ -13,6 +13,8 @@ use axum::{
 use serde_json::Value;
 use utoipa::openapi::HttpMethod;
 
+pub use embed_data::{FirstData, first_data};
+
 use super::{caller::guard, context::Http, describe::Described, openapi::Document};
 use crate::{app::Operation, error::Code};
 
@@ -26,6 +28,7 @@ mod dashboards;
 mod demo;
 mod discover;
 mod embed;
+mod embed_data;
 mod erasures;
 mod events;
 mod members;
@@ -162,8 +165,10 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         DELETE "/v1/tenants/{tenant_id}/users/{user_id}/events" EraseUserEvents erasures::user [];
         GET "/v1/erasures" ListErasures erasures::list [];
         GET "/v1/erasures/{id}" GetErasure erasures::get [];
-        GET "/v1/embed/dashboard" EmbedDashboard embed::dashboard [NotPublished];
-        POST "/v1/embed/data" EmbedData embed::data [EmbedPermission NotPublished];
+        GET "/v1/embed/dashboard" EmbedDashboard embed_data::dashboard [NotPublished];
+        POST "/v1/embed/data" EmbedData embed_data::data [EmbedPermission NotPublished];
+        POST "/v1/embed/values" EmbedValues embed_data::values [EmbedPermission NotPublished];
+        POST "/v1/embed/detail" EmbedDetail embed_data::detail [EmbedPermission NotPublished];
     }
     (table.router, table.document.finish())
 }

@@ -1,0 +1,273 @@
+//! What a viewer is answered: the dashboard as he may see it, data of its widgets, values to filter
+//! by, and one slice of a widget broken down further.
+//!
+//! Every answer is asked of the one gate to data with the viewer's tenant and locks; see
+//! `embed_limits` for what may be asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use inlay_engine::{TextFilter, Value};
+use serde_json::json;
+
+use super::{
+    context::App,
+    counters::Counted,
+    embed::Viewer,
+    embed_limits::{
+        self, Offered, WireFilters, allows_dates, broken, check_dimension, check_period, locks,
+        offered_periods, offered_properties,
+    },
+    query::GROUPS_MAX,
+    widgets::{ViewFilters, WidgetAnswer},
+};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::{Dashboard, DashboardConfig, Widget},
+};
+
+/// Events whose values are offered together, at most: those of the first widgets.
+const EVENTS_MAX: usize = 8;
+/// Values offered at once; a search finds the others.
+const VALUES_MAX: usize = 100;
+/// Properties that a slice is broken down by, at most.
+const BREAKDOWNS_MAX: usize = 6;
+/// Groups of each of them.
+const BREAKDOWN_GROUPS: usize = 8;
+
+/// A published dashboard as one viewer sees it.
+pub struct EmbedView {
+    /// Id.
+    pub id: String,
+    /// What is shown, without what is hidden.
+    pub config: DashboardConfig,
+    /// Periods to choose from.
+    pub periods: Vec<String>,
+    /// The one to start with.
+    pub period: String,
+    /// Whether dates may be chosen instead of a period.
+    pub allows_dates: bool,
+    /// Properties that he is offered to filter by.
+    pub offered: Offered,
+    /// Seconds left.
+    pub expires_in_seconds: i64,
+}
+
+/// Values of a property.
+pub struct PropertyValues {
+    /// Values with their numbers of events, most frequent first.
+    pub values: Vec<(String, u64)>,
+    /// Whether there are more; a search may find them.
+    pub has_more: bool,
+}
+
+/// One slice of a widget.
+pub struct Detail {
+    /// The number itself, compared with the window before.
+    pub total: WidgetAnswer,
+    /// The number over time.
+    pub course: WidgetAnswer,
+    /// The number by other properties.
+    pub breakdowns: Vec<(String, WidgetAnswer)>,
+}
+
+impl Viewer {
+    /// Checks filters against the permissions. 400 when they mean nothing, 403 when they reach
+    /// beyond.
+    pub fn check(&self, wire: &WireFilters) -> Result<ViewFilters> {
+        embed_limits::check(&self.permissions, wire)
+    }
+
+    /// What a widget is asked under filters that [`Viewer::check`] has passed: with the locks, and
+    /// in a period that is allowed. 403 when there is none.
+    pub fn filters_for(
+        &self,
+        view: &EmbedView,
+        widget: &Widget,
+        filters: &ViewFilters,
+    ) -> Result<ViewFilters> {
+        let mut filters = filters.clone();
+        filters.texts.extend(locks(&self.permissions));
+        if filters.range.is_none() {
+            let own = widget.query.get("period").and_then(|period| period.as_str());
+            let own = own.filter(|own| check_period(&self.permissions, own).is_ok());
+            let period =
+                filters.period.get_or_insert_with(|| own.unwrap_or(&view.period).to_owned());
+            check_period(&self.permissions, period)?;
+        }
+        Ok(filters)
+    }
+}
+
+impl App {
+    /// The published dashboard as the viewer may see it. 409 when it is not published.
+    pub fn embed_view(&self, viewer: &Viewer) -> Result<EmbedView> {
+        let dashboard: Option<Dashboard> =
+            self.org_reader(&viewer.org).find(&viewer.dashboard_id)?;
+        let dashboard = dashboard.ok_or_else(|| ApiError::not_found("dashboard"))?;
+        let mut config = dashboard
+            .published
+            .filter(|_| dashboard.is_live)
+            .ok_or_else(|| ApiError::new(Code::NotPublished, "this dashboard is not published"))?;
+        let permissions = &viewer.permissions;
+        config.widgets.retain(|widget| !permissions.hidden_widgets.contains(&widget.id));
+        let periods = offered_periods(permissions);
+        let wanted = &config.settings.default_period;
+        let period = periods.iter().find(|period| *period == wanted).or(periods.last());
+        let period = period.cloned().unwrap_or_else(|| wanted.clone());
+        Ok(EmbedView {
+            id: dashboard.id,
+            periods,
+            period,
+            allows_dates: allows_dates(permissions),
+            offered: offered_properties(permissions, &config.widgets),
+            expires_in_seconds: (viewer.expires_at - self.now_ms()).max(0) / 1_000,
+            config,
+        })
+    }
+
+    /// The widgets with these ids, if the viewer may see all of them. A hidden widget and one that
+    /// does not exist are refused alike.
+    pub fn embed_widgets(&self, view: &EmbedView, ids: &[String]) -> Result<Vec<Widget>> {
+        let find = |id: &String| {
+            let widget = view.config.widgets.iter().find(|widget| widget.id == *id);
+            widget.cloned().ok_or_else(|| broken(format!("this session shows no widget {id:?}")))
+        };
+        ids.iter().map(find).collect()
+    }
+
+    /// Answers one widget for a viewer, under filters that [`Viewer::filters_for`] gave.
+    pub fn embed_answer(
+        &self,
+        viewer: &Viewer,
+        view: &EmbedView,
+        widget: &Widget,
+        filters: &ViewFilters,
+    ) -> Result<WidgetAnswer> {
+        self.counters.add(&viewer.org, &viewer.environment, Counted::Query);
+        let (namespace, tenant) = (viewer.environment.namespace(), Some(viewer.tenant.as_str()));
+        self.widget_answer(namespace, tenant, widget, filters, &view.period)
+    }
+
+    /// Values of a property among the viewer's events, under his other filters. `search` is part of
+    /// a value, in any case. 403 when he may not filter by the property.
+    pub fn embed_values(
+        &self,
+        viewer: &Viewer,
+        view: &EmbedView,
+        dimension: &str,
+        search: &str,
+        wire: &WireFilters,
+    ) -> Result<PropertyValues> {
+        check_dimension(&viewer.permissions, dimension)?;
+        let mut chosen = viewer.check(wire)?;
+        // What is chosen of this property must not hide what else could be.
+        chosen.texts.retain(|filter| filter.name != dimension);
+        let events: BTreeSet<&str> =
+            view.config.widgets.iter().flat_map(event_names).take(EVENTS_MAX).collect();
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        let mut is_cut = false;
+        for event_name in events {
+            let widget = bare_widget(
+                "bar_list",
+                json!({
+                    "event_name": event_name, "metric": "count", "group_by": dimension, "limit": GROUPS_MAX,
+                }),
+            );
+            let filters = viewer.filters_for(view, &widget, &chosen)?;
+            let WidgetAnswer::Rows { answer, .. } =
+                self.embed_answer(viewer, view, &widget, &filters)?
+            else {
+                continue;
+            };
+            is_cut |= answer.groups_total > answer.groups_returned;
+            for row in &answer.rows {
+                if let (Some(Some(value)), Value::Integer(count)) = (&row.group, row.value) {
+                    *found.entry(value.to_string()).or_default() += count;
+                }
+            }
+        }
+        let wanted = search.to_lowercase();
+        let mut values: Vec<(String, u64)> =
+            found.into_iter().filter(|(value, _)| value.to_lowercase().contains(&wanted)).collect();
+        values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let has_more = is_cut || values.len() > VALUES_MAX;
+        values.truncate(VALUES_MAX);
+        Ok(PropertyValues { values, has_more })
+    }
+
+    /// One slice of a widget, by the properties that the viewer is offered. 403 without the right to
+    /// drill down, or where the property is not one that he may filter by.
+    pub fn embed_detail(
+        &self,
+        viewer: &Viewer,
+        view: &EmbedView,
+        widget: &Widget,
+        (dimension, value): (&str, &str),
+        wire: &WireFilters,
+    ) -> Result<Detail> {
+        if !viewer.permissions.allow_drill_down {
+            return Err(broken("this session does not allow drilling down"));
+        }
+        check_dimension(&viewer.permissions, dimension)?;
+        if widget.query.get("group_by").and_then(|own| own.as_str()) != Some(dimension) {
+            let message = format!("this widget is not grouped by {dimension}");
+            return Err(ApiError::field(Code::InvalidField, "dimension", message));
+        }
+        let chosen = viewer.check(wire)?;
+        let mut filters = viewer.filters_for(view, widget, &chosen)?;
+        filters
+            .texts
+            .push(TextFilter { name: dimension.to_owned(), any_of: vec![value.to_owned()] });
+        let ask = |kind: &str, group_by: Option<&str>| {
+            let slice = slice_of(widget, kind, group_by);
+            self.embed_answer(viewer, view, &slice, &filters)
+        };
+        let others = view.offered.dimensions.iter().filter(|name| *name != dimension);
+        let breakdowns = others
+            .take(BREAKDOWNS_MAX)
+            .map(|name| Ok((name.clone(), ask("bar_list", Some(name))?)))
+            .collect::<Result<_>>()?;
+        Ok(Detail { total: ask("number", None)?, course: ask("area", None)?, breakdowns })
+    }
+}
+
+/// Events that a widget is about.
+fn event_names(widget: &Widget) -> impl Iterator<Item = &str> {
+    let own = widget.query.get("event_name").into_iter();
+    let steps = widget.query.get("steps").and_then(|steps| steps.as_array()).into_iter().flatten();
+    own.chain(steps.filter_map(|step| step.get("event_name"))).filter_map(|name| name.as_str())
+}
+
+fn bare_widget(kind: &str, query: serde_json::Value) -> Widget {
+    Widget {
+        id: String::new(),
+        kind: kind.to_owned(),
+        title: String::new(),
+        query: query.as_object().cloned().unwrap_or_default(),
+        viz: serde_json::Map::new(),
+        layout: crate::store::Layout { x: 0, y: 0, w: 1, h: 1 },
+    }
+}
+
+/// What a widget asks, drawn as another kind: its event, metric and own filters stay. Of a table it
+/// is the first measure.
+fn slice_of(widget: &Widget, kind: &str, group_by: Option<&str>) -> Widget {
+    let mut query = widget.query.clone();
+    if let Some(serde_json::Value::Array(measures)) = query.remove("measures")
+        && let Some(first) = measures.first()
+    {
+        for field in ["metric", "numeric_prop"] {
+            query.insert(field.to_owned(), first[field].clone());
+        }
+    }
+    for field in ["granularity", "limit", "group_by", "compare"] {
+        query.remove(field);
+    }
+    if let Some(name) = group_by {
+        query.insert("group_by".to_owned(), json!(name));
+        query.insert("limit".to_owned(), json!(BREAKDOWN_GROUPS));
+    } else {
+        query.insert("compare".to_owned(), json!("previous"));
+    }
+    Widget { query, ..bare_widget(kind, json!({})) }
+}
