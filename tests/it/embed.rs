@@ -166,6 +166,151 @@ async fn every_permission_holds_against_hand_made_requests() {
 }
 
 #[tokio::test]
+async fn a_broken_rule_is_refused_before_the_first_line() {
+    let setup = setup().await;
+    let (viewer, _) = setup.mint(json!({"allowed_periods": []})).await;
+    for accept in ["application/json", "application/x-ndjson"] {
+        let request =
+            viewer.request(reqwest::Method::POST, "/v1/embed/data").header("accept", accept);
+        viewer
+            .send(request.json(&json!({"widgets": ["calls"]})))
+            .await
+            .refused(403, "embed_permission");
+    }
+}
+
+#[tokio::test]
+async fn values_to_filter_by_are_the_tenants_own_and_allowed() {
+    let setup = setup().await;
+    let (viewer, _) = setup.mint(json!({})).await;
+    let values =
+        async |viewer: &Client, ask: Value| viewer.post("/v1/embed/values", &ask).await.expect(200);
+    let both = json!({"values": [{"value": "pro", "count": 10}, {"value": "free", "count": 6}], "has_more": false});
+    // The same event stands on two widgets and counts once.
+    let one = json!({"values": [{"value": "pro", "count": 5}, {"value": "free", "count": 3}], "has_more": false});
+    let found = values(&viewer, json!({"dimension": "plan"})).await;
+    assert!(found == one && found != both, "{found}");
+    // What is chosen of the property itself hides nothing, what is chosen of others does.
+    let chosen = json!({"dimension": "plan", "filters": {"dimensions": {"plan": "pro"}}});
+    assert_eq!(values(&viewer, chosen).await, one);
+    let narrowed = json!({"dimension": "plan", "filters": {"dimensions": {"status": "error"}}});
+    let free = json!({"values": [{"value": "free", "count": 3}], "has_more": false});
+    assert_eq!(values(&viewer, narrowed).await, free);
+    assert_eq!(values(&viewer, json!({"dimension": "plan", "search": "REE"})).await, free);
+    let nothing = json!({"values": [], "has_more": false});
+    assert_eq!(values(&viewer, json!({"dimension": "nope"})).await, nothing);
+    viewer.post("/v1/embed/values", &json!({})).await.refused(400, "missing_field");
+
+    let locked =
+        json!({"locked_filters": {"status": "ok"}, "allowed_dimensions": ["plan", "status"]});
+    let (viewer, _) = setup.mint(locked).await;
+    let pro = json!({"values": [{"value": "pro", "count": 5}], "has_more": false});
+    assert_eq!(values(&viewer, json!({"dimension": "plan"})).await, pro, "the lock holds");
+    let ok = json!({"values": [{"value": "ok", "count": 5}], "has_more": false});
+    assert_eq!(values(&viewer, json!({"dimension": "status"})).await, ok);
+    let wider = json!({"dimension": "plan", "filters": {"dimensions": {"status": "error"}}});
+    viewer.post("/v1/embed/values", &wider).await.refused(403, "embed_permission");
+    let other = json!({"dimension": "model"});
+    viewer.post("/v1/embed/values", &other).await.refused(403, "embed_permission");
+    let (viewer, _) = setup.mint(json!({"allowed_periods": ["7d"]})).await;
+    let longer = json!({"dimension": "plan", "filters": {"period": "30d"}});
+    viewer.post("/v1/embed/values", &longer).await.refused(403, "embed_permission");
+}
+
+#[tokio::test]
+async fn details_need_the_right_to_drill_down_and_stay_within_the_session() {
+    let setup = setup().await;
+    let path = format!("/v1/dashboards/{}", setup.dashboard);
+    let grouped = |id: &str, group_by: &str| {
+        let mut widget = widget(id);
+        widget["kind"] = json!("bar_list");
+        widget["query"] =
+            json!({"event_name": "api_call", "metric": "count", "group_by": group_by});
+        widget
+    };
+    let widgets = json!({"widgets": [grouped("plans", "plan"), grouped("states", "status")]});
+    setup.admin.patch(&path, &widgets).await.expect(200);
+    setup.admin.post_empty(&format!("{path}/publish")).await.expect(204);
+    let ask = json!({"widget": "plans", "dimension": "plan", "value": "pro"});
+    let (viewer, _) = setup.mint(json!({})).await;
+    viewer.post("/v1/embed/detail", &ask).await.refused(403, "embed_permission");
+
+    let (viewer, _) = setup.mint(json!({"allow_drill_down": true})).await;
+    let detail = viewer.post("/v1/embed/detail", &ask).await.expect(200);
+    assert_eq!(detail["total"]["data"][0]["value"], 5);
+    let course = detail["course"]["data"].as_array().unwrap();
+    assert_eq!(course.iter().map(|row| row["value"].as_i64().unwrap()).sum::<i64>(), 5);
+    assert_eq!(detail["breakdowns"].as_array().unwrap().len(), 1);
+    assert_eq!(detail["breakdowns"][0]["dimension"], "status");
+    assert_eq!(detail["breakdowns"][0]["answer"]["data"], json!([{"group": "ok", "value": 5}]));
+    for (change, status, code) in [
+        (json!({"widget": "nope"}), 403, "embed_permission"),
+        (json!({"dimension": "status"}), 400, "invalid_field"),
+        (json!({"filters": {"period": "5d"}}), 400, "unknown_value"),
+        (json!({"value": 3}), 400, "invalid_field"),
+    ] {
+        let mut ask = ask.clone();
+        ask.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        viewer.post("/v1/embed/detail", &ask).await.refused(status, code);
+    }
+    let permissions = json!({"allow_drill_down": true, "locked_filters": {"status": "error"}, "hidden_widgets": ["states"]});
+    let (viewer, _) = setup.mint(permissions).await;
+    let detail = viewer.post("/v1/embed/detail", &ask).await.expect(200);
+    assert_eq!(detail["total"]["data"][0]["value"], 0, "no event is pro and failed");
+    assert_eq!(detail["breakdowns"], json!([]), "what is locked or hidden is not broken down by");
+    let (viewer, _) =
+        setup.mint(json!({"allow_drill_down": true, "allowed_dimensions": ["status"]})).await;
+    viewer.post("/v1/embed/detail", &ask).await.refused(403, "embed_permission");
+}
+
+#[tokio::test]
+async fn the_page_brings_its_first_data_and_what_may_be_chosen() {
+    let setup = setup().await;
+    let boot = async |permissions: Value| {
+        let (_, token) = setup.mint(permissions).await;
+        let address = format!("/embed/{}?token={token}", setup.dashboard);
+        let page = setup.server.anonymous().get(&address).await.text;
+        let block = page.split("id=\"boot\">").nth(1).unwrap().split("</script>").next().unwrap();
+        serde_json::from_str::<Value>(block).unwrap()
+    };
+    let open = boot(json!({})).await;
+    let rows = open["data"]["calls"]["data"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["value"].as_i64().unwrap()).sum::<i64>(), 8);
+    assert_eq!(open["data"].as_object().unwrap().len(), 2);
+    assert_eq!((&open["allows_dates"], &open["periods"][3]), (&json!(true), &json!("90d")));
+    let bounded = json!({"hidden_widgets": ["secret"], "allowed_periods": ["7d"], "allowed_dimensions": ["plan", "ms"], "locked_filters": {"plan": ["pro", "free"]}});
+    let bounded = boot(bounded).await;
+    assert_eq!(bounded["data"].as_object().unwrap().len(), 1);
+    assert_eq!(bounded["allows_dates"], false);
+    assert_eq!(bounded["offered"], json!({"dimensions": ["ms"], "numbers": []}));
+    assert!(!bounded.to_string().contains("secret"), "{bounded}");
+    let nothing = boot(json!({"allowed_periods": []})).await;
+    assert_eq!(nothing["data"], json!({}), "what may not be seen does not come along");
+}
+
+#[tokio::test]
+async fn the_helper_and_its_types_are_for_every_page() {
+    let server = TestServer::start().await;
+    let anonymous = server.anonymous();
+    for (name, part) in [("embed.js", "inlay-dashboard"), ("embed.d.ts", "mountDashboard")] {
+        let path = format!("/sdk/v1/{name}");
+        let reply = anonymous.get(&path).await;
+        assert!(reply.status == 200 && reply.text.contains(part), "{name}");
+        assert_eq!(reply.headers["access-control-allow-origin"], "*");
+        assert_eq!(reply.headers["cross-origin-resource-policy"], "cross-origin");
+        let tag = reply.headers["etag"].to_str().unwrap().to_owned();
+        let again = anonymous.request(reqwest::Method::GET, &path).header("if-none-match", tag);
+        let again = anonymous.send(again).await;
+        assert!(again.status == 304 && again.text.is_empty());
+        let packed =
+            anonymous.request(reqwest::Method::GET, &path).header("accept-encoding", "br, gzip");
+        assert_eq!(anonymous.send(packed).await.headers["content-encoding"], "gzip");
+    }
+    anonymous.get("/sdk/v1/other.js").await.refused(404, "not_found");
+    anonymous.get("/demo").await.refused(404, "not_found");
+}
+
+#[tokio::test]
 async fn a_token_is_accepted_only_as_it_was_minted() {
     let setup = setup().await;
     let (viewer, token) = setup.mint(json!({})).await;

@@ -2,6 +2,8 @@
 //!
 //! No cookie, no storage. The answer is always a page: the dashboard, or why there is none.
 
+use std::{sync::Arc, time::Duration};
+
 use axum::{
     extract::{
         Path, Query, State,
@@ -11,22 +13,35 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{context::Http, respond::ErrorNote, throttle::Throttle};
+use super::{
+    context::Http,
+    respond::ErrorNote,
+    throttle::Throttle,
+    v1::{FirstData, first_data},
+};
 use crate::{
     app::{App, Counted, EmbedView, Quota, Viewer},
     base::{instant, secret},
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
-    web::{self, Card, DashboardPage, Message},
+    web::{self, Card, DashboardPage, Message, Theme},
 };
 
 #[derive(Deserialize)]
 pub struct Parameters {
     #[serde(default)]
     token: String,
+    /// What the first paint should look like: a mode, or an object as the message `setTheme` has it.
+    #[serde(default)]
+    theme: String,
 }
+
+/// Longest theme in an address.
+const THEME_BYTES_MAX: usize = 2_000;
+/// Data that is there in this time comes with the page.
+const FIRST_DATA: Duration = Duration::from_millis(150);
 
 /// Draws the page.
 pub async fn page(
@@ -36,7 +51,10 @@ pub async fn page(
 ) -> Response {
     // What cannot be read is an invalid link, and has its page too.
     let dashboard_id = path.map_or_else(|_| String::new(), |Path(id)| id);
-    let token = query.map_or_else(|_| String::new(), |Query(parameters)| parameters.token);
+    let (token, display) = query.map_or_else(
+        |_| (String::new(), Map::new()),
+        |Query(parameters)| (parameters.token, display_theme(&parameters.theme)),
+    );
     let throttle = std::sync::Arc::clone(&http.throttle);
     let found = http.run(move |app| open(app, &throttle, &dashboard_id, &token)).await;
     let mut nonce = [0; 16];
@@ -44,10 +62,27 @@ pub async fn page(
     let nonce = secret::hex(&nonce);
     match found {
         Ok((viewer, view)) => {
-            let html = draw(&http, &viewer, &view, &nonce);
-            document(StatusCode::OK, html, &nonce, &view.config.settings.allowed_origins)
+            let known = Arc::new((viewer, view));
+            let asked = Arc::clone(&known);
+            // A server that is too busy for it sends the page; the page asks again.
+            let data = http
+                .run_query(move |app| Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA)))
+                .await
+                .unwrap_or_default();
+            let html = draw(&http, &known.0, &known.1, &display, &data, &nonce);
+            document(StatusCode::OK, html, &nonce, &known.1.config.settings.allowed_origins)
         }
-        Err(error) => refuse(&http, error, &nonce),
+        Err(error) => refuse(&http, error, &Theme::of(&display), &nonce),
+    }
+}
+
+fn display_theme(text: &str) -> Map<String, Value> {
+    if text.is_empty() || text.len() > THEME_BYTES_MAX {
+        return Map::new();
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(theme)) => theme,
+        _ => Map::from_iter([("mode".to_owned(), json!(text))]),
     }
 }
 
@@ -68,7 +103,7 @@ fn open(
     Ok((viewer, view))
 }
 
-fn refuse(http: &Http, error: ApiError, nonce: &str) -> Response {
+fn refuse(http: &Http, error: ApiError, theme: &Theme, nonce: &str) -> Response {
     let (status, kind, code) = match error.code {
         Code::NotPublished => (StatusCode::OK, Message::NotPublished, "not_published"),
         Code::TokenExpired | Code::TokenRevoked => {
@@ -95,13 +130,20 @@ fn refuse(http: &Http, error: ApiError, nonce: &str) -> Response {
         );
     }
     let boot = json!({"protocol": 1, "origins": [], "error": {"code": code, "message": message}});
-    let html = web::message(kind, &http.files.assets(), &boot.to_string(), nonce);
+    let html = web::message(kind, &http.files.message_assets(), theme, &boot.to_string(), nonce);
     let mut response = document(status, html, nonce, &[]);
     response.extensions_mut().remove::<ErrorNote>();
     response
 }
 
-fn draw(http: &Http, viewer: &Viewer, view: &EmbedView, nonce: &str) -> String {
+fn draw(
+    http: &Http,
+    viewer: &Viewer,
+    view: &EmbedView,
+    display: &Map<String, Value>,
+    data: &FirstData,
+    nonce: &str,
+) -> String {
     let cards: Vec<Card> = view.config.widgets.iter().map(card).collect();
     let locked: Vec<(String, String)> = viewer
         .permissions
@@ -109,14 +151,22 @@ fn draw(http: &Http, viewer: &Viewer, view: &EmbedView, nonce: &str) -> String {
         .iter()
         .map(|(name, accepted): (&String, &OneOrMany)| (name.clone(), accepted.values().join(", ")))
         .collect();
-    let boot = boot(http, viewer, view);
+    let mut theme = view.config.settings.theme.clone();
+    theme.extend(display.clone());
+    let boot = boot(http, viewer, view, data);
     web::dashboard(&DashboardPage {
         name: &view.config.name,
         cards: &cards,
         periods: &view.periods,
         period: &view.period,
+        has_dates: view.allows_dates,
+        // The script follows the same rule.
+        has_filter: !view.offered.dimensions.is_empty()
+            || !view.offered.numbers.is_empty()
+            || (view.allows_dates && view.periods.len() < 2),
         locked: &locked,
-        boot_json: &boot.to_string(),
+        theme: &Theme::of(&theme),
+        boot_json: &boot,
         assets: &http.files.assets(),
         nonce,
     })
@@ -135,9 +185,9 @@ fn card(widget: &Widget) -> Card {
     }
 }
 
-fn boot(http: &Http, viewer: &Viewer, view: &EmbedView) -> Value {
+fn boot(http: &Http, viewer: &Viewer, view: &EmbedView, data: &FirstData) -> String {
     let permissions = &viewer.permissions;
-    json!({
+    let boot = json!({
         "protocol": 1,
         "dashboard_id": view.id,
         "name": view.config.name,
@@ -152,9 +202,17 @@ fn boot(http: &Http, viewer: &Viewer, view: &EmbedView) -> Value {
         },
         "theme": view.config.settings.theme,
         "origins": view.config.settings.allowed_origins,
+        "allows_dates": view.allows_dates,
+        "offered": view.offered,
         "expires_in_seconds": view.expires_in_seconds,
         "now": instant::format(http.app.now_ms()),
-    })
+    });
+    // The answers are text already: they become the last field of the object.
+    let mut text = boot.to_string();
+    text.pop();
+    let answers: Vec<String> =
+        data.iter().map(|(id, answer)| format!("{}:{}", json!(id), answer.get())).collect();
+    format!("{text},\"data\":{{{}}}}}", answers.join(","))
 }
 
 fn document(status: StatusCode, html: String, nonce: &str, origins: &[String]) -> Response {

@@ -22,10 +22,12 @@ mod extract;
 
 mod layers;
 
-mod embed_page;
+mod files;
 mod metrics;
 mod system;
 mod v1;
+
+mod embed_page;
 
 mod router;
 

@@ -13,7 +13,7 @@ use tower_http::{
 
 use super::{
     context::Http,
-    embed_page, layers, metrics,
+    embed_page, files, layers, metrics,
     respond::{no_such_method, no_such_path},
     system, v1,
 };
@@ -34,7 +34,9 @@ pub fn router(http: Http) -> Router {
         .route("/openapi.json", get(reference.document()))
         .route("/docs", get(reference.page()))
         .route("/embed/{dashboard_id}", get(embed_page::page))
-        .route("/assets/{hash}/{*path}", get(system::asset))
+        .route("/assets/{hash}/{*path}", get(files::asset))
+        .route("/sdk/v1/{name}", get(files::helper))
+        .route("/demo", get(files::demo))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
         .route("/metrics", get(metrics::metrics))

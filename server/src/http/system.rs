@@ -1,12 +1,12 @@
-//! Whether the process lives, and whether it serves. And files for browsers.
+//! Whether the process lives, and whether it serves. And the reference of the API.
 
 use std::future::{Ready, ready};
 
 use axum::{
     Json,
     body::Bytes,
-    extract::{Path, State},
-    http::{HeaderValue, StatusCode, header},
+    extract::State,
+    http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Reference {
     /// Both, made once.
     pub fn new(http: &Http, document: &Value) -> Self {
         let base = http.files.base();
-        let styles = ["shared/tokens.css", "docs/docs.css"].map(|file| format!("{base}/{file}"));
+        let styles = ["dist/docs.css"].map(|file| format!("{base}/{file}"));
         let page = web::reference(document, &styles);
         Self { document: document.to_string().into(), page: page.into() }
     }
@@ -72,32 +72,5 @@ impl Reference {
             ];
             ready((headers, body.clone()).into_response())
         }
-    }
-}
-
-/// A file of the hashed tree: it never changes under its name.
-pub async fn asset(
-    State(http): State<Http>,
-    Path((hash, path)): Path<(String, String)>,
-) -> Response {
-    let is_current = http.files.base().ends_with(&format!("/{hash}"));
-    match http.files.find(&path).filter(|_| is_current) {
-        Some(file) => (
-            [
-                (header::CONTENT_TYPE, HeaderValue::from_static(file.content_type)),
-                (
-                    header::CACHE_CONTROL,
-                    HeaderValue::from_static("public, max-age=31536000, immutable"),
-                ),
-                (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
-                (
-                    header::HeaderName::from_static("cross-origin-resource-policy"),
-                    HeaderValue::from_static("cross-origin"),
-                ),
-            ],
-            file.bytes.clone(),
-        )
-            .into_response(),
-        None => (StatusCode::NOT_FOUND, "no such file").into_response(),
     }
 }

@@ -1,21 +1,28 @@
-//! The files, prepared once at start: comments stripped from our own modules, a hash over all.
+//! The files that browsers get, prepared once at start: a hash over all, and each compressed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flate2::{Compression, write::GzEncoder};
 use rust_embed::RustEmbed;
 use sha2::{Digest, Sha256};
 
-use super::{page::Assets, strip::strip_comments};
+use super::page::Assets;
 use crate::base::secret::hex;
 
+/// What `server/web/build.mjs` made, and what needs no making.
 #[derive(RustEmbed)]
 #[folder = "web/"]
-#[exclude = "test/*"]
-#[exclude = "vendor/vendor.mjs"]
+#[include = "dist/*"]
+#[include = "fonts/*.woff2"]
+#[include = "host/embed.d.ts"]
 struct Tree;
 
 /// First module of the embed page.
-const EMBED_ENTRY: &str = "embed/main.js";
+const EMBED_ENTRY: &str = "dist/embed.js";
+/// First module of its messages.
+const MESSAGE_ENTRY: &str = "dist/message.js";
+/// Types that gain nothing from compression.
+const COMPRESSED: &str = "font/";
 
 /// A file as it is served.
 #[derive(Debug, Clone)]
@@ -24,6 +31,8 @@ pub struct WebFile {
     pub content_type: &'static str,
     /// Content.
     pub bytes: Vec<u8>,
+    /// Content as gzip, where that is smaller.
+    pub gzip: Option<Vec<u8>>,
 }
 
 /// All files by path below the base.
@@ -31,6 +40,7 @@ pub struct Files {
     files: BTreeMap<String, WebFile>,
     base: String,
     modules: Vec<String>,
+    message_modules: Vec<String>,
 }
 
 impl Files {
@@ -39,13 +49,10 @@ impl Files {
         let mut files = BTreeMap::new();
         for path in Tree::iter() {
             let Some(file) = Tree::get(&path) else { continue };
-            let bytes = match std::str::from_utf8(&file.data) {
-                Ok(source) if path.ends_with(".js") && !path.starts_with("vendor/") => {
-                    strip_comments(source).into_bytes()
-                }
-                _ => file.data.to_vec(),
-            };
-            files.insert(path.to_string(), WebFile { content_type: content_type(&path), bytes });
+            let content_type = content_type(&path);
+            let gzip = (!content_type.starts_with(COMPRESSED)).then(|| gzip(&file.data)).flatten();
+            let bytes = file.data.to_vec();
+            files.insert(path.to_string(), WebFile { content_type, bytes, gzip });
         }
         let mut hash = Sha256::new();
         for (path, file) in &files {
@@ -54,7 +61,8 @@ impl Files {
         }
         let base = format!("/assets/{}", hex(&hash.finalize()[..8]));
         let modules = import_graph(&files, EMBED_ENTRY);
-        Self { files, base, modules }
+        let message_modules = import_graph(&files, MESSAGE_ENTRY);
+        Self { files, base, modules, message_modules }
     }
 
     /// The file at a path below the base.
@@ -62,9 +70,14 @@ impl Files {
         self.files.get(path)
     }
 
-    /// Where documents find the files.
+    /// Where the documents of dashboards find the files.
     pub fn assets(&self) -> Assets {
         Assets { base: self.base.clone(), modules: self.modules.clone() }
+    }
+
+    /// Where the documents of messages find them.
+    pub fn message_assets(&self) -> Assets {
+        Assets { base: self.base.clone(), modules: self.message_modules.clone() }
     }
 
     /// The path that all files are below.
@@ -73,9 +86,17 @@ impl Files {
     }
 }
 
+fn gzip(bytes: &[u8]) -> Option<Vec<u8>> {
+    use std::io::Write as _;
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().filter(|compressed| compressed.len() < bytes.len())
+}
+
 fn content_type(path: &str) -> &'static str {
     match path.rsplit('.').next() {
         Some("js") => "text/javascript; charset=utf-8",
+        Some("ts") => "text/plain; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("woff2") => "font/woff2",
         Some("json") => "application/json",
@@ -130,24 +151,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_embed_page_finds_its_whole_graph() {
+    fn each_page_finds_its_whole_graph() {
         let files = Files::load();
-        let assets = files.assets();
-        assert!(assets.modules.len() > 15, "{:?}", assets.modules);
-        assert!(assets.modules.iter().any(|path| path == "vendor/preact.js"));
-        for module in &assets.modules {
-            let source = String::from_utf8_lossy(&files.find(module).unwrap().bytes);
-            for import in imports(&source) {
-                let target = resolve(module, import).unwrap();
-                assert!(
-                    files.find(&target).is_some(),
-                    "{module} imports {import}, which does not exist"
-                );
+        for (assets, entry) in
+            [(files.assets(), EMBED_ENTRY), (files.message_assets(), MESSAGE_ENTRY)]
+        {
+            assert_eq!(assets.modules.first().map(String::as_str), Some(entry));
+            for module in &assets.modules {
+                let source = String::from_utf8_lossy(&files.find(module).unwrap().bytes);
+                for import in imports(&source) {
+                    let target = resolve(module, import).unwrap();
+                    assert!(assets.modules.contains(&target), "{module} imports {import}");
+                }
             }
         }
-        assert!(
-            files.find("vendor/vendor.mjs").is_none()
-                && files.find("test/format.test.js").is_none()
-        );
+        assert!(files.assets().modules.len() > 1);
+    }
+
+    #[test]
+    fn sources_and_tests_are_not_served() {
+        let files = Files::load();
+        for path in ["embed/main.js", "vendor/vendor.mjs", "build.mjs", "test/format.test.js"] {
+            assert!(files.find(path).is_none(), "{path}");
+        }
+        assert!(files.files.values().all(|file| !file.bytes.is_empty()));
+    }
+
+    #[test]
+    fn what_stands_beside_the_sources_was_made_of_them() {
+        let files = Files::load();
+        let made =
+            |path: &str| String::from_utf8_lossy(&files.find(path).unwrap().bytes).into_owned();
+        assert!(made("dist/helper.js").contains("inlay-dashboard"));
+        assert!(made("dist/embed.css").contains("../fonts/inter.woff2"));
     }
 }

@@ -12,7 +12,7 @@
 
 use std::fmt::Write as _;
 
-use super::markup::escape;
+use super::{markup::escape, theme::Theme};
 
 /// Columns of the grid.
 const COLUMNS: u32 = 12;
@@ -21,11 +21,21 @@ const COLUMNS: u32 = 12;
 const ROWS_MAX: u32 = 40;
 
 /// Kinds that have a skeleton of their own; any other kind takes the plain one.
-const KINDS: [&str; 9] =
-    ["number", "line", "area", "bar", "stacked_bar", "bar_list", "donut", "table", "text"];
+const KINDS: [&str; 10] = [
+    "number",
+    "line",
+    "area",
+    "bar",
+    "stacked_bar",
+    "bar_list",
+    "donut",
+    "funnel",
+    "table",
+    "text",
+];
 
-/// Style sheets of every document, in order.
-const STYLES: [&str; 2] = ["shared/tokens.css", "embed/embed.css"];
+/// Style sheets of every document.
+const STYLES: [&str; 1] = ["dist/embed.css"];
 
 const FONT: &str = "fonts/inter.woff2";
 
@@ -59,8 +69,14 @@ pub struct DashboardPage<'a> {
     pub periods: &'a [String],
     /// The period shown first.
     pub period: &'a str,
+    /// Whether dates may be chosen instead of a period.
+    pub has_dates: bool,
+    /// Whether there is anything to filter by.
+    pub has_filter: bool,
     /// Locked filters: dimension and value.
     pub locked: &'a [(String, String)],
+    /// Colours that the first paint must have.
+    pub theme: &'a Theme,
     /// The boot block as JSON text; escaped here.
     pub boot_json: &'a str,
     /// Where the files of the page are.
@@ -74,8 +90,8 @@ pub struct DashboardPage<'a> {
 pub struct Assets {
     /// Path under which the tree of `server/web/` is served, for example `/assets/3fa9`.
     pub base: String,
-    /// Every module of the dashboard page, for example `embed/main.js`. The browser fetches them
-    /// at once instead of finding them import by import.
+    /// Every module of the dashboard page, for example `dist/embed.js`, the entry first. The browser fetches
+    /// them at once instead of finding them import by import.
     pub modules: Vec<String>,
 }
 
@@ -136,14 +152,16 @@ pub fn dashboard(page: &DashboardPage) -> String {
     cards.sort_by_key(|card| (card.y, card.x));
 
     let mut html = String::with_capacity(4096 + cards.len() * 512 + page.boot_json.len());
-    open_document(&mut html, page.name, page.assets, &page.assets.modules, "embed/main.js");
+    open_document(&mut html, page.name, page.assets, page.theme.mode());
     put(&mut html, format_args!("<style nonce=\"{}\">", escape(page.nonce)));
+    html.push_str(&page.theme.rules());
     for (index, card) in cards.iter().enumerate() {
         place(&mut html, index, card);
     }
     html.push_str("</style></head><body><main id=\"app\"><header class=\"head\">");
     put(&mut html, format_args!("<h1>{}</h1><p class=\"updated\"></p>", escape(page.name)));
-    periods(&mut html, page.periods, page.period);
+    periods(&mut html, page.periods, page.period, page.has_dates);
+    tools(&mut html, page.has_filter);
     html.push_str("</header>");
     chips(&mut html, page.locked);
     html.push_str("<div class=\"grid\">");
@@ -158,12 +176,17 @@ pub fn dashboard(page: &DashboardPage) -> String {
 
 /// The document that says why there is no dashboard. Its script posts `error` and `resize` to the
 /// host, so `boot_json` carries the error's code.
-pub fn message(kind: Message, assets: &Assets, boot_json: &str, nonce: &str) -> String {
+pub fn message(
+    kind: Message,
+    assets: &Assets,
+    theme: &Theme,
+    boot_json: &str,
+    nonce: &str,
+) -> String {
     let mut html = String::with_capacity(2048);
-    let modules = ["embed/message.js", "embed/bridge.js", "embed/boot.js"].map(String::from);
-    open_document(&mut html, kind.heading(), assets, &modules, "embed/message.js");
-    // Nothing to place, but the element keeps the policy of both documents the same.
-    put(&mut html, format_args!("<style nonce=\"{}\"></style></head><body>", escape(nonce)));
+    open_document(&mut html, kind.heading(), assets, theme.mode());
+    let (nonce, rules) = (escape(nonce), theme.rules());
+    put(&mut html, format_args!("<style nonce=\"{nonce}\">{rules}</style></head><body>"));
     put(
         &mut html,
         format_args!(
@@ -178,11 +201,15 @@ pub fn message(kind: Message, assets: &Assets, boot_json: &str, nonce: &str) -> 
     html
 }
 
-fn open_document(html: &mut String, title: &str, assets: &Assets, modules: &[String], entry: &str) {
+fn open_document(html: &mut String, title: &str, assets: &Assets, mode: Option<&str>) {
     let base = escape(&assets.base);
+    let mode = mode.map_or_else(String::new, |mode| format!(" data-mode=\"{mode}\""));
+    put(
+        html,
+        format_args!("<!doctype html><html lang=\"en\"{mode}><head><meta charset=\"utf-8\">"),
+    );
     html.push_str(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"robots\" content=\"noindex\"><meta name=\"color-scheme\" content=\"light dark\">\
          <link rel=\"icon\" href=\"data:,\">",
     );
@@ -197,9 +224,10 @@ fn open_document(html: &mut String, title: &str, assets: &Assets, modules: &[Str
             "<link rel=\"preload\" href=\"{base}/{FONT}\" as=\"font\" type=\"font/woff2\" crossorigin>"
         ),
     );
-    for module in modules {
+    for module in &assets.modules {
         put(html, format_args!("<link rel=\"modulepreload\" href=\"{base}/{}\">", escape(module)));
     }
+    let entry = assets.modules.first().map(|entry| escape(entry)).unwrap_or_default();
     put(html, format_args!("<script type=\"module\" src=\"{base}/{entry}\"></script>"));
 }
 
@@ -219,7 +247,7 @@ fn place(html: &mut String, index: usize, card: &Card) {
 }
 
 /// The period control, not yet alive: the script enables it.
-fn periods(html: &mut String, periods: &[String], current: &str) {
+fn periods(html: &mut String, periods: &[String], current: &str, has_dates: bool) {
     if periods.len() < 2 {
         return;
     }
@@ -229,7 +257,24 @@ fn periods(html: &mut String, periods: &[String], current: &str) {
         let text = escape(period);
         put(html, format_args!("<button type=\"button\" disabled{pressed}>{text}</button>"));
     }
+    if has_dates {
+        html.push_str("<button type=\"button\" disabled>Custom</button>");
+    }
     html.push_str("</div>");
+}
+
+/// The filter button and the menu, at the places where the script makes them live.
+fn tools(html: &mut String, has_filter: bool) {
+    if has_filter {
+        html.push_str(
+            "<button type=\"button\" class=\"tool\" disabled><svg width=\"14\" height=\"12\" aria-hidden=\"true\">\
+             <path d=\"M1 2h12M3 6h8M5 10h4\"/></svg>Filter</button>",
+        );
+    }
+    html.push_str(
+        "<button type=\"button\" class=\"tool menu-of\" disabled aria-label=\"Download\">\
+         <svg width=\"16\" height=\"16\" aria-hidden=\"true\"><path d=\"M8 2v8M4.5 6.5L8 10l3.5-3.5M2.5 13.5h11\"/></svg></button>",
+    );
 }
 
 fn chips(html: &mut String, locked: &[(String, String)]) {
@@ -329,7 +374,7 @@ mod tests {
     }
 
     fn assets() -> Assets {
-        Assets { base: "/assets/ab12".into(), modules: vec!["embed/main.js".into()] }
+        Assets { base: "/assets/ab12".into(), modules: vec!["dist/message.js".into()] }
     }
 
     fn render(name: &str, cards: &[Card], periods: &[String], boot: &str) -> String {
@@ -338,6 +383,9 @@ mod tests {
             cards,
             periods,
             period: "7d",
+            has_dates: false,
+            has_filter: true,
+            theme: &Theme::default(),
             locked: &[("work_space".into(), "<b>".into())],
             boot_json: boot,
             assets: &assets(),
@@ -365,7 +413,7 @@ mod tests {
     fn no_document_has_a_style_attribute_or_inline_script() {
         for html in [
             render("a", &[card("number", "n", 0, 0)], &["7d".into(), "30d".into()], "{}"),
-            message(Message::Expired, &assets(), "{}", "n0"),
+            message(Message::Expired, &assets(), &Theme::default(), "{}", "n0"),
         ] {
             assert!(!html.contains(" style="));
             assert!(!html.contains("<script>"));
@@ -420,9 +468,9 @@ mod tests {
     fn every_message_says_what_happened_and_loads_its_script() {
         for kind in [Message::NotPublished, Message::Expired, Message::InvalidLink, Message::Failed]
         {
-            let html = message(kind, &assets(), "{\"error\":{}}", "n0");
+            let html = message(kind, &assets(), &Theme::default(), "{\"error\":{}}", "n0");
             assert!(html.contains(kind.heading()) && html.contains(kind.text()));
-            assert!(html.contains("src=\"/assets/ab12/embed/message.js\""));
+            assert!(html.contains("src=\"/assets/ab12/dist/message.js\""));
         }
     }
 }

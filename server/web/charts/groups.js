@@ -5,9 +5,10 @@
 // All three are lists of text with a drawing, so every value can be read without seeing it. As many
 // rows as fit are shown; the rest is named by a count and is in the table view.
 
-import { html, useState } from "../shared/ui.js";
+import { h, html, useState } from "../shared/ui.js";
 import { humanize } from "../shared/format.js";
 import { words } from "../shared/words.js";
+import { Pick, picks } from "./pick.js";
 import { useBox } from "./plot.js";
 import { describeRanked, ranked } from "./series.js";
 
@@ -35,8 +36,10 @@ const lengthOf = (item, largest) => `${largest > 0 ? Math.max((Math.abs(item.val
 /** @param {any[]} items */
 const largestOf = (items) => Math.max(...items.map((item) => Math.abs(item.value)), 0);
 
-/** @param {{ widget: any, answer: any, format: any }} props */
-export function BarList({ widget, answer, format }) {
+/** @typedef {{ widget: any, answer: any, format: any, drill?: import("./pick.js").Drill | null }} Props */
+
+/** @param {Props} props */
+export function BarList({ widget, answer, format, drill }) {
   const [ref, box] = useBox();
   const items = itemsOf(widget, answer);
   const { shown, more } = fit(items, box.height, LIST_ROW_PX);
@@ -46,18 +49,19 @@ export function BarList({ widget, answer, format }) {
   return html`<div class="ranking" ref=${ref}>
     <ol class="bar-list">
       ${shown.map((item) => html`<li key=${item.label}>
-        <i style=${{ width: lengthOf(item, largest) }} class=${item.other ? "other" : ""}></i>
-        <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
-        <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
-        ${item.share != null && html`<small>${format.share(item.share)}</small>`}
+        ${h(Pick, { drill, item }, html`
+          <i style=${{ width: lengthOf(item, largest) }} class=${item.other ? "other" : ""}></i>
+          <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
+          <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
+          ${item.share != null && html`<small>${format.share(item.share)}</small>`}`)}
       </li>`)}
     </ol>
     ${more > 0 && html`<p class="more">${words.more(more)}</p>`}
   </div>`;
 }
 
-/** @param {{ widget: any, answer: any, format: any }} props */
-export function HorizontalBars({ widget, answer, format }) {
+/** @param {Props} props */
+export function HorizontalBars({ widget, answer, format, drill }) {
   const [ref, box] = useBox();
   const items = itemsOf(widget, answer);
   const row_px = Math.min(Math.max(Math.floor(box.height / Math.max(items.length, 1)), BAR_ROW_PX_MIN), BAR_ROW_PX_MAX);
@@ -67,11 +71,12 @@ export function HorizontalBars({ widget, answer, format }) {
   return html`<div class="ranking" ref=${ref}>
     <ol class="bars" style=${{ "--row": `${row_px}px` }}>
       ${shown.map((item) => html`<li key=${item.label}>
-        <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
-        <span class="track">
-          <i style=${{ width: lengthOf(item, largest), background: item.other ? item.color : "var(--c1)" }}></i>
-          <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
-        </span>
+        ${h(Pick, { drill, item }, html`
+          <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
+          <span class="track">
+            <i style=${{ width: lengthOf(item, largest), background: item.other ? item.color : "var(--c1)" }}></i>
+            <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
+          </span>`)}
       </li>`)}
     </ol>
     ${more > 0 && html`<p class="more">${words.more(more)}</p>`}
@@ -98,8 +103,8 @@ function arc(from, to, outer, inner) {
   return `M${at(from, outer)}A${outer} ${outer} 0 ${large} 1 ${at(end, outer)}L${at(end, inner)}A${inner} ${inner} 0 ${large} 0 ${at(from, inner)}Z`;
 }
 
-/** @param {{ widget: any, answer: any, format: any }} props */
-export function Donut({ widget, answer, format }) {
+/** @param {Props} props */
+export function Donut({ widget, answer, format, drill }) {
   const [ref, box] = useBox();
   const [active, setActive] = useState(/** @type {string | null} */ (null));
   const { query, viz } = widget;
@@ -113,7 +118,7 @@ export function Donut({ widget, answer, format }) {
   let turn = 0;
   const unit = viz.value_label ?? viz.format?.unit ?? (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
   return html`<div class=${side ? "donut side" : "donut"} ref=${ref}>
-    <p class="vh">${describeRanked("Donut chart", items, format, viz.format, query.metric)}</p>
+    <p class="vh">${describeRanked(words.donutChart, items, format, viz.format, query.metric)}</p>
     ${size >= 90 && html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
       ${items.map((item) => {
         const from = turn;
@@ -121,7 +126,9 @@ export function Donut({ widget, answer, format }) {
         const inset = items.length > 1 ? GAP / 2 / (Math.PI * 2 * outer) : 0;
         if (turn - from <= inset * 2) return null;
         return html`<path key=${item.label} d=${arc(from + inset, turn - inset, outer, inner)} fill=${item.color}
-          class=${active && active !== item.label ? "dim" : ""} onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)} />`;
+          class=${`${active && active !== item.label ? "dim" : ""}${picks(drill, item) ? " pick" : ""}`}
+          onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}
+          onClick=${picks(drill, item) && ((/** @type {Event} */ event) => drill?.choose?.(item.group ?? "", event))} />`;
       })}
       ${total != null && html`<text class="total" y=${unit ? -4 : 0} dy="0.35em" text-anchor="middle">${format.short(total, { ...viz.format, unit: null })}</text>`}
       ${total != null && unit && size >= 120 && html`<text class="tick" y="18" text-anchor="middle">${unit}</text>`}
@@ -129,10 +136,11 @@ export function Donut({ widget, answer, format }) {
     <ul>
       ${items.map((item) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
         onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}>
-        <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} /></svg>
-        <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
-        <b title=${format.full(item.value, viz.format)}>${format.short(item.value, viz.format)}</b>
-        <small>${item.share != null ? format.share(item.share) : ""}</small>
+        ${h(Pick, { drill, item }, html`
+          <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} /></svg>
+          <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
+          <b title=${format.full(item.value, viz.format)}>${format.short(item.value, viz.format)}</b>
+          <small>${item.share != null ? format.share(item.share) : ""}</small>`)}
       </li>`)}
     </ul>
   </div>`;

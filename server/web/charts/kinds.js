@@ -7,7 +7,8 @@
 import { h, html, useId } from "../shared/ui.js";
 import { change } from "../shared/format.js";
 import { domain, linear } from "../shared/scale.js";
-import { periodWords, words } from "../shared/words.js";
+import { words } from "../shared/words.js";
+import { Funnel } from "./funnel.js";
 import { BarList, Donut, HorizontalBars } from "./groups.js";
 import { useBox } from "./plot.js";
 import { isAdditive, isWhole, runs } from "./series.js";
@@ -28,7 +29,7 @@ function Bars(props) {
 /** @type {Record<string, (props: any) => any>} */
 const KINDS = {
   number: NumberTile, line: LineChart, area: LineChart, bar: Bars, stacked_bar: BarChart,
-  bar_list: BarList, donut: Donut, table: Table, text: Text,
+  bar_list: BarList, donut: Donut, funnel: Funnel, table: Table, text: Text,
 };
 
 /** The component for a kind. A kind from a newer server is still readable as a table. @param {string} kind */
@@ -37,10 +38,13 @@ export const drawingOf = (kind) => KINDS[kind] ?? Table;
 /** Kinds whose content is also offered as a table. @param {string} kind */
 export const hasTableView = (kind) => !["number", "text", "table"].includes(kind) && kind in KINDS;
 
+/** Kinds with times in them. @param {string} kind */
+export const isTimed = (kind) => ["line", "area", "bar", "stacked_bar"].includes(kind);
+
 /** Less height than this shows no course, only noise. */
 const SPARK_HEIGHT_MIN = 22;
 
-/** @param {{ widget: any, answer: any, format: any, period: string }} props */
+/** @param {{ widget: any, answer: any, format: any, period: string | null }} props */
 export function NumberTile({ widget, answer, format, period }) {
   const { query, viz } = widget;
   const row = answer.data[0] ?? {};
@@ -50,7 +54,7 @@ export function NumberTile({ widget, answer, format, period }) {
   const full = format.full(value, viz.format);
   return html`<div class="number">
     <p class=${value == null ? "value none" : "value"} title=${short === full ? undefined : full}>
-      ${short === full ? short : html`<span aria-hidden="true">${short}</span><span class="vh">${full}</span>`}
+      ${short === full ? html`<bdi>${short}</bdi>` : html`<bdi aria-hidden="true">${short}</bdi><span class="vh">${full}</span>`}
     </p>
     ${value == null ? html`<p class="delta">${words.noEvents}</p>`
       : row.previous !== undefined && h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })}
@@ -60,7 +64,7 @@ export function NumberTile({ widget, answer, format, period }) {
 
 /**
  * The change in words and with an arrow: colour alone says nothing to many people.
- * @param {{ current: number, previous: number | null, good?: string, format: any, period: string }} props
+ * @param {{ current: number, previous: number | null, good?: string, format: any, period: string | null }} props
  */
 function Delta({ current, previous, good = "up", format, period }) {
   const result = change(current, previous);
@@ -74,7 +78,7 @@ function Delta({ current, previous, good = "up", format, period }) {
       </svg>`}
       <span class="vh">${words[direction]} </span>${format.change(current, previous)}
     </b>
-    <span class="versus">${words.versus(periodWords(period))}</span>
+    <span class="versus">${period ? words.versus(format.period(period)) : words.versusDates}</span>
   </p>`;
 }
 

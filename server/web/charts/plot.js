@@ -72,10 +72,13 @@ function xLabels({ buckets, granularity, format }, step) {
 /**
  * @param {{ title: string, sentence: string, buckets: string[], granularity: any, format: any,
  *   axis: { at: number[], labels: string[] }, band?: boolean, margin?: number,
+ *   pick?: ((bucket: string, next: string | undefined, granularity: any) => void) | null,
  *   tip: (i: number) => Tip, draw: (g: Geometry, active: number | null) => any }} props
  */
 export function Plot(props) {
-  const { title, sentence, buckets, axis, band, margin = 0, tip, draw } = props;
+  const { title, sentence, buckets, axis, band, margin = 0, tip, draw, granularity } = props;
+  // An hour is the shortest that can be looked at.
+  const pick = granularity === "hour" || granularity === "minute" ? null : props.pick;
   const [ref, box] = useBox();
   const id = useId();
   const [active, setActive] = useState(/** @type {number | null} */ (null));
@@ -101,6 +104,7 @@ export function Plot(props) {
     setActive(Math.min(Math.max(i, 0), count - 1));
     setPinned(event.pointerType !== "mouse");
   };
+  const choose = (/** @type {number | null} */ i) => i != null && pick?.(buckets[i], buckets[i + 1], granularity);
   const leave = (/** @type {PointerEvent} */ event) => event.pointerType === "mouse" && setActive(null);
 
   useEffect(() => {
@@ -115,13 +119,15 @@ export function Plot(props) {
 
   const current = shown == null ? null : tip(shown);
   const said = (/** @type {Tip} */ t) => `${t.title}${t.note ? ` (${t.note})` : ""}: ${t.rows.map((row) => `${row.label} ${row.value}`).join(", ")}`;
-  return html`<div class="plot" ref=${ref} onPointerMove=${follow} onPointerDown=${follow} onPointerLeave=${leave}>
-    <p class="vh" id=${id}>${sentence}</p>
+  // A tap reads a value; only a click of a mouse, or Enter, also narrows to it.
+  return html`<div class=${pick ? "plot pick" : "plot"} ref=${ref} onPointerMove=${follow} onPointerDown=${follow} onPointerLeave=${leave}
+    onClick=${() => !pinned && choose(active)}>
+    <p class="vh" id=${id}>${sentence}${pick && count ? ` ${words.narrowTo(tip(shown ?? count - 1).title)}.` : ""}</p>
     <input class="vh" type="range" min="0" max=${Math.max(count - 1, 0)} step="1" value=${shown ?? Math.max(count - 1, 0)}
       aria-label=${words.dataPoint(title)} aria-describedby=${id} aria-valuetext=${count ? said(tip(shown ?? count - 1)) : ""}
       onFocus=${() => setActive((a) => a ?? count - 1)} onBlur=${() => setActive(null)}
       onInput=${(/** @type {any} */ e) => setActive(Number(e.currentTarget.value))}
-      onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === "Escape" && setActive(null)} />
+      onKeyDown=${(/** @type {KeyboardEvent} */ e) => (e.key === "Escape" ? setActive(null) : e.key === "Enter" && choose(shown))} />
     ${box.width > 0 && html`<svg width=${box.width} height=${box.height} aria-hidden="true">
       ${axis.at.map((value, i) => {
         const y = Math.round(g.y(value)) + 0.5;

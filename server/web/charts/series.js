@@ -3,7 +3,8 @@
 //
 // The server fills empty buckets, so this never guesses one. Groups beyond the limit become "Other",
 // but only where values add up (counts and sums); averages, percentiles and unique counts have no
-// honest rest. Each model also reads as a sentence, for people who do not see the drawing. Pure, so that the server's drawing can be checked against the same cases.
+// honest rest. Each model also reads as a sentence, for people who do not see the drawing. Pure, so
+// that the server's drawing can be checked against the same cases.
 
 import { bucketEnd } from "../shared/format.js";
 import { words } from "../shared/words.js";
@@ -19,14 +20,14 @@ import { words } from "../shared/words.js";
  *   groups_returned?: number, total?: number, metric?: string, measures?: any[] }} Meta
  */
 /** @typedef {{ data: Row[], meta: Meta, spark?: Row[] }} Answer */
-/** @typedef {{ label: string, color: string, values: (number | null)[], total: number, other?: boolean }} Series */
+/** @typedef {{ label: string, color: string, values: (number | null)[], total: number, group?: string | null, other?: boolean }} Series */
 /**
  * @typedef {{ buckets: string[], series: Series[], previous: (number | null)[] | null, granularity: any,
  *   partialFirst: boolean, partialLast: boolean }} Timed
  */
 /**
  * @typedef {{ label: string, color: string, value: number, share: number | null, previous: number | null,
- *   other?: boolean }} Ranked
+ *   group?: string | null, other?: boolean }} Ranked
  */
 
 /** Colours in the palette; a chart never shows more groups than this. */
@@ -80,7 +81,7 @@ export function timed(answer, { title, limit, metric }) {
   const shown = Math.min(limit || GROUPS_DEFAULT, COLORS_MAX);
   /** @type {Series[]} */
   const series = ranked.slice(0, shown).map(({ group, values, total }, i) => ({
-    label: group === undefined ? title : groupLabel(group), color: colorOf(i), values, total,
+    label: group === undefined ? title : groupLabel(group), color: colorOf(i), values, total, group,
   }));
   const rest = ranked.slice(shown);
   if (rest.length && additive) {
@@ -106,7 +107,7 @@ export function timed(answer, { title, limit, metric }) {
 export function ranked(answer, { limit, metric, order }) {
   const { data, meta } = answer;
   const additive = isAdditive(metric);
-  const rows = data.map((row) => ({ label: groupLabel(row.group), value: row.value ?? 0, previous: row.previous ?? null }));
+  const rows = data.map((row) => ({ label: groupLabel(row.group), group: row.group, value: row.value ?? 0, previous: row.previous ?? null }));
   if (order !== "none") rows.sort((a, b) => b.value - a.value);
   const total = additive ? totalOf(answer) : null;
   const share = (/** @type {number} */ value) => (total ? value / total : null);
@@ -168,18 +169,15 @@ export function describeTimed(kind, model, format, spec) {
   const { buckets, series, granularity } = model;
   if (!buckets.length) return "";
   const name = (/** @type {number} */ i) => format.bucketLong(buckets[i], granularity);
-  const start = `${kind}, ${name(0)} to ${name(buckets.length - 1)}.`;
-  if (series.length > 1) {
-    const parts = series.map((s) => s.label).join(", ");
-    return `${start} ${series.length} series, largest first: ${parts}.`;
-  }
+  const start = words.span(kind, name(0), name(buckets.length - 1));
+  if (series.length > 1) return `${start} ${words.seriesList(series.length, series.map((s) => s.label).join(", "))}`;
   const known = (series[0]?.values ?? []).flatMap((value, i) => (value == null ? [] : [{ value, i }]));
   if (!known.length) return start;
   const low = known.reduce((a, b) => (b.value < a.value ? b : a));
   const high = known.reduce((a, b) => (b.value > a.value ? b : a));
   const last = known[known.length - 1];
-  const say = (/** @type {{ value: number, i: number }} */ p) => `${format.full(p.value, spec)} on ${name(p.i)}`;
-  return `${start} Lowest ${say(low)}, highest ${say(high)}, latest ${format.full(last.value, spec)}.`;
+  const full = (/** @type {number} */ value) => format.full(value, spec);
+  return `${start} ${words.lowHigh([full(low.value), name(low.i), full(high.value), name(high.i), full(last.value)])}`;
 }
 
 /**
@@ -191,5 +189,5 @@ export function describeRanked(kind, items, format, spec, metric) {
   const top = items[0];
   if (!top) return "";
   const share = top.share != null && isAdditive(metric) ? `, ${format.share(top.share)}` : "";
-  return `${kind}, ${items.length} groups. Largest: ${top.label} with ${format.full(top.value, spec)}${share}.`;
+  return words.largest(kind, items.length, top.label, format.full(top.value, spec) + share);
 }

@@ -7,9 +7,10 @@
 import { h, html, useState } from "../shared/ui.js";
 import { humanize } from "../shared/format.js";
 import { words } from "../shared/words.js";
+import { Pick } from "./pick.js";
 import { groupLabel, isAdditive, totalOf } from "./series.js";
 
-/** @typedef {{ label: string, numeric: boolean, text: (value: any) => string, secondary?: boolean }} Column */
+/** @typedef {{ label: string, numeric: boolean, text: (value: any) => string, group?: boolean }} Column */
 
 /** Columns and rows of a widget's answer. @param {any} widget @param {any} answer @param {any} format */
 export function tableOf(widget, answer, format) {
@@ -27,7 +28,7 @@ export function tableOf(widget, answer, format) {
     cells.push((row) => row.bucket);
   }
   if (has("group")) {
-    columns.push({ label: humanize(meta.group_by ?? words.group), numeric: false, text: groupLabel });
+    columns.push({ label: humanize(meta.group_by ?? words.group), numeric: false, text: groupLabel, group: true });
     cells.push((row) => row.group);
   }
   if (meta.measures?.length) {
@@ -58,8 +59,8 @@ export function compareCells(a, b, sign) {
   return order * sign;
 }
 
-/** @param {{ widget: any, answer: any, format: any }} props */
-export function Table({ widget, answer, format }) {
+/** @param {{ widget: any, answer: any, format: any, drill?: import("./pick.js").Drill | null }} props */
+export function Table({ widget, answer, format, drill }) {
   const { columns, rows } = tableOf(widget, answer, format);
   const first = columns.findIndex((column) => column.numeric);
   const timed = answer.data.some((/** @type {any} */ row) => row.bucket !== undefined);
@@ -67,6 +68,9 @@ export function Table({ widget, answer, format }) {
   const [sort, setSort] = useState({ at: timed ? 0 : first, down: !timed });
   const sorted = rows.slice().sort((/** @type {any[]} */ a, /** @type {any[]} */ b) => compareCells(a[sort.at], b[sort.at], sort.down ? -1 : 1));
   const choose = (/** @type {number} */ at) => setSort({ at, down: sort.at === at ? !sort.down : columns[at].numeric });
+  const text = (/** @type {number} */ i, /** @type {any} */ cell) => (columns[i].group
+    ? h(Pick, { drill, item: { label: columns[i].text(cell), group: cell } }, html`<bdi>${columns[i].text(cell)}</bdi>`)
+    : html`<bdi>${columns[i].text(cell)}</bdi>`);
   return html`<div class="table" role="group" tabindex="0" aria-label=${widget.title}>
     <table>
       <thead><tr>${columns.map((column, i) => h(Head, {
@@ -75,8 +79,8 @@ export function Table({ widget, answer, format }) {
       <tbody>
         ${sorted.map((/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
           ${row.map((cell, i) => (i === 0
-            ? html`<th scope="row" title=${columns[i].text(cell)}><bdi>${columns[i].text(cell)}</bdi></th>`
-            : html`<td class=${columns[i].numeric ? "num" : ""}>${columns[i].text(cell)}</td>`))}
+            ? html`<th scope="row" title=${columns[i].text(cell)}>${text(i, cell)}</th>`
+            : html`<td class=${columns[i].numeric ? "num" : ""}>${text(i, cell)}</td>`))}
         </tr>`)}
       </tbody>
     </table>

@@ -48,9 +48,11 @@ function tipOf(model, series, i, format, spec) {
   return { title: format.bucketLong(model.buckets[i], model.granularity), note: noteOf(model, i), rows };
 }
 
-/** @param {{ widget: any, answer: any, format: any, width: number }} props */
+/** @typedef {{ widget: any, answer: any, format: any, width: number, drill?: import("./pick.js").Drill | null }} Props */
+
+/** @param {Props} props */
 export function LineChart(props) {
-  const { format, width, widget: { query, viz, title, kind } } = props;
+  const { format, width, drill, widget: { query, viz, title, kind } } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
   const filled = kind === "area" || (viz.fill && !several);
   const direct = several && model.series.length <= DIRECT_LABELS_MAX && width >= DIRECT_LABELS_WIDTH_MIN;
@@ -68,8 +70,8 @@ export function LineChart(props) {
 
   return html`<div class="chart">
     ${h(Plot, {
-      title, format, axis, tip, draw, buckets: model.buckets, granularity: model.granularity,
-      sentence: describeTimed(kind === "area" ? "Area chart" : "Line chart", model, format, viz.format),
+      title, format, axis, tip, draw, buckets: model.buckets, granularity: model.granularity, pick: drill?.narrow,
+      sentence: describeTimed(kind === "area" ? words.areaChart : words.lineChart, model, format, viz.format),
       margin: direct ? Math.max(...series.map((s) => textWidth(clip(s.label)) + 6), 0) : 0,
     })}
     ${cut && html`<p class="note">${words.cutAxis}</p>`}
@@ -120,9 +122,9 @@ function EndLabels({ series, g }) {
   </text>`);
 }
 
-/** @param {{ widget: any, answer: any, format: any, width: number }} props */
+/** @param {Props} props */
 export function BarChart(props) {
-  const { format, widget: { query, viz, title, kind } } = props;
+  const { format, drill, widget: { query, viz, title, kind } } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
   const pattern = useId();
   const percent = kind === "stacked_bar" && viz.stack === "percent";
@@ -138,6 +140,7 @@ export function BarChart(props) {
     }
     return one;
   };
+  const picks = (/** @type {Series} */ s) => !!s.group && drill?.choose;
   const draw = (/** @type {Geometry} */ g) => {
     const width = Math.max(1, Math.min(BAR_WIDTH_MAX, g.step * (g.step < 8 ? 0.8 : 0.68)));
     const gap = width > 4 ? STACK_GAP : 0;
@@ -148,13 +151,14 @@ export function BarChart(props) {
       <defs><pattern id=${pattern} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
         <rect width="3" height="6" fill="var(--card)" fill-opacity="0.55" />
       </pattern></defs>
-      ${series.map((s, n) => html`<g key=${s.label} fill=${s.color}>${parts[n].map(({ from, to }, i) => {
+      ${series.map((s, n) => html`<g key=${s.label} fill=${s.color} class=${picks(s) ? "pick" : ""}
+        onClick=${picks(s) && ((/** @type {Event} */ event) => (event.stopPropagation(), drill?.choose?.(/** @type {string} */ (s.group), event)))}>${parts[n].map(({ from, to }, i) => {
         if (from === to) return null;
         const [y0, y1] = [g.y(from), g.y(to)];
         const foot = from === 0 ? y0 : y0 - Math.sign(y0 - y1) * Math.min(gap, Math.abs(y0 - y1) / 2);
         return html`<path d=${barPath(left(i), width, foot, y1, tops[i] === n)} />`;
       })}</g>`)}
-      ${model.buckets.map((_, i) => noteOf(model, i) && html`<path fill=${`url(#${pattern})`}
+      ${model.buckets.map((_, i) => noteOf(model, i) && html`<path class="shade" fill=${`url(#${pattern})`}
         d=${barPath(left(i), width, g.y(0), g.y(Math.max(0, ...parts.map((p) => p[i].to))), true)} />`)}
       ${model.previous && model.previous.map((v, i) => v != null
         && html`<line class="mark" x1=${left(i) - 1} x2=${left(i) + width + 1} y1=${g.y(v)} y2=${g.y(v)} />`)}`;
@@ -162,8 +166,8 @@ export function BarChart(props) {
 
   return html`<div class="chart">
     ${h(Plot, {
-      title, format, axis, tip, draw, band: true, buckets: model.buckets, granularity: model.granularity,
-      sentence: describeTimed(several ? "Stacked bar chart" : "Bar chart", model, format, viz.format),
+      title, format, axis, tip, draw, band: true, buckets: model.buckets, granularity: model.granularity, pick: drill?.narrow,
+      sentence: describeTimed(several ? words.stackedChart : words.barChart, model, format, viz.format),
     })}
     ${several && h(Legend, { series: model.series, hidden, onToggle: setHidden })}
   </div>`;

@@ -9,9 +9,10 @@
 /**
  * @typedef {{
  *   dashboard_id: string, name: string, widgets: Widget[], periods: string[], default_period: string,
- *   permissions: { allow_drill_down: boolean, locked_filters: Record<string, string>,
+ *   permissions: { allow_drill_down: boolean, locked_filters: Record<string, string | string[]>,
  *     allowed_dimensions: string[] | null, max_date_range_days: number | null },
- *   theme: Record<string, string>, origins: string[], now: string,
+ *   allows_dates: boolean, offered: { dimensions: string[], numbers: string[] }, data: Record<string, any>,
+ *   theme: Record<string, string>, origins: string[], now: string, expires_in_seconds: number | null,
  *   error: { code: string, message: string } | null,
  * }} Boot
  */
@@ -54,8 +55,12 @@ export function parseBoot(text) {
       allowed_dimensions: permissions.allowed_dimensions ?? null,
       max_date_range_days: permissions.max_date_range_days ?? null,
     },
+    allows_dates: raw.allows_dates === true,
+    offered: { dimensions: raw.offered?.dimensions ?? [], numbers: raw.offered?.numbers ?? [] },
+    data: raw.data ?? {},
     theme: raw.theme ?? {},
     origins: raw.origins ?? [],
+    expires_in_seconds: raw.expires_in_seconds ?? null,
     now: raw.now ?? new Date().toISOString(),
     error: raw.error ?? null,
   };

@@ -37,23 +37,36 @@ export function parseMessage(data) {
   }
 }
 
+/** Whether an origin is the one that is meant; `https://*.example.com` means any below. @param {string} meant @param {string} origin */
+const isOrigin = (meant, origin) => {
+  const [before, after] = meant.split("*.");
+  return after === undefined ? origin === meant : origin.startsWith(before) && origin.endsWith(`.${after}`);
+};
+
 /**
  * Who may speak, and to whom we speak.
  * @param {string[]} configured @param {string | null} found the origin seen at load
  */
 export function createOrigins(configured, found) {
-  let pinned = configured.length ? null : found;
+  const isMeant = (/** @type {string} */ origin) => configured.some((meant) => isOrigin(meant, origin));
+  // Where origins are configured, only one of them is ever known.
+  let known = found !== null && configured.length && !isMeant(found) ? null : found;
   return {
     /** Whether to hear this origin. @param {string} origin */
     allows(origin) {
-      if (configured.length) return configured.includes(origin);
-      if (pinned === null && origin !== "null") pinned = origin;
-      return origin === pinned;
+      if (origin === "null") return false;
+      if (configured.length) {
+        if (!isMeant(origin)) return false;
+        known ??= origin;
+        return true;
+      }
+      known ??= origin;
+      return origin === known;
     },
     /** Where to post. `*` only when nothing can be known: whoever frames the page holds its signed address anyway. */
     targets() {
-      if (!configured.length) return [pinned ?? "*"];
-      return found && configured.includes(found) ? [found] : configured;
+      if (known !== null) return [known];
+      return configured.length ? configured.filter((meant) => !meant.includes("*")) : ["*"];
     },
   };
 }

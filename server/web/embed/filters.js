@@ -5,6 +5,7 @@
 // every rule again; checking here only gives a better answer, sooner.
 
 import { humanize } from "../shared/format.js";
+import { words } from "../shared/words.js";
 
 /** @typedef {Record<string, string | string[]>} Dimensions */
 /** @typedef {Record<string, { min?: number, max?: number }>} NumericRanges */
@@ -24,7 +25,7 @@ export const initialFilters = (boot) => ({ period: boot.default_period, dimensio
 function refuseDimensions(dimensions, { permissions }) {
   if (!isObject(dimensions)) return "dimensions must be an object";
   for (const [name, value] of Object.entries(dimensions)) {
-    if (name in permissions.locked_filters) return `dimension ${name} is locked`;
+    if (Object.hasOwn(permissions.locked_filters, name)) return `dimension ${name} is locked`;
     if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name)) return `dimension ${name} is not allowed`;
     const values = Array.isArray(value) ? value : [value];
     if (!values.length || !values.every((v) => typeof v === "string")) return `dimension ${name} must be a string or a list of strings`;
@@ -32,10 +33,11 @@ function refuseDimensions(dimensions, { permissions }) {
   return null;
 }
 
-/** @param {any} ranges @returns {string | null} */
-function refuseNumericRanges(ranges) {
+/** @param {any} ranges @param {Boot} boot @returns {string | null} */
+function refuseNumericRanges(ranges, { permissions }) {
   if (!isObject(ranges)) return "numericRanges must be an object";
   for (const [name, range] of Object.entries(ranges)) {
+    if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name)) return `numeric range ${name} is not allowed`;
     const ends = isObject(range) ? [range.min, range.max] : [NaN];
     if (!ends.every((end) => end == null || Number.isFinite(end))) return `numeric range ${name} needs numbers`;
   }
@@ -43,9 +45,11 @@ function refuseNumericRanges(ranges) {
 }
 
 /** @param {any} ranges @param {Boot} boot @returns {string | null} */
-function refuseDateRanges(ranges, { permissions }) {
+function refuseDateRanges(ranges, { permissions, allows_dates }) {
   if (!isObject(ranges)) return "dateRanges must be an object";
   for (const [name, range] of Object.entries(ranges)) {
+    if (name !== "timestamp") return `dates are filtered by timestamp only, not by ${name}`;
+    if (!allows_dates) return "dates are not allowed";
     const length = isObject(range) ? Date.parse(range.to) - Date.parse(range.from) : NaN;
     if (!(length > 0)) return `date range ${name} needs from and to`;
     const days = permissions.max_date_range_days;
@@ -53,6 +57,12 @@ function refuseDateRanges(ranges, { permissions }) {
   }
   return null;
 }
+
+/** What the server understands of each entry, and nothing else. @param {Record<string, any>} of @param {(value: any) => any} keep */
+const each = (of, keep) => Object.fromEntries(Object.entries(of).map(([key, value]) => [key, keep(value)]));
+
+/** @param {string} text */
+const instant = (text) => new Date(text).toISOString();
 
 /**
  * Merges a change into the state: parts that are present replace, absent parts stay.
@@ -65,15 +75,15 @@ export function mergeFilters(current, change, boot) {
   const { period, dimensions, numericRanges, dateRanges } = change;
   const refused = (period !== undefined && !boot.periods.includes(period) ? `period ${String(period)} is not allowed` : null)
     ?? (dimensions === undefined ? null : refuseDimensions(dimensions, boot))
-    ?? (numericRanges === undefined ? null : refuseNumericRanges(numericRanges))
+    ?? (numericRanges === undefined ? null : refuseNumericRanges(numericRanges, boot))
     ?? (dateRanges === undefined ? null : refuseDateRanges(dateRanges, boot));
   if (refused) return { refused };
   return {
     filters: {
       period: period ?? current.period,
       dimensions: dimensions ?? current.dimensions,
-      numericRanges: numericRanges ?? current.numericRanges,
-      dateRanges: dateRanges ?? current.dateRanges,
+      numericRanges: numericRanges ? each(numericRanges, ({ min, max }) => ({ min: min ?? undefined, max: max ?? undefined })) : current.numericRanges,
+      dateRanges: dateRanges ? each(dateRanges, ({ from, to }) => ({ from: instant(from), to: instant(to) })) : current.dateRanges,
     },
   };
 }
@@ -98,8 +108,15 @@ export function activeFilters(filters, format) {
   return [
     ...chips("dimensions", (value) => [value].flat().join(", ")),
     ...chips("numericRanges", range),
-    ...chips("dateRanges", ({ from, to }) => `${format.day(from)} – ${format.day(to)}`),
+    ...chips("dateRanges", ({ from, to }) => datesText(from, to, format)).map((chip) => ({ ...chip, name: words.dates })),
   ];
+}
+
+/** Days, the first and the last included; one day stands alone. @param {string} from @param {string} to @param {import("../shared/format.js").Format} format */
+function datesText(from, to, format) {
+  // The end is the first instant outside.
+  const [first, last] = [format.day(from), format.day(new Date(Date.parse(to) - 1).toISOString())];
+  return first === last ? first : `${first} – ${last}`;
 }
 
 /** The state without one filter. @param {Filters} filters @param {"dimensions" | "numericRanges" | "dateRanges"} part @param {string} key @returns {Filters} */

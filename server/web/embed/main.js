@@ -4,17 +4,23 @@
 // Order matters to the host: listen first, then say `ready`, then `resize`, then load. The page keeps
 // nothing: no cookie, no storage; the token is read from the address and sent as a header.
 
+import "./kit.js";
 import { h, render } from "../shared/ui.js";
-import { createFormat, pickLocale } from "../shared/format.js";
+import { bucketEnd, createFormat, pickLocale } from "../shared/format.js";
+import { speak, words } from "../shared/words.js";
 import { createBridge, reportHeight } from "./bridge.js";
 import { parseBoot } from "./boot.js";
+import { drillOf } from "./drill.js";
 import { hasDates, mergeFilters, sameFilters, withoutFilter } from "./filters.js";
 import { Page } from "./page.js";
 import { createLoader, createState } from "./store.js";
-import { createTheme } from "./theme.js";
+import { createTheme, displayTheme } from "./theme.js";
 
 const MINUTE_MS = 60_000;
+/** Longer than this, timers of browsers overflow. */
+const TIMER_MS_MAX = 2_000_000_000;
 
+const root = document.documentElement;
 const app = /** @type {HTMLElement} */ (document.getElementById("app"));
 const boot = parseBoot(document.getElementById("boot")?.textContent);
 const params = new URLSearchParams(location.search);
@@ -27,55 +33,121 @@ const formats = new Map([["UTC", format]]);
 const bridge = createBridge({
   origins: boot.origins,
   onFilters: (change) => {
-    const result = mergeFilters(state.filters.peek(), change, boot);
+    const result = mergeFilters(state.filters.value, change, boot);
     if ("refused" in result) bridge.error("filter_not_allowed", result.refused);
-    else if (sameFilters(state.filters.peek(), result.filters)) loader.report();
+    else if (sameFilters(state.filters.value, result.filters)) loader.report();
     else setFilters(result.filters);
   },
   onTheme: (next) => theme.apply(next),
   onReload: () => loader.load(),
 });
-const theme = createTheme(document.documentElement, (message) => bridge.error("invalid_theme", message));
+let isReady = false;
+// What is said before `ready` would be taken for the reason why there is nothing to see.
+const theme = createTheme(root, (message) => isReady && bridge.error("invalid_theme", message));
 const loader = createLoader({ state, bridge, token: params.get("token") ?? "" });
 
 /** @param {import("./filters.js").Filters} next */
 function setFilters(next) {
-  const before = state.filters.peek();
+  const before = state.filters.value;
   if (sameFilters(before, next)) return;
   state.filters.value = next;
   if (before.period !== next.period) bridge.post("period-change", { previousPeriod: before.period, period: next.period });
   loader.load();
 }
 
+/** @param {string} dimension @param {any} value @param {"apply" | "clear" | "detail"} action */
+const tellDrill = (dimension, value, action) => bridge.post("drill", { dimension, value, action });
+
+/** @param {string} dimension @param {string} value @param {boolean} on */
+function filterBy(dimension, value, on) {
+  const filters = state.filters.value;
+  tellDrill(dimension, value, on ? "apply" : "clear");
+  setFilters(on ? { ...filters, dimensions: { ...filters.dimensions, [dimension]: value } } : withoutFilter(filters, "dimensions", dimension));
+}
+
+/** @param {any} widget @param {string} dimension @param {string} value @param {Event} event */
+function openDetail(widget, dimension, value, event) {
+  tellDrill(dimension, value, "detail");
+  const at = /** @type {Element} */ (event.currentTarget).getBoundingClientRect();
+  state.open.value = { sheet: { widget, dimension, value, at } };
+}
+
+/** A bucket becomes the range of dates. @param {string} bucket @param {string | undefined} next @param {any} granularity */
+function narrow(bucket, next, granularity) {
+  const range = { from: new Date(bucket).toISOString(), to: new Date(next ?? bucketEnd(bucket, granularity)).toISOString() };
+  const result = mergeFilters(state.filters.value, { dateRanges: { timestamp: range } }, boot);
+  if (!("filters" in result)) return;
+  tellDrill("timestamp", range.from, "apply");
+  setFilters(result.filters);
+}
+
+/** The code that makes files comes when a file is wanted. */
+const exports = () => import("./export.js");
+
 /** What the views may know and do. */
 const context = {
   state,
   format,
   retry: loader.retry,
+  ask: loader.ask.bind(loader),
   /** Buckets of an answer are named in the time zone that they were cut in. @param {any} answer */
   formatFor(answer) {
     const zone = answer.meta.timezone ?? "UTC";
     if (!formats.has(zone)) formats.set(zone, createFormat(locale, zone));
     return formats.get(zone);
   },
+  /** @param {any} widget */
+  drillOf: (widget) => drillOf({ boot, widget, filters: state.filters.value, onFilter: filterBy, onDetail: openDetail, onNarrow: narrow }),
   /** A period replaces a range of dates. @param {string} period */
   choosePeriod(period) {
-    const filters = state.filters.peek();
+    const filters = state.filters.value;
     setFilters({ ...filters, period, dateRanges: hasDates(filters) ? {} : filters.dateRanges });
   },
-  clearFilters: () => setFilters({ ...state.filters.peek(), dimensions: {}, numericRanges: {}, dateRanges: {} }),
+  /** @param {Element} from @param {boolean} dates */
+  openFilter(from, dates) {
+    state.open.value = { filter: { at: from.getBoundingClientRect(), dates } };
+  },
+  /** What the filter dialog chose. @param {any} change */
+  changeFilters(change) {
+    const result = mergeFilters(state.filters.value, change, boot);
+    if ("filters" in result) setFilters(result.filters);
+  },
+  clearFilters: () => setFilters({ ...state.filters.value, dimensions: {}, numericRanges: {}, dateRanges: {} }),
   /** @param {"dimensions" | "numericRanges" | "dateRanges"} part @param {string} key */
-  removeFilter: (part, key) => setFilters(withoutFilter(state.filters.peek(), part, key)),
+  removeFilter(part, key) {
+    const filters = state.filters.value;
+    if (part !== "numericRanges") tellDrill(key, part === "dimensions" ? filters.dimensions[key] : filters.dateRanges[key]?.from, "clear");
+    setFilters(withoutFilter(filters, part, key));
+  },
+  /** @param {any} widget @param {any} answer */
+  saveCsv: (widget, answer) => exports().then((m) => m.saveCsv(m.rowsOf(widget, answer, context.formatFor(answer)), widget.title), fileFailed),
+  /** @param {any} widget @param {Element} card */
+  savePng: (widget, card) => exports().then((m) => m.savePng(card, widget.title)).catch(fileFailed),
+  saveAll() {
+    const parts = boot.widgets.flatMap((widget) => {
+      const { answer, failure } = state.cards.get(widget.id)?.value ?? {};
+      return answer && !failure ? [{ widget, answer }] : [];
+    });
+    return exports().then((m) => m.saveCsv(m.longRows(parts), boot.name), fileFailed);
+  },
 };
 
-theme.apply({ ...boot.theme, ...(params.has("theme") ? { mode: params.get("theme") } : {}) });
+function fileFailed() {
+  state.announcement.value = words.saveFailed;
+  bridge.error("export_failed", words.saveFailed, { retryable: true });
+}
+
+theme.apply({ ...boot.theme, ...displayTheme(params.get("theme")) });
+await Promise.all([speak(locale, root), theme.ready()]);
 // The shell is replaced within one task: nothing is painted between the two.
 app.replaceChildren();
 render(h(Page, { context }), app);
 bridge.post("ready", { dashboardId: boot.dashboard_id });
+isReady = true;
 reportHeight(app, bridge.post);
-loader.load();
+loader.start();
 
 setInterval(() => state.minute.value++, MINUTE_MS);
 addEventListener("online", () => loader.load());
 addEventListener("offline", loader.offline);
+if (boot.expires_in_seconds != null) setTimeout(loader.ended, Math.min(boot.expires_in_seconds * 1000, TIMER_MS_MAX));

@@ -6,7 +6,7 @@
 // the request before it, and a sequence number makes lines that are late nonetheless harmless. A
 // failed card leaves the others alone.
 
-import { batch, signal } from "../shared/ui.js";
+import { signal } from "../shared/ui.js";
 import { words } from "../shared/words.js";
 import { initialFilters, sameFilters } from "./filters.js";
 
@@ -19,8 +19,9 @@ import { initialFilters, sameFilters } from "./filters.js";
 
 /** @param {import("./boot.js").Boot} boot */
 export function createState(boot) {
-  /** @type {Map<string, { value: CardState, peek: () => CardState }>} */
-  const cards = new Map(boot.widgets.map((widget) => [widget.id, signal({ busy: false, stale: false, answer: null, failure: null })]));
+  /** @type {Map<string, ReturnType<typeof signal<CardState>>>} */
+  const cards = new Map(boot.widgets.map((widget) => [widget.id, signal(/** @type {CardState} */ ({ busy: false, stale: false, answer: boot.data[widget.id] ?? null, failure: null }))]));
+  const whole = boot.widgets.every((widget) => widget.kind === "text" || boot.data[widget.id]);
   return {
     boot,
     cards,
@@ -29,18 +30,22 @@ export function createState(boot) {
     notice: signal(/** @type {string | null} */ (null)),
     /** Said once by screen readers. */
     announcement: signal(""),
-    updatedAt: signal(/** @type {Date | null} */ (null)),
+    updatedAt: signal(whole ? new Date() : null),
+    /** Which dialog is open: the filters, or the details of a value. */
+    open: signal(/** @type {{ filter?: any, sheet?: any }} */ ({})),
     /** Moves once a minute, for "Updated 3 min ago". */
     minute: signal(0),
     /** @param {string} id @param {Partial<CardState>} change */
     setCard(id, change) {
       const card = cards.get(id);
-      if (card) card.value = { ...card.peek(), ...change };
+      if (card) card.value = { ...card.value, ...change };
     },
   };
 }
 
-const URL_DATA = "/v1/embed/data";
+const URL_BASE = "/v1/embed/";
+/** A host that renews the session replaces this page; the viewer is told only when it does not. */
+const RENEWAL_WAIT_MS = 4000;
 /** Times that a busy server is asked again before the viewer is told. */
 const RETRIES_MAX = 2;
 const RETRY_AFTER_SECONDS_MAX = 30;
@@ -95,27 +100,40 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
   let sequence = 0;
   let controller = new AbortController();
   /** @type {import("./filters.js").Filters | null} the filters of the data on the page */
-  let shown = null;
+  let shown = all.some((id) => state.cards.get(id)?.value.answer) ? state.filters.value : null;
+  let endTimer = 0;
 
   /** @param {string[]} ids @param {Partial<CardState>} change */
-  const setCards = (ids, change) => batch(() => ids.forEach((id) => state.setCard(id, change)));
+  const setCards = (ids, change) => ids.forEach((id) => state.setCard(id, change));
 
   /** The whole request failed. Cards with data keep it where only time has passed. @param {string[]} ids @param {string} code @param {string} message */
   function failAll(ids, code, message) {
     const stays = code === "session_expired" || code === "offline" || code === "not_published";
     const retryable = !stays || code === "offline";
-    batch(() => {
-      if (stays) state.notice.value = code === "offline" ? words.offline(clockText()) : message;
-      for (const id of ids) {
-        const kept = stays && state.cards.get(id)?.peek().answer;
-        state.setCard(id, kept ? { busy: false, stale: !shown || !sameFilters(shown, state.filters.peek()) } : { busy: false, failure: { code, message, retryable } });
-      }
-    });
+    if (code === "session_expired") tellEnd(message);
+    else if (stays) state.notice.value = code === "offline" ? words.offline(clockText()) : message;
+    for (const id of ids) {
+      const kept = stays && state.cards.get(id)?.value.answer;
+      state.setCard(id, kept ? { busy: false, stale: !shown || !sameFilters(shown, state.filters.value) } : { busy: false, failure: { code, message, retryable } });
+    }
     bridge.error(code, message, { retryable });
   }
 
+  /** @param {string} message */
+  function tellEnd(message) {
+    clearTimeout(endTimer);
+    endTimer = setTimeout(() => { state.notice.value = message; }, RENEWAL_WAIT_MS);
+  }
+
+  /** @param {string} path @param {any} body @param {AbortSignal} signal @param {string} accept */
+  const send = (path, body, signal, accept) => fetch(URL_BASE + path, {
+    method: "POST", signal, credentials: "omit", cache: "no-store",
+    headers: { "authorization": `Bearer ${token}`, accept, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
   /** When the data on the page is from. */
-  const clockText = () => (state.updatedAt.peek() ?? new Date()).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clockText = () => (state.updatedAt.value ?? new Date()).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
   /** What went wrong, from an answer that is not 200. @param {Response} response @param {string[]} ids */
   async function refuse(response, ids) {
@@ -129,11 +147,7 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
   /** @param {string[]} ids @param {number} mine @param {number} attempt @returns {Promise<boolean>} whether it was answered */
   async function request(ids, mine, attempt) {
     const signal = controller.signal;
-    const response = await fetch(URL_DATA, {
-      method: "POST", signal, credentials: "omit", cache: "no-store",
-      headers: { "authorization": `Bearer ${token}`, "accept": "application/x-ndjson", "content-type": "application/json" },
-      body: JSON.stringify({ widgets: ids, filters: state.filters.peek() }),
-    });
+    const response = await send("data", { widgets: ids, filters: state.filters.value }, signal, "application/x-ndjson");
     if ((response.status === 429 || response.status === 503) && attempt < RETRIES_MAX) {
       const seconds = Math.min(Math.max(Number(response.headers.get("retry-after")) || 1, 1), RETRY_AFTER_SECONDS_MAX);
       await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
@@ -144,14 +158,14 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
       return false;
     }
     const open = new Set(ids);
-    const take = (/** @type {string[]} */ lines) => batch(() => lines.forEach((line) => {
+    const take = (/** @type {string[]} */ lines) => lines.forEach((line) => {
       const one = parseLine(line);
       if (!one || !("widget" in one) || mine !== sequence || !open.delete(one.widget)) return;
       if ("answer" in one) return state.setCard(one.widget, { busy: false, stale: false, failure: null, answer: one.answer });
       const message = sentence(one.error);
       state.setCard(one.widget, { busy: false, failure: { code: one.code, message, retryable: true } });
       bridge.error(one.code, message, { widgetId: one.widget, retryable: true });
-    }));
+    });
     const splitter = createLineSplitter();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) take(splitter.push(part.value));
@@ -166,42 +180,68 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
     try {
       const answered = await request(ids, mine, 0);
       if (mine !== sequence || !answered) return;
-      batch(() => {
-        shown = state.filters.peek();
-        state.notice.value = null;
-        state.updatedAt.value = new Date();
-      });
+      shown = state.filters.value;
+      state.notice.value = null;
+      state.updatedAt.value = new Date();
     } catch {
       if (mine !== sequence) return;
       const offline = navigator.onLine === false;
-      failAll(ids.filter((id) => state.cards.get(id)?.peek().busy), offline ? "offline" : "network", words.unreachable);
+      failAll(ids.filter((id) => state.cards.get(id)?.value.busy), offline ? "offline" : "network", words.unreachable);
     }
   }
 
   /** Tells the host which filters the page shows. */
   function report() {
-    const { period, dimensions, numericRanges, dateRanges } = state.filters.peek();
+    const { period, dimensions, numericRanges, dateRanges } = state.filters.value;
     bridge.post("filter", { period, filters: dimensions, numericRanges, dateRanges });
+  }
+
+  /** @param {string[]} ids */
+  async function load(ids) {
+    controller.abort();
+    controller = new AbortController();
+    const mine = ++sequence;
+    if (ids.length) {
+      state.announcement.value = words.updating;
+      await run(ids, mine);
+      if (mine !== sequence) return;
+      state.announcement.value = state.notice.value ? "" : words.updated;
+    }
+    report();
   }
 
   return {
     /** Loads every card with the current filters. */
-    async load() {
-      controller.abort();
-      controller = new AbortController();
-      const mine = ++sequence;
-      state.announcement.value = words.updating;
-      if (all.length) await run(all, mine);
-      if (mine !== sequence) return;
-      state.announcement.value = state.notice.peek() ? "" : words.updated;
-      report();
-    },
+    load: () => load(all),
+    /** Loads the cards that the page did not bring along. */
+    start: () => load(all.filter((id) => !state.cards.get(id)?.value.answer)),
     report,
     /** Says that the connection is gone; the data stays. */
     offline() {
       state.notice.value = words.offline(clockText());
     },
+    /** The time of the session is over. */
+    ended() {
+      bridge.error("session_expired", words.sessionEnded);
+      tellEnd(words.sessionEnded);
+    },
     /** Loads one card again. @param {string} id */
     retry: (id) => run([id], sequence),
+    /**
+     * Asks for something beside the cards; fails with an error that reads as a sentence.
+     * @param {string} path @param {any} body @param {AbortSignal} signal
+     */
+    async ask(path, body, signal) {
+      /** @type {Response} */ let response;
+      try {
+        response = await send(path, body, signal, "application/json");
+      } catch {
+        throw new Error(words.unreachable);
+      }
+      const answer = await response.json().catch(() => ({}));
+      if (response.ok) return answer;
+      if (response.status === 401) this.ended();
+      throw new Error(response.status === 401 ? words.sessionEnded : response.status === 429 ? words.busy : sentence(answer.error ?? words.unreachable));
+    },
   };
 }

@@ -4,6 +4,10 @@
 // `short` is for places with little room (10,000 and more become 41.2K), `full` for tooltips, tables
 // and screen readers. An axis has one unit for all its labels. Minus is U+2212; nothing is "—".
 
+import { words } from "./words.js";
+
+export { pickLocale } from "./locale.js";
+
 /**
  * How a widget's values read (`viz.format`). `percent` takes fractions, `duration` milliseconds
  * unless `unit` is "s", `bytes` bytes.
@@ -11,6 +15,9 @@
  */
 /** @typedef {"minute" | "hour" | "day" | "week" | "month"} Granularity */
 /** @typedef {ReturnType<typeof createFormat>} Format */
+
+/** Letters of a period's name. @type {Record<string, string>} */
+const UNITS = { h: "hour", d: "day", w: "week", m: "month" };
 
 export const NOTHING = "—";
 const NBSP = "\u00a0";
@@ -45,15 +52,6 @@ export function change(current, previous) {
   // Below half of the last digit shown it would read "0.0%" with an arrow.
   const direction = Math.abs(ratio) < 0.0005 ? "flat" : ratio > 0 ? "up" : "down";
   return { direction, ratio };
-}
-
-/** @param {string | undefined | null} wanted @returns {string} a locale that Intl accepts */
-export function pickLocale(wanted) {
-  try {
-    return Intl.getCanonicalLocales(wanted || "en")[0] ?? "en";
-  } catch {
-    return "en";
-  }
 }
 
 /** @param {string} locale @param {string} [timeZone] */
@@ -142,7 +140,7 @@ export function createFormat(locale, timeZone = "UTC") {
   function changeText(current, previous, signed = false) {
     const result = change(current, previous);
     if (!result) return NOTHING;
-    if (result.ratio === null) return "New";
+    if (result.ratio === null) return words.fresh;
     const sign = !signed || result.direction === "flat" ? "" : result.ratio < 0 ? "\u2212" : "+";
     const size = result.direction === "flat" ? 0 : Math.abs(result.ratio);
     if (size > 9.995) return `${sign}>${write(9.99, { style: "percent" })}`;
@@ -162,7 +160,7 @@ export function createFormat(locale, timeZone = "UTC") {
   function bucketLong(iso, granularity) {
     const date = new Date(iso);
     if (granularity === "month") return dates({ month: "long", year: "numeric" }).format(date);
-    if (granularity === "week") return `Week of ${dates({ month: "short", day: "numeric", year: "numeric" }).format(date)}`;
+    if (granularity === "week") return words.weekOf(dates({ month: "short", day: "numeric", year: "numeric" }).format(date));
     const clock = granularity === "hour" || granularity === "minute";
     return dates({ weekday: clock ? "short" : "long", month: "short", day: "numeric",
       ...(clock ? { hour: "numeric", minute: "2-digit" } : {}) }).format(date);
@@ -181,6 +179,13 @@ export function createFormat(locale, timeZone = "UTC") {
       || (timeZone === "UTC" && iso.includes("T00:00")),
     /** @param {Date} date */
     clock: (date) => new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" }).format(date),
+    /** A length of time: "30 days", or "30d" when `narrow`. @param {string} name such as `30d` @param {"long" | "narrow"} [size] */
+    period: (name, size = "long") => {
+      const [, count, letter] = /^(\d+)([hdwm])$/.exec(name) ?? [];
+      return letter ? numbers({ style: "unit", unit: UNITS[letter], unitDisplay: size }).format(Number(count)) : name;
+    },
+    /** @param {number} count */
+    minutes: (count) => numbers({ style: "unit", unit: "minute", unitDisplay: "short" }).format(count),
     /** @param {string} iso */
     day: (iso) => dates({ month: "short", day: "numeric", year: "numeric" }).format(new Date(iso)),
   };

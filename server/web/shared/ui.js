@@ -5,20 +5,61 @@
 // type checker reads calls, not templates. Nothing else imports from `vendor/`.
 
 import { h } from "../vendor/preact.js";
-import * as hooks from "../vendor/hooks.js";
+import { useEffect, useLayoutEffect, useState } from "../vendor/hooks.js";
 import htm from "../vendor/htm.js";
 
 export { h, render, Fragment } from "../vendor/preact.js";
-export { useEffect, useId, useLayoutEffect } from "../vendor/hooks.js";
-export { batch, signal } from "../vendor/signals.js";
+export { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 
 /** @type {(strings: TemplateStringsArray, ...values: any[]) => any} */
 export const html = htm.bind(h);
 
-// The vendored files carry no types; these three are where that would hide mistakes.
-/** @type {<T>(make: () => T, inputs: any[]) => T} */
-export const useMemo = hooks.useMemo;
-/** @type {<T>(initial: T) => { current: T }} */
-export const useRef = hooks.useRef;
-/** @type {<T>(initial: T) => [T, (next: T | ((old: T) => T)) => void]} */
-export const useState = hooks.useState;
+/**
+ * A value that components follow.
+ * @template T @param {T} value
+ */
+export function signal(value) {
+  /** @type {Set<() => void>} */ const watchers = new Set();
+  return {
+    get value() { return value; },
+    set value(next) {
+      if (next === value) return;
+      value = next;
+      for (const tell of watchers) tell();
+    },
+    /** @param {() => void} tell @returns {() => void} ends the watching */
+    watch(tell) {
+      watchers.add(tell);
+      return () => watchers.delete(tell);
+    },
+  };
+}
+
+/** The value of a signal; the component is drawn again when it changes. @template T @param {{ value: T, watch: (tell: () => void) => () => void }} one @returns {T} */
+export function useSignal(one) {
+  const [, redraw] = useState(0);
+  const { value } = one;
+  useLayoutEffect(() => {
+    const tell = () => redraw((n) => n + 1);
+    // It may have changed between the drawing and now.
+    if (one.value !== value) tell();
+    return one.watch(tell);
+  }, [one]);
+  return value;
+}
+
+/**
+ * A component whose module is loaded when it is first drawn. Until then, and when it cannot be
+ * loaded, there is nothing; then `onClose` is told.
+ * @param {() => Promise<{ default: (props: any) => any }>} load
+ */
+export function lazy(load) {
+  /** @type {((props: any) => any) | null} */ let Loaded = null;
+  return function Lazy(/** @type {any} */ props) {
+    const [, redraw] = useState(0);
+    useEffect(() => {
+      if (!Loaded) load().then((module) => { Loaded = module.default; redraw(1); }, () => props.onClose?.());
+    }, []);
+    return Loaded && h(Loaded, props);
+  };
+}

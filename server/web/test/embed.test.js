@@ -1,9 +1,10 @@
 // What comes in from the server and from the host page is read safely.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { loneNumbers, parseBoot } from "../embed/boot.js";
 import { createOrigins, parseMessage } from "../embed/bridge.js";
+import { drillOf } from "../embed/drill.js";
 import { activeFilters, initialFilters, mergeFilters, withoutFilter } from "../embed/filters.js";
 import { createLineSplitter, createLoader, createState, parseLine } from "../embed/store.js";
 import { createFormat } from "../shared/format.js";
@@ -14,7 +15,8 @@ const boot = parseBoot(JSON.stringify({
     { id: "b", kind: "line", title: "B", query: {}, viz: {}, layout: { x: 0, y: 3, w: 20, h: 4 } },
     { id: "a", kind: "number", title: "A", query: {}, viz: {}, layout: { x: 0, y: 0, w: 3, h: 3 } },
   ],
-  permissions: { allow_drill_down: false, locked_filters: { workspace: "x" }, allowed_dimensions: ["plan"], max_date_range_days: 31 },
+  permissions: { allow_drill_down: false, locked_filters: { workspace: "x" }, allowed_dimensions: ["plan", "ms"], max_date_range_days: 31 },
+  allows_dates: true,
 }));
 const start = initialFilters(boot);
 
@@ -62,6 +64,18 @@ test("configured origins are the only ones", () => {
   assert.deepEqual(origins.targets(), ["https://a.example"]);
 });
 
+test("an open label means any host below, and only below", () => {
+  const origins = createOrigins(["https://*.example.com", "https://b.example:8443"], null);
+  assert.deepEqual(origins.targets(), ["https://b.example:8443"]);
+  for (const wrong of ["https://example.com", "https://evilexample.com", "http://a.example.com", "https://a.example.com.evil.io", "https://a.example.com:444", "null"]) {
+    assert.equal(origins.allows(wrong), false, wrong);
+  }
+  assert.equal(origins.allows("https://a.example.com"), true);
+  assert.deepEqual(origins.targets(), ["https://a.example.com"]);
+  assert.equal(origins.allows("https://b.example:8443"), true);
+  assert.equal(createOrigins(["https://*.example.com"], "https://x.y.example.com").targets()[0], "https://x.y.example.com");
+});
+
 test("without configuration the origin found at load counts, else the first one is pinned", () => {
   assert.equal(createOrigins([], "https://a.example").allows("https://b.example"), false);
   const open = createOrigins([], null);
@@ -85,19 +99,48 @@ test("a change that breaks a rule is refused as a whole", () => {
     { period: "90d" }, { period: 7 }, { dimensions: { workspace: "y" } }, { dimensions: { model: "m" } }, { dimensions: { plan: 3 } },
     { dimensions: { plan: [] } }, { dimensions: [] }, { numericRanges: { ms: { min: "1" } } }, { dateRanges: long },
     { dateRanges: { timestamp: { from: "2026-02-01", to: "2026-01-01" } } }, { dateRanges: { timestamp: {} } }, null, [],
+    { dateRanges: { created: { from: "2026-01-01", to: "2026-01-02" } } }, { numericRanges: { age: { min: 1 } } }, { dimensions: { constructor: "x" } },
   ]) assert.ok("refused" in mergeFilters(start, change, boot), JSON.stringify(change));
+  const dates = { dateRanges: { timestamp: { from: "2026-01-01", to: "2026-01-02" } } };
+  assert.ok("refused" in mergeFilters(start, dates, { ...boot, allows_dates: false }));
   assert.ok("filters" in mergeFilters(start, { dimensions: { plan: ["a", "b"] }, numericRanges: { ms: { min: 1 } } }, boot));
+});
+
+test("what is merged in is what the server understands, and nothing else", () => {
+  const change = { numericRanges: { ms: { min: 1, max: null, step: 3 } }, dateRanges: { timestamp: { from: "2026-01-01", to: "2026-01-02T12:00:00+02:00", zone: "x" } } };
+  const { filters } = /** @type {{ filters: any }} */ (mergeFilters(start, change, boot));
+  assert.deepEqual(JSON.parse(JSON.stringify(filters.numericRanges)), { ms: { min: 1 } });
+  assert.deepEqual(filters.dateRanges, { timestamp: { from: "2026-01-01T00:00:00.000Z", to: "2026-01-02T10:00:00.000Z" } });
+});
+
+test("drilling follows the session, the widget, and what is locked", () => {
+  /** @param {any} more @param {any} [permissions] */
+  const drill = (more, permissions) => drillOf({
+    boot: { ...boot, permissions: { ...boot.permissions, allow_drill_down: true, ...permissions } },
+    widget: { query: { group_by: "plan" }, viz: {}, ...more }, filters: { ...start, dimensions: { plan: "pro" } },
+    onFilter: () => {}, onDetail: () => {}, onNarrow: () => {},
+  });
+  assert.equal(drill({}, { allow_drill_down: false }), null);
+  assert.equal(drill({ viz: { drill: { action: "none" } } }), null);
+  assert.equal(drill({ viz: { drill: { action: "eval" } } }), null);
+  assert.deepEqual(drill({})?.chosen, ["pro"]);
+  assert.ok(drill({})?.choose);
+  for (const group_by of ["workspace", "model", undefined]) assert.equal(drill({ query: { group_by } })?.choose, null);
+  assert.deepEqual(drill({ viz: { drill: { action: "detail" } } })?.chosen, []);
 });
 
 test("filters read as words and can be taken away", () => {
   const filters = { ...start, dimensions: { plan: ["a", "b"] }, numericRanges: { latency_ms: { min: 10 } } };
   assert.deepEqual(activeFilters(filters, createFormat("en")).map((f) => `${f.name}: ${f.value}`), ["Plan: a, b", "Latency ms: ≥ 10"]);
   assert.deepEqual(withoutFilter(filters, "dimensions", "plan").dimensions, {});
+  const dates = (/** @type {string} */ from, /** @type {string} */ to) => activeFilters({ ...start, dateRanges: { timestamp: { from, to } } }, createFormat("en"))[0].value;
+  assert.equal(dates("2026-11-10T00:00:00Z", "2026-11-13T00:00:00Z"), "Nov 10, 2026 – Nov 12, 2026");
+  assert.equal(dates("2026-11-10T00:00:00Z", "2026-11-11T00:00:00Z"), "Nov 10, 2026");
 });
 
-/** A loader over a fake network; each request is answered by `reply`. @param {(body: any) => Response} reply */
-function harness(reply) {
-  const state = createState(boot);
+/** A loader over a fake network; each request is answered by `reply`. @param {(body: any) => Response} reply @param {any} [data] what came with the page */
+function harness(reply, data = {}) {
+  const state = createState({ ...boot, data });
   const posts = /** @type {any[]} */ ([]);
   const bridge = {
     post: (/** @type {string} */ type, /** @type {any} */ payload) => posts.push({ type, ...payload }),
@@ -125,6 +168,25 @@ test("one request asks for all cards and answers stand alone", async () => {
   assert.deepEqual(posts[1], { type: "filter", period: "30d", filters: {}, numericRanges: {}, dateRanges: {} });
 });
 
+test("what came with the page is not asked for again", async () => {
+  const { seen, posts, loader } = harness((body) => new Response(body.widgets.map((/** @type {string} */ widget) => `{"widget":"${widget}","data":[],"meta":{}}\n`).join("")), { a: { data: [{ value: 5 }], meta: {} } });
+  await loader.start();
+  assert.deepEqual(seen[0].body.widgets, ["b"]);
+  await loader.load();
+  assert.deepEqual(seen[1].body.widgets, ["a", "b"]);
+  assert.deepEqual(posts.map((p) => p.type), ["filter", "filter"]);
+});
+
+test("questions beside the cards fail with a sentence", async () => {
+  const over = harness(() => new Response('{"error":"x"}', { status: 401 }));
+  await assert.rejects(over.loader.ask("values", {}, new AbortController().signal), /session has ended/);
+  assert.deepEqual(over.posts.map((p) => p.code), ["session_expired"]);
+  const wrong = harness(() => new Response('{"error":"this session does not allow it"}', { status: 403 }));
+  await assert.rejects(wrong.loader.ask("values", {}, new AbortController().signal), /^Error: This session does not allow it\.$/);
+  const gone = harness(() => { throw new TypeError("network"); });
+  await assert.rejects(gone.loader.ask("values", {}, new AbortController().signal), /couldn’t be reached/);
+});
+
 test("an answer that ends early fails only the cards it left open", async () => {
   const { state, loader } = harness(() => new Response('{"widget":"a","data":[],"meta":{}}\n{"widget":"b","da'));
   await loader.load();
@@ -132,7 +194,8 @@ test("an answer that ends early fails only the cards it left open", async () => 
   assert.equal(state.cards.get("b")?.value.failure?.message, "The connection was interrupted.");
 });
 
-test("a session that ends keeps the data and says so", async () => {
+test("a session that ends keeps the data, and says so unless the host renews it first", async () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
   let over = false;
   const { state, posts, loader } = harness(() => over
     ? new Response('{"error":"x","code":"token_expired"}', { status: 401 })
@@ -145,6 +208,9 @@ test("a session that ends keeps the data and says so", async () => {
   assert.equal(card?.answer?.data[0].value, 1);
   assert.equal(card?.stale, true);
   assert.equal(card?.failure, null);
+  assert.equal(state.notice.value, null);
+  mock.timers.tick(4000);
+  mock.timers.reset();
   assert.match(state.notice.value ?? "", /session has ended/);
   assert.ok(posts.some((p) => p.type === "error" && p.code === "session_expired"));
 });

@@ -22,8 +22,6 @@ if (!modules) {
 const SCRIPTS = [
   { package: "preact", from: "dist/preact.mjs", to: "preact.js", bare: "preact" },
   { package: "preact", from: "hooks/dist/hooks.mjs", to: "hooks.js", bare: "preact/hooks" },
-  { package: "@preact/signals-core", from: "dist/signals-core.mjs", to: "signals-core.js", bare: "@preact/signals-core" },
-  { package: "@preact/signals", from: "dist/signals.mjs", to: "signals.js", bare: "@preact/signals" },
   { package: "htm", from: "dist/htm.mjs", to: "htm.js", bare: "htm" },
 ];
 

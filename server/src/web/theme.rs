@@ -1,0 +1,160 @@
+//! Colours of a theme as rules of the shell, so that the first paint is right before any script.
+//!
+//! The script checks themes with the browser's own parser and guards contrast; the shell takes only
+//! what is certainly a colour and nothing else. A value that is not goes unused here.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+/// Theme key and the custom property it sets.
+const TOKENS: [(&str, &str); 6] = [
+    ("primaryColor", "--primary"),
+    ("backgroundColor", "--bg"),
+    ("cardBackground", "--card"),
+    ("cardBorder", "--card-border"),
+    ("textColor", "--text"),
+    ("mutedColor", "--muted"),
+];
+const COLOR_CHARS_MAX: usize = 80;
+const FUNCTIONS: [&str; 8] = ["rgb", "rgba", "hsl", "hsla", "hwb", "lab", "oklab", "oklch"];
+/// Surfaces below this luminance are dark: white reads better on them than black.
+const DARK_LUMINANCE: f64 = 0.179;
+
+/// A theme as the shell uses it.
+#[derive(Debug, Clone, Default)]
+pub struct Theme {
+    declarations: String,
+    mode: Option<&'static str>,
+}
+
+impl Theme {
+    /// Of a stored theme, or of one in the address of a page.
+    pub fn of(theme: &Map<String, Value>) -> Self {
+        Self { declarations: declarations(theme), mode: mode(theme) }
+    }
+
+    /// Style rules; empty where there is nothing to say.
+    pub fn rules(&self) -> String {
+        if self.declarations.is_empty() {
+            return String::new();
+        }
+        format!(":root{{{}}}", self.declarations)
+    }
+
+    /// `light` or `dark`, where it is decided.
+    pub fn mode(&self) -> Option<&'static str> {
+        self.mode
+    }
+}
+
+/// The tokens that a theme sets, as declarations.
+fn declarations(theme: &Map<String, Value>) -> String {
+    let mut css = String::new();
+    for (key, token) in TOKENS {
+        if let Some(color) = theme.get(key).and_then(Value::as_str).filter(|text| is_color(text)) {
+            // Writing to a string cannot fail.
+            let _ = write!(css, "{token}:{color};");
+        }
+    }
+    css
+}
+
+/// `light` or `dark` where the theme decides it: by its mode, or by its card.
+fn mode(theme: &Map<String, Value>) -> Option<&'static str> {
+    match theme.get("mode").and_then(Value::as_str) {
+        Some("light") => return Some("light"),
+        Some("dark") => return Some("dark"),
+        _ => {}
+    }
+    let card = theme.get("cardBackground").and_then(Value::as_str).and_then(hex)?;
+    Some(if luminance(card) < DARK_LUMINANCE { "dark" } else { "light" })
+}
+
+/// Hexadecimal colours, names, and functions over plain numbers: nothing that could end a
+/// declaration or refer to anything.
+fn is_color(text: &str) -> bool {
+    if text.len() > COLOR_CHARS_MAX {
+        return false;
+    }
+    if let Some(digits) = text.strip_prefix('#') {
+        return matches!(digits.len(), 3 | 4 | 6 | 8)
+            && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    }
+    match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        Some((function, inside)) => {
+            let is_plain = |byte: u8| byte.is_ascii_digit() || b" .,%/-".contains(&byte);
+            FUNCTIONS.contains(&function) && inside.bytes().all(is_plain)
+        }
+        None => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase()),
+    }
+}
+
+/// `#rgb` or `#rrggbb`.
+fn hex(text: &str) -> Option<[u8; 3]> {
+    let digits = text.strip_prefix('#')?;
+    let channel = |at: usize| match digits.len() {
+        3 => u8::from_str_radix(&digits.get(at..=at)?.repeat(2), 16).ok(),
+        6 => u8::from_str_radix(digits.get(at * 2..at * 2 + 2)?, 16).ok(),
+        _ => None,
+    };
+    Some([channel(0)?, channel(1)?, channel(2)?])
+}
+
+/// Relative luminance, WCAG 2.
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [r, g, b] = rgb.map(|channel| {
+        let c = f64::from(channel) / 255.0;
+        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn theme(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn only_colors_become_rules() {
+        let css = declarations(&theme(json!({
+            "primaryColor": "#0f766e", "textColor": "rgb(1 2 3 / 50%)", "mutedColor": "slategray",
+            "cardBorder": "transparent", "unknown": "#fff",
+        })));
+        let all = "--primary:#0f766e;--card-border:transparent;--text:rgb(1 2 3 / 50%);--muted:slategray;";
+        assert_eq!(css, all);
+        for hostile in [
+            "red;}body{display:none",
+            "url(https://x.example)",
+            "var(--text)",
+            "#12",
+            "#ggg",
+            "",
+            "expression(1)",
+            "rgb(1;2)",
+            "rgb(var(--a))",
+            "</style>",
+            "red/**/",
+            "RED",
+            "é",
+        ] {
+            assert_eq!(declarations(&theme(json!({"primaryColor": hostile}))), "", "{hostile}");
+        }
+        assert_eq!(declarations(&theme(json!({"primaryColor": 3}))), "");
+    }
+
+    #[test]
+    fn the_card_decides_unless_the_mode_does() {
+        assert_eq!(mode(&theme(json!({"cardBackground": "#16171b"}))), Some("dark"));
+        assert_eq!(mode(&theme(json!({"cardBackground": "#fff"}))), Some("light"));
+        assert_eq!(mode(&theme(json!({"cardBackground": "#fff", "mode": "dark"}))), Some("dark"));
+        assert_eq!(mode(&theme(json!({"mode": "auto"}))), None);
+        assert_eq!(mode(&theme(json!({"cardBackground": "#fffé"}))), None);
+        assert_eq!(mode(&theme(json!({}))), None);
+    }
+}
