@@ -6,7 +6,6 @@ mod access;
 mod accounts;
 mod audit;
 mod billing;
-mod browser;
 mod contract;
 mod dashboards;
 mod edge;

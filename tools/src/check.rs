@@ -15,7 +15,7 @@ const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
     Step { name, command, optional: false }
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("clippy", &CLIPPY),
     step("tidy", &["cargo", "tool", "tidy"]),
@@ -27,7 +27,9 @@ const STEPS: [Step; 12] = [
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
     // out: `power` has its own control, and the others compare the same ledger.
     Step { name: "sabotage", command: &SABOTAGE, optional: true },
-    Step { name: "web", command: &["node", "--test", "server/web/test/"], optional: true },
+    Step { name: "web", command: &["npm", "run", "--silent", "unit"], optional: true },
+    Step { name: "types", command: &["npm", "run", "--silent", "types"], optional: true },
+    Step { name: "bundle", command: &["npm", "run", "--silent", "build:check"], optional: true },
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     Step {
         name: "deny",

@@ -1,0 +1,111 @@
+// What a first look costs: bytes as they travel, requests, and time on a slow phone.
+//
+// The throttling is Chromium's own: 1.6 Mbit/s with 150 ms to the server and a processor four times
+// slower. Times are of a machine that does other things too, so the best of a few loads counts.
+
+import { gunzipSync } from "node:zlib";
+import { card, expect, settled, test } from "./lib/test.js";
+
+const KB = 1024;
+const SLOW_4G = { offline: false, latency: 150, downloadThroughput: (1.6 * 1024 * 1024) / 8, uploadThroughput: (0.75 * 1024 * 1024) / 8 };
+const LOADS = 3;
+
+test("bytes and requests of a first look stay within their budgets", async ({ page, inlay, embed }) => {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.enable");
+  const types = new Map();
+  const bytes = new Map();
+  client.on("Network.responseReceived", ({ requestId, response }) => types.set(requestId, response));
+  client.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => bytes.set(requestId, encodedDataLength));
+  await embed();
+  await settled(page);
+  await page.evaluate(() => document.fonts.ready);
+  const sum = (kind) => [...types].filter(([, { mimeType }]) => mimeType.includes(kind)).reduce((total, [id]) => total + (bytes.get(id) ?? 0), 0);
+  const measured = { js: sum("javascript"), css: sum("css"), font: sum("font"), requests: types.size };
+  test.info().annotations.push({ type: "measured", description: JSON.stringify(measured) });
+  console.log(`first look: ${JSON.stringify(measured)}`);
+  expect(measured.js).toBeGreaterThan(10 * KB);
+  expect(measured.js).toBeLessThanOrEqual(32 * KB);
+  expect(measured.css).toBeGreaterThan(KB);
+  expect(measured.css).toBeLessThanOrEqual(6 * KB);
+  expect(measured.requests).toBeLessThanOrEqual(22);
+  for (const [, { headers, mimeType }] of types) if (/javascript|css/.test(mimeType)) expect(headers["content-encoding"] ?? headers["Content-Encoding"]).toBe("gzip");
+  const helper = Buffer.from(await (await fetch(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } })).arrayBuffer());
+  // Node unpacked it already; what travels is asked for by length.
+  const { request } = await import("node:http");
+  const travelled = await new Promise((resolve) => request(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } }, (response) => {
+    const parts = [];
+    response.on("data", (part) => parts.push(part)).on("end", () => resolve(Buffer.concat(parts)));
+  }).end());
+  expect(gunzipSync(travelled).equals(helper)).toBe(true);
+  console.log(`helper: ${travelled.length} bytes`);
+  expect(travelled.length).toBeLessThanOrEqual(3 * KB);
+});
+
+test("on a slow phone it paints within 1.8 s and nothing moves", async ({ page, inlay }) => {
+  test.setTimeout(90_000);
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.enable");
+  await client.send("Network.setCacheDisabled", { cacheDisabled: true });
+  await client.send("Network.emulateNetworkConditions", SLOW_4G);
+  await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+  await page.setViewportSize({ width: 412, height: 823 });
+  await page.addInitScript(() => {
+    window.vitals = { lcp: 0, cls: 0 };
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.vitals.lcp = entry.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.vitals.cls += entry.value; }).observe({ type: "layout-shift", buffered: true });
+  });
+  const loads = [];
+  for (let n = 0; n < LOADS; n++) {
+    await page.goto((await inlay.mint(inlay.dashboard)).embed_url);
+    await settled(page);
+    await page.evaluate(() => document.fonts.ready);
+    await page.waitForTimeout(1000);
+    loads.push(await page.evaluate(() => window.vitals));
+  }
+  console.log(`slow phone: ${JSON.stringify(loads)}`);
+  expect(Math.min(...loads.map(({ lcp }) => lcp))).toBeLessThanOrEqual(1800);
+  expect(Math.min(...loads.map(({ lcp }) => lcp))).toBeGreaterThan(0);
+  for (const { cls } of loads) expect(cls).toBeLessThanOrEqual(0.02);
+});
+
+test("a choice is on the screen within 100 ms of its answer", async ({ page, embed }) => {
+  await embed({ allow_drill_down: true });
+  await settled(page);
+  const times = [];
+  for (const period of ["7d", "30d", "90d", "7d", "30d"]) {
+    times.push(await page.evaluate((name) => new Promise((resolve) => {
+      const button = [...document.querySelectorAll(".segments button")].find((one) => one.textContent === name);
+      const started = performance.now();
+      button.click();
+      // Redrawn: every card has its new answer, and the frame after that.
+      const look = () => (document.querySelector(".card[aria-busy=true]") ? requestAnimationFrame(look) : requestAnimationFrame(() => resolve(performance.now() - started)));
+      requestAnimationFrame(look);
+    }), period));
+  }
+  // Without the way to the server and back, which is not the page's.
+  const network = await page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/v1/embed/data")).map(({ duration }) => duration));
+  const own = times.map((time, n) => time - network[n]).sort((a, b) => a - b);
+  console.log(`choice to redraw: ${times.map(Math.round)} ms, of which the server ${network.map(Math.round)}`);
+  expect(own[Math.floor(own.length / 2)]).toBeLessThanOrEqual(100);
+  await expect(card(page, "API requests").locator(".value")).toBeVisible();
+});
+
+test("what is not part of the first look comes later, and little of it", async ({ page, embed }) => {
+  await embed({ allow_drill_down: true });
+  await settled(page);
+  const late = [];
+  page.on("response", async (response) => { if (response.url().endsWith(".js")) late.push([response.url().split("/").at(-1), Number((await response.allHeaders())["content-length"])]); });
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
+  await page.keyboard.press("Escape");
+  await card(page, "Requests by country").getByRole("button", { name: /^DE/ }).click();
+  await expect(page.getByRole("dialog").getByRole("heading", { name: "By plan" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await card(page, "Requests over time").hover();
+  await page.getByRole("button", { name: "Options of Requests over time" }).click();
+  await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download CSV" }).click()]);
+  console.log(`later: ${JSON.stringify(late)}`);
+  expect(late.length).toBeGreaterThanOrEqual(3);
+  expect(late.reduce((sum, [, size]) => sum + size, 0)).toBeLessThanOrEqual(8 * KB);
+});
