@@ -31,8 +31,19 @@ test("a host's colours", async ({ page, embed }) => {
   await expect(page).toHaveScreenshot("themed.png", whole);
 });
 
+test("more contrast: hatches and dashes beside colours", async ({ page, embed }) => {
+  await page.emulateMedia({ contrast: "more" });
+  await embed();
+  await still(page);
+  await expect(card(page, "Requests by model")).toHaveScreenshot("contrast-bars.png");
+  await expect(card(page, "Requests by plan")).toHaveScreenshot("contrast-donut.png");
+  await expect(card(page, "Latency by model")).toHaveScreenshot("contrast-lines.png");
+});
+
 test("right to left", async ({ page, embed }) => {
-  await embed({ allow_drill_down: true }, { query: "&locale=ar" });
+  // Our font has no Arabic; one is named, so that every machine draws the same.
+  const theme = encodeURIComponent(JSON.stringify({ fontFamily: "DejaVu Sans" }));
+  await embed({ allow_drill_down: true }, { query: `&locale=ar&theme=${theme}` });
   await still(page);
   await expect(page).toHaveScreenshot("arabic.png", whole);
 });

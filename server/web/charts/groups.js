@@ -5,9 +5,10 @@
 // All three are lists of text with a drawing, so every value can be read without seeing it. As many
 // rows as fit are shown; the rest is named by a count and is in the table view.
 
-import { h, html, useState } from "../shared/ui.js";
+import { h, html, useId, useState } from "../shared/ui.js";
 import { humanize } from "../shared/format.js";
 import { words } from "../shared/words.js";
+import { Hatches, hatchOf, usePatterns } from "./pattern.js";
 import { Pick, picks } from "./pick.js";
 import { useBox } from "./plot.js";
 import { describeRanked, ranked } from "./series.js";
@@ -107,6 +108,8 @@ function arc(from, to, outer, inner) {
 export function Donut({ widget, answer, format, drill }) {
   const [ref, box] = useBox();
   const [active, setActive] = useState(/** @type {string | null} */ (null));
+  const patterned = usePatterns();
+  const id = useId();
   const { query, viz } = widget;
   const { items, total } = ranked(answer, { limit: Math.min(query.limit || PARTS_MAX, PARTS_MAX), metric: query.metric });
   const side = box.width >= SIDE_WIDTH_MIN;
@@ -120,24 +123,28 @@ export function Donut({ widget, answer, format, drill }) {
   return html`<div class=${side ? "donut side" : "donut"} ref=${ref}>
     <p class="vh">${describeRanked(words.donutChart, items, format, viz.format, query.metric)}</p>
     ${size >= 90 && html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
-      ${items.map((item) => {
+      ${patterned && h(Hatches, { id })}
+      ${items.map((item, n) => {
         const from = turn;
         turn += Math.max(item.value, 0) / whole;
         const inset = items.length > 1 ? GAP / 2 / (Math.PI * 2 * outer) : 0;
         if (turn - from <= inset * 2) return null;
-        return html`<path key=${item.label} d=${arc(from + inset, turn - inset, outer, inner)} fill=${item.color}
+        const d = arc(from + inset, turn - inset, outer, inner);
+        return html`<path key=${item.label} d=${d} fill=${item.color}
           class=${`${active && active !== item.label ? "dim" : ""}${picks(drill, item) ? " pick" : ""}`}
           onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}
-          onClick=${picks(drill, item) && ((/** @type {Event} */ event) => drill?.choose?.(item.group ?? "", event))} />`;
+          onClick=${picks(drill, item) && ((/** @type {Event} */ event) => drill?.choose?.(item.group ?? "", event))} />
+          ${patterned && hatchOf(id, n) && html`<path class="shade" d=${d} fill=${hatchOf(id, n)} />`}`;
       })}
       ${total != null && html`<text class="total" y=${unit ? -4 : 0} dy="0.35em" text-anchor="middle">${format.short(total, { ...viz.format, unit: null })}</text>`}
       ${total != null && unit && size >= 120 && html`<text class="tick" y="18" text-anchor="middle">${unit}</text>`}
     </svg>`}
     <ul>
-      ${items.map((item) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
+      ${items.map((item, n) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
         onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}>
         ${h(Pick, { drill, item }, html`
-          <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} /></svg>
+          <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} />
+            ${patterned && hatchOf(id, n) && html`<rect width="10" height="10" rx="3" fill=${hatchOf(id, n)} />`}</svg>
           <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
           <b title=${format.full(item.value, viz.format)}>${format.short(item.value, viz.format)}</b>
           <small>${item.share != null ? format.share(item.share) : ""}</small>`)}

@@ -9,6 +9,7 @@
 import { h, html, useEffect, useId, useLayoutEffect, useRef, useState } from "../shared/ui.js";
 import { domain, labelStride, linear, textWidth, ticks } from "../shared/scale.js";
 import { words } from "../shared/words.js";
+import { Hatches, dashOf, hatchOf, usePatterns } from "./pattern.js";
 
 const TOP = 8;
 const BOTTOM = 24;
@@ -188,12 +189,15 @@ export function Legend({ series, hidden, onToggle, line = false }) {
     // Taking out the last one brings all back: an empty chart helps nobody.
     onToggle(next.length === series.length ? [] : next);
   };
+  const patterned = usePatterns();
+  const id = useId();
   return html`<ul class="legend">
-    ${series.map((s) => html`<li key=${s.label}>
+    ${series.map((s, n) => html`<li key=${s.label}>
       <button type="button" aria-pressed=${String(!hidden.includes(s.label))} onClick=${() => toggle(s.label)}>
         <svg width="12" height="10" aria-hidden="true">
-          ${line ? html`<line x1="0" x2="12" y1="5" y2="5" stroke=${s.color} stroke-width="2.5" />`
+          ${line ? html`<line x1="0" x2="12" y1="5" y2="5" stroke=${s.color} stroke-width="2.5" stroke-dasharray=${patterned ? dashOf(n) : undefined} />`
             : html`<rect width="10" height="10" rx="3" fill=${s.color} />`}
+          ${patterned && !line && hatchOf(id, n) && html`${h(Hatches, { id })}<rect width="10" height="10" rx="3" fill=${hatchOf(id, n)} />`}
         </svg>
         <bdi>${s.label}</bdi>
       </button>

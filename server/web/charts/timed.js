@@ -8,6 +8,7 @@
 import { h, html, useId, useMemo, useState } from "../shared/ui.js";
 import { spread, textWidth } from "../shared/scale.js";
 import { words } from "../shared/words.js";
+import { Hatches, dashOf, hatchOf, usePatterns } from "./pattern.js";
 import { Legend, Plot, yAxis } from "./plot.js";
 import { describeTimed, isAdditive, isWhole, runs, stack, timed } from "./series.js";
 
@@ -54,6 +55,7 @@ function tipOf(model, series, i, format, spec) {
 export function LineChart(props) {
   const { format, width, drill, widget: { query, viz, title, kind } } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
+  const patterned = usePatterns();
   const filled = kind === "area" || (viz.fill && !several);
   const direct = several && model.series.length <= DIRECT_LABELS_MAX && width >= DIRECT_LABELS_WIDTH_MIN;
   const cut = !filled && viz.axis?.min === "auto";
@@ -63,7 +65,7 @@ export function LineChart(props) {
     tipOf(model, series.slice().sort((a, b) => (b.values[i] ?? -Infinity) - (a.values[i] ?? -Infinity)), i, format, viz.format);
   const draw = (/** @type {Geometry} */ g, /** @type {number | null} */ active) => html`
     ${model.previous && runs(model.previous).map((run) => html`<path class="previous" d=${linePath(run, model.previous ?? [], g)} />`)}
-    ${series.slice().reverse().map((s) => h(Line, { key: s.label, one: s, model, g, filled }))}
+    ${series.slice().reverse().map((s) => h(Line, { key: s.label, one: s, model, g, filled, dash: patterned ? dashOf(model.series.indexOf(s)) : undefined }))}
     ${direct && h(EndLabels, { series, g })}
     ${active != null && series.map((s) => s.values[active] != null
       && html`<circle class="dot" cx=${g.x(active)} cy=${g.y(s.values[active])} r="4.5" fill=${s.color} />`)}`;
@@ -86,8 +88,8 @@ const clip = (text) => (text.length > LABEL_CHARS_MAX ? text.slice(0, LABEL_CHAR
 const linePath = (indexes, values, g) =>
   indexes.map((i, n) => `${n ? "L" : "M"}${g.x(i).toFixed(1)} ${g.y(/** @type {number} */ (values[i])).toFixed(1)}`).join("");
 
-/** One series: its fill, its solid part, and the dashed ends. @param {{ one: Series, model: Model, g: Geometry, filled: boolean, key?: string }} props */
-function Line({ one: { values, color }, model, g, filled }) {
+/** One series: its fill, its solid part, and the dashed ends. @param {{ one: Series, model: Model, g: Geometry, filled: boolean, dash?: string, key?: string }} props */
+function Line({ one: { values, color }, model, g, filled, dash }) {
   const id = useId();
   return html`<g>
     ${filled && html`<defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
@@ -103,7 +105,7 @@ function Line({ one: { values, color }, model, g, filled }) {
       const dashed = [...(from ? [run.slice(0, 2)] : []), ...(to < run.length && run.length - from > 1 ? [run.slice(-2)] : [])];
       return html`<g class="line">
         ${filled && html`<path d=${`${linePath(run, values, g)}L${g.x(end)} ${g.y(0)}L${g.x(first)} ${g.y(0)}Z`} fill=${`url(#${id})`} />`}
-        ${solid.length > 1 && html`<path d=${linePath(solid, values, g)} stroke=${color} />`}
+        ${solid.length > 1 && html`<path d=${linePath(solid, values, g)} stroke=${color} stroke-dasharray=${dash} />`}
         ${dashed.map((part) => html`<path d=${linePath(part, values, g)} stroke=${color} stroke-dasharray="4 4" />`)}
       </g>`;
     })}
@@ -127,6 +129,7 @@ export function BarChart(props) {
   const { format, drill, widget: { query, viz, title, kind } } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
   const pattern = useId();
+  const patterned = usePatterns();
   const percent = kind === "stacked_bar" && viz.stack === "percent";
   const parts = stack(series, model.buckets.length, percent);
   const axis = yAxis([...parts.flat().map((p) => p.to), ...(model.previous ?? [])], format, percent ? { style: "percent" } : viz.format,
@@ -151,13 +154,20 @@ export function BarChart(props) {
       <defs><pattern id=${pattern} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
         <rect width="3" height="6" fill="var(--card)" fill-opacity="0.55" />
       </pattern></defs>
-      ${series.map((s, n) => html`<g key=${s.label} fill=${s.color} class=${picks(s) ? "pick" : ""}
-        onClick=${picks(s) && ((/** @type {Event} */ event) => (event.stopPropagation(), drill?.choose?.(/** @type {string} */ (s.group), event)))}>${parts[n].map(({ from, to }, i) => {
-        if (from === to) return null;
-        const [y0, y1] = [g.y(from), g.y(to)];
-        const foot = from === 0 ? y0 : y0 - Math.sign(y0 - y1) * Math.min(gap, Math.abs(y0 - y1) / 2);
-        return html`<path d=${barPath(left(i), width, foot, y1, tops[i] === n)} />`;
-      })}</g>`)}
+      ${patterned && h(Hatches, { id: pattern })}
+      ${series.map((s, n) => {
+        const d = parts[n].map(({ from, to }, i) => {
+          if (from === to) return "";
+          const [y0, y1] = [g.y(from), g.y(to)];
+          const foot = from === 0 ? y0 : y0 - Math.sign(y0 - y1) * Math.min(gap, Math.abs(y0 - y1) / 2);
+          return barPath(left(i), width, foot, y1, tops[i] === n);
+        }).join("");
+        const hatch = patterned && hatchOf(pattern, model.series.indexOf(s));
+        return html`<g key=${s.label} class=${picks(s) ? "pick" : ""}
+          onClick=${picks(s) && ((/** @type {Event} */ event) => (event.stopPropagation(), drill?.choose?.(/** @type {string} */ (s.group), event)))}>
+          <path d=${d} fill=${s.color} />${hatch && html`<path d=${d} fill=${hatch} />`}
+        </g>`;
+      })}
       ${model.buckets.map((_, i) => noteOf(model, i) && html`<path class="shade" fill=${`url(#${pattern})`}
         d=${barPath(left(i), width, g.y(0), g.y(Math.max(0, ...parts.map((p) => p[i].to))), true)} />`)}
       ${model.previous && model.previous.map((v, i) => v != null

@@ -1,6 +1,6 @@
 /** What we use of Preact's hooks. */
 type Change<T> = T | ((old: T) => T);
-export function useState<T>(initial: T): [T, (next: Change<T>) => void];
+export function useState<T>(initial: T | (() => T)): [T, (next: Change<T>) => void];
 export function useRef<T>(initial: T): { current: T };
 export function useMemo<T>(make: () => T, inputs: unknown[]): T;
 export function useEffect(effect: () => void | (() => void), inputs?: unknown[]): void;

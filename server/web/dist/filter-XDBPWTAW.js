@@ -1,4 +1,4 @@
-import{a as I}from"./chunk-L4ZXEXAZ.js";import{B as V,a as _,c as h,d as M,f as w,h as u,l as s,q as T}from"./chunk-2DN3HJ5R.js";var A=864e5,O=200,k="\0dates";function C({context:t,at:i,dates:y,onClose:p}){let{offered:n,allows_dates:a}=t.state.boot,[l,o]=h(y?k:n.dimensions[0]??n.numbers[0]??k),$=r=>{t.changeFilters(r),p()},m=l===k?E:n.numbers.includes(l)?x:N;return _(I,{label:s.filter,at:i,onClose:p},u`
+import{a as I}from"./chunk-NR6LJOPE.js";import{B as V,a as _,c as h,d as M,f as w,h as u,l as s,q as T}from"./chunk-PWHKN2PE.js";var A=864e5,O=200,k="\0dates";function C({context:t,at:i,dates:y,onClose:p}){let{offered:n,allows_dates:a}=t.state.boot,[l,o]=h(y?k:n.dimensions[0]??n.numbers[0]??k),$=r=>{t.changeFilters(r),p()},m=l===k?E:n.numbers.includes(l)?x:N;return _(I,{label:s.filter,at:i,onClose:p},u`
     <label class="field"><span>${s.property}</span>
       <select value=${l} onChange=${r=>o(r.currentTarget.value)}>
         ${[...n.dimensions,...n.numbers].map(r=>u`<option key=${r} value=${r}>${T(r)}</option>`)}
