@@ -1,14 +1,14 @@
 // What a first look costs: bytes as they travel, requests, and time on a slow phone.
 //
 // The throttling is Chromium's own: 1.6 Mbit/s with 150 ms to the server and a processor four times
-// slower. Times are of a machine that does other things too, so the best of a few loads counts.
+// slower. Times are of a machine that does other things too, so the median of a few loads counts.
 
 import { gunzipSync } from "node:zlib";
 import { card, expect, settled, test } from "./lib/test.js";
 
 const KB = 1024;
 const SLOW_4G = { offline: false, latency: 150, downloadThroughput: (1.6 * 1024 * 1024) / 8, uploadThroughput: (0.75 * 1024 * 1024) / 8 };
-const LOADS = 3;
+const LOADS = 5;
 
 test("bytes and requests of a first look stay within their budgets", async ({ page, inlay, embed }) => {
   const client = await page.context().newCDPSession(page);
@@ -64,8 +64,9 @@ test("on a slow phone it paints within 1.8 s and nothing moves", async ({ page, 
     loads.push(await page.evaluate(() => window.vitals));
   }
   console.log(`slow phone: ${JSON.stringify(loads)}`);
-  expect(Math.min(...loads.map(({ lcp }) => lcp))).toBeLessThanOrEqual(1800);
-  expect(Math.min(...loads.map(({ lcp }) => lcp))).toBeGreaterThan(0);
+  const median = loads.map(({ lcp }) => lcp).sort((a, b) => a - b)[Math.floor(LOADS / 2)];
+  expect(median).toBeLessThanOrEqual(1800);
+  expect(median).toBeGreaterThan(0);
   for (const { cls } of loads) expect(cls).toBeLessThanOrEqual(0.02);
 });
 
