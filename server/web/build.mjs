@@ -27,7 +27,7 @@ const results = [
   await build({ ...common, splitting: true, entryPoints: { embed: "embed/main.js" }, chunkNames: "[name]-[hash]" }),
   await build({ ...common, splitting: true, entryPoints: { message: "embed/message.js" }, chunkNames: "[name]-[hash]" }),
   // What stands alone: the helper in the host's page, the demo, and the styles.
-  await build({ ...common, entryPoints: { helper: "host/embed.js", demo: "demo/demo.js" }, external: ["/sdk/*"] }),
+  await build({ ...common, entryPoints: { helper: "host/embed.js", demo: "demo/demo.js" }, external: ["/sdk/*"], mangleProps: /[a-z]_$/ }),
   await build({ ...common, entryPoints: { embed: "embed/page.css", docs: "docs/page.css", demo: "demo/page.css" } }),
 ];
 const made = new Map(results.flatMap((result) => result.outputFiles ?? []).map((file) => [basename(file.path), file.text]));

@@ -82,12 +82,13 @@ test("everything can be reached and done with the keyboard alone", async ({ page
     if (!name) break;
     reached.add(name);
     // Where the focus is can be seen: on the element, or on the chart around its hidden slider.
-    const seen = await page.evaluate(() => {
+    const seen = () => page.evaluate(() => {
       const one = document.activeElement;
       const shown = one.matches("input[type=range]") ? one.closest(".plot") : one;
-      return getComputedStyle(shown).outlineStyle !== "none" || getComputedStyle(shown).opacity === "1";
+      const style = getComputedStyle(shown);
+      return style.outlineStyle === "solid" && parseFloat(style.outlineWidth) >= 2 && style.opacity === "1";
     });
-    expect(seen, name).toBe(true);
+    await expect.poll(seen, name).toBe(true);
   }
   for (const wanted of ["24h", "Custom", "Filter", "Download", "Options of Requests over time", "Requests over time, data points", "Options of API requests"]) expect([...reached]).toContain(wanted);
   expect([...reached].some((name) => name.startsWith("enterprise") && name.includes("Filter by"))).toBe(true);
@@ -126,6 +127,17 @@ test("at 320 px and at 400 % nothing needs sideways scrolling", async ({ page, e
   const box = await page.getByRole("dialog").boundingBox();
   expect(box.x).toBeGreaterThanOrEqual(0);
   expect(box.x + box.width).toBeLessThanOrEqual(320);
+});
+
+test("from right to left arrow keys still go where the arrow points", async ({ page, embed }) => {
+  await embed({}, { query: "&locale=ar" });
+  await settled(page);
+  const chart = card(page, "Requests over time");
+  await chart.getByRole("slider").focus();
+  const at = async () => Number(await chart.locator(".cross").getAttribute("x1"));
+  const last = await at();
+  await page.keyboard.press("ArrowLeft");
+  expect(await at()).toBeLessThan(last);
 });
 
 test("targets are large enough", async ({ page, embed }) => {

@@ -70,26 +70,48 @@ test("on a slow phone it paints within 1.8 s and nothing moves", async ({ page, 
   for (const { cls } of loads) expect(cls).toBeLessThanOrEqual(0.02);
 });
 
-test("a choice is on the screen within 100 ms of its answer", async ({ page, embed }) => {
+test("a choice is on the screen within 100 ms", async ({ page, embed }) => {
   await embed({ allow_drill_down: true });
   await settled(page);
   const times = [];
-  for (const period of ["7d", "30d", "90d", "7d", "30d"]) {
+  for (const period of ["7d", "30d", "90d", "7d", "30d", "90d", "7d", "30d", "90d", "7d", "30d", "90d"]) {
     times.push(await page.evaluate((name) => new Promise((resolve) => {
       const button = [...document.querySelectorAll(".segments button")].find((one) => one.textContent === name);
       const started = performance.now();
       button.click();
-      // Redrawn: every card has its new answer, and the frame after that.
+      // Redrawn: every card has its new answer from the server, and the frame after that.
       const look = () => (document.querySelector(".card[aria-busy=true]") ? requestAnimationFrame(look) : requestAnimationFrame(() => resolve(performance.now() - started)));
       requestAnimationFrame(look);
     }), period));
   }
-  // Without the way to the server and back, which is not the page's.
-  const network = await page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/v1/embed/data")).map(({ duration }) => duration));
-  const own = times.map((time, n) => time - network[n]).sort((a, b) => a - b);
-  console.log(`choice to redraw: ${times.map(Math.round)} ms, of which the server ${network.map(Math.round)}`);
-  expect(own[Math.floor(own.length / 2)]).toBeLessThanOrEqual(100);
-  await expect(card(page, "API requests").locator(".value")).toBeVisible();
+  console.log(`choice to redraw: ${times.map(Math.round)} ms`);
+  // The first ones are those of a browser that has not compiled the page yet.
+  const warm = times.slice(3).sort((a, b) => a - b);
+  expect(warm[Math.floor(warm.length / 2)]).toBeLessThanOrEqual(100);
+});
+
+test("nothing moves when the shell comes to life", async ({ inlay, browser }) => {
+  const places = async (options, query, width) => {
+    const context = await browser.newContext({ viewport: { width, height: 900 }, locale: "en-US", ...options });
+    const page = await context.newPage();
+    await page.goto((await inlay.mint(inlay.dashboard, { permissions: { locked_filters: { status: "ok" } } })).embed_url + query);
+    if (options.javaScriptEnabled !== false) await settled(page);
+    await page.evaluate(() => document.fonts.ready);
+    const boxes = await page.evaluate(() => [...document.querySelectorAll(".card, h1, .segments, .tool, .chips li")].map((one) => {
+      const { left, top, width: w, height } = one.getBoundingClientRect();
+      return [one.className || one.tagName, Math.round(left), Math.round(top), Math.round(w), Math.round(height)].join(" ");
+    }));
+    await context.close();
+    return boxes;
+  };
+  for (const width of [1240, 760, 412]) {
+    const shell = await places({ javaScriptEnabled: false }, "", width);
+    expect(shell.length).toBeGreaterThan(15);
+    expect((await places({}, "", width)).map((box) => box.replace(" menu-of", ""))).toEqual(shell.map((box) => box.replace(" menu-of", "")));
+  }
+  // In other languages words have other widths, the cards have not.
+  const cards = (boxes) => boxes.filter((box) => box.startsWith("card"));
+  expect(cards(await places({}, "&locale=ar", 1240))).toEqual(cards(await places({ javaScriptEnabled: false }, "&locale=ar", 1240)));
 });
 
 test("what is not part of the first look comes later, and little of it", async ({ page, embed }) => {

@@ -103,7 +103,7 @@ test("zero, negative, one point, huge, tiny and missing numbers", async ({ page,
   await embed({}, { dashboard, tenant_id: "numbers" });
   await settled(page);
   await expect(card(page, "huge").locator(".value")).toContainText("970T");
-  await expect(card(page, "tiny").locator(".value")).toHaveText("0");
+  await expect(card(page, "tiny").locator(".value")).toHaveText("0.0000012");
   await expect(card(page, "below").locator(".value")).toContainText("\u22123,300");
   await expect(card(page, "none").locator(".value")).toHaveText("—");
   await expect(card(page, "down").locator("svg path").first()).toBeAttached();
@@ -115,6 +115,34 @@ test("zero, negative, one point, huge, tiny and missing numbers", async ({ page,
   await expect(card(page, "hours").getByRole("slider")).toHaveAttribute("max", /21\d\d/);
   expect(await card(page, "hours").locator("svg *").count()).toBeLessThan(100);
   expect(await page.content()).not.toMatch(/NaN|Infinity|undefined/);
+});
+
+test("values that are almost the same, and the ends of what a number can be, are drawn at once", async ({ page, inlay, embed }) => {
+  const at = (kind, v, days) => ({ string_props: { kind }, numeric_props: { v }, timestamp: new Date(NOW - days * 24 * HOUR_MS).toISOString() });
+  const kinds = { near: [0.1, 0.15], large: [1e16, 1e16 + 4], top: [1.7e308, 1.7e308], least: [5e-324, 5e-324], both: [1e308, -1e308] };
+  const dashboard = await board(inlay, "ends", [at("near", 0.2, 2), ...Object.entries(kinds).flatMap(([kind, [a, b]]) => [at(kind, a, 2), at(kind, b, 1)])],
+    Object.keys(kinds).flatMap((kind, n) => ["line", "bar"].map((drawn, m) => widget(`${kind} ${drawn}`, drawn,
+      { metric: "avg", numeric_prop: "v", granularity: "day", filters: { kind } }, place(m * 6, n * 5, 6, 5), drawn === "line" ? { axis: { min: "auto" } } : {}))));
+  await embed({}, { dashboard, tenant_id: "ends" });
+  await settled(page);
+  expect(await page.content()).not.toMatch(/NaN|Infinity/);
+  const outside = await page.evaluate(() => [...document.querySelectorAll(".plot > svg")].filter((one) => one.getBBox().width > one.clientWidth * 1.5).length);
+  expect(outside).toBe(0);
+});
+
+test("names that every object knows are names like others", async ({ page, inlay, embed }) => {
+  const names = ["constructor", "__proto__", "valueOf", "toString", "hasOwnProperty"];
+  const events = Array.from({ length: 12 }, (_, n) => ({ string_props: { constructor: n % 3 ? "ferrari" : "lotus" } }));
+  const dashboard = await board(inlay, "names", events, names.map((id, n) => widget(id, n ? "bar_list" : "text", n ? { metric: "count", group_by: "constructor" } : {}, place(0, n * 5, 12, 5), n ? {} : { text: "hello" }))
+    .map((one) => (one.kind === "text" ? { ...one, query: {} } : one)));
+  await embed({ allow_drill_down: true }, { dashboard, tenant_id: "names" });
+  await settled(page);
+  await expect(page.getByRole("listitem").filter({ hasText: "ferrari" })).toHaveCount(4);
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByRole("dialog").getByLabel("ferrari").check();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await expect(page.getByRole("list", { name: "Filters" })).toContainText("ferrari");
+  await expect(page.getByRole("listitem").filter({ hasText: "lotus" })).toHaveCount(0);
 });
 
 test("two hundred groups fit, and say how many there are", async ({ page, inlay, embed }) => {
@@ -135,4 +163,26 @@ test("two hundred groups fit, and say how many there are", async ({ page, inlay,
   expect([values.length, has_more]).toEqual([100, true]);
   const found = await (await inlay.viewer(token, "values", { dimension: "g", search: "GROUP 19" })).json();
   expect(found.values).toHaveLength(10);
+});
+
+test("drawing options that are none, or odd, spoil at most their own card", async ({ page, inlay, embed }) => {
+  const odd = [
+    { format: { style: "currency", currency: "dollars" } }, { format: { decimals: 200 } }, { format: { decimals: -1 } }, { format: 7 }, { format: [] }, { format: { style: {}, unit: {} } },
+    { axis: 3, legend: [], order: {}, drill: 7, fill: {} }, { drill: { action: {} } }, { subtitle: { a: 1 } }, { good_direction: [], sparkline: "yes", value_label: {} }, { stack: {} },
+  ];
+  const events = Array.from({ length: 60 }, (_, n) => ({ string_props: { g: `g${n % 4}` }, timestamp: new Date(NOW - (n % 9) * 24 * HOUR_MS).toISOString() }));
+  const kinds = ["number", "area", "line", "bar", "stacked_bar", "bar_list", "donut", "table"];
+  const widgets = odd.flatMap((viz, row) => kinds.map((kind, n) => widget(`w${row}_${n}`, kind,
+    { metric: "count", ...(["stacked_bar", "bar_list", "donut", "table", "line"].includes(kind) && { group_by: "g" }) }, place((n % 4) * 3, (row * 2 + Math.floor(n / 4)) * 5, 3, 5), viz)));
+  widgets.push(widget("last", "text", {}, place(0, 200, 12, 2), { text: ["a", 3] }));
+  delete widgets.at(-1).query.event_name;
+  const dashboard = await board(inlay, "odd", events, widgets);
+  await embed({ allow_drill_down: true }, { dashboard, tenant_id: "odd" });
+  await settled(page);
+  await expect(page.locator(".card")).toHaveCount(widgets.length);
+  // The page itself works as ever.
+  await page.getByRole("button", { name: "7d" }).click();
+  await settled(page);
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
 });

@@ -169,3 +169,60 @@ test("what a session hides, locks and allows holds in the page and against reque
   const whole = await inlay.viewer(token, "dashboard");
   expect(await whole.text()).not.toContain("spend");
 });
+
+test("all of it works inside the helper's frame too, and the focus comes back", async ({ page, mounted }) => {
+  const { frame } = await mounted({ permissions: { allow_drill_down: true } });
+  const filter = frame.getByRole("button", { name: "Filter", exact: true });
+  await filter.click();
+  const dialog = frame.getByRole("dialog", { name: "Filter" });
+  await dialog.getByLabel("Property").selectOption("plan");
+  await dialog.getByLabel("Search values").fill("gro");
+  await page.keyboard.press("Enter");
+  await dialog.getByLabel("growth").check();
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await expect(frame.getByRole("list", { name: "Filters" })).toContainText("Plangrowth");
+  await expect(filter).toBeFocused();
+  await frame.getByRole("button", { name: "Custom" }).click();
+  await dialog.getByLabel("From").fill("2026-11-10");
+  await dialog.getByLabel("To").fill("2026-11-12");
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await expect(frame.getByRole("list", { name: "Filters" })).toContainText("Nov 10, 2026 – Nov 12, 2026");
+  await expect(frame.getByRole("button", { name: "Custom" })).toBeFocused();
+  await frame.getByRole("button", { name: "Remove filter Plan" }).click();
+  await expect(frame.getByRole("button", { name: "Remove filter Dates" })).toBeFocused();
+  await frame.getByRole("button", { name: "Remove filter Dates" }).click();
+  await expect(filter).toBeFocused();
+  await filter.click();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await expect(filter).toBeFocused();
+  await card(frame, "Requests over time").hover();
+  await frame.getByRole("button", { name: "Options of Requests over time" }).click();
+  await Promise.all([page.waitForEvent("download"), frame.getByRole("button", { name: "Download CSV" }).click()]);
+});
+
+test("the details of a widget that compares with nothing hold nothing of the time before", async ({ page, inlay, embed }) => {
+  const { token } = await embed({ allow_drill_down: true, allowed_periods: ["7d"], locked_filters: { status: "ok" } });
+  await settled(page);
+  const answer = await inlay.viewer(token, "detail", { widget: "countries", dimension: "country", value: "DE" });
+  expect(answer.status).toBe(200);
+  expect(await answer.text()).not.toContain("previous");
+  for (const path of ["values", "detail"]) {
+    const wider = { widget: "countries", dimension: "country", value: "DE", filters: { period: "30d" } };
+    if (path === "values") delete wider.widget, delete wider.value;
+    expect((await inlay.viewer(token, path, wider)).status, path).toBe(403);
+  }
+});
+
+test("a tap reads a value and changes nothing", async ({ inlay, browser }) => {
+  const context = await browser.newContext({ hasTouch: true, viewport: { width: 1240, height: 900 } });
+  const page = await context.newPage();
+  await page.goto((await inlay.mint(inlay.dashboard, { permissions: { allow_drill_down: true } })).embed_url);
+  await settled(page);
+  for (const title of ["Requests by model", "Requests over time"]) {
+    const box = await card(page, title).locator(".plot").boundingBox();
+    await page.touchscreen.tap(box.x + box.width - 60, box.y + box.height - 40);
+    await expect(card(page, title).locator(".tip")).toBeVisible();
+  }
+  await expect(page.getByRole("list", { name: "Filters" })).toHaveCount(0);
+  await context.close();
+});

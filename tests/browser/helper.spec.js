@@ -98,7 +98,7 @@ test("an address that fails keeps the old page", async ({ page, mounted, expecte
     expect(await frames(page)).toBe(1);
   }
   await expect(frame.getByRole("heading", { level: 1 })).toHaveText("API usage");
-  expect((await seen(page, "error")).map(({ code }) => code)).toEqual(["swap_failed"]);
+  expect((await seen(page, "error")).map(({ code }) => code)).toEqual(["swap_failed", "swap_failed", "swap_failed", "swap_failed"]);
   expect(await seen(page, "session-swapped")).toEqual([]);
 });
 
@@ -152,7 +152,7 @@ test("a hidden tab does not renew; it does when it is seen again", async ({ page
   expect(given).toHaveLength(2);
 });
 
-test("after failures it tries again, and online brings it back", async ({ page, inlay, host, expected }) => {
+test("after failures it tries again later", async ({ page, inlay, host, expected }) => {
   expected.push(/inlay-dashboard/);
   const { given } = await renewing(page, inlay, host, { behave: "call > 1 && call < 4 ? Promise.reject(new Error('down')) : null" });
   await pass(page, 425_000);
@@ -160,6 +160,50 @@ test("after failures it tries again, and online brings it back", async ({ page, 
   expect(given).toHaveLength(2);
   expect(await page.evaluate(() => window.calls)).toBe(4);
   expect((await types(page)).slice(0, 3)).toEqual(["ready", "filter", "session-swapped"]);
+});
+
+test("offline in the middle of a renewal: online is a reason to try at once", async ({ page, context, inlay, host, expected }) => {
+  expected.push(/inlay-dashboard|ERR_INTERNET_DISCONNECTED/);
+  const { given } = await renewing(page, inlay, host);
+  await pass(page, 425_000);
+  await context.setOffline(true);
+  await until(page, calls(page, 3));
+  const before = await page.evaluate(() => window.calls);
+  await context.setOffline(false);
+  await expect.poll(() => page.evaluate(() => window.calls)).toBeGreaterThan(before);
+  await until(page, swapped(page), 20_000);
+  expect(given).toHaveLength(2);
+});
+
+test("a swap loads where the frame is out of sight, and keeps what was shown although something else was refused", async ({ page, inlay, host, mounted }) => {
+  const { frame } = await mounted({ permissions: { allowed_periods: ["7d", "30d"] }, options: { loading: "lazy" } });
+  await page.evaluate(() => window.dash.setFilters({ dimensions: { plan: "growth" } }));
+  await expect.poll(async () => (await seen(page, "filter")).at(-1).filters.plan).toBe("growth");
+  await settled(frame);
+  await page.evaluate(() => window.dash.setFilters({ period: "1h" }));
+  await expect.poll(() => seen(page, "error")).toHaveLength(1);
+  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({ period: "30d", dimensions: { plan: "growth" } });
+  await page.evaluate(() => { document.querySelector("#a").style.marginTop = "9000px"; window.scrollTo(0, 0); });
+  const { embed_url } = await inlay.mint(inlay.dashboard, { permissions: { allowed_periods: ["7d", "30d"] } });
+  await page.evaluate((url) => window.dash.setEmbedUrl(url), embed_url);
+  await expect(frame.getByRole("list", { name: "Filters" })).toContainText("growth");
+  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({ period: "30d", dimensions: { plan: "growth" } });
+  expect(host.origin).toBeTruthy();
+});
+
+test("a callback that rejects with nothing is a failure like others", async ({ page, inlay, host, expected }) => {
+  expected.push(/inlay-dashboard/);
+  const { given } = await renewing(page, inlay, host, { behave: "call > 1 && call < 3 ? Promise.reject() : null" });
+  await pass(page, 425_000);
+  await until(page, swapped(page));
+  expect(given).toHaveLength(2);
+});
+
+test("properties without a value are attributes that are not there", async ({ page, mounted }) => {
+  await mounted({ options: { locale: undefined, label: null, mode: undefined } });
+  expect(await page.evaluate(() => document.querySelector("inlay-dashboard").getAttributeNames().filter((name) => name !== "src" && name !== "style"))).toEqual([]);
+  const error = await page.evaluate(() => { window.mount({ embedUrl: { error: "no" } }, "#b"); return new Promise((resolve) => window.dash.on("error", resolve)); });
+  expect(error.code).toBe("swap_failed");
 });
 
 test("who is not allowed any more is not asked again", async ({ page, inlay, host, expected }) => {
@@ -170,6 +214,7 @@ test("who is not allowed any more is not asked again", async ({ page, inlay, hos
     await until(page, calls(page, 2));
     await expect.poll(() => seen(page, "error")).toHaveLength(1);
     await pass(page, 60_000);
+    for (const type of ["online", "pageshow", "visibilitychange"]) await page.evaluate((name) => window.dispatchEvent(new Event(name)), type);
     await page.waitForTimeout(100);
     expect(await page.evaluate(() => window.calls)).toBe(2);
     expect(given).toHaveLength(1);

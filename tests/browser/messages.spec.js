@@ -93,6 +93,26 @@ test("a burst of setFilters is one change", async ({ page, mounted }) => {
   expect(requests).toBe(1);
 });
 
+test("filters that come before the page is ready count after it", async ({ page, inlay, host }) => {
+  const { embed_url } = await inlay.mint(inlay.dashboard);
+  await page.goto(`${host.origin}/`);
+  await page.waitForFunction(() => window.loaded);
+  // A host without the helper, which posts all the time; the language makes the page begin later.
+  await page.evaluate((url) => {
+    const frame = document.createElement("iframe");
+    frame.title = "Raw";
+    frame.src = `${url}&locale=de`;
+    document.body.append(frame);
+    const timer = setInterval(() => frame.contentWindow.postMessage({ _service: true, type: "setFilters", filters: { period: "7d" } }, "*"), 5);
+    setTimeout(() => clearInterval(timer), 1500);
+  }, embed_url);
+  const frame = page.frameLocator("iframe[title=Raw]");
+  await expect(frame.locator(".segments [aria-pressed=true]")).toHaveText("7 T");
+  await settled(frame);
+  const said = await page.evaluate(() => window.messages.map(({ type }) => type));
+  expect(said.slice(0, 2)).toEqual(["ready", "resize"]);
+});
+
 test("reload asks again, at most once a second", async ({ page, inlay, mounted }) => {
   const { frame } = await mounted();
   await settled(frame);
@@ -146,6 +166,25 @@ test("foreign windows, wrong markers, unknown types and giant payloads are ignor
   await expect.poll(() => talked(page)).toEqual(["filter"]);
   expect((await talk(page))[0].period).toBe("30d");
   await expect(frame.getByRole("button", { name: "30d" })).toHaveAttribute("aria-pressed", "true");
+});
+
+test("the helper hears its own page only, and only what that can say", async ({ page, host, mounted, expected }) => {
+  expected.push(/can escape its sandboxing/);
+  await mounted();
+  await clear(page);
+  const inner = page.frames().find((one) => one.url().includes("/embed/"));
+  await inner.evaluate(() => {
+    for (const message of [{ _service: true, type: "hack", x: 1 }, { _service: true, type: "session-swapped" }, { type: "filter" }, { _service: true, type: "resize", height: "900" }, { _service: true, type: "resize", height: 1e9 }, 7, null]) parent.postMessage(message, "*");
+  });
+  await expect.poll(() => types(page)).toEqual(["resize"]);
+  expect(await page.evaluate(() => document.querySelector("inlay-dashboard").shadowRoot.querySelector("iframe").clientHeight)).toBe(20_000);
+  // The same frame, taken over by a page of another origin.
+  host.routes.set("/taken", () => ({ body: '<!doctype html><title>x</title><script src="/taken.js"></script>' }));
+  host.routes.set("/taken.js", () => ({ type: "text/javascript", body: 'parent.postMessage({ _service: true, type: "filter", period: "1h", filters: {}, numericRanges: {}, dateRanges: {} }, "*");' }));
+  await clear(page);
+  await page.evaluate((url) => { document.querySelector("inlay-dashboard").shadowRoot.querySelector("iframe").src = url; }, `${host.origin}/taken`);
+  await page.waitForTimeout(800);
+  expect(await seen(page)).toEqual([]);
 });
 
 test("configured origins alone may frame the page and speak to it", async ({ page, inlay, host, expected, mounted }) => {

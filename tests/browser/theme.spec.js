@@ -39,14 +39,15 @@ test("six colours are applied live, and a dark card brings the dark palette", as
 test("what is not a colour is skipped, named, and changes nothing else", async ({ page, mounted }) => {
   const { frame } = await mounted();
   const before = await token(frame, "--card");
-  for (const bad of ["red; } body { display: none", "url(https://evil.example/x)", "var(--text)", "expression(alert(1))", "#12", "javascript:alert(1)", 7, null, {}, "</style><script>"]) {
+  for (const bad of ["red; } body { display: none", "url(https://evil.example/x)", "var(--text)", "expression(alert(1))", "#12", "javascript:alert(1)", "inherit", "currentColor", "VAR(--text)", "revert-layer", 7, null, {}, "</style><script>"]) {
     await page.evaluate(() => { window.seen.length = 0; });
-    await page.evaluate((cardBackground) => window.dash.setTheme({ cardBackground, primaryColor: "#0f766e" }), bad);
+    await page.evaluate((cardBackground) => window.dash.setTheme({ cardBackground, primaryColor: "#0f766e", fontFamily: "inherit" }), bad);
     await expect.poll(() => seen(page, "error"), String(bad)).toHaveLength(1);
     expect((await seen(page, "error"))[0]).toMatchObject({ code: "invalid_theme", message: "cardBackground is not a color" });
     expect(await token(frame, "--card")).toBe(before);
     expect(await token(frame, "--primary")).toBe("#0f766e");
   }
+  expect(await frame.locator("body").evaluate((body) => getComputedStyle(body).fontFamily)).toContain("Inter");
 });
 
 test("colours that could not be read are moved until they can", async ({ page, mounted }) => {
@@ -64,6 +65,44 @@ test("colours that could not be read are moved until they can", async ({ page, m
     expect(await contrast(frame, "--primary", "--card")).toBeGreaterThan(2.95);
     expect(await contrast(frame, "--text-page", "--bg")).toBeGreaterThan(4.4);
     for (const series of ["--c2", "--c5", "--c8"]) expect(await contrast(frame, series, "--card"), series).toBeGreaterThan(2.9);
+  }
+});
+
+test("what a host leaves alone is readable on what it gives, also where that is see-through", async ({ page, inlay, host }) => {
+  const themes = [
+    { cardBackground: "#315ed9" }, { cardBackground: "#808080" }, { mode: "dark", cardBackground: "#ffffff" }, { backgroundColor: "#000000" }, { primaryColor: "#fef08a" },
+    { backgroundColor: "#0b0d14", cardBackground: "rgba(255,255,255,.06)", textColor: "#eef0f7", mutedColor: "#8d94a8" },
+    { backgroundColor: "#ffffff", cardBackground: "rgb(0 0 0 / 85%)" },
+  ];
+  const { embed_url } = await inlay.mint(inlay.dashboard);
+  for (const theme of themes) {
+    await page.goto(`${host.origin}/`);
+    await page.waitForFunction(() => window.loaded);
+    await page.evaluate((given) => window.mount(given), { embedUrl: embed_url, theme });
+    const frame = page.frameLocator("iframe");
+    await settled(frame);
+    // The surfaces as they come out, one over the other.
+    await frame.locator("html").evaluate((root) => {
+      const paint = (...colors) => {
+        const canvas = document.createElement("canvas");
+        canvas.width = canvas.height = 1;
+        const context = canvas.getContext("2d");
+        for (const color of colors) {
+          context.fillStyle = color;
+          context.fillRect(0, 0, 1, 1);
+        }
+        return `rgb(${[...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join(" ")})`;
+      };
+      const [page_, card_] = [document.body, document.querySelector(".card.is-area")].map((one) => getComputedStyle(one).backgroundColor);
+      root.style.setProperty("--seen-card", paint("#fff", page_, card_));
+      root.style.setProperty("--seen-page", paint("#fff", page_));
+    });
+    const said = JSON.stringify(theme);
+    expect(await contrast(frame, "--text", "--seen-card"), said).toBeGreaterThan(4.4);
+    expect(await contrast(frame, "--muted", "--seen-card"), said).toBeGreaterThan(4.4);
+    expect(await contrast(frame, "--primary", "--seen-card"), said).toBeGreaterThan(2.95);
+    expect(await contrast(frame, "--text-page", "--seen-page"), said).toBeGreaterThan(4.4);
+    for (const series of ["--c2", "--c5", "--c8"]) expect(await contrast(frame, series, "--seen-card"), `${said} ${series}`).toBeGreaterThan(2.9);
   }
 });
 

@@ -146,7 +146,12 @@ async fn every_permission_holds_against_hand_made_requests() {
     .await;
     assert_eq!(viewer.get("/v1/embed/dashboard").await.expect(200)["periods"], json!(["7d"]));
 
-    let (viewer, _) = setup.mint(json!({"max_date_range_days": 7})).await;
+    let (viewer, _) = setup.mint(json!({"max_date_range_days": 7, "allow_drill_down": true})).await;
+    let longer = json!({"dateRanges": {"timestamp": {"from": "2026-11-01", "to": "2026-11-20"}}});
+    for filters in [json!({"period": "30d"}), longer] {
+        let ask = json!({"dimension": "plan", "filters": filters});
+        viewer.post("/v1/embed/values", &ask).await.refused(403, "embed_permission");
+    }
     assert_eq!(
         viewer.get("/v1/embed/dashboard").await.expect(200)["periods"],
         json!(["24h", "7d"])
@@ -182,6 +187,13 @@ async fn a_broken_rule_is_refused_before_the_first_line() {
 #[tokio::test]
 async fn values_to_filter_by_are_the_tenants_own_and_allowed() {
     let setup = setup().await;
+    let path = format!("/v1/dashboards/{}", setup.dashboard);
+    let mut by_plan = widget("plans");
+    by_plan["kind"] = json!("bar_list");
+    by_plan["query"] = json!({"event_name": "api_call", "metric": "count", "group_by": "plan"});
+    let widgets = json!({"widgets": [widget("calls"), by_plan]});
+    setup.admin.patch(&path, &widgets).await.expect(200);
+    setup.admin.post_empty(&format!("{path}/publish")).await.expect(204);
     let (viewer, _) = setup.mint(json!({})).await;
     let values =
         async |viewer: &Client, ask: Value| viewer.post("/v1/embed/values", &ask).await.expect(200);
@@ -197,8 +209,9 @@ async fn values_to_filter_by_are_the_tenants_own_and_allowed() {
     let free = json!({"values": [{"value": "free", "count": 3}], "has_more": false});
     assert_eq!(values(&viewer, narrowed).await, free);
     assert_eq!(values(&viewer, json!({"dimension": "plan", "search": "REE"})).await, free);
-    let nothing = json!({"values": [], "has_more": false});
-    assert_eq!(values(&viewer, json!({"dimension": "nope"})).await, nothing);
+    // Neither a hidden widget's property nor any other that is not shown.
+    let foreign = json!({"dimension": "nope"});
+    viewer.post("/v1/embed/values", &foreign).await.refused(403, "embed_permission");
     viewer.post("/v1/embed/values", &json!({})).await.refused(400, "missing_field");
 
     let locked =
@@ -215,6 +228,40 @@ async fn values_to_filter_by_are_the_tenants_own_and_allowed() {
     let (viewer, _) = setup.mint(json!({"allowed_periods": ["7d"]})).await;
     let longer = json!({"dimension": "plan", "filters": {"period": "30d"}});
     viewer.post("/v1/embed/values", &longer).await.refused(403, "embed_permission");
+
+    // A widget that shows a part of an event offers the values of that part.
+    let mut part = widgets["widgets"][1].clone();
+    part["query"]["filters"] = json!({"status": "error"});
+    let widgets = json!({"widgets": [part]});
+    setup.admin.patch(&path, &widgets).await.expect(200);
+    setup.admin.post_empty(&format!("{path}/publish")).await.expect(204);
+    let (viewer, _) = setup.mint(json!({})).await;
+    assert_eq!(values(&viewer, json!({"dimension": "plan"})).await, free);
+}
+
+#[tokio::test]
+async fn answers_to_viewers_do_not_tell_what_was_looked_at() {
+    let setup = setup().await;
+    let (viewer, token) = setup.mint(json!({"locked_filters": {"status": "nothing"}})).await;
+    let data = viewer.post("/v1/embed/data", &json!({"widgets": ["calls"]})).await;
+    let page =
+        setup.server.anonymous().get(&format!("/embed/{}?token={token}", setup.dashboard)).await;
+    for text in [data.text, page.text] {
+        for field in ["rows_scanned", "query_time_ms", "source_table", "planned_by"] {
+            assert!(!text.contains(field), "{field}");
+        }
+    }
+    let many: serde_json::Map<String, Value> =
+        (0..51).map(|n| (format!("d{n}"), json!("x"))).collect();
+    let values: Vec<String> = (0..1_001).map(|n| n.to_string()).collect();
+    for (filters, field) in [
+        (json!({"dimensions": many}), "filters.dimensions"),
+        (json!({"dimensions": {"plan": values}}), "filters.dimensions.plan"),
+    ] {
+        let ask = json!({"widgets": ["calls"], "filters": filters});
+        let reply = viewer.post("/v1/embed/data", &ask).await;
+        assert_eq!(reply.refused(400, "out_of_range").as_deref(), Some(field));
+    }
 }
 
 #[tokio::test]
@@ -240,6 +287,7 @@ async fn details_need_the_right_to_drill_down_and_stay_within_the_session() {
     assert_eq!(detail["total"]["data"][0]["value"], 5);
     let course = detail["course"]["data"].as_array().unwrap();
     assert_eq!(course.iter().map(|row| row["value"].as_i64().unwrap()).sum::<i64>(), 5);
+    assert!(!detail.to_string().contains("previous"), "the widget compares with nothing: {detail}");
     assert_eq!(detail["breakdowns"].as_array().unwrap().len(), 1);
     assert_eq!(detail["breakdowns"][0]["dimension"], "status");
     assert_eq!(detail["breakdowns"][0]["answer"]["data"], json!([{"group": "ok", "value": 5}]));

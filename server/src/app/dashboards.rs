@@ -119,13 +119,24 @@ fn check(config: &DashboardConfig) -> Result<()> {
         }
     }
     faults.take(parse_period("settings.default_period", &config.settings.default_period));
-    for (index, origin) in config.settings.allowed_origins.iter().enumerate() {
+    if config.settings.allowed_origins.len() > ORIGINS_MAX {
+        let message = format!("allowed_origins has at most {ORIGINS_MAX} entries");
+        faults.take::<()>(Err(ApiError::field(
+            Code::OutOfRange,
+            "settings.allowed_origins",
+            message,
+        )));
+    }
+    for (index, origin) in config.settings.allowed_origins.iter().take(ORIGINS_MAX).enumerate() {
         faults.take(check_origin(origin, &format!("settings.allowed_origins[{index}]")));
     }
     faults.end()
 }
 
 /// An origin goes into a response header as it is: scheme, host, optional port, nothing else.
+/// Origins of a dashboard, at most: all of them stand in a header.
+const ORIGINS_MAX: usize = 50;
+
 /// An origin as browsers write it, so that theirs can be compared with it; the first label of the host
 /// may be `*`, for any.
 fn check_origin(origin: &str, field: &str) -> Result<()> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    query::{parse_period, period_ms},
+    query::{PERIODS, parse_period, period_ms},
     widgets::ViewFilters,
 };
 use crate::{
@@ -22,6 +22,10 @@ use crate::{
 /// Periods that are offered when nothing restricts them.
 const PERIODS_OFFERED: [&str; 4] = ["24h", "7d", "30d", "90d"];
 const DAY_MS: i64 = 86_400_000;
+/// Properties that are filtered by at once, at most: each is looked at in every row.
+const FILTERS_MAX: usize = 50;
+/// Values of one of them.
+const VALUES_MAX: usize = 1_000;
 
 /// Properties that a viewer is offered to filter by, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -46,14 +50,21 @@ pub fn locks(permissions: &Permissions) -> Vec<TextFilter> {
     permissions.locked_filters.iter().map(lock).collect()
 }
 
-/// Periods that the viewer may choose, shortest first.
-pub fn offered_periods(permissions: &Permissions) -> Vec<String> {
-    let by_default = || PERIODS_OFFERED.iter().map(|period| (*period).to_owned()).collect();
-    let mut periods: Vec<String> = permissions.allowed_periods.clone().unwrap_or_else(by_default);
+/// Periods that the viewer may choose, shortest first: what his session names, else the usual ones
+/// and the one that the dashboard starts with.
+pub fn offered_periods(permissions: &Permissions, default: &str) -> Vec<String> {
+    let usual = PERIODS_OFFERED.iter().copied().chain([default]).map(str::to_owned).collect();
+    let mut periods: Vec<String> = permissions.allowed_periods.clone().unwrap_or(usual);
     periods.retain(|period| check_period(permissions, period).is_ok());
     periods.sort_by_key(|period| period_ms(period));
     periods.dedup();
     periods
+}
+
+/// Every period that the session allows, shortest first.
+pub fn allowed_periods(permissions: &Permissions) -> Vec<String> {
+    let all = PERIODS.iter().map(|(name, _)| (*name).to_owned());
+    all.filter(|period| check_period(permissions, period).is_ok()).collect()
 }
 
 pub fn check_period(permissions: &Permissions, period: &str) -> Result<()> {
@@ -137,6 +148,15 @@ struct WireDates {
 /// Checks a viewer's filters against his permissions. 400 when they mean nothing, 403 when they
 /// reach beyond.
 pub fn check(permissions: &Permissions, wire: &WireFilters) -> Result<ViewFilters> {
+    let too_many = |field: &str, what: &str| {
+        ApiError::field(Code::OutOfRange, format!("filters.{field}"), format!("at most {what}"))
+    };
+    if wire.dimensions.len() > FILTERS_MAX {
+        return Err(too_many("dimensions", &format!("{FILTERS_MAX} dimensions are filtered by")));
+    }
+    if wire.numeric_ranges.len() > FILTERS_MAX {
+        return Err(too_many("numericRanges", &format!("{FILTERS_MAX} numbers are filtered by")));
+    }
     let mut filters = ViewFilters::default();
     if let Some(period) = &wire.period {
         parse_period("filters.period", period)?;
@@ -148,6 +168,10 @@ pub fn check(permissions: &Permissions, wire: &WireFilters) -> Result<ViewFilter
     for (name, accepted) in &wire.dimensions {
         check_dimension(permissions, name)?;
         let any_of = accepted.values();
+        if any_of.len() > VALUES_MAX {
+            let field = format!("dimensions.{name}");
+            return Err(too_many(&field, &format!("{VALUES_MAX} values are filtered by")));
+        }
         if let Some(locked) = permissions.locked_filters.get(name) {
             let locked = locked.values();
             if any_of.iter().any(|value| !locked.contains(value)) {

@@ -4,7 +4,7 @@
 //! Every answer is asked of the one gate to data with the viewer's tenant and locks; see
 //! `embed_limits` for what may be asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use inlay_engine::{TextFilter, Value};
 use serde_json::json;
@@ -14,8 +14,8 @@ use super::{
     counters::Counted,
     embed::Viewer,
     embed_limits::{
-        self, Offered, WireFilters, allows_dates, broken, check_dimension, check_period, locks,
-        offered_periods, offered_properties,
+        self, Offered, WireFilters, allowed_periods, allows_dates, broken, check_dimension,
+        check_period, locks, offered_periods, offered_properties,
     },
     query::GROUPS_MAX,
     widgets::{ViewFilters, WidgetAnswer},
@@ -25,8 +25,8 @@ use crate::{
     store::{Dashboard, DashboardConfig, Widget},
 };
 
-/// Events whose values are offered together, at most: those of the first widgets.
-const EVENTS_MAX: usize = 8;
+/// Questions for the values of one property, at most: one for each event and filters of a widget.
+const PARTS_MAX: usize = 16;
 /// Values offered at once; a search finds the others.
 const VALUES_MAX: usize = 100;
 /// Properties that a slice is broken down by, at most.
@@ -42,6 +42,8 @@ pub struct EmbedView {
     pub config: DashboardConfig,
     /// Periods to choose from.
     pub periods: Vec<String>,
+    /// Periods that may be asked for, which can be more.
+    pub allowed_periods: Vec<String>,
     /// The one to start with.
     pub period: String,
     /// Whether dates may be chosen instead of a period.
@@ -62,7 +64,7 @@ pub struct PropertyValues {
 
 /// One slice of a widget.
 pub struct Detail {
-    /// The number itself, compared with the window before.
+    /// The number itself.
     pub total: WidgetAnswer,
     /// The number over time.
     pub course: WidgetAnswer,
@@ -110,13 +112,14 @@ impl App {
             .ok_or_else(|| ApiError::new(Code::NotPublished, "this dashboard is not published"))?;
         let permissions = &viewer.permissions;
         config.widgets.retain(|widget| !permissions.hidden_widgets.contains(&widget.id));
-        let periods = offered_periods(permissions);
         let wanted = &config.settings.default_period;
+        let periods = offered_periods(permissions, wanted);
         let period = periods.iter().find(|period| *period == wanted).or(periods.last());
         let period = period.cloned().unwrap_or_else(|| wanted.clone());
         Ok(EmbedView {
             id: dashboard.id,
             periods,
+            allowed_periods: allowed_periods(permissions),
             period,
             allows_dates: allows_dates(permissions),
             offered: offered_properties(permissions, &config.widgets),
@@ -159,31 +162,43 @@ impl App {
         wire: &WireFilters,
     ) -> Result<PropertyValues> {
         check_dimension(&viewer.permissions, dimension)?;
+        // Without a list of his own he sees values of what is shown to him, and of nothing else.
+        let is_offered = view.offered.dimensions.iter().any(|name| name == dimension);
+        if viewer.permissions.allowed_dimensions.is_none() && !is_offered {
+            return Err(broken(format!("this session lists no values of {dimension}")));
+        }
         let mut chosen = viewer.check(wire)?;
         // What is chosen of this property must not hide what else could be.
         chosen.texts.retain(|filter| filter.name != dimension);
-        let events: BTreeSet<&str> =
-            view.config.widgets.iter().flat_map(event_names).take(EVENTS_MAX).collect();
         let mut found: BTreeMap<String, u64> = BTreeMap::new();
         let mut is_cut = false;
-        for event_name in events {
-            let widget = bare_widget(
-                "bar_list",
-                json!({
-                    "event_name": event_name, "metric": "count", "group_by": dimension, "limit": GROUPS_MAX,
-                }),
-            );
-            let filters = viewer.filters_for(view, &widget, &chosen)?;
-            let WidgetAnswer::Rows { answer, .. } =
-                self.embed_answer(viewer, view, &widget, &filters)?
-            else {
-                continue;
-            };
-            is_cut |= answer.groups_total > answer.groups_returned;
-            for row in &answer.rows {
-                if let (Some(Some(value)), Value::Integer(count)) = (&row.group, row.value) {
-                    *found.entry(value.to_string()).or_default() += count;
+        for (event_name, parts) in shown_events(&view.config.widgets) {
+            // Widgets show parts of an event, which may overlap: the largest says how often a value is seen.
+            let mut of_event: BTreeMap<String, u64> = BTreeMap::new();
+            for own in parts {
+                let widget = bare_widget(
+                    "bar_list",
+                    json!({
+                        "event_name": event_name, "metric": "count", "group_by": dimension,
+                        "limit": GROUPS_MAX, "filters": own,
+                    }),
+                );
+                let filters = viewer.filters_for(view, &widget, &chosen)?;
+                let WidgetAnswer::Rows { answer, .. } =
+                    self.embed_answer(viewer, view, &widget, &filters)?
+                else {
+                    continue;
+                };
+                is_cut |= answer.groups_total > answer.groups_returned;
+                for row in &answer.rows {
+                    if let (Some(Some(value)), Value::Integer(count)) = (&row.group, row.value) {
+                        let seen = of_event.entry(value.to_string()).or_default();
+                        *seen = count.max(*seen);
+                    }
                 }
+            }
+            for (value, count) in of_event {
+                *found.entry(value).or_default() += count;
             }
         }
         let wanted = search.to_lowercase();
@@ -231,6 +246,23 @@ impl App {
     }
 }
 
+/// Events that the widgets are about, each with the widgets' own filters on it, as many as are asked.
+fn shown_events(widgets: &[Widget]) -> BTreeMap<&str, Vec<serde_json::Value>> {
+    let mut events: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
+    let mut count = 0;
+    for widget in widgets {
+        let own = widget.query.get("filters").cloned().unwrap_or_else(|| json!({}));
+        for event_name in event_names(widget) {
+            let parts = events.entry(event_name).or_default();
+            if !parts.contains(&own) && count < PARTS_MAX {
+                parts.push(own.clone());
+                count += 1;
+            }
+        }
+    }
+    events
+}
+
 /// Events that a widget is about.
 fn event_names(widget: &Widget) -> impl Iterator<Item = &str> {
     let own = widget.query.get("event_name").into_iter();
@@ -260,14 +292,13 @@ fn slice_of(widget: &Widget, kind: &str, group_by: Option<&str>) -> Widget {
             query.insert(field.to_owned(), first[field].clone());
         }
     }
-    for field in ["granularity", "limit", "group_by", "compare"] {
+    // A comparison stays where the widget has one: it shows what lies before the period.
+    for field in ["granularity", "limit", "group_by"] {
         query.remove(field);
     }
     if let Some(name) = group_by {
         query.insert("group_by".to_owned(), json!(name));
         query.insert("limit".to_owned(), json!(BREAKDOWN_GROUPS));
-    } else {
-        query.insert("compare".to_owned(), json!("previous"));
     }
     Widget { query, ..bare_widget(kind, json!({})) }
 }

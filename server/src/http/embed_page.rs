@@ -9,7 +9,7 @@ use axum::{
         Path, Query, State,
         rejection::{PathRejection, QueryRejection},
     },
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
@@ -36,6 +36,9 @@ pub struct Parameters {
     /// What the first paint should look like: a mode, or an object as the message `setTheme` has it.
     #[serde(default)]
     theme: String,
+    /// Which language and customs to follow; the browser's own without it.
+    #[serde(default)]
+    locale: String,
 }
 
 /// Longest theme in an address.
@@ -48,13 +51,17 @@ pub async fn page(
     State(http): State<Http>,
     path: Result<Path<String>, PathRejection>,
     query: Result<Query<Parameters>, QueryRejection>,
+    headers: HeaderMap,
 ) -> Response {
     // What cannot be read is an invalid link, and has its page too.
     let dashboard_id = path.map_or_else(|_| String::new(), |Path(id)| id);
-    let (token, display) = query.map_or_else(
-        |_| (String::new(), Map::new()),
-        |Query(parameters)| (parameters.token, display_theme(&parameters.theme)),
+    let (token, display, locale) = query.map_or_else(
+        |_| (String::new(), Map::new(), String::new()),
+        |Query(parameters)| (parameters.token, display_theme(&parameters.theme), parameters.locale),
     );
+    let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let wanted = if locale.is_empty() { accepted.unwrap_or_default() } else { &locale };
+    let language = web::Language::of(wanted);
     let throttle = std::sync::Arc::clone(&http.throttle);
     let found = http.run(move |app| open(app, &throttle, &dashboard_id, &token)).await;
     let mut nonce = [0; 16];
@@ -69,10 +76,10 @@ pub async fn page(
                 .run_query(move |app| Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA)))
                 .await
                 .unwrap_or_default();
-            let html = draw(&http, &known.0, &known.1, &display, &data, &nonce);
+            let html = draw(&http, &known.0, &known.1, (&display, language), &data, &nonce);
             document(StatusCode::OK, html, &nonce, &known.1.config.settings.allowed_origins)
         }
-        Err(error) => refuse(&http, error, &Theme::of(&display), &nonce),
+        Err(error) => refuse(&http, error, (&Theme::of(&display), language), &nonce),
     }
 }
 
@@ -103,7 +110,12 @@ fn open(
     Ok((viewer, view))
 }
 
-fn refuse(http: &Http, error: ApiError, theme: &Theme, nonce: &str) -> Response {
+fn refuse(
+    http: &Http,
+    error: ApiError,
+    (theme, language): (&Theme, web::Language),
+    nonce: &str,
+) -> Response {
     let (status, kind, code) = match error.code {
         Code::NotPublished => (StatusCode::OK, Message::NotPublished, "not_published"),
         Code::TokenExpired | Code::TokenRevoked => {
@@ -130,7 +142,13 @@ fn refuse(http: &Http, error: ApiError, theme: &Theme, nonce: &str) -> Response 
         );
     }
     let boot = json!({"protocol": 1, "origins": [], "error": {"code": code, "message": message}});
-    let html = web::message(kind, &http.files.message_assets(), theme, &boot.to_string(), nonce);
+    let html = web::message(
+        kind,
+        &http.files.message_assets(),
+        (theme, language),
+        &boot.to_string(),
+        nonce,
+    );
     let mut response = document(status, html, nonce, &[]);
     response.extensions_mut().remove::<ErrorNote>();
     response
@@ -140,7 +158,7 @@ fn draw(
     http: &Http,
     viewer: &Viewer,
     view: &EmbedView,
-    display: &Map<String, Value>,
+    (display, language): (&Map<String, Value>, web::Language),
     data: &FirstData,
     nonce: &str,
 ) -> String {
@@ -166,6 +184,7 @@ fn draw(
             || (view.allows_dates && view.periods.len() < 2),
         locked: &locked,
         theme: &Theme::of(&theme),
+        language,
         boot_json: &boot,
         assets: &http.files.assets(),
         nonce,
@@ -193,6 +212,7 @@ fn boot(http: &Http, viewer: &Viewer, view: &EmbedView, data: &FirstData) -> Str
         "name": view.config.name,
         "widgets": view.config.widgets,
         "periods": view.periods,
+        "allowed_periods": view.allowed_periods,
         "default_period": view.period,
         "permissions": {
             "allow_drill_down": permissions.allow_drill_down,

@@ -20,10 +20,10 @@ const HELPER_AGE: &str = "public, max-age=3600";
 /// Paths of the helper and its types within the tree.
 const HELPER: [(&str, &str); 2] =
     [("embed.js", "dist/helper.js"), ("embed.d.ts", "host/embed.d.ts")];
-/// The demo frames embeds of its own origin.
+/// The demo frames embeds, whose addresses begin as the settings say.
 const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; \
-                           img-src data:; connect-src 'self'; frame-src 'self'; base-uri 'none'; \
-                           form-action 'none'; frame-ancestors 'none'";
+                           img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+                           frame-ancestors 'none'; frame-src 'self'";
 
 /// A file of the hashed tree.
 pub async fn asset(
@@ -72,9 +72,11 @@ pub async fn demo(State(http): State<Http>) -> Result<Response> {
     let base = http.files.base();
     let (style, script) = (format!("{base}/dist/demo.css"), format!("{base}/dist/demo.js"));
     let page = web::demo(&style, &script, &settings.base_url, &demo_tenants());
+    let policy = HeaderValue::from_str(&format!("{DEMO_POLICY} {}", settings.base_url))
+        .unwrap_or_else(|_| HeaderValue::from_static(DEMO_POLICY));
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(DEMO_POLICY)),
+        (header::CONTENT_SECURITY_POLICY, policy),
     ];
     Ok((headers, page).into_response())
 }

@@ -15,6 +15,7 @@ use crate::base::secret::hex;
 #[include = "dist/*"]
 #[include = "fonts/*.woff2"]
 #[include = "host/embed.d.ts"]
+#[include = "vendor/licenses/*"]
 struct Tree;
 
 /// First module of the embed page.
@@ -173,6 +174,10 @@ mod tests {
         let files = Files::load();
         for path in ["embed/main.js", "vendor/vendor.mjs", "build.mjs", "test/format.test.js"] {
             assert!(files.find(path).is_none(), "{path}");
+        }
+        // What is in the bundle is there with its license.
+        for package in ["preact", "htm", "fontsource-variable-inter"] {
+            assert!(files.find(&format!("vendor/licenses/{package}.txt")).is_some(), "{package}");
         }
         assert!(files.files.values().all(|file| !file.bytes.is_empty()));
     }

@@ -14,6 +14,6 @@ mod files;
 
 pub use demo::demo;
 pub use files::{Files, WebFile};
-pub use page::{Card, DashboardPage, Message, dashboard, message};
+pub use page::{Card, DashboardPage, Language, Message, dashboard, message};
 pub use reference::reference;
 pub use theme::Theme;

@@ -39,6 +39,27 @@ const STYLES: [&str; 1] = ["dist/embed.css"];
 
 const FONT: &str = "fonts/inter.woff2";
 
+/// The language of a page, as far as the shell must know it: what is written is English, and the script
+/// says it again. Direction and name are right from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language(&'static str);
+
+/// Languages that the script speaks, English first.
+const LANGUAGES: [&str; 5] = ["en", "ar", "de", "fr", "ja"];
+
+impl Language {
+    /// The one for a locale, or for the first of a list as browsers send it.
+    pub fn of(wanted: &str) -> Self {
+        let first = wanted.split([',', ';', '-', '_']).next().unwrap_or_default().trim();
+        let known = LANGUAGES.iter().find(|known| first.eq_ignore_ascii_case(known));
+        Self(known.copied().unwrap_or(LANGUAGES[0]))
+    }
+
+    fn direction(self) -> &'static str {
+        if self.0 == "ar" { "rtl" } else { "ltr" }
+    }
+}
+
 /// A widget as the shell shows it. `x` counts from 0; one row is 44 px and the gap is 16 px.
 #[derive(Clone, Debug)]
 pub struct Card {
@@ -75,6 +96,8 @@ pub struct DashboardPage<'a> {
     pub has_filter: bool,
     /// Locked filters: dimension and value.
     pub locked: &'a [(String, String)],
+    /// Language of the page.
+    pub language: Language,
     /// Colours that the first paint must have.
     pub theme: &'a Theme,
     /// The boot block as JSON text; escaped here.
@@ -152,7 +175,7 @@ pub fn dashboard(page: &DashboardPage) -> String {
     cards.sort_by_key(|card| (card.y, card.x));
 
     let mut html = String::with_capacity(4096 + cards.len() * 512 + page.boot_json.len());
-    open_document(&mut html, page.name, page.assets, page.theme.mode());
+    open_document(&mut html, page.name, page.assets, (page.theme, page.language));
     put(&mut html, format_args!("<style nonce=\"{}\">", escape(page.nonce)));
     html.push_str(&page.theme.rules());
     for (index, card) in cards.iter().enumerate() {
@@ -179,12 +202,12 @@ pub fn dashboard(page: &DashboardPage) -> String {
 pub fn message(
     kind: Message,
     assets: &Assets,
-    theme: &Theme,
+    (theme, language): (&Theme, Language),
     boot_json: &str,
     nonce: &str,
 ) -> String {
     let mut html = String::with_capacity(2048);
-    open_document(&mut html, kind.heading(), assets, theme.mode());
+    open_document(&mut html, kind.heading(), assets, (theme, language));
     let (nonce, rules) = (escape(nonce), theme.rules());
     put(&mut html, format_args!("<style nonce=\"{nonce}\">{rules}</style></head><body>"));
     put(
@@ -201,12 +224,20 @@ pub fn message(
     html
 }
 
-fn open_document(html: &mut String, title: &str, assets: &Assets, mode: Option<&str>) {
+fn open_document(
+    html: &mut String,
+    title: &str,
+    assets: &Assets,
+    (theme, language): (&Theme, Language),
+) {
     let base = escape(&assets.base);
-    let mode = mode.map_or_else(String::new, |mode| format!(" data-mode=\"{mode}\""));
+    let mode = theme.mode().map_or_else(String::new, |mode| format!(" data-mode=\"{mode}\""));
+    let (name, direction) = (language.0, language.direction());
     put(
         html,
-        format_args!("<!doctype html><html lang=\"en\"{mode}><head><meta charset=\"utf-8\">"),
+        format_args!(
+            "<!doctype html><html lang=\"{name}\" dir=\"{direction}\"{mode}><head><meta charset=\"utf-8\">"
+        ),
     );
     html.push_str(
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
@@ -385,12 +416,28 @@ mod tests {
             period: "7d",
             has_dates: false,
             has_filter: true,
+            language: Language::of("en"),
             theme: &Theme::default(),
             locked: &[("work_space".into(), "<b>".into())],
             boot_json: boot,
             assets: &assets(),
             nonce: "n0",
         })
+    }
+
+    #[test]
+    fn a_language_is_one_that_the_script_speaks() {
+        for (wanted, name, direction) in [
+            ("ar-EG", "ar", "rtl"),
+            ("DE", "de", "ltr"),
+            ("fr-CH, fr;q=0.9, en;q=0.8", "fr", "ltr"),
+            ("sv", "en", "ltr"),
+            ("\"><script>", "en", "ltr"),
+            ("", "en", "ltr"),
+        ] {
+            let language = Language::of(wanted);
+            assert_eq!((language.0, language.direction()), (name, direction), "{wanted}");
+        }
     }
 
     #[test]
@@ -413,7 +460,13 @@ mod tests {
     fn no_document_has_a_style_attribute_or_inline_script() {
         for html in [
             render("a", &[card("number", "n", 0, 0)], &["7d".into(), "30d".into()], "{}"),
-            message(Message::Expired, &assets(), &Theme::default(), "{}", "n0"),
+            message(
+                Message::Expired,
+                &assets(),
+                (&Theme::default(), Language::of("en")),
+                "{}",
+                "n0",
+            ),
         ] {
             assert!(!html.contains(" style="));
             assert!(!html.contains("<script>"));
@@ -468,7 +521,13 @@ mod tests {
     fn every_message_says_what_happened_and_loads_its_script() {
         for kind in [Message::NotPublished, Message::Expired, Message::InvalidLink, Message::Failed]
         {
-            let html = message(kind, &assets(), &Theme::default(), "{\"error\":{}}", "n0");
+            let html = message(
+                kind,
+                &assets(),
+                (&Theme::default(), Language::of("en")),
+                "{\"error\":{}}",
+                "n0",
+            );
             assert!(html.contains(kind.heading()) && html.contains(kind.text()));
             assert!(html.contains("src=\"/assets/ab12/dist/message.js\""));
         }

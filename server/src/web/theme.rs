@@ -17,6 +17,7 @@ const TOKENS: [(&str, &str); 6] = [
     ("mutedColor", "--muted"),
 ];
 const COLOR_CHARS_MAX: usize = 80;
+const NAMES: [&str; 3] = ["transparent", "white", "black"];
 const FUNCTIONS: [&str; 8] = ["rgb", "rgba", "hsl", "hsla", "hwb", "lab", "oklab", "oklch"];
 /// Surfaces below this luminance are dark: white reads better on them than black.
 const DARK_LUMINANCE: f64 = 0.179;
@@ -71,8 +72,8 @@ fn mode(theme: &Map<String, Value>) -> Option<&'static str> {
     Some(if luminance(card) < DARK_LUMINANCE { "dark" } else { "light" })
 }
 
-/// Hexadecimal colours, names, and functions over plain numbers: nothing that could end a
-/// declaration or refer to anything.
+/// Hexadecimal colours, three names, and functions over three or four plain numbers: nothing that could
+/// end a declaration or refer to anything. What else is a colour comes with the script.
 fn is_color(text: &str) -> bool {
     if text.len() > COLOR_CHARS_MAX {
         return false;
@@ -83,10 +84,23 @@ fn is_color(text: &str) -> bool {
     }
     match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
         Some((function, inside)) => {
-            let is_plain = |byte: u8| byte.is_ascii_digit() || b" .,%/-".contains(&byte);
-            FUNCTIONS.contains(&function) && inside.bytes().all(is_plain)
+            let numbers = inside.split([' ', ',', '/']).filter(|part| !part.is_empty());
+            let is_number = |part: &str| {
+                let number = part.strip_suffix('%').unwrap_or(part);
+                number.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte))
+                    && number.parse::<f64>().is_ok()
+            };
+            let slashes = inside.matches('/').count();
+            let (mut count, mut are_numbers) = (0, true);
+            for part in numbers {
+                count += 1;
+                are_numbers &= is_number(part);
+            }
+            FUNCTIONS.contains(&function)
+                && are_numbers
+                && (count == 3 && slashes == 0 || count == 4 && slashes <= 1)
         }
-        None => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase()),
+        None => NAMES.contains(&text),
     }
 }
 
@@ -123,10 +137,11 @@ mod tests {
     #[test]
     fn only_colors_become_rules() {
         let css = declarations(&theme(json!({
-            "primaryColor": "#0f766e", "textColor": "rgb(1 2 3 / 50%)", "mutedColor": "slategray",
+            "primaryColor": "#0f766e", "textColor": "rgb(1 2 3 / 50%)", "mutedColor": "white",
             "cardBorder": "transparent", "unknown": "#fff",
         })));
-        let all = "--primary:#0f766e;--card-border:transparent;--text:rgb(1 2 3 / 50%);--muted:slategray;";
+        let all =
+            "--primary:#0f766e;--card-border:transparent;--text:rgb(1 2 3 / 50%);--muted:white;";
         assert_eq!(css, all);
         for hostile in [
             "red;}body{display:none",

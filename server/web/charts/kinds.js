@@ -92,7 +92,7 @@ export function Spark({ values }) {
   const x = linear(0, values.length - 1, 0, box.width);
   const point = (/** @type {number} */ i) => `${x(i).toFixed(1)} ${y(/** @type {number} */ (values[i])).toFixed(1)}`;
   return html`<div class="spark" ref=${ref} aria-hidden="true">
-    ${box.height >= SPARK_HEIGHT_MIN && html`<svg width=${box.width} height=${box.height}>
+    ${box.height >= SPARK_HEIGHT_MIN && html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} preserveAspectRatio="none">
       <defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
         <stop offset="0" stop-color="var(--c1)" stop-opacity="0.16" /><stop offset="1" stop-color="var(--c1)" stop-opacity="0" />
       </linearGradient></defs>

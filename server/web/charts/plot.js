@@ -91,11 +91,13 @@ export function Plot(props) {
   const right = Math.max(left + 10, box.width - (band ? 2 : RIGHT) - margin);
   const bottom = Math.max(TOP + 10, box.height - BOTTOM);
   const step = band ? (right - left) / Math.max(count, 1) : (right - left) / Math.max(count - 1, 1);
+  const height = linear(axis.at[0], axis.at[axis.at.length - 1], bottom, TOP);
   /** @type {Geometry} */
   const g = {
     left, right, bottom, step, top: TOP, width: box.width, height: box.height,
     x: (i) => (band ? left + step * (i + 0.5) : count === 1 ? (left + right) / 2 : left + step * i),
-    y: linear(axis.at[0], axis.at[axis.at.length - 1], bottom, TOP),
+    // All that is drawn lies on the axis, but for numbers at the end of what there is.
+    y: (value) => Math.min(Math.max(height(value), TOP), bottom),
   };
   const labels = xLabels(props, step);
 
@@ -129,7 +131,7 @@ export function Plot(props) {
       onFocus=${() => setActive((a) => a ?? count - 1)} onBlur=${() => setActive(null)}
       onInput=${(/** @type {any} */ e) => setActive(Number(e.currentTarget.value))}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => (e.key === "Escape" ? setActive(null) : e.key === "Enter" && choose(shown))} />
-    ${box.width > 0 && html`<svg width=${box.width} height=${box.height} aria-hidden="true">
+    ${box.width > 0 && html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} aria-hidden="true">
       ${axis.at.map((value, i) => {
         const y = Math.round(g.y(value)) + 0.5;
         return html`<g key=${`y${value}`}>

@@ -10,6 +10,9 @@ import { words } from "../shared/words.js";
 import { Pick } from "./pick.js";
 import { groupLabel, isAdditive, totalOf } from "./series.js";
 
+/** Rows drawn at most; a file has all of them. */
+const ROWS_MAX = 1000;
+
 /** @typedef {{ label: string, numeric: boolean, text: (value: any) => string, group?: boolean }} Column */
 
 /** Columns and rows of a widget's answer. @param {any} widget @param {any} answer @param {any} format */
@@ -67,6 +70,7 @@ export function Table({ widget, answer, format, drill }) {
   // The server orders by the first value; say so in the head from the start.
   const [sort, setSort] = useState({ at: timed ? 0 : first, down: !timed });
   const sorted = rows.slice().sort((/** @type {any[]} */ a, /** @type {any[]} */ b) => compareCells(a[sort.at], b[sort.at], sort.down ? -1 : 1));
+  const shown = sorted.slice(0, ROWS_MAX);
   const choose = (/** @type {number} */ at) => setSort({ at, down: sort.at === at ? !sort.down : columns[at].numeric });
   const text = (/** @type {number} */ i, /** @type {any} */ cell) => (columns[i].group
     ? h(Pick, { drill, item: { label: columns[i].text(cell), group: cell } }, html`<bdi>${columns[i].text(cell)}</bdi>`)
@@ -77,13 +81,14 @@ export function Table({ widget, answer, format, drill }) {
         key: i, column, sorted: sort.at !== i ? null : sort.down ? "descending" : "ascending", onSort: () => choose(i),
       }))}</tr></thead>
       <tbody>
-        ${sorted.map((/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
+        ${shown.map((/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
           ${row.map((cell, i) => (i === 0
             ? html`<th scope="row" title=${columns[i].text(cell)}>${text(i, cell)}</th>`
             : html`<td class=${columns[i].numeric ? "num" : ""}>${text(i, cell)}</td>`))}
         </tr>`)}
       </tbody>
     </table>
+    ${sorted.length > ROWS_MAX && html`<p class="more">${words.more(sorted.length - ROWS_MAX)}</p>`}
   </div>`;
 }
 

@@ -164,7 +164,12 @@ export function BarChart(props) {
         }).join("");
         const hatch = patterned && hatchOf(pattern, model.series.indexOf(s));
         return html`<g key=${s.label} class=${picks(s) ? "pick" : ""}
-          onClick=${picks(s) && ((/** @type {Event} */ event) => (event.stopPropagation(), drill?.choose?.(/** @type {string} */ (s.group), event)))}>
+          onClick=${picks(s) && ((/** @type {PointerEvent} */ event) => {
+            // A tap reads a value.
+            if (event.pointerType === "touch") return;
+            event.stopPropagation();
+            drill?.choose?.(/** @type {string} */ (s.group), event);
+          })}>
           <path d=${d} fill=${s.color} />${hatch && html`<path d=${d} fill=${hatch} />`}
         </g>`;
       })}

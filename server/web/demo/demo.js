@@ -55,8 +55,13 @@ function show(theme) {
 
 byId("preset").addEventListener("change", (event) => show(THEMES[/** @type {any} */ (event.target).value]));
 for (const input of document.querySelectorAll("input[type=color]")) input.addEventListener("input", () => show(colors()));
-tenant.addEventListener("change", () => dashboard.refresh());
-byId("week").addEventListener("click", () => dashboard.setFilters({ period: "7d" }));
+tenant.addEventListener("change", async () => {
+  const { value } = /** @type {HTMLSelectElement} */ (tenant);
+  const { embed_url } = await fetchEmbedUrl({ signal: AbortSignal.timeout(10_000) });
+  // The last choice counts, however quickly it came.
+  if (value === /** @type {HTMLSelectElement} */ (tenant).value) await dashboard.setEmbedUrl(embed_url).catch(() => {});
+});
+byId("week").addEventListener("click", () => dashboard.setFilters({ period: "7d", dateRanges: {} }));
 byId("enterprise").addEventListener("click", () => dashboard.setFilters({ dimensions: { plan: "enterprise" } }));
 byId("clear").addEventListener("click", () => dashboard.setFilters({ dimensions: {}, numericRanges: {}, dateRanges: {} }));
 byId("reload").addEventListener("click", () => dashboard.reload());

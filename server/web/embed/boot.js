@@ -8,7 +8,7 @@
 /** @typedef {{ id: string, kind: string, title: string, query: any, viz: any, layout: Layout }} Widget */
 /**
  * @typedef {{
- *   dashboard_id: string, name: string, widgets: Widget[], periods: string[], default_period: string,
+ *   dashboard_id: string, name: string, widgets: Widget[], periods: string[], allowed_periods: string[], default_period: string,
  *   permissions: { allow_drill_down: boolean, locked_filters: Record<string, string | string[]>,
  *     allowed_dimensions: string[] | null, max_date_range_days: number | null },
  *   allows_dates: boolean, offered: { dimensions: string[], numbers: string[] }, data: Record<string, any>,
@@ -48,6 +48,7 @@ export function parseBoot(text) {
       .map((/** @type {any} */ w) => ({ id: w.id, kind: w.kind, title: w.title ?? "", query: w.query ?? {}, viz: w.viz ?? {}, layout: layoutOf(w.layout) }))
       .sort(byPlace),
     periods,
+    allowed_periods: raw.allowed_periods ?? periods,
     default_period: raw.default_period ?? periods[0] ?? "30d",
     permissions: {
       allow_drill_down: permissions.allow_drill_down === true,

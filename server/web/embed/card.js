@@ -4,7 +4,7 @@
 // The old picture stays while a new one loads; the thin bar and the dimming come from the style
 // sheet with a delay, so a fast answer shows neither.
 
-import { h, html, useRef, useSignal, useState } from "../shared/ui.js";
+import { h, html, useEffect, useErrorBoundary, useRef, useSignal, useState } from "../shared/ui.js";
 import { words } from "../shared/words.js";
 import { drawingOf, hasTableView } from "../charts/kinds.js";
 import { useBox } from "../charts/plot.js";
@@ -53,6 +53,10 @@ export function Card({ widget, index, lone, context }) {
 /** @param {{ widget: any, answer: any, context: any, asTable: boolean, key?: string }} props */
 function Drawing({ widget, answer, context, asTable }) {
   const [ref, box] = useBox();
+  // What cannot be drawn is this card's trouble alone; another answer may be better.
+  const [fault, reset] = useErrorBoundary();
+  useEffect(() => reset(), [answer]);
+  if (fault) return h(Failed, { widget, failure: { code: "drawing_failed", message: words.cannotDraw, retryable: false }, onRetry: reset });
   const filters = useSignal(context.state.filters);
   const period = hasDates(filters) ? null : answer.meta.period ?? filters.period;
   /** @type {(props: any) => any} */ const Content = asTable ? Table : drawingOf(widget.kind);

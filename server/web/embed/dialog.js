@@ -11,12 +11,15 @@ import { html, useId, useLayoutEffect, useRef, words } from "./kit.js";
 const EDGE_PX = 12;
 
 /**
- * @param {{ label: string, at: DOMRect, side?: boolean, onClose: () => void, children?: any }} props
- *   `at`: what was clicked; `side`: a sheet at the end edge instead of a box under `at`
+ * @param {{ label: string, at: DOMRect, side?: boolean, onClose: () => void, inside: (close: () => void) => any }} props
+ *   `at`: what was clicked; `side`: a sheet at the end edge instead of a box under `at`; `inside` is given what
+ *   closes it, which is the only way out that gives the focus back
  */
-export function Dialog({ label, at, side = false, onClose, children }) {
+export function Dialog({ label, at, side = false, onClose, inside }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
+  const outside = useRef(false);
+  const close = () => ref.current?.close();
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (!dialog) return;
@@ -42,14 +45,15 @@ export function Dialog({ label, at, side = false, onClose, children }) {
     };
   }, []);
   return html`<dialog ref=${ref} class=${side ? "sheet" : "pop"} aria-labelledby=${id} onClose=${onClose}
-    onClick=${(/** @type {any} */ event) => event.target === ref.current && ref.current?.close()}>
+    onPointerDown=${(/** @type {any} */ event) => { outside.current = event.target === ref.current; }}
+    onClick=${(/** @type {any} */ event) => outside.current && event.target === ref.current && close()}>
     <div class="inside">
       <header><h2 id=${id}>${label}</h2>
-        <button type="button" class="close" aria-label=${words.close} onClick=${() => ref.current?.close()}>
+        <button type="button" class="close" aria-label=${words.close} onClick=${close}>
           <svg width="14" height="14" aria-hidden="true"><path d="M2 2l10 10M12 2L2 12" /></svg>
         </button>
       </header>
-      ${children}
+      ${inside(close)}
     </div>
   </dialog>`;
 }

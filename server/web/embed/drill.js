@@ -7,7 +7,10 @@
 /** @typedef {import("../charts/pick.js").Drill} Drill */
 
 /** Values of a filter as a list. @param {string | string[] | undefined} value */
-export const listOf = (value) => (value === undefined ? [] : [value].flat());
+const listOf = (value) => (value === undefined ? [] : [value].flat());
+
+/** What is chosen of a property, which may have any name. @param {import("./filters.js").Filters} filters @param {string} name */
+export const chosenOf = ({ dimensions }, name) => (Object.hasOwn(dimensions, name) ? listOf(dimensions[name]) : []);
 
 /** Whether the viewer may filter by a property. @param {import("./boot.js").Boot} boot @param {string} name */
 export const mayFilter = ({ permissions }, name) =>
@@ -24,7 +27,7 @@ export function drillOf({ boot, widget, filters, onFilter, onDetail, onNarrow })
   const { group_by: dimension } = widget.query;
   const action = widget.viz.drill?.action ?? "filter";
   if (!boot.permissions.allow_drill_down || (action !== "filter" && action !== "detail")) return null;
-  const chosen = dimension ? listOf(filters.dimensions[dimension]) : [];
+  const chosen = dimension ? chosenOf(filters, dimension) : [];
   const narrow = boot.allows_dates ? onNarrow : null;
   if (!dimension || !mayFilter(boot, dimension)) return { action, chosen, choose: null, narrow };
   const only = (/** @type {string} */ value) => chosen.length === 1 && chosen[0] === value;

@@ -5,7 +5,7 @@
 // may be filtered by, and dates where any are allowed. Values are asked of the server under all other
 // filters, so that none leads to nothing.
 
-import { h, html, useEffect, useRef, useState, humanize, words, listOf } from "./kit.js";
+import { h, html, useEffect, useRef, useState, humanize, words, chosenOf } from "./kit.js";
 import { Dialog } from "./dialog.js";
 
 const DAY_MS = 86_400_000;
@@ -18,20 +18,21 @@ const DATES = "\u0000dates";
 export default function FilterDialog({ context, at, dates, onClose }) {
   const { offered, allows_dates } = context.state.boot;
   const [property, setProperty] = useState(dates ? DATES : offered.dimensions[0] ?? offered.numbers[0] ?? DATES);
-  /** @param {any} change filters that are set, or a fault to show */
-  const apply = (change) => {
-    context.changeFilters(change);
-    onClose();
-  };
   const Part = property === DATES ? Dates : offered.numbers.includes(property) ? Range : Values;
-  return h(Dialog, { label: words.filter, at, onClose }, html`
+  return h(Dialog, { label: words.filter, at, onClose, inside: (close) => html`
     <label class="field"><span>${words.property}</span>
       <select value=${property} onChange=${(/** @type {any} */ e) => setProperty(e.currentTarget.value)}>
         ${[...offered.dimensions, ...offered.numbers].map((name) => html`<option key=${name} value=${name}>${humanize(name)}</option>`)}
         ${allows_dates && html`<option value=${DATES}>${words.dates}</option>`}
       </select>
     </label>
-    ${h(Part, { key: property, name: property, context, apply, onClose })}`);
+    ${h(Part, {
+      key: property, name: property, context, onClose: close,
+      apply: (change) => {
+        context.changeFilters(change);
+        close();
+      },
+    })}` });
 }
 
 /** The end of every form here. @param {{ fault: string, onClose: () => void }} props */
@@ -48,7 +49,7 @@ function Foot({ fault, onClose }) {
 /** Values to choose from, most frequent first. @param {PartProps} props */
 function Values({ name, context, apply, onClose }) {
   const filters = context.state.filters.value;
-  const [chosen, setChosen] = useState(/** @type {string[]} */ (listOf(filters.dimensions[name])));
+  const [chosen, setChosen] = useState(/** @type {string[]} */ (chosenOf(filters, name)));
   const [search, setSearch] = useState("");
   const [found, setFound] = useState(/** @type {{ values: { value: string, count: number }[], has_more: boolean } | null} */ (null));
   const [fault, setFault] = useState("");
@@ -76,7 +77,8 @@ function Values({ name, context, apply, onClose }) {
   const missing = search ? [] : chosen.filter((value) => !values.some((one) => one.value === value)).map((value) => ({ value, count: null }));
   return html`<form onSubmit=${submit}>
     <input type="search" class="input" aria-label=${words.search} placeholder=${words.search} value=${search}
-      onInput=${(/** @type {any} */ e) => setSearch(e.currentTarget.value)} />
+      onInput=${(/** @type {any} */ e) => setSearch(e.currentTarget.value)}
+      onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === "Enter" && e.preventDefault()} />
     <ul class="values" aria-busy=${String(!found && !fault)}>
       ${[...missing, ...values].map(({ value, count }) => html`<li key=${value}><label>
         <input type="checkbox" checked=${chosen.includes(value)} onChange=${() => toggle(value)} />
@@ -93,7 +95,7 @@ function Values({ name, context, apply, onClose }) {
 /** The smallest and the largest. @param {PartProps} props */
 function Range({ name, context, apply, onClose }) {
   const filters = context.state.filters.value;
-  const now = filters.numericRanges[name] ?? {};
+  const now = Object.hasOwn(filters.numericRanges, name) ? filters.numericRanges[name] : {};
   const least = useRef(/** @type {HTMLInputElement | null} */ (null));
   const most = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [fault, setFault] = useState("");
@@ -140,7 +142,7 @@ function Dates({ context, apply, onClose }) {
       <label class="field"><span>${words.to}</span><input type="date" class="input" required ref=${to}
         max=${dayOf(today)} defaultValue=${dayOf(now ? Date.parse(now.to) - 1 : today)} /></label>
     </div>
-    <p class="more">${words.utc}</p>
+    <p class="more">${words.timesIn("UTC")}</p>
     ${h(Foot, { fault, onClose })}
   </form>`;
 }

@@ -39,7 +39,7 @@ function refuseNumericRanges(ranges, { permissions }) {
   for (const [name, range] of Object.entries(ranges)) {
     if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name)) return `numeric range ${name} is not allowed`;
     const ends = isObject(range) ? [range.min, range.max] : [NaN];
-    if (!ends.every((end) => end == null || Number.isFinite(end))) return `numeric range ${name} needs numbers`;
+    if (!ends.some(Number.isFinite) || !ends.every((end) => end == null || Number.isFinite(end))) return `numeric range ${name} needs numbers`;
   }
   return null;
 }
@@ -50,7 +50,10 @@ function refuseDateRanges(ranges, { permissions, allows_dates }) {
   for (const [name, range] of Object.entries(ranges)) {
     if (name !== "timestamp") return `dates are filtered by timestamp only, not by ${name}`;
     if (!allows_dates) return "dates are not allowed";
-    const length = isObject(range) ? Date.parse(range.to) - Date.parse(range.from) : NaN;
+    const ends = isObject(range) ? [range.from, range.to] : [];
+    // Years beyond four digits are dates to nobody but browsers.
+    const [from, to] = ends.map((end) => (typeof end === "string" && !/^[+-]/.test(end) ? Date.parse(end) : NaN));
+    const length = to - from;
     if (!(length > 0)) return `date range ${name} needs from and to`;
     const days = permissions.max_date_range_days;
     if (days != null && length > days * DAY_MS) return `date range ${name} is longer than ${days} days`;
@@ -73,7 +76,7 @@ const instant = (text) => new Date(text).toISOString();
 export function mergeFilters(current, change, boot) {
   if (!isObject(change)) return { refused: "filters must be an object" };
   const { period, dimensions, numericRanges, dateRanges } = change;
-  const refused = (period !== undefined && !boot.periods.includes(period) ? `period ${String(period)} is not allowed` : null)
+  const refused = (period !== undefined && !boot.allowed_periods.includes(period) ? "this period is not allowed" : null)
     ?? (dimensions === undefined ? null : refuseDimensions(dimensions, boot))
     ?? (numericRanges === undefined ? null : refuseNumericRanges(numericRanges, boot))
     ?? (dateRanges === undefined ? null : refuseDateRanges(dateRanges, boot));

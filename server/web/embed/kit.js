@@ -12,4 +12,5 @@ export { NumberTile } from "../charts/kinds.js";
 export { isEmpty } from "../charts/series.js";
 export { tableOf } from "../charts/table.js";
 export { LineChart } from "../charts/timed.js";
-export { listOf } from "./drill.js";
+export { chosenOf } from "./drill.js";
+export { hasDates } from "./filters.js";

@@ -30,21 +30,27 @@ const format = createFormat(locale);
 /** @type {Map<string, import("../shared/format.js").Format>} */
 const formats = new Map([["UTC", format]]);
 
+let isReady = false;
+/** @type {any[]} */
+const early = [];
+/** @param {any} change */
+function hearFilters(change) {
+  const result = mergeFilters(state.filters.value, change, boot);
+  if ("refused" in result) bridge.error("filter_not_allowed", result.refused);
+  else if (sameFilters(state.filters.value, result.filters)) loader.report();
+  else setFilters(result.filters);
+}
+
 const bridge = createBridge({
   origins: boot.origins,
-  onFilters: (change) => {
-    const result = mergeFilters(state.filters.value, change, boot);
-    if ("refused" in result) bridge.error("filter_not_allowed", result.refused);
-    else if (sameFilters(state.filters.value, result.filters)) loader.report();
-    else setFilters(result.filters);
-  },
+  // A host that does not wait for `ready` is heard after it.
+  onFilters: (change) => (isReady ? hearFilters(change) : early.push(change)),
   onTheme: (next) => theme.apply(next),
-  onReload: () => loader.load(),
+  onReload: () => isReady && loader.load(),
 });
-let isReady = false;
 // What is said before `ready` would be taken for the reason why there is nothing to see.
 const theme = createTheme(root, (message) => isReady && bridge.error("invalid_theme", message));
-const loader = createLoader({ state, bridge, token: params.get("token") ?? "" });
+const loader = createLoader({ state, bridge, clock: format.clock, token: params.get("token") ?? "" });
 
 /** @param {import("./filters.js").Filters} next */
 function setFilters(next) {
@@ -118,6 +124,8 @@ const context = {
     const filters = state.filters.value;
     if (part !== "numericRanges") tellDrill(key, part === "dimensions" ? filters.dimensions[key] : filters.dateRanges[key]?.from, "clear");
     setFilters(withoutFilter(filters, part, key));
+    // The button that had the focus is gone; the next one takes it.
+    setTimeout(() => document.activeElement === document.body && /** @type {HTMLElement | null} */ ((document.querySelector(".chips button") ?? document.querySelector("button.tool")))?.focus());
   },
   /** @param {any} widget @param {any} answer */
   saveCsv: (widget, answer) => exports().then((m) => m.saveCsv(m.rowsOf(widget, answer, context.formatFor(answer)), widget.title), fileFailed),
@@ -133,7 +141,7 @@ const context = {
 };
 
 function fileFailed() {
-  state.announcement.value = words.saveFailed;
+  state.notice.value = words.saveFailed;
   bridge.error("export_failed", words.saveFailed, { retryable: true });
 }
 
@@ -146,6 +154,7 @@ bridge.post("ready", { dashboardId: boot.dashboard_id });
 isReady = true;
 reportHeight(app, bridge.post);
 loader.start();
+early.forEach(hearFilters);
 
 setInterval(() => state.minute.value++, MINUTE_MS);
 addEventListener("online", () => loader.load());

@@ -21,6 +21,7 @@ export function Page({ context }) {
   const { state } = context;
   const { boot } = state;
   const lone = loneNumbers(boot.widgets);
+  const zones = [...new Set(boot.widgets.filter((/** @type {any} */ w) => isTimed(w.kind)).map((/** @type {any} */ w) => w.query.timezone ?? "UTC"))];
   const { filter, sheet } = useSignal(state.open);
   const notice = useSignal(state.notice);
   const onClose = () => { state.open.value = {}; };
@@ -37,7 +38,7 @@ export function Page({ context }) {
       ${boot.widgets.map((/** @type {any} */ widget, /** @type {number} */ index) =>
         h(Card, { key: widget.id, widget, index, lone: lone.has(index), context }))}
     </div>
-    ${boot.widgets.some((/** @type {any} */ w) => isTimed(w.kind)) && html`<footer>${words.utc}</footer>`}
+    ${zones.length > 0 && html`<footer>${words.timesIn(zones.join(", "))}</footer>`}
     ${filter && h(FilterDialog, { context, onClose, ...filter })}
     ${sheet && h(Sheet, { context, onClose, ...sheet })}
     <p class="vh" role="status">${useSignal(state.announcement)}</p>`;

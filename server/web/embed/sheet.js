@@ -4,7 +4,7 @@
 // Loaded when it is first opened. The server answers with the shapes that widgets have, so the same
 // drawings show them.
 
-import { h, html, useEffect, useState, humanize, words, BarList, NumberTile, isEmpty, LineChart } from "./kit.js";
+import { hasDates, h, html, useEffect, useState, humanize, words, BarList, NumberTile, isEmpty, LineChart } from "./kit.js";
 import { Dialog } from "./dialog.js";
 
 /** Width of the drawings; the sheet is narrower only on phones. */
@@ -27,13 +27,13 @@ export default function Sheet({ context, widget, dimension, value, at, onClose }
   const query = measure ? { ...widget.query, ...measure } : widget.query;
   /** @param {string} title @param {any} answer @param {any} [asked] */
   const part = (title, answer, asked) => ({ widget: { kind: "area", title, viz, query: { ...query, limit: null, ...asked } }, answer, format: context.formatFor(answer), width: WIDTH_PX });
-  return h(Dialog, { label: value, at, side: true, onClose }, html`
+  return h(Dialog, { label: value, at, side: true, onClose, inside: () => html`
     <p class="lead">${humanize(dimension)} · ${widget.title}</p>
     ${fault ? html`<p class="fault" role="alert">${fault}</p>` : !detail ? html`<div class="skeleton is-bar_list wait" aria-hidden="true"><i></i></div>` : html`
-      ${h(NumberTile, { ...part(widget.title, detail.total), period: context.state.filters.value.period })}
+      ${h(NumberTile, { ...part(widget.title, detail.total), period: hasDates(context.state.filters.value) ? null : context.state.filters.value.period })}
       ${!isEmpty(detail.course, query.metric) && html`<h3>${words.overTime}</h3><div class="fixed">${h(LineChart, part(words.overTime, detail.course))}</div>`}
       ${detail.breakdowns.filter(({ answer }) => answer.data.some((row) => row.group != null)).map(({ dimension: name, answer }) => html`
         <h3 key=${name}>${words.by(humanize(name))}</h3>
         <div class="fixed" style=${{ height: `${answer.data.length * 35 + 4}px` }}>${h(BarList, part(name, answer))}</div>`)}`}
-  `);
+  ` });
 }

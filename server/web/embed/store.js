@@ -19,9 +19,11 @@ import { initialFilters, sameFilters } from "./filters.js";
 
 /** @param {import("./boot.js").Boot} boot */
 export function createState(boot) {
+  // An id may be any word, also one that every object knows.
+  const brought = (/** @type {string} */ id) => (Object.hasOwn(boot.data, id) ? boot.data[id] : null);
   /** @type {Map<string, ReturnType<typeof signal<CardState>>>} */
-  const cards = new Map(boot.widgets.map((widget) => [widget.id, signal(/** @type {CardState} */ ({ busy: false, stale: false, answer: boot.data[widget.id] ?? null, failure: null }))]));
-  const whole = boot.widgets.every((widget) => widget.kind === "text" || boot.data[widget.id]);
+  const cards = new Map(boot.widgets.map((widget) => [widget.id, signal(/** @type {CardState} */ ({ busy: false, stale: false, answer: brought(widget.id), failure: null }))]));
+  const whole = boot.widgets.every((widget) => widget.kind === "text" || brought(widget.id));
   return {
     boot,
     cards,
@@ -93,9 +95,9 @@ export function parseLine(line) {
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
 
 /**
- * @param {{ state: State, token: string, bridge: any, fetch?: typeof globalThis.fetch }} options
+ * @param {{ state: State, token: string, bridge: any, clock: (date: Date) => string, fetch?: typeof globalThis.fetch }} options
  */
-export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bind(globalThis) }) {
+export function createLoader({ state, token, bridge, clock, fetch = globalThis.fetch.bind(globalThis) }) {
   const all = state.boot.widgets.filter((widget) => widget.kind !== "text").map((widget) => widget.id);
   let sequence = 0;
   let controller = new AbortController();
@@ -133,11 +135,12 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
   });
 
   /** When the data on the page is from. */
-  const clockText = () => (state.updatedAt.value ?? new Date()).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clockText = () => clock(state.updatedAt.value ?? new Date());
 
-  /** What went wrong, from an answer that is not 200. @param {Response} response @param {string[]} ids */
-  async function refuse(response, ids) {
+  /** What went wrong, from an answer that is not 200. @param {Response} response @param {string[]} ids @param {number} mine */
+  async function refuse(response, ids, mine) {
     const body = await response.json().catch(() => ({}));
+    if (mine !== sequence) return;
     if (response.status === 401) return failAll(ids, "session_expired", words.sessionEnded);
     if (response.status === 409) return failAll(ids, "not_published", words.notPublished);
     if (response.status === 429 || response.status === 503) return failAll(ids, body.code ?? "overloaded", words.busy);
@@ -154,7 +157,7 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
       return mine === sequence ? request(ids, mine, attempt + 1) : false;
     }
     if (!response.ok || !response.body) {
-      await refuse(response, ids);
+      await refuse(response, ids, mine);
       return false;
     }
     const open = new Set(ids);
@@ -170,7 +173,7 @@ export function createLoader({ state, token, bridge, fetch = globalThis.fetch.bi
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) take(splitter.push(part.value));
     take(splitter.end());
-    if (open.size) failAll([...open], "internal", words.connectionLost);
+    if (open.size && mine === sequence) failAll([...open], "internal", words.connectionLost);
     return true;
   }
 

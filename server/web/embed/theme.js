@@ -13,7 +13,10 @@ const TOKENS = {
   cardBorder: "--card-border", textColor: "--text", mutedColor: "--muted",
 };
 /** Least contrast on the card: WCAG 1.4.3 for text, 1.4.11 for marks. */
-const LEAST = { textColor: 4.5, mutedColor: 4.5, primaryColor: 3 };
+const TEXT_LEAST = 4.5;
+const MARK_LEAST = 3;
+/** @type {[string, number][]} */
+const LEAST = [["--text", TEXT_LEAST], ["--muted", TEXT_LEAST], ["--primary", MARK_LEAST]];
 /** Text with more than this on the card may be weakened to 78 % and still reads on fills. */
 const STRONG = 9;
 const CARD_LIGHT = "#ffffff";
@@ -22,18 +25,25 @@ const SERIES = [2, 3, 4, 5, 6, 7, 8].map((n) => `--c${n}`);
 const FONT_CHARS_MAX = 200;
 const RADIUS_PX_MAX = 32;
 
-/** Any CSS colour as a triple, by letting the browser paint it; null when it is see-through. @param {string} text */
-function rgbOf(text) {
-  const hex = parseHex(text);
-  if (hex) return hex;
+/** What stands for another value is none of its own. */
+const NO_VALUE = /^(inherit|initial|unset|revert|revert-layer|currentcolor)$|\b(var|env|attr)\(/i;
+
+/** @typedef {import("../shared/color.js").Rgb} Rgb */
+
+/**
+ * Any CSS colour over a surface, by letting the browser paint it. @param {string} text @param {Rgb} under @returns {Rgb}
+ */
+function paintedOn(text, under) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const context = canvas.getContext("2d");
-  if (!context) return null;
-  context.fillStyle = text;
-  context.fillRect(0, 0, 1, 1);
-  const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
-  return a > 200 ? /** @type {import("../shared/color.js").Rgb} */ ([r, g, b]) : null;
+  if (!context) return parseHex(text) ?? under;
+  for (const color of [toHex(under), text]) {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+  }
+  const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+  return [r, g, b];
 }
 
 const THEME_CHARS_MAX = 2000;
@@ -72,61 +82,71 @@ export function createTheme(root, onInvalid) {
     for (const key of Object.keys(TOKENS)) {
       const value = theme[key];
       if (value === undefined) continue;
-      if (typeof value === "string" && CSS.supports("color", value) && !value.includes("var(")) out[key] = value;
+      if (typeof value === "string" && CSS.supports("color", value) && !NO_VALUE.test(value.trim())) out[key] = value;
       else onInvalid(`${key} is not a color`);
     }
     const { mode, fontFamily, radius } = theme;
     if (["light", "dark", "auto"].includes(mode)) out.mode = mode;
-    if (typeof fontFamily === "string" && fontFamily.length <= FONT_CHARS_MAX && CSS.supports("font-family", fontFamily)) out.fontFamily = fontFamily;
-    if (Number.isFinite(Number.parseFloat(radius))) out.radius = `${Math.min(Math.max(Number.parseFloat(radius), 0), RADIUS_PX_MAX)}px`;
+    if (typeof fontFamily === "string" && fontFamily.length <= FONT_CHARS_MAX && !NO_VALUE.test(fontFamily.trim()) && CSS.supports("font-family", fontFamily)) out.fontFamily = fontFamily;
+    if (["string", "number"].includes(typeof radius) && Number.isFinite(Number.parseFloat(radius))) out.radius = `${Math.min(Math.max(Number.parseFloat(radius), 0), RADIUS_PX_MAX)}px`;
     return out;
   }
 
   const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
+  /** A token as it comes out, on a surface. @param {string} token @param {Rgb} under @returns {Rgb} */
+  function shown(token, under) {
+    const probe = root.appendChild(document.createElement("i"));
+    probe.style.color = `var(${token})`;
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return paintedOn(color, under);
+  }
+
+  /** Sets a token where a value is given, and leaves it to the style sheet else. @param {string} token @param {string | null | undefined} value */
+  const set = (token, value) => (value ? root.style.setProperty(token, value) : root.style.removeProperty(token));
+
   function paint() {
-    const given = current.cardBackground ? rgbOf(current.cardBackground) : null;
-    const fixed = current.mode && current.mode !== "auto" ? current.mode : given ? (isDark(given) ? "dark" : "light") : null;
+    const { mode, cardBackground, backgroundColor, primaryColor, fontFamily, radius } = current;
+    for (const [key, token] of Object.entries(TOKENS)) set(token, current[key]);
+    // What is see-through lies on the page, and that on a host of which nothing is known but its mode.
+    const under = /** @type {Rgb} */ (parseHex((mode ?? "auto") === "auto" ? (systemDark.matches ? CARD_DARK : CARD_LIGHT) : mode === "dark" ? CARD_DARK : CARD_LIGHT));
+    const page = backgroundColor ? paintedOn(backgroundColor, under) : under;
+    const given = cardBackground ? paintedOn(cardBackground, page) : null;
+    const fixed = mode && mode !== "auto" ? mode : given ? (isDark(given) ? "dark" : "light") : null;
     if (fixed) root.dataset.mode = fixed;
     else delete root.dataset.mode;
     const dark = fixed ? fixed === "dark" : systemDark.matches;
-    const card = given ?? /** @type {import("../shared/color.js").Rgb} */ (parseHex(dark ? CARD_DARK : CARD_LIGHT));
-    for (const [key, token] of Object.entries(TOKENS)) {
-      const value = current[key];
-      if (!value) continue;
-      const least = LEAST[/** @type {keyof typeof LEAST} */ (key)];
-      const rgb = least ? rgbOf(value) : null;
-      const weak = rgb && least && contrast(rgb, card) < least;
-      root.style.setProperty(token, weak ? toHex(readableOn(rgb, card, least)) : value);
-      if (key === "primaryColor" && rgb) root.style.setProperty("--on-primary", toHex(inkOn(weak ? readableOn(rgb, card, least) : rgb)));
+    const card = given ?? shown("--card", page);
+    // Also what the host left alone must be readable on what it gave.
+    for (const [token, least] of LEAST) {
+      const color = shown(token, card);
+      if (contrast(color, card) < least) set(token, toHex(readableOn(color, card, least)));
+    }
+    set("--on-primary", primaryColor && toHex(inkOn(shown("--primary", card))));
+    // Second text is a weaker shade, unless the first has no strength to lose.
+    set("--text-2", contrast(shown("--text", card), card) < STRONG ? "var(--text)" : null);
+    // Titles stand on the page, which a host may have made as dark as the cards are light.
+    const ground = backgroundColor ? page : shown("--bg", page);
+    for (const [token, on] of [["--text", "--text-page"], ["--muted", "--muted-page"]]) {
+      const color = shown(token, ground);
+      set(on, contrast(color, ground) < TEXT_LEAST ? toHex(readableOn(color, ground, TEXT_LEAST)) : null);
     }
     paintSeries(dark, card);
-    // Second text is a weaker shade, unless the first has no strength to lose.
-    const text = rgbOf(getComputedStyle(root).getPropertyValue("--text").trim());
-    if (current.textColor && text && contrast(text, card) < STRONG) root.style.setProperty("--text-2", "var(--text)");
-    else root.style.removeProperty("--text-2");
-    // Titles stand on the page, which a host may have made as dark as the cards are light.
-    const page = current.backgroundColor ? rgbOf(current.backgroundColor) : null;
-    for (const [token, on] of [["--text", "--text-page"], ["--muted", "--muted-page"]]) {
-      const color = rgbOf(getComputedStyle(root).getPropertyValue(token).trim());
-      if (page && color && contrast(color, page) < LEAST.textColor) root.style.setProperty(on, toHex(readableOn(color, page, LEAST.textColor)));
-      else root.style.removeProperty(on);
-    }
-    if (current.fontFamily) root.style.setProperty("--font", `${current.fontFamily}, system-ui, sans-serif`);
-    if (current.radius) root.style.setProperty("--radius", current.radius);
+    set("--font", fontFamily && `${fontFamily}, system-ui, sans-serif`);
+    set("--radius", radius);
   }
 
-  /** The host's colour leads the series; those that look like it come last. @param {boolean} dark @param {import("../shared/color.js").Rgb} card */
+  /** The host's colour leads the series; those that look like it come last. @param {boolean} dark @param {Rgb} card */
   function paintSeries(dark, card) {
     for (const token of SERIES) root.style.removeProperty(token);
-    const primary = current.primaryColor ? rgbOf(current.primaryColor) : null;
-    if (!primary) return;
+    if (!current.primaryColor && !current.cardBackground) return;
     if (!palette) {
       loading = import("../shared/palette.js").then((module) => { palette = module; paint(); }, () => {});
       return;
     }
-    const rotated = palette.rotate(readableOn(primary, card, LEAST.primaryColor), paletteOf(dark));
-    rotated.forEach((color, i) => root.style.setProperty(SERIES[i], toHex(readableOn(color, card, LEAST.primaryColor))));
+    const rotated = palette.rotate(shown("--primary", card), paletteOf(dark));
+    rotated.forEach((color, i) => root.style.setProperty(SERIES[i], toHex(readableOn(color, card, MARK_LEAST))));
   }
 
   systemDark.addEventListener("change", paint);

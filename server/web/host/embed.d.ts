@@ -41,7 +41,8 @@ export interface DashboardEvents {
   "period-change": { previousPeriod: Period; period: Period };
   drill: { dimension: string; value: string | string[]; action: "apply" | "clear" | "detail" };
   error: { message: string; code: string; widgetId?: string; retryable: boolean };
-  "session-swapped": { dashboardId: string | null; expiresAt: string | null };
+  /** Both as the token says. */
+  "session-swapped": { dashboardId?: string; expiresAt?: string };
 }
 
 export interface MountOptions {

@@ -30,11 +30,13 @@ export class InlayDashboard extends Base {
 
   /** @type {AbortController | null} */ #life = null;
   /** @type {Frame | null} */ #frame = null;
-  /** @type {{ frame: Frame, end: (error?: any) => void } | null} */ #next = null;
+  /** @type {{ frame_: Frame, end_: (error?: any) => void } | null} */ #next = null;
   /** @type {Record<string, any>} */ #theme = {};
-  /** @type {Record<string, any> | null} what the host or the viewer chose last */ #filters = null;
+  /** @type {Record<string, any> | null} what the host wants beside what is shown */ #wanted = null;
+  /** @type {Record<string, any> | null} what the page said last */ #shown = null;
   /** @type {any} */ #fetch = null;
   /** @type {Promise<void> | null} */ #renewing = null;
+  #root = this.attachShadow({ mode: "open" });
   /** Shows what the host put in for `loading` or `error`; under any other name nothing. */
   #slot = document.createElement("slot");
   #failures = 0;
@@ -43,11 +45,10 @@ export class InlayDashboard extends Base {
 
   constructor() {
     super();
-    const root = this.attachShadow({ mode: "open" });
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLE);
-    root.adoptedStyleSheets = [sheet];
-    root.append(this.#slot);
+    this.#root.adoptedStyleSheets = [sheet];
+    this.#root.append(this.#slot);
   }
 
   connectedCallback() {
@@ -70,8 +71,8 @@ export class InlayDashboard extends Base {
     this.#life?.abort();
     this.#life = null;
     clearTimeout(this.#timer);
-    this.#next?.end(REPLACED);
-    this.#frame?.close();
+    this.#next?.end_(REPLACED);
+    this.#frame?.close_();
     this.#frame = this.#renewing = null;
   }
 
@@ -88,11 +89,12 @@ export class InlayDashboard extends Base {
 
   get theme() { return this.#theme; }
   set theme(value) { if (value) this.setTheme(value); }
-  get filters() { return this.#filters; }
+  get filters() { return this.getFilters(); }
   set filters(value) { if (value) this.setFilters(value); }
   get fetchEmbedUrl() { return this.#fetch; }
   set fetchEmbedUrl(value) {
     this.#fetch = value;
+    if (this.#frame) this.#adopt(this.#frame);
     this.#start();
   }
 
@@ -101,7 +103,7 @@ export class InlayDashboard extends Base {
 
   /** @param {Record<string, any>} filters */
   setFilters(filters) {
-    this.#filters = { ...this.#filters, ...filters };
+    this.#wanted = { ...this.#wanted, ...filters };
     this.#tell("setFilters", { filters });
   }
 
@@ -124,11 +126,11 @@ export class InlayDashboard extends Base {
 
   /** @param {string} type @param {any} [fields] */
   #tell(type, fields) {
-    this.#frame?.post(type, fields);
-    this.#next?.frame.post(type, fields);
+    this.#frame?.post_(type, fields);
+    this.#next?.frame_.post_(type, fields);
   }
 
-  getFilters() { return this.#filters; }
+  getFilters() { return this.#shown || this.#wanted ? { ...this.#shown, ...this.#wanted } : null; }
 
   /** Asks the host's callback for a new session and swaps it in. One at a time. */
   refresh() {
@@ -141,42 +143,53 @@ export class InlayDashboard extends Base {
    * earlier one; when it fails, the current one stays.
    * @param {string} address @returns {Promise<void>}
    */
-  async setEmbedUrl(address) {
-    const url = addressIn(address);
-    if (!this.#life) throw new Error("not in a page");
-    this.#next?.end(REPLACED);
-    const old = this.#frame;
-    const frame = frameOf(url, {
-      label: this.#at("label") || "Dashboard", lazy: this.#at("loading") === "lazy", display: { theme: JSON.stringify(this.#look()), locale: this.#at("locale") },
-      onMessage: (message) => this.#hear(frame, message),
-    });
-    if (!old) {
-      this.#adopt(frame);
-      return this.shadowRoot?.append(frame.element);
-    }
-    if (old.url.pathname !== url.pathname) this.#filters = null;
-    frame.element.inert = true;
-    /** @type {any} */ let next;
-    try {
-      await new Promise((resolve, reject) => {
-        next = this.#next = { frame, end: (/** @type {any} */ error) => (error ? reject(error) : resolve(null)) };
-        setTimeout(() => reject(new Error("no answer from the new session")), SWAP_MS_MAX);
-        this.shadowRoot?.append(frame.element);
-      });
-    } catch (error) {
-      frame.close();
+  setEmbedUrl(address) {
+    return this.#swap(address).catch((error) => {
       if (error !== REPLACED) this.#fail("swap_failed", error);
       throw error;
+    });
+  }
+
+  /** @param {string} address */
+  async #swap(address) {
+    const url = addressIn(address);
+    // Not in a page yet: it is where the element will begin.
+    if (!this.#life) return this.setAttribute("src", address);
+    this.#next?.end_(REPLACED);
+    const old = this.#frame;
+    const frame = frameOf(url, {
+      label_: this.#at("label") || "Dashboard", display_: { theme: JSON.stringify(this.#look()), locale: this.#at("locale") },
+      onMessage_: (message) => this.#hear(frame, message),
+    });
+    if (!old) {
+      // What comes to replace a frame later must load wherever that one is.
+      frame.element_.loading = /** @type {any} */ (this.#at("loading"));
+      this.#adopt(frame);
+      return this.#root.append(frame.element_);
+    }
+    frame.element_.inert = true;
+    /** @type {any} */ let next, timer;
+    try {
+      await new Promise((resolve, reject) => {
+        next = this.#next = { frame_: frame, end_: (/** @type {any} */ error) => (error ? reject(error) : resolve(null)) };
+        timer = setTimeout(reject, SWAP_MS_MAX, new Error("no answer"));
+        this.#root.append(frame.element_);
+      });
+    } catch (error) {
+      frame.close_();
+      throw error;
     } finally {
+      clearTimeout(timer);
       if (this.#next === next) this.#next = null;
     }
-    const focused = this.shadowRoot?.activeElement === old.element;
-    frame.element.inert = false;
+    const focused = this.#root.activeElement === old.element;
+    frame.element_.inert = false;
+    if (old.url_.pathname !== url.pathname) this.#wanted = this.#shown = null;
     this.#adopt(frame);
-    old.close();
-    if (focused) frame.element.focus();
+    old.close_();
+    if (focused) frame.element_.focus();
     const { exp, sub } = claimsOf(url.href);
-    this.#emit("session-swapped", { dashboardId: sub ?? null, expiresAt: exp ? new Date(exp * 1000).toISOString() : null });
+    this.#emit("session-swapped", { dashboardId: sub, expiresAt: exp && new Date(exp * 1000).toISOString() });
   }
 
   /** Begins, once there is an address or a way to one. What follows in the same task belongs to it. */
@@ -186,10 +199,7 @@ export class InlayDashboard extends Base {
       if (!life || life !== this.#life || this.#frame) return;
       const address = this.#at("src");
       if (address) {
-        this.setEmbedUrl(address).catch((error) => {
-          this.#slot.name = "error";
-          this.#fail("invalid_url", error);
-        });
+        this.setEmbedUrl(address).catch(() => { this.#slot.name = "error"; });
       } else if (this.#fetch) this.refresh().catch(() => {});
     });
   }
@@ -198,7 +208,7 @@ export class InlayDashboard extends Base {
   #adopt(frame) {
     this.#frame = frame;
     this.#measure();
-    if (this.#fetch) this.#wait(renewalMs(frame.url.href, Math.random()));
+    if (this.#fetch) this.#wait(renewalMs(frame.url_.href, Math.random()));
   }
 
   /** @param {number} ms until the next renewal */
@@ -208,7 +218,7 @@ export class InlayDashboard extends Base {
     this.#timer = window.setTimeout(this.#wake, ms + EARLY_MS);
   }
 
-  /** A tab that nobody sees renews when it is seen again. */
+  /** A tab that nobody sees renews when it is seen again; after a failure, whatever changes is a reason to try. */
   #wake = () => {
     if (performance.now() >= this.#due && !document.hidden) this.refresh().catch(() => {});
   };
@@ -223,16 +233,20 @@ export class InlayDashboard extends Base {
       const given = await Promise.race([this.#fetch({ signal }), late]);
       const address = addressOf(given);
       // `null` says that there will be none.
-      if (!address || address === this.#frame?.url.href) throw { status: given ?? 401, message: "no new session from fetchEmbedUrl" };
+      if (!address || address === this.#frame?.url_.href) throw { status: given ?? 401, message: "no new session" };
       await this.setEmbedUrl(address);
       this.#failures = 0;
     } catch (error) {
       if (life !== this.#life) return;
-      const { status } = /** @type {any} */ (error);
+      const status = /** @type {any} */ (error)?.status;
       const wait = status === 401 || status === 403 ? null : retryMs(this.#failures++);
       console.warn("inlay-dashboard", error);
-      if (wait !== null) this.#wait(wait);
-      else {
+      if (wait !== null) {
+        this.#wait(wait);
+        this.#due = 0;
+      } else {
+        this.#due = Infinity;
+        this.#failures = 0;
         if (!this.#frame) this.#slot.name = "error";
         this.#fail("renewal_failed", error);
       }
@@ -242,23 +256,25 @@ export class InlayDashboard extends Base {
 
   /** @param {Frame} frame @param {import("./frame.js").Message} message */
   #hear(frame, { _service, v, type, ...detail }) {
-    const next = this.#next?.frame === frame && this.#next;
+    const next = this.#next?.frame_ === frame ? this.#next : null;
     if (type === "ready" || type === "error") this.#slot.name = "-";
     if (type === "ready") {
-      frame.post("setTheme", { theme: this.#look() });
-      const filters = this.#filters;
-      if (filters) frame.post("setFilters", { filters });
-      if (next) setTimeout(next.end, filters ? SETTLE_MS_MAX : 0);
+      frame.post_("setTheme", { theme: this.#look() });
+      const filters = frame.url_.pathname === this.#frame?.url_.pathname && this.getFilters();
+      if (filters) frame.post_("setFilters", { filters });
+      if (next) setTimeout(next.end_, filters ? SETTLE_MS_MAX : 0);
     }
     const shown = type === "filter" && asFilters(detail);
     if (next) {
-      if (shown && JSON.stringify(shown) === JSON.stringify(this.#filters)) next.end();
+      if (shown && JSON.stringify(shown) === JSON.stringify(this.#shown)) next.end_();
       // What comes before `ready` is why there will be none.
-      if (type === "error" && !frame.isReady) next.end(detail);
+      if (type === "error" && !frame.isReady_) next.end_(detail);
     } else if (frame === this.#frame) {
-      if (shown) this.#filters = shown;
+      if (shown) this.#shown = shown;
+      // What was wanted is there now, or was refused.
+      if (shown || detail.code === "filter_not_allowed") this.#wanted = null;
       if (type === "resize") this.#measure();
-      if (detail.code === "session_expired") {
+      if (detail.code === "session_expired" && this.#due < Infinity) {
         this.#due = 0;
         this.#wake();
       }
@@ -273,13 +289,13 @@ export class InlayDashboard extends Base {
 
   #measure() {
     const frame = this.#frame;
-    this.style.minHeight = px(this.#at("min-height"));
-    if (frame) frame.element.style.height = px(this.#at("height")) || (frame.height ? `${frame.height}px` : "100%");
+    if (this.#at("min-height")) this.style.minHeight = px(this.#at("min-height"));
+    if (frame) frame.element_.style.height = px(this.#at("height")) || (frame.height_ ? `${frame.height_}px` : "100%");
   }
 
   /** @param {string} code @param {any} error */
-  #fail(code, { message }) {
-    this.#emit("error", { code, message, retryable: false });
+  #fail(code, error) {
+    this.#emit("error", { code, message: `${error?.message}`, retryable: false });
   }
 
   /** @param {string} type @param {any} detail */
@@ -302,7 +318,7 @@ const px = (text) => (/^\d+$/.test(text) ? `${text}px` : text);
 for (const name of ATTRIBUTES) {
   Object.defineProperty(InlayDashboard.prototype, name, {
     get() { return this.getAttribute(name) ?? ""; },
-    set(value) { this.setAttribute(name, value); },
+    set(value) { value == null ? this.removeAttribute(name) : this.setAttribute(name, value); },
   });
 }
 
@@ -315,7 +331,8 @@ if (globalThis.customElements && !customElements.get("inlay-dashboard")) customE
  */
 export function mountDashboard(target, { embedUrl, ...options }) {
   const element = document.createElement("inlay-dashboard");
-  Object.assign(element, options, embedUrl && { src: addressOf(embedUrl) });
+  // What holds no address is an error like an address that is none.
+  Object.assign(element, options, embedUrl && { src: addressOf(embedUrl) ?? "x:" });
   const parent = typeof target === "string" ? document.querySelector(target) : target;
   if (!parent) throw new Error(`no element ${target}`);
   parent.append(element);

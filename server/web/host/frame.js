@@ -5,7 +5,7 @@
 
 /** What the page in the frame may say. */
 const TYPES = ["ready", "resize", "filter", "period-change", "drill", "error"];
-const SANDBOX = "allow-scripts allow-same-origin allow-downloads";
+const SANDBOX = "allow-scripts allow-same-origin allow-forms allow-downloads";
 const HEIGHT_PX_MIN = 80;
 const HEIGHT_PX_MAX = 20_000;
 
@@ -19,39 +19,39 @@ export function addressIn(text) {
 /** @typedef {ReturnType<typeof frameOf>} Frame */
 
 /**
- * @param {URL} url @param {{ label: string, lazy: boolean, display: Record<string, string>, onMessage: (message: Message) => void }} options
- *   `display`: what the first paint needs to know, unsigned
+ * @param {URL} url @param {{ label_: string, display_: Record<string, string>, onMessage_: (message: Message) => void }} options
+ *   `display_`: what the first paint needs to know, unsigned
  */
-export function frameOf(url, { label, lazy, display, onMessage }) {
+export function frameOf(url, { label_, display_, onMessage_ }) {
   const element = document.createElement("iframe");
   const life = new AbortController();
+  // Names that end in an underscore are ours alone; the bundler shortens them.
   const frame = {
-    element, url, height: 0, isReady: false,
+    element_: element, url_: url, height_: 0, isReady_: false,
     /** @param {string} type @param {any} [fields] */
-    post(type, fields) {
-      if (frame.isReady) element.contentWindow?.postMessage({ _service: true, v: 1, type, ...fields }, url.origin);
+    post_(type, fields) {
+      if (frame.isReady_) element.contentWindow?.postMessage({ _service: true, v: 1, type, ...fields }, url.origin);
     },
-    close() {
+    close_() {
       life.abort();
       element.remove();
     },
   };
-  element.title = label;
+  element.title = label_;
   element.part.add("frame");
-  if (lazy) element.loading = "lazy";
   element.setAttribute("sandbox", SANDBOX);
   window.addEventListener("message", ({ source, origin, data }) => {
     // Only our own page in our own frame is heard, and only what it can say.
     if (source !== element.contentWindow || origin !== url.origin || data?._service !== true || !TYPES.includes(data.type)) return;
     if (data.type === "resize") {
       if (!Number.isFinite(data.height)) return;
-      frame.height = Math.min(Math.max(data.height, HEIGHT_PX_MIN), HEIGHT_PX_MAX);
+      frame.height_ = Math.min(Math.max(data.height, HEIGHT_PX_MIN), HEIGHT_PX_MAX);
     }
-    if (data.type === "ready") frame.isReady = true;
-    onMessage(data);
+    if (data.type === "ready") frame.isReady_ = true;
+    onMessage_(data);
   }, { signal: life.signal });
   const address = new URL(url);
-  for (const name in display) if (display[name]) address.searchParams.set(name, display[name]);
+  for (const name in display_) if (display_[name]) address.searchParams.set(name, display_[name]);
   // The listener is there before the page is.
   element.src = address.href;
   return frame;

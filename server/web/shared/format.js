@@ -61,8 +61,17 @@ export function createFormat(locale, timeZone = "UTC") {
   /** @param {Intl.NumberFormatOptions} options @returns {Intl.NumberFormat} */
   const numbers = (options) => {
     const key = JSON.stringify(options);
-    return cache.get(key) ?? (cache.set(key, new Intl.NumberFormat(locale, options)), cache.get(key));
+    if (!cache.has(key)) cache.set(key, numberFormat(options));
+    return cache.get(key);
   };
+  /** What a widget asks for may be no currency, or more places than there are: then it is plain. @param {Intl.NumberFormatOptions} options */
+  function numberFormat(options) {
+    try {
+      return new Intl.NumberFormat(locale, { signDisplay: "negative", ...options });
+    } catch {
+      return new Intl.NumberFormat(locale);
+    }
+  }
   /** @param {Intl.DateTimeFormatOptions} options @returns {Intl.DateTimeFormat} */
   const dates = (options) => {
     const key = JSON.stringify(options);
@@ -70,8 +79,10 @@ export function createFormat(locale, timeZone = "UTC") {
   };
   /** @param {number} value @param {Intl.NumberFormatOptions} options */
   const write = (value, options) => numbers(options).format(value === 0 ? 0 : value).replace(/-/g, "\u2212");
-  /** @param {number} value @param {number} [places] */
-  const plain = (value, places = digits(value)) => write(value, { maximumFractionDigits: places });
+  /** @param {number} value @param {number | null} [places] */
+  const plain = (value, places) => write(value, places == null ? precision(value) : { maximumFractionDigits: places });
+  /** Tiny values have no digits among the first few. @param {number} value @returns {Intl.NumberFormatOptions} */
+  const precision = (value) => (value !== 0 && Math.abs(value) < 0.001 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: digits(value) });
 
   /** The compact suffix of a value: "K", "万", or nothing where the language has none. @param {number} v @param {Intl.NumberFormatOptions} [style] */
   const suffix = (v, style) =>
@@ -85,8 +96,10 @@ export function createFormat(locale, timeZone = "UTC") {
     if (units) {
       const base = unit === "s" ? value * 1000 : value;
       const [size, name] = stepFor(units, base);
-      return plain(base / size, decimals ?? digits(base / size)) + NBSP + name;
+      return plain(base / size, decimals) + NBSP + name;
     }
+    // Beyond the words that languages have for it, a number is told by its power of ten.
+    if (Math.abs(value) >= (compact ? 1e15 : 1e21)) return write(value, { notation: "scientific", maximumSignificantDigits: 3 });
     const large = compact && Math.abs(value) >= 10_000 && suffix(value) !== "";
     /** @type {Intl.NumberFormatOptions} */
     const options = large ? { notation: "compact", maximumFractionDigits: 1 } : {};
@@ -95,12 +108,15 @@ export function createFormat(locale, timeZone = "UTC") {
       return write(value, { style: "percent", maximumFractionDigits: places });
     }
     if (style === "currency") {
-      const places = decimals ?? (Math.abs(value) < 1000 ? 2 : large ? 1 : 0);
+      // Yen have no cents.
+      const own = numbers({ style: "currency", currency: currency || "USD" }).resolvedOptions().maximumFractionDigits ?? 2;
+      const places = decimals ?? Math.min(own, Math.abs(value) < 1000 ? 2 : large ? 1 : 0);
       const least = large || Number.isInteger(value) && decimals == null ? 0 : places;
       return write(value, { ...options, style: "currency", currency: currency || "USD",
         minimumFractionDigits: least, maximumFractionDigits: places });
     }
-    if (!large) options.maximumFractionDigits = decimals ?? (compact ? digits(value) : Math.max(digits(value), Number.isInteger(value) ? 0 : 2));
+    if (!large) Object.assign(options, decimals != null ? { maximumFractionDigits: decimals }
+      : compact || Math.abs(value) < 0.001 ? precision(value) : { maximumFractionDigits: Math.max(digits(value), Number.isInteger(value) ? 0 : 2) });
     return write(value, options) + (unit ? NBSP + unit : "");
   }
 
@@ -111,13 +127,14 @@ export function createFormat(locale, timeZone = "UTC") {
    */
   function axis(max, spec) {
     const { style, unit, currency } = spec ?? {};
+    if (max >= 1e15) return { divisor: 1, label: (t) => write(t, { notation: "scientific", maximumSignificantDigits: 3 }) };
     const units = steps(spec ?? {});
     if (units) {
       const scale = unit === "s" ? 1000 : 1;
       const [size, name] = stepFor(units, max * scale);
       return { divisor: size / scale, label: (t) => (t === 0 ? "0" : plain(t) + NBSP + name) };
     }
-    if (style === "percent") return { divisor: 1, label: (t) => write(t, { style: "percent", maximumFractionDigits: 1 }) };
+    if (style === "percent") return { divisor: 1, label: (t) => write(t, { style: "percent", maximumSignificantDigits: 3 }) };
     /** @type {Intl.NumberFormatOptions} */
     const money = style === "currency" ? { style: "currency", currency: currency || "USD", maximumFractionDigits: 0 } : {};
     const compact = numbers({ ...money, notation: "compact" });
@@ -150,7 +167,7 @@ export function createFormat(locale, timeZone = "UTC") {
   /** Bucket start on an axis. @param {string} iso @param {Granularity} granularity @param {boolean} [dated] */
   function bucketShort(iso, granularity, dated = true) {
     const date = new Date(iso);
-    if (granularity === "month") return dates({ month: "short", year: date.getUTCMonth() ? undefined : "numeric" }).format(date);
+    if (granularity === "month") return dates({ month: "short", year: new Date(date.getTime() + BUCKET_MS.day).getUTCMonth() ? undefined : "numeric" }).format(date);
     const clock = granularity === "hour" || granularity === "minute";
     return dates(clock && !dated ? { hour: "numeric", minute: granularity === "minute" ? "2-digit" : undefined }
       : { month: "short", day: "numeric" }).format(date);
@@ -196,9 +213,11 @@ const BUCKET_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 604_
 
 /** The instant a bucket ends. @param {string} iso @param {Granularity} granularity */
 export function bucketEnd(iso, granularity) {
-  const start = new Date(iso);
-  if (granularity === "month") return Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1);
-  return start.getTime() + BUCKET_MS[granularity];
+  const start = Date.parse(iso);
+  if (granularity !== "month") return start + BUCKET_MS[granularity];
+  // A month of any time zone is well begun half a month after its start.
+  const inside = new Date(start + 15 * BUCKET_MS.day);
+  return start + new Date(Date.UTC(inside.getUTCFullYear(), inside.getUTCMonth() + 1, 0)).getUTCDate() * BUCKET_MS.day;
 }
 
 /** A name from the data as a label: `error_code` → "Error code". @param {string} name */

@@ -7,6 +7,11 @@
 
 /** Intervals on an axis. Four give at most five lines: enough to read, few enough to ignore. */
 const INTERVALS_MAX = 4;
+/** Beyond these a sum or a power would be no number. */
+const LARGEST = 1e290;
+const SMALLEST = 1e-300;
+/** Part of a value below which a difference is noise of its last digits. */
+const FINEST = 1e-9;
 
 /**
  * Tick values covering `min`…`max`, first and last included.
@@ -15,16 +20,19 @@ const INTERVALS_MAX = 4;
  * @returns {number[]}
  */
 export function ticks(min, max, { whole = false } = {}) {
-  if (!(max > min)) max = min + 1;
-  const rough = (max - min) / INTERVALS_MAX;
+  // Values at the ends of what a number can be, or closer together than its digits, are drawn flat.
+  [min, max] = [min, max].map((end) => Math.min(Math.max(end, -LARGEST), LARGEST) || 0);
+  const size = Math.max(Math.abs(min), Math.abs(max));
+  if (!(max - min > Math.max(size * FINEST, SMALLEST))) max = min + Math.max(1, size * 0.1);
+  const rough = Math.max((max - min) / INTERVALS_MAX, SMALLEST);
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * (1 - 1e-9)) ?? rough;
   if (whole) step = step < 1 ? 1 : step === 2.5 ? 5 : step;
   const first = Math.floor(min / step + 1e-9);
-  const last = Math.ceil(max / step - 1e-9);
+  const count = Math.min(Math.ceil(max / step - 1e-9) - first, INTERVALS_MAX + 2);
   const out = [];
   // Multiplying the index keeps 0.1 + 0.2 out of the labels.
-  for (let i = first; i <= last; i++) out.push(Number((i * step).toPrecision(12)));
+  for (let i = 0; i <= count; i++) out.push(Number(((first + i) * step).toPrecision(12)));
   return out;
 }
 
@@ -47,9 +55,9 @@ export function domain(values, cut = false) {
   let min = cut ? Infinity : 0;
   let max = cut ? -Infinity : 0;
   for (const value of values) {
-    if (value == null) continue;
-    if (value < min) min = value;
-    if (value > max) max = value;
+    if (value == null || !Number.isFinite(value)) continue;
+    min = Math.max(Math.min(min, value), -LARGEST);
+    max = Math.min(Math.max(max, value), LARGEST);
   }
   return min > max ? [0, 0] : [min, max];
 }

@@ -9,7 +9,7 @@ import { useEffect, useLayoutEffect, useState } from "../vendor/hooks.js";
 import htm from "../vendor/htm.js";
 
 export { h, render, Fragment } from "../vendor/preact.js";
-export { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
+export { useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 
 /** @type {(strings: TemplateStringsArray, ...values: any[]) => any} */
 export const html = htm.bind(h);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { tableOf, compareCells } from "../charts/table.js";
 import { describeRanked, describeTimed, isEmpty, ranked, runs, stack, timed } from "../charts/series.js";
 import { createFormat } from "../shared/format.js";
-import { domain, labelStride, spread, ticks } from "../shared/scale.js";
+import { domain, labelStride, spread, ticks, linear } from "../shared/scale.js";
 
 const format = createFormat("en-US");
 const DAYS = ["2026-11-18T00:00:00.000Z", "2026-11-19T00:00:00.000Z", "2026-11-20T00:00:00.000Z"];
@@ -125,4 +125,17 @@ test("nothing sorts last in both directions", () => {
   const sorted = (/** @type {number} */ sign) => [2, null, 1].sort((a, b) => compareCells(a, b, sign));
   assert.deepEqual(sorted(1), [1, 2, null]);
   assert.deepEqual(sorted(-1), [2, 1, null]);
+});
+
+test("ticks are few and numbers, whatever the values", () => {
+  const ends = [[0.15, 0.15000000000000002], [19.99, 19.99 + 4e-15], [1e16, 1e16 + 4], [1.7e308, 1.7e308], [-1.7e308, 1.7e308], [0, 5e-324], [0, 1.7e308], [-1e308, 1e308], [0, 0], [3, 3], [-5, -5], [0, Infinity], [NaN, NaN]];
+  for (const [min, max] of ends) {
+    for (const whole of [false, true]) {
+      const at = ticks(min, max, { whole });
+      assert.ok(at.length >= 2 && at.length <= 8, `${min} ${max}: ${at}`);
+      if (Number.isNaN(min)) continue;
+      assert.ok(at.every((t, i) => Number.isFinite(t) && (i === 0 || t > at[i - 1])), `${min} ${max}: ${at}`);
+      assert.ok(Number.isFinite(linear(at[0], at[at.length - 1], 0, 100)(Math.min(max, 1e290))), `${min} ${max}`);
+    }
+  }
 });

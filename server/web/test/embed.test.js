@@ -151,7 +151,7 @@ function harness(reply, data = {}) {
     seen.push({ url, ...options, body: JSON.parse(options.body) });
     return reply(seen[seen.length - 1].body);
   });
-  return { state, posts, seen, loader: createLoader({ state, bridge, fetch, token: "t0" }) };
+  return { state, posts, seen, loader: createLoader({ state, bridge, fetch, token: "t0", clock: String }) };
 }
 
 test("one request asks for all cards and answers stand alone", async () => {
@@ -218,7 +218,7 @@ test("a session that ends keeps the data, and says so unless the host renews it 
 test("a late answer to an earlier state is ignored", async () => {
   /** @type {(r: Response) => void} */ let first = () => {};
   let calls = 0;
-  const { state, loader } = harness(/** @type {any} */ (() => calls++ === 0
+  const { state, posts, loader } = harness(/** @type {any} */ (() => calls++ === 0
     ? new Promise((resolve) => { first = resolve; })
     : new Response('{"widget":"a","data":[{"value":2}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')));
   const early = loader.load();
@@ -226,4 +226,20 @@ test("a late answer to an earlier state is ignored", async () => {
   first(new Response('{"widget":"a","data":[{"value":1}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n'));
   await early;
   assert.equal(state.cards.get("a")?.value.answer?.data[0].value, 2);
+  assert.equal(state.cards.get("a")?.value.failure, null);
+  assert.deepEqual(posts.map((p) => p.type), ["filter"]);
+});
+
+test("a late refusal of an earlier state is ignored", async () => {
+  /** @type {(r: Response) => void} */ let first = () => {};
+  let calls = 0;
+  const { state, posts, loader } = harness(/** @type {any} */ (() => calls++ === 0
+    ? new Promise((resolve) => { first = resolve; })
+    : new Response('{"widget":"a","data":[{"value":2}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')));
+  const early = loader.load();
+  await loader.load();
+  first(new Response('{"error":"x","code":"internal"}', { status: 500 }));
+  await early;
+  assert.equal(state.cards.get("b")?.value.failure, null);
+  assert.deepEqual(posts.map((p) => p.type), ["filter"]);
 });

@@ -6,3 +6,4 @@ export function useMemo<T>(make: () => T, inputs: unknown[]): T;
 export function useEffect(effect: () => void | (() => void), inputs?: unknown[]): void;
 export function useLayoutEffect(effect: () => void | (() => void), inputs?: unknown[]): void;
 export function useId(): string;
+export function useErrorBoundary(): [unknown, () => void];

@@ -130,7 +130,7 @@ export function story() {
   }
   ["signed_up", "created_key", "first_request"].forEach((event_name, step) => {
     for (let n = 0; n < 120 - step * 45; n++) {
-      events.push({ tenant_id: "acme", event_name, event_id: `f${step}-${n}`, timestamp: new Date(NOW - (1 + (n % 20)) * DAY_MS).toISOString(), user_id: `u${n}`, string_props: { status: "ok", plan: n % 3 ? "growth" : "free" } });
+      events.push({ tenant_id: "acme", event_name, event_id: `f${step}-${n}`, timestamp: new Date(NOW - (1 + (n % 20)) * DAY_MS).toISOString(), user_id: `u${n}`, string_props: { status: "ok" } });
     }
   });
   for (let n = 0; n < 77; n++) {

@@ -22,7 +22,7 @@ use serde_json::{
 use tokio::sync::mpsc;
 use utoipa::{ToSchema, openapi::Content};
 
-use super::view;
+use super::view::{self, For};
 use crate::{
     app::{App, EmbedView, Offered, ViewFilters, Viewer, WidgetAnswer, WireFilters},
     error::{ApiError, Code, Result},
@@ -38,6 +38,8 @@ use crate::{
 const WIDGETS_MAX: usize = 100;
 /// A reader that takes no line for this long is given up.
 const READER_TIMEOUT: Duration = Duration::from_secs(30);
+/// What comes with a page at most; more would keep the page itself waiting.
+const FIRST_BYTES_MAX: usize = 256 << 10;
 /// Lines that wait for a slow reader before the next widget is computed.
 const LINES_AHEAD: usize = 4;
 
@@ -206,6 +208,7 @@ pub type FirstData = BTreeMap<String, Box<RawValue>>;
 pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration) -> FirstData {
     let started = std::time::Instant::now();
     let mut answers = BTreeMap::new();
+    let mut bytes = 0;
     let chosen = ViewFilters { period: Some(view.period.clone()), ..ViewFilters::default() };
     for widget in view.config.widgets.iter().filter(|widget| widget.kind != "text") {
         if started.elapsed() > limit {
@@ -215,7 +218,11 @@ pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration)
         let answer = viewer
             .filters_for(view, widget, &chosen)
             .and_then(|filters| app.embed_answer(viewer, view, widget, &filters));
-        if let Ok(body) = answer.and_then(|answer| view::widget(&answer)) {
+        if let Ok(body) = answer.and_then(|answer| view::widget(&answer, For::Viewer)) {
+            bytes += body.get().len();
+            if bytes > FIRST_BYTES_MAX {
+                break;
+            }
             answers.insert(widget.id.clone(), body);
         }
     }
@@ -224,7 +231,7 @@ pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration)
 
 /// A widget's answer, or why it has none.
 fn one(answer: Result<WidgetAnswer>) -> Result<Box<RawValue>> {
-    let error = match answer.and_then(|answer| view::widget(&answer)) {
+    let error = match answer.and_then(|answer| view::widget(&answer, For::Viewer)) {
         Ok(body) => return Ok(body),
         Err(error) => error,
     };
@@ -393,11 +400,12 @@ pub async fn detail(
             .map_err(|_| ApiError::not_found("widget"))?;
         let slice = (body.dimension.as_str(), body.value.as_str());
         let detail = app.embed_detail(&viewer, &view, &widget, slice, &body.filters)?;
-        let breakdown =
-            |(dimension, answer)| Ok(Breakdown { dimension, answer: view::widget(&answer)? });
+        let breakdown = |(dimension, answer)| {
+            Ok(Breakdown { dimension, answer: view::widget(&answer, For::Viewer)? })
+        };
         Ok(NotStored(EmbeddedDetail {
-            total: view::widget(&detail.total)?,
-            course: view::widget(&detail.course)?,
+            total: view::widget(&detail.total, For::Viewer)?,
+            course: view::widget(&detail.course, For::Viewer)?,
             breakdowns: detail.breakdowns.into_iter().map(breakdown).collect::<Result<_>>()?,
         }))
     })

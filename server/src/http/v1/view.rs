@@ -172,11 +172,13 @@ struct TableRow {
 /// What an answer tells about itself.
 #[derive(Default, Serialize, ToSchema)]
 struct Meta<'a> {
-    #[schema(example = 3)]
-    query_time_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = true, example = 3)]
+    query_time_ms: Option<u64>,
     /// Rows and rollup rows that were looked at.
-    #[schema(example = 168)]
-    rows_scanned: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = true, example = 168)]
+    rows_scanned: Option<u64>,
     #[schema(example = "api_call")]
     event_name: &'a str,
     #[schema(example = "count")]
@@ -271,6 +273,19 @@ impl<'a> Step<'a> {
 }
 
 impl<'a> Meta<'a> {
+    /// Without what tells how the answer was found.
+    fn without_cost(self) -> Self {
+        Self {
+            query_time_ms: None,
+            rows_scanned: None,
+            source_table: None,
+            planned_by: None,
+            rollup_granularity: None,
+            plan: None,
+            ..self
+        }
+    }
+
     fn of(ask: &'a Ask, answer: &'a QueryAnswer) -> Self {
         let rollup = answer.rollup.map(|grain| match grain {
             RollupGrain::Day => ("events_daily", "day"),
@@ -278,8 +293,8 @@ impl<'a> Meta<'a> {
         });
         let group_by = ask.group_by.as_deref();
         Self {
-            query_time_ms: answer.took_ms,
-            rows_scanned: answer.rows_scanned,
+            query_time_ms: Some(answer.took_ms),
+            rows_scanned: Some(answer.rows_scanned),
             event_name: &ask.event_name,
             metric: &ask.metric,
             period: ask.period.as_deref().filter(|_| ask.range.is_none()),
@@ -324,13 +339,26 @@ pub struct WidgetData {
     spark: Option<Vec<serde_json::Map<String, Json>>>,
 }
 
+/// For whom a widget is answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum For {
+    /// Who builds dashboards: how an answer was found is told too.
+    Builder,
+    /// Who looks at an embed. What was scanned tells of rows that his locks keep from him.
+    Viewer,
+}
+
 /// A widget's answer as text, without its id.
-pub fn widget(answer: &WidgetAnswer) -> Result<Box<RawValue>> {
+pub fn widget(answer: &WidgetAnswer, reader: For) -> Result<Box<RawValue>> {
+    let meta_of = |ask, answer| {
+        let meta = Meta::of(ask, answer);
+        if reader == For::Builder { meta } else { meta.without_cost() }
+    };
     match answer {
         WidgetAnswer::Nothing => raw(&json!({"data": [], "meta": {}})),
         WidgetAnswer::Rows { ask, answer, spark } => raw(&DataAnswer {
             data: Rows(&answer.rows),
-            meta: Meta::of(ask, answer),
+            meta: meta_of(ask, answer),
             spark: spark.as_deref().map(Rows),
         }),
         WidgetAnswer::Table { ask, answer, measures, rows } => {
@@ -339,7 +367,7 @@ pub fn widget(answer: &WidgetAnswer) -> Result<Box<RawValue>> {
                 values: values.iter().copied().map(Number).collect(),
             };
             let data = rows.iter().map(row).collect();
-            let meta = Meta { measures: Some(measures), ..Meta::of(ask, answer) };
+            let meta = Meta { measures: Some(measures), ..meta_of(ask, answer) };
             raw(&TableAnswer { data, meta })
         }
     }

@@ -182,8 +182,11 @@ pub async fn preview(
         period: body.overrides.period,
         filters: body.overrides.filters,
     };
-    let body =
-        http.run_query(move |app| view::widget(&app.preview_widget(&caller, &preview)?)).await?;
+    let body = http
+        .run_query(move |app| {
+            view::widget(&app.preview_widget(&caller, &preview)?, view::For::Builder)
+        })
+        .await?;
     Ok(Written(body, PhantomData))
 }
 
