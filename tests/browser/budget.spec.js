@@ -99,7 +99,8 @@ test("nothing moves when the shell comes to life", async ({ inlay, browser }) =>
     await page.evaluate(() => document.fonts.ready);
     const boxes = await page.evaluate(() => [...document.querySelectorAll(".card, h1, .segments, .tool, .chips li")].map((one) => {
       const { left, top, width: w, height } = one.getBoundingClientRect();
-      return [one.className || one.tagName, Math.round(left), Math.round(top), Math.round(w), Math.round(height)].join(" ");
+      // The shell numbers its cards for its style element; the live page needs no numbers.
+      return [(one.className || one.tagName).replace(/ c\d+| menu-of/g, ""), Math.round(left), Math.round(top), Math.round(w), Math.round(height)].join(" ");
     }));
     await context.close();
     return boxes;
@@ -107,7 +108,7 @@ test("nothing moves when the shell comes to life", async ({ inlay, browser }) =>
   for (const width of [1240, 760, 412]) {
     const shell = await places({ javaScriptEnabled: false }, "", width);
     expect(shell.length).toBeGreaterThan(15);
-    expect((await places({}, "", width)).map((box) => box.replace(" menu-of", ""))).toEqual(shell.map((box) => box.replace(" menu-of", "")));
+    expect(await places({}, "", width)).toEqual(shell);
   }
   // In other languages words have other widths, the cards have not.
   const cards = (boxes) => boxes.filter((box) => box.startsWith("card"));

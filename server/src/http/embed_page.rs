@@ -197,6 +197,7 @@ fn card(widget: &Widget) -> Card {
         kind: widget.kind.clone(),
         title: widget.title.clone(),
         subtitle: widget.viz.get("subtitle").and_then(Value::as_str).map(str::to_owned),
+        text: widget.viz.get("text").and_then(Value::as_str).map(str::to_owned),
         x: layout.x,
         y: layout.y,
         w: layout.w,

@@ -69,6 +69,8 @@ pub struct Card {
     pub title: String,
     /// Quiet text beside the title.
     pub subtitle: Option<String>,
+    /// The content of a text, which needs no data.
+    pub text: Option<String>,
     /// First column, 0 to 11.
     pub x: u32,
     /// First row, from 0.
@@ -342,6 +344,9 @@ fn section(html: &mut String, index: usize, card: &Card, lone: bool) {
         put(html, format_args!("<p>{}</p>", escape(subtitle)));
     }
     html.push_str("</header><div class=\"body\">");
+    if let Some(text) = card.text.as_deref().filter(|_| kind == "text") {
+        put(html, format_args!("<p class=\"prose\">{}</p>", escape(text)));
+    }
     if kind != "text" {
         put(
             html,
@@ -401,7 +406,16 @@ mod tests {
     use super::*;
 
     fn card(kind: &str, title: &str, x: u32, y: u32) -> Card {
-        Card { kind: kind.into(), title: title.into(), subtitle: None, x, y, w: 6, h: 4 }
+        Card {
+            kind: kind.into(),
+            title: title.into(),
+            subtitle: None,
+            text: None,
+            x,
+            y,
+            w: 6,
+            h: 4,
+        }
     }
 
     fn assets() -> Assets {
@@ -448,6 +462,15 @@ mod tests {
         assert!(!html.contains("<img>"));
         assert!(html.contains("<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>"));
         assert!(html.contains("<span>Work space</span><b><bdi>&lt;b&gt;</bdi></b>"));
+    }
+
+    #[test]
+    fn a_text_is_there_before_any_script_and_stays_text() {
+        let text = Card { text: Some("a <b>\n\"c\"".into()), ..card("text", "t", 0, 0) };
+        let html = render("a", &[text.clone()], &[], "{}");
+        assert!(html.contains("<p class=\"prose\">a &lt;b&gt;\n&quot;c&quot;</p>"));
+        let other = Card { kind: "line".into(), ..text };
+        assert!(!render("a", &[other], &[], "{}").contains("prose"));
     }
 
     #[test]

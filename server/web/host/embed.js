@@ -98,9 +98,6 @@ export class InlayDashboard extends Base {
     this.#start();
   }
 
-  /** @param {string} name */
-  #at(name) { return this.getAttribute(name) ?? ""; }
-
   /** @param {Record<string, any>} filters */
   setFilters(filters) {
     this.#wanted = { ...this.#wanted, ...filters };
@@ -130,7 +127,7 @@ export class InlayDashboard extends Base {
     this.#next?.frame_.post_(type, fields);
   }
 
-  getFilters() { return this.#shown || this.#wanted ? { ...this.#shown, ...this.#wanted } : null; }
+  getFilters() { return (this.#shown || this.#wanted) && { ...this.#shown, ...this.#wanted }; }
 
   /** Asks the host's callback for a new session and swaps it in. One at a time. */
   refresh() {
@@ -158,12 +155,12 @@ export class InlayDashboard extends Base {
     this.#next?.end_(REPLACED);
     const old = this.#frame;
     const frame = frameOf(url, {
-      label_: this.#at("label") || "Dashboard", display_: { theme: JSON.stringify(this.#look()), locale: this.#at("locale") },
+      label_: /** @type {any} */ (this).label || "Dashboard", display_: { theme: JSON.stringify(this.#look()), locale: /** @type {any} */ (this).locale },
       onMessage_: (message) => this.#hear(frame, message),
     });
     if (!old) {
       // What comes to replace a frame later must load wherever that one is.
-      frame.element_.loading = /** @type {any} */ (this.#at("loading"));
+      frame.element_.loading = /** @type {any} */ (this).loading;
       this.#adopt(frame);
       return this.#root.append(frame.element_);
     }
@@ -197,7 +194,7 @@ export class InlayDashboard extends Base {
     const life = this.#life;
     queueMicrotask(() => {
       if (!life || life !== this.#life || this.#frame) return;
-      const address = this.#at("src");
+      const address = /** @type {any} */ (this).src;
       if (address) {
         this.setEmbedUrl(address).catch(() => { this.#slot.name = "error"; });
       } else if (this.#fetch) this.refresh().catch(() => {});
@@ -233,7 +230,7 @@ export class InlayDashboard extends Base {
       const given = await Promise.race([this.#fetch({ signal }), late]);
       const address = addressOf(given);
       // `null` says that there will be none.
-      if (!address || address === this.#frame?.url_.href) throw { status: given ?? 401, message: "no new session" };
+      if (!address || address === this.#frame?.url_.href) throw { status: given ?? 401, message: "no session" };
       await this.setEmbedUrl(address);
       this.#failures = 0;
     } catch (error) {
@@ -283,14 +280,14 @@ export class InlayDashboard extends Base {
   }
 
   #look() {
-    const mode = this.#at("mode");
+    const mode = /** @type {any} */ (this).mode;
     return mode ? { ...this.#theme, mode } : this.#theme;
   }
 
   #measure() {
     const frame = this.#frame;
-    if (this.#at("min-height")) this.style.minHeight = px(this.#at("min-height"));
-    if (frame) frame.element_.style.height = px(this.#at("height")) || (frame.height_ ? `${frame.height_}px` : "100%");
+    if (/** @type {any} */ (this)["min-height"]) this.style.minHeight = px(/** @type {any} */ (this)["min-height"]);
+    if (frame) frame.element_.style.height = px(/** @type {any} */ (this).height) || (frame.height_ ? `${frame.height_}px` : "100%");
   }
 
   /** @param {string} code @param {any} error */

@@ -12,7 +12,7 @@ const HEIGHT_PX_MAX = 20_000;
 /** A session's address, checked: nothing but a page may go into a frame. @param {string} text @returns {URL} */
 export function addressIn(text) {
   const url = new URL(text, document.baseURI);
-  if (url.protocol !== "https:" && url.protocol !== "http:") throw new TypeError("not an embed URL");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw new TypeError("no embed URL");
   return url;
 }
 
