@@ -23,7 +23,7 @@ import time
 from common import Skipped, main
 
 KEY = "pdl_ntfset_of_this_run"
-SCRIPT = pathlib.Path(__file__).resolve().with_name("billing.js")
+SCRIPT = pathlib.Path(__file__).resolve().with_name("billing.cjs")
 # Between the tolerance of the library (5 s) and ours (300 s) the two differ on purpose.
 LIBRARY_SECONDS, OUR_SECONDS = 5, 300
 
