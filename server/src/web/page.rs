@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn a_text_is_there_before_any_script_and_stays_text() {
         let text = Card { text: Some("a <b>\n\"c\"".into()), ..card("text", "t", 0, 0) };
-        let html = render("a", &[text.clone()], &[], "{}");
+        let html = render("a", std::slice::from_ref(&text), &[], "{}");
         assert!(html.contains("<p class=\"prose\">a &lt;b&gt;\n&quot;c&quot;</p>"));
         let other = Card { kind: "line".into(), ..text };
         assert!(!render("a", &[other], &[], "{}").contains("prose"));
