@@ -112,6 +112,15 @@ test("a later session cancels an earlier one", async ({ page, inlay, mounted }) 
   expect(await seen(page, "error")).toEqual([]);
 });
 
+test("who works in the frame with the keyboard stays in it", async ({ page, inlay, mounted }) => {
+  const { frame } = await mounted();
+  await frame.getByRole("button", { name: "7d" }).focus();
+  const inside = () => page.evaluate(() => document.activeElement?.shadowRoot?.activeElement?.tagName);
+  expect(await inside()).toBe("IFRAME");
+  await page.evaluate((url) => window.dash.setEmbedUrl(url), (await inlay.mint(inlay.dashboard)).embed_url);
+  expect(await inside()).toBe("IFRAME");
+});
+
 test("another dashboard drops the filters", async ({ page, inlay, mounted }) => {
   const { EVERYTHING } = await import("./lib/server.js");
   const { frame } = await mounted();

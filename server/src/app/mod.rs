@@ -79,4 +79,4 @@ pub use saved_queries::SavedQueryChange;
 pub use settings::{BillingSettings, Settings};
 pub use standalone_widgets::StandaloneChange;
 pub use usage::Usage;
-pub use widgets::{Preview, ViewFilters, WidgetAnswer};
+pub use widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};

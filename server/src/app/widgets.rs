@@ -19,7 +19,8 @@ use crate::{
     store::{OneOrMany, Widget},
 };
 
-const KINDS: [&str; 10] = [
+/// What a widget can be drawn as.
+pub const WIDGET_KINDS: [&str; 10] = [
     "number",
     "line",
     "area",
@@ -130,8 +131,8 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
     if widget.title.chars().count() > 200 {
         return Err(invalid("title", "title must have at most 200 characters"));
     }
-    if !KINDS.contains(&widget.kind.as_str()) {
-        return Err(unknown_value(&at("kind"), &widget.kind, KINDS));
+    if !WIDGET_KINDS.contains(&widget.kind.as_str()) {
+        return Err(unknown_value(&at("kind"), &widget.kind, WIDGET_KINDS));
     }
     let layout = widget.layout;
     if layout.w == 0

@@ -13,26 +13,13 @@
 use std::fmt::Write as _;
 
 use super::{markup::escape, theme::Theme};
+use crate::app::WIDGET_KINDS;
 
 /// Columns of the grid.
 const COLUMNS: u32 = 12;
 
 /// Largest height of a card in rows; beyond it a stored layout is a mistake.
 const ROWS_MAX: u32 = 40;
-
-/// Kinds that have a skeleton of their own; any other kind takes the plain one.
-const KINDS: [&str; 10] = [
-    "number",
-    "line",
-    "area",
-    "bar",
-    "stacked_bar",
-    "bar_list",
-    "donut",
-    "funnel",
-    "table",
-    "text",
-];
 
 /// Style sheets of every document.
 const STYLES: [&str; 1] = ["dist/embed.css"];
@@ -330,7 +317,7 @@ fn chips(html: &mut String, locked: &[(String, String)]) {
 }
 
 fn section(html: &mut String, index: usize, card: &Card, lone: bool) {
-    let kind = KINDS.iter().find(|kind| **kind == card.kind).copied().unwrap_or("other");
+    let kind = WIDGET_KINDS.iter().find(|kind| **kind == card.kind).copied().unwrap_or("other");
     let lone = if lone { " lone" } else { "" };
     let title = escape(&card.title);
     put(

@@ -17,8 +17,6 @@ import { createLoader, createState } from "./store.js";
 import { createTheme, displayTheme } from "./theme.js";
 
 const MINUTE_MS = 60_000;
-/** Longer than this, timers of browsers overflow. */
-const TIMER_MS_MAX = 2_000_000_000;
 
 const root = document.documentElement;
 const app = /** @type {HTMLElement} */ (document.getElementById("app"));
@@ -125,7 +123,7 @@ const context = {
     if (part !== "numericRanges") tellDrill(key, part === "dimensions" ? filters.dimensions[key] : filters.dateRanges[key]?.from, "clear");
     setFilters(withoutFilter(filters, part, key));
     // The button that had the focus is gone; the next one takes it.
-    setTimeout(() => document.activeElement === document.body && /** @type {HTMLElement | null} */ ((document.querySelector(".chips button") ?? document.querySelector("button.tool")))?.focus());
+    setTimeout(() => document.activeElement === document.body && /** @type {HTMLElement | null} */ (document.querySelector(".chips button") ?? document.querySelector("button.tool"))?.focus());
   },
   /** @param {any} widget @param {any} answer */
   saveCsv: (widget, answer) => exports().then((m) => m.saveCsv(m.rowsOf(widget, answer, context.formatFor(answer)), widget.title), fileFailed),
@@ -159,4 +157,4 @@ early.forEach(hearFilters);
 setInterval(() => state.minute.value++, MINUTE_MS);
 addEventListener("online", () => loader.load());
 addEventListener("offline", loader.offline);
-if (boot.expires_in_seconds != null) setTimeout(loader.ended, Math.min(boot.expires_in_seconds * 1000, TIMER_MS_MAX));
+if (boot.expires_in_seconds != null) setTimeout(loader.ended, boot.expires_in_seconds * 1000);

@@ -107,6 +107,8 @@ export function createTheme(root, onInvalid) {
   const set = (token, value) => (value ? root.style.setProperty(token, value) : root.style.removeProperty(token));
 
   function paint() {
+    // Without a theme the style sheet is right as it is, and the first look need not wait for probes.
+    if (!Object.keys(current).length) return;
     const { mode, cardBackground, backgroundColor, primaryColor, fontFamily, radius } = current;
     for (const [key, token] of Object.entries(TOKENS)) set(token, current[key]);
     // What is see-through lies on the page, and that on a host of which nothing is known but its mode.

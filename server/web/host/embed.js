@@ -179,7 +179,7 @@ export class InlayDashboard extends Base {
       clearTimeout(timer);
       if (this.#next === next) this.#next = null;
     }
-    const focused = this.#root.activeElement === old.element;
+    const focused = this.#root.activeElement === old.element_;
     frame.element_.inert = false;
     if (old.url_.pathname !== url.pathname) this.#wanted = this.#shown = null;
     this.#adopt(frame);

@@ -16,19 +16,23 @@ export function addressIn(text) {
   return url;
 }
 
-/** @typedef {ReturnType<typeof frameOf>} Frame */
+/**
+ * Names that end in an underscore are ours alone; the bundler shortens them.
+ * @typedef {{ element_: HTMLIFrameElement, url_: URL, height_: number, isReady_: boolean,
+ *   post_: (type: string, fields?: any) => void, close_: () => void }} Frame
+ */
 
 /**
  * @param {URL} url @param {{ label_: string, display_: Record<string, string>, onMessage_: (message: Message) => void }} options
  *   `display_`: what the first paint needs to know, unsigned
+ * @returns {Frame}
  */
 export function frameOf(url, { label_, display_, onMessage_ }) {
   const element = document.createElement("iframe");
   const life = new AbortController();
-  // Names that end in an underscore are ours alone; the bundler shortens them.
+  /** @type {Frame} */
   const frame = {
     element_: element, url_: url, height_: 0, isReady_: false,
-    /** @param {string} type @param {any} [fields] */
     post_(type, fields) {
       if (frame.isReady_) element.contentWindow?.postMessage({ _service: true, v: 1, type, ...fields }, url.origin);
     },

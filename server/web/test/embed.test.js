@@ -215,31 +215,22 @@ test("a session that ends keeps the data, and says so unless the host renews it 
   assert.ok(posts.some((p) => p.type === "error" && p.code === "session_expired"));
 });
 
-test("a late answer to an earlier state is ignored", async () => {
-  /** @type {(r: Response) => void} */ let first = () => {};
-  let calls = 0;
-  const { state, posts, loader } = harness(/** @type {any} */ (() => calls++ === 0
-    ? new Promise((resolve) => { first = resolve; })
-    : new Response('{"widget":"a","data":[{"value":2}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')));
-  const early = loader.load();
-  await loader.load();
-  first(new Response('{"widget":"a","data":[{"value":1}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n'));
-  await early;
-  assert.equal(state.cards.get("a")?.value.answer?.data[0].value, 2);
-  assert.equal(state.cards.get("a")?.value.failure, null);
-  assert.deepEqual(posts.map((p) => p.type), ["filter"]);
-});
-
-test("a late refusal of an earlier state is ignored", async () => {
-  /** @type {(r: Response) => void} */ let first = () => {};
-  let calls = 0;
-  const { state, posts, loader } = harness(/** @type {any} */ (() => calls++ === 0
-    ? new Promise((resolve) => { first = resolve; })
-    : new Response('{"widget":"a","data":[{"value":2}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')));
-  const early = loader.load();
-  await loader.load();
-  first(new Response('{"error":"x","code":"internal"}', { status: 500 }));
-  await early;
-  assert.equal(state.cards.get("b")?.value.failure, null);
-  assert.deepEqual(posts.map((p) => p.type), ["filter"]);
-});
+for (const [name, late] of /** @type {[string, Response][]} */ ([
+  ["answer", new Response('{"widget":"a","data":[{"value":1}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')],
+  ["refusal", new Response('{"error":"x","code":"internal"}', { status: 500 })],
+])) {
+  test(`a late ${name} to an earlier state is ignored`, async () => {
+    /** @type {(r: Response) => void} */ let first = () => {};
+    let calls = 0;
+    const { state, posts, loader } = harness(/** @type {any} */ (() => calls++ === 0
+      ? new Promise((resolve) => { first = resolve; })
+      : new Response('{"widget":"a","data":[{"value":2}],"meta":{}}\n{"widget":"b","data":[],"meta":{}}\n')));
+    const early = loader.load();
+    await loader.load();
+    first(late);
+    await early;
+    assert.equal(state.cards.get("a")?.value.answer?.data[0].value, 2);
+    assert.deepEqual(["a", "b"].map((id) => state.cards.get(id)?.value.failure), [null, null]);
+    assert.deepEqual(posts.map((p) => p.type), ["filter"]);
+  });
+}
