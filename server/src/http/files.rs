@@ -19,7 +19,7 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const HELPER_AGE: &str = "public, max-age=3600";
 /// Paths of the helper and its types within the tree.
 const HELPER: [(&str, &str); 2] =
-    [("embed.js", "dist/helper.js"), ("embed.d.ts", "host/embed.d.ts")];
+    [("embed.js", "dist/helper.js"), ("embed.d.ts", "host/public.d.ts")];
 /// The demo frames embeds, whose addresses begin as the settings say.
 const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; \
                            img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \

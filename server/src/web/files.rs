@@ -14,7 +14,7 @@ use crate::base::secret::hex;
 #[folder = "web/"]
 #[include = "dist/*"]
 #[include = "fonts/*.woff2"]
-#[include = "host/embed.d.ts"]
+#[include = "host/public.d.ts"]
 #[include = "vendor/licenses/*"]
 struct Tree;
 

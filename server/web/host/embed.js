@@ -324,7 +324,7 @@ if (globalThis.customElements && !customElements.get("inlay-dashboard")) customE
 /**
  * Puts a dashboard into an element of the page and returns it.
  * @param {string | Element} target an element, or a selector of one
- * @param {Record<string, any>} options see `embed.d.ts`
+ * @param {Record<string, any>} options see `public.d.ts`
  */
 export function mountDashboard(target, { embedUrl, ...options }) {
   const element = document.createElement("inlay-dashboard");
