@@ -49,6 +49,19 @@ pub struct Config {
     /// Internal networks that webhooks may reach, comma-separated
     #[arg(long, env = "INLAY_WEBHOOK_ALLOW", value_delimiter = ',')]
     pub webhook_allow: Vec<IpNet>,
+    /// Seconds to wait before each attempt of an alert's webhook, comma-separated
+    #[arg(long, env = "INLAY_WEBHOOK_BACKOFF_SECONDS", default_value = "0,30,120", value_parser = parse_waits)]
+    pub webhook_backoff_seconds: Waits,
+    /// Seconds in which each alert rule is evaluated once
+    #[arg(long, env = "INLAY_ALERT_INTERVAL_SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub alert_interval_seconds: u32,
+    /// Mail server, such as smtps://user:secret@mail.acme.com, or smtp://mail.acme.com:587?tls=required for
+    /// STARTTLS; without one, mails are written as files under the data directory's outbox
+    #[arg(long, env = "INLAY_SMTP_URL", hide_env_values = true)]
+    pub smtp_url: Option<String>,
+    /// Sender of mails, such as Acme <reports@acme.com>
+    #[arg(long, env = "INLAY_MAIL_FROM")]
+    pub mail_from: Option<String>,
     /// The billing provider
     #[command(flatten)]
     pub billing: BillingConfig,
@@ -100,6 +113,28 @@ impl BillingConfig {
             && self.billing_client_token.is_some()
             && !self.billing_prices.0.is_empty()
     }
+}
+
+/// Seconds to wait before each attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waits(pub Vec<u64>);
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self(vec![0, 30, 120])
+    }
+}
+
+fn parse_waits(text: &str) -> Result<Waits, String> {
+    let wait = |part: &str| {
+        let seconds = part.trim().parse().ok().filter(|seconds| *seconds <= 86_400);
+        seconds.ok_or_else(|| format!("{part:?} is not a number of seconds up to 86400"))
+    };
+    let waits: Vec<u64> = text.split(',').map(wait).collect::<Result<_, _>>()?;
+    if waits.len() > 10 {
+        return Err("there are at most 10 attempts".to_owned());
+    }
+    Ok(Waits(waits))
 }
 
 /// Price ids by the plan that they buy.
@@ -191,6 +226,15 @@ mod tests {
         assert_eq!((limits.0["query"], limits.0["login"], limits.0["ingest"]), (1_000, 100, 1_000));
         for wrong in ["query", "queries=1", "query=0", "query=many"] {
             assert!(parse_rate_limits(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn waits_are_seconds_before_each_attempt() {
+        assert_eq!(parse_waits("0,30,120"), Ok(Waits::default()));
+        assert_eq!(parse_waits(" 1 , 2").unwrap().0, [1, 2]);
+        for wrong in ["", "-1", "1,,2", "soon", "86401", "1,2,3,4,5,6,7,8,9,10,11"] {
+            assert!(parse_waits(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -33,7 +33,7 @@ use crate::{
     grpc,
     http::{Http, Peer, Throttle, router},
     jobs,
-    outbound::WebhookRules,
+    outbound::{Courier, Mailer, Poster, WebhookRules},
 };
 
 /// Connections at once, at most.
@@ -121,6 +121,8 @@ pub async fn serve_with(
         query_ms_max: config.query_ms_max,
         trusted_proxies: config.trusted_proxies.clone(),
         webhooks: WebhookRules { allowed: config.webhook_allow.clone() },
+        webhook_waits_s: config.webhook_backoff_seconds.0.clone(),
+        alert_interval_s: config.alert_interval_seconds.into(),
         billing: billing_settings(&config.billing),
         ..Settings::default()
     };
@@ -143,16 +145,19 @@ pub async fn serve_with(
             .await?
             .context("cannot seed the demo")?;
     }
+    let courier = courier_of(&config, &app.settings.webhooks)?;
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
-    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle));
+    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone());
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
         tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
         tokio::spawn(serve_grpc(grpc_listener, app.clone(), guard, tools, stopped.clone())),
         tokio::spawn(jobs::count(app.clone(), stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
+        tokio::spawn(jobs::evaluate_alerts(app.clone(), stopped.clone())),
+        tokio::spawn(jobs::deliver(app.clone(), courier, stopped.clone())),
         tokio::spawn(forget_full(throttle, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
@@ -202,6 +207,23 @@ fn billing_settings(config: &BillingConfig) -> BillingSettings {
     }
 }
 
+/// The ways out. Mails without a server become files, in a folder that only we read.
+fn courier_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Courier> {
+    let poster = Poster::new(rules).context("cannot make a client for webhooks")?;
+    let outbox = config.data_dir.join("outbox");
+    if config.smtp_url.is_none() {
+        make_folder(&outbox).with_context(|| format!("cannot make {}", outbox.display()))?;
+    }
+    let mailer = Mailer::new(config.smtp_url.as_deref(), config.mail_from.as_deref(), &outbox);
+    let mailer = mailer.map_err(|error| anyhow::anyhow!("{error}"))?;
+    Ok(Courier { poster, mailer })
+}
+
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
 /// Forgets full buckets from time to time: callers come and go.
 async fn forget_full(throttle: Arc<Throttle>, mut stopped: watch::Receiver<bool>) {
     loop {
@@ -225,6 +247,11 @@ impl Running {
     /// Removes the records of ended sessions now, as the job does from time to time.
     pub fn expire(&self) -> Result<usize, ApiError> {
         self.app.expire()
+    }
+
+    /// Looks at what all alert rules watch now, as the job does in turns; returns how many rules.
+    pub fn evaluate_alerts(&self) -> Result<usize, ApiError> {
+        jobs::evaluate_now(&self.app)
     }
 
     /// Lets running requests finish, writes everything to segments, and closes.

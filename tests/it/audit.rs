@@ -27,7 +27,7 @@ async fn every_change_leaves_one_row() {
     let all = json!({"name": "D", "widgets": [widget("w")]});
     let mut alone = widget("x");
     alone.as_object_mut().unwrap().remove("id");
-    let alert = json!({"dashboard_id": "{dashboard}", "widget_id": "w", "name": "A", "condition_type": "no_data"});
+    let alert = json!({"dashboard_id": "{dashboard}", "widget_id": "w", "name": "A", "condition_type": "no_data", "email_to": ["a@b.example"]});
     let report = json!({"dashboard_id": "{dashboard}", "name": "R", "format": "csv", "schedule": "daily", "recipients": ["a@b.example"]});
     let session = json!({"tenant_id": "t", "dashboard_id": "{dashboard}"});
     let none = Value::Null;
@@ -75,6 +75,7 @@ async fn every_change_leaves_one_row() {
         ("DELETE", "/v1/saved-queries/{query}", none.clone(), "saved_query.delete", ""),
         ("POST", "/v1/alerts", alert, "alert.create", "alert"),
         ("PATCH", "/v1/alerts/{alert}", json!({"enabled": false}), "alert.update", ""),
+        ("POST", "/v1/alerts/{alert}/test", none.clone(), "alert.test", ""),
         ("DELETE", "/v1/alerts/{alert}", none.clone(), "alert.delete", ""),
         ("POST", "/v1/reports", report, "report.create", "report"),
         ("PATCH", "/v1/reports/{report}", json!({"enabled": false}), "report.update", ""),

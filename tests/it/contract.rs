@@ -79,6 +79,8 @@ const OURS: &str = "
 DELETE /v1/embed-sessions/:id
 POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id
+POST /v1/alerts/:id/test
+POST /v1/alerts/preview
 DELETE /v1/tenants/:id/events
 DELETE /v1/tenants/:id/users/:id/events
 GET /v1/erasures

@@ -4,6 +4,7 @@
 
 mod access;
 mod accounts;
+mod alerts;
 mod audit;
 mod billing;
 mod contract;

@@ -7,13 +7,17 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+mod receiver;
+
 use inlay_server::{
-    BillingConfig, Config, RateLimits, Running,
+    BillingConfig, Config, RateLimits, Running, Waits,
     engine::{Clock, ManualClock, SeededRng},
     serve_with,
 };
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+
+pub use receiver::{Manner, Received, Receiver};
 
 /// 2026-11-20T10:17:36.789Z, a Friday.
 pub const NOW_MS: i64 = 1_795_169_856_789;
@@ -34,6 +38,8 @@ pub struct TestServer {
     pub rate_limits: Vec<(&'static str, u32)>,
     /// Internal networks that webhooks may reach, from its next start on.
     pub webhook_allow: Vec<String>,
+    /// Mail server, from its next start on.
+    pub smtp_url: Option<String>,
     /// Certificate and key, from its next start on.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Bearer token of its gRPC service.
@@ -113,6 +119,7 @@ impl TestServer {
             billing: BillingConfig::default(),
             rate_limits: Vec::new(),
             webhook_allow: Vec::new(),
+            smtp_url: None,
             tls: None,
             grpc_token: None,
             retention_days: None,
@@ -138,6 +145,10 @@ impl TestServer {
             tls_cert: self.tls.as_ref().map(|(cert, _)| cert.clone()),
             tls_key: self.tls.as_ref().map(|(_, key)| key.clone()),
             webhook_allow: self.webhook_allow.iter().map(|net| net.parse().unwrap()).collect(),
+            webhook_backoff_seconds: Waits::default(),
+            alert_interval_seconds: 60,
+            smtp_url: self.smtp_url.clone(),
+            mail_from: None,
             billing: self.billing.clone(),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
@@ -171,6 +182,19 @@ impl TestServer {
     /// Address of its gRPC service.
     pub fn grpc(&self) -> String {
         format!("http://{}", self.running.as_ref().unwrap().grpc_addr)
+    }
+
+    /// Looks at what all alert rules watch; returns how many rules.
+    pub fn evaluate_alerts(&self) -> usize {
+        let running = self.running.as_ref().unwrap();
+        tokio::task::block_in_place(|| running.evaluate_alerts()).unwrap()
+    }
+
+    /// Mails that it wrote into its outbox, in no order.
+    pub fn outbox(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.directory.path().join("outbox")).unwrap();
+        let mails = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+        mails.collect()
     }
 
     /// Removes the records of ended sessions; returns how many.
@@ -219,6 +243,23 @@ impl Org {
         let body = json!({"label": scope, "scope": scope});
         let made = self.console.post("/v1/api-keys", &body).await.expect(201);
         server.anonymous().with_bearer(made["key"].as_str().unwrap())
+    }
+}
+
+/// Waits until something is so, for ten seconds.
+#[track_caller]
+pub fn eventually<'a, F: Future<Output = bool> + 'a>(
+    mut is_so: impl FnMut() -> F + 'a,
+) -> impl Future<Output = ()> + 'a {
+    let caller = std::panic::Location::caller();
+    async move {
+        for _ in 0..500 {
+            if is_so().await {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        panic!("it did not come to pass: {caller}");
     }
 }
 

@@ -34,6 +34,13 @@ impl KeyReader {
         scan(&self.0, prefix)
     }
 
+    /// The first key that starts with `prefix` and is not below `from`, with its value.
+    pub fn first(&self, prefix: &[u8], from: &[u8]) -> Option<(Vec<u8>, Bytes)> {
+        let (prefix, from) = (user_key(prefix), user_key(from));
+        let (key, value) = self.0.scan(&prefix, &from).next()?;
+        Some((key[1..].to_vec(), Arc::clone(value)))
+    }
+
     /// The last `limit` keys that start with `prefix`, falling.
     pub fn scan_last(&self, prefix: &[u8], limit: usize) -> Vec<(Vec<u8>, Bytes)> {
         let prefix = user_key(prefix);

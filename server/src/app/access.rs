@@ -146,6 +146,8 @@ operations! {
     CreateAlert b"133yyy31" Management "Makes an alert rule.";
     UpdateAlert b"133yyy31" Management "Changes an alert rule; a changed condition starts anew.";
     DeleteAlert b"133yyy31" Management "Deletes an alert rule and its events.";
+    TestAlert b"133yyy31" Management "Sends the receivers of an alert a test.";
+    PreviewAlert b"133yyy31" Query "Shows when a rule would have fired in the last 30 days.";
     ListReports b"1yyyyy31" Management "Lists report rules, newest first.";
     GetReport b"1yyyyy31" Management "Shows a report rule.";
     ListReportRuns b"1yyyyy31" Management "Lists the newest runs of a report.";

@@ -1,16 +1,21 @@
-//! Alert rules: what they watch, and whom they tell. Whether they fire is decided elsewhere.
+//! Alert rules: what they watch, whom they tell, and how what they watch is. `alert_checks` looks at it,
+//! `alert_state` decides whether it fires.
 
 use serde_json::json;
 
 use super::{
+    alert_checks::{has_single_value, tenant_statuses},
+    alert_state::{fresh, recovery_fits},
     context::{App, Caller},
-    rules::{next_number, receivers},
+    queue::drop_deliveries,
+    rules::{new_webhook_secret, next_number, receivers},
 };
 use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},
     store::{
-        AlertEvent, AlertRule, AlertState, ConditionType, Dashboard, Operator, OrgTxn, rule_id,
+        AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard, Operator,
+        OrgReader, OrgTxn, Widget, rule_id,
     },
 };
 
@@ -46,6 +51,8 @@ pub struct AlertChange {
     pub for_minutes: Option<i64>,
     /// Where it recovers; the inner absence is at the threshold.
     pub recovery_threshold: Option<Option<f64>>,
+    /// Whether its webhooks are signed.
+    pub webhook_signed: Option<bool>,
 }
 
 /// What a new alert rule watches, which does not change later.
@@ -58,39 +65,60 @@ pub struct AlertSubject {
     pub condition_type: ConditionType,
     /// One tenant; all of the environment without it.
     pub tenant_id: Option<String>,
+    /// Whether each tenant is watched by himself.
+    pub per_tenant: bool,
+}
+
+/// A rule and how what it watches is.
+pub struct Alert {
+    /// The rule.
+    pub rule: AlertRule,
+    /// How it is; of a rule that watches each tenant, whether any fires.
+    pub status: AlertStatus,
+    /// The tenants of such a rule, those that fire first.
+    pub tenants: Vec<AlertStatus>,
+    /// What its webhooks are signed with, when it was made just now.
+    pub new_secret: Option<String>,
 }
 
 impl App {
     /// All rules of the environment, newest first.
-    pub fn alerts(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
-        let mut rules: Vec<AlertRule> = self.org_reader(&caller.org).list()?;
+    pub fn alerts(&self, caller: &Caller) -> Result<Vec<Alert>> {
+        let reader = self.org_reader(&caller.org);
+        let mut rules: Vec<AlertRule> = reader.list()?;
         rules.retain(|rule| rule.environment == caller.environment.id);
-        rules.reverse();
-        Ok(rules)
+        rules.into_iter().rev().map(|rule| with_status(&reader, rule)).collect()
     }
 
     /// One rule.
-    pub fn alert(&self, caller: &Caller, number: u64) -> Result<AlertRule> {
-        let found: Option<AlertRule> = self.org_reader(&caller.org).find(&rule_id(number))?;
-        found.filter(|rule| rule.environment == caller.environment.id).ok_or_else(not_found)
+    pub fn alert(&self, caller: &Caller, number: u64) -> Result<Alert> {
+        let reader = self.org_reader(&caller.org);
+        let found: Option<AlertRule> = reader.find(&rule_id(number))?;
+        let rule = found.filter(|rule| rule.environment == caller.environment.id);
+        with_status(&reader, rule.ok_or_else(not_found)?)
     }
 
     /// The newest firings and resolutions of a rule.
     pub fn alert_events(&self, caller: &Caller, number: u64) -> Result<Vec<AlertEvent>> {
-        let rule = self.alert(caller, number)?;
+        let Alert { rule, .. } = self.alert(caller, number)?;
         self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), EVENTS_LISTED)
     }
 
-    /// Makes a rule. 404 without the dashboard or the widget.
-    pub fn create_alert(
+    /// A rule that is not stored, and the widget that it watches. 404 without the dashboard or the
+    /// widget.
+    pub fn plan_alert(
         &self,
         caller: &Caller,
         subject: AlertSubject,
         change: AlertChange,
-    ) -> Result<AlertRule> {
+    ) -> Result<(AlertRule, Widget)> {
         let dashboard = self.rule_dashboard(caller, &subject.dashboard_id)?;
         let mut faults = Faults::default();
-        faults.take(check_widget(&dashboard, &subject.widget_id));
+        let widget = faults.take(check_widget(dashboard, &subject.widget_id));
+        if subject.per_tenant && subject.tenant_id.is_some() {
+            let message = "per_tenant watches every tenant, and tenant_id names one";
+            faults.take::<()>(Err(ApiError::field(Code::InvalidField, "per_tenant", message)));
+        }
         let now = self.now_ms();
         let mut rule = AlertRule {
             id: String::new(),
@@ -109,16 +137,25 @@ impl App {
             tenant_id: subject.tenant_id,
             for_minutes: 0,
             recovery_threshold: None,
-            state: AlertState::Ok,
-            state_since: now,
-            last_value: None,
-            last_evaluated_at: None,
-            last_error: None,
+            per_tenant: subject.per_tenant,
+            webhook_secret: None,
             created_at: now,
             updated_at: now,
         };
         faults.take(self.apply_alert(change, &mut rule));
         faults.end()?;
+        let widget = widget.ok_or_else(|| ApiError::not_found("widget"))?;
+        Ok((rule, widget))
+    }
+
+    /// Makes a rule. 404 without the dashboard or the widget.
+    pub fn create_alert(
+        &self,
+        caller: &Caller,
+        subject: AlertSubject,
+        change: AlertChange,
+    ) -> Result<Alert> {
+        let (mut rule, _) = self.plan_alert(caller, subject, change)?;
         self.org_txn(&caller.org, |txn| {
             if txn.list::<AlertRule>()?.len() >= ALERTS_MAX {
                 let message = format!("an organisation has at most {ALERTS_MAX} alert rules");
@@ -128,34 +165,30 @@ impl App {
             rule.id = rule_id(rule.number);
             txn.put(&rule)?;
             self.audit_alert(txn, caller, &rule, "alert.create")?;
-            Ok(rule)
+            let status = fresh(rule.id.clone(), None, rule.created_at);
+            let new_secret = rule.webhook_secret.clone();
+            Ok(Alert { status, rule, tenants: Vec::new(), new_secret })
         })
     }
 
     /// Changes a rule. When its condition changes or it is switched off, it starts anew.
-    pub fn update_alert(
-        &self,
-        caller: &Caller,
-        number: u64,
-        change: AlertChange,
-    ) -> Result<AlertRule> {
-        self.org_txn(&caller.org, |txn| {
+    pub fn update_alert(&self, caller: &Caller, number: u64, change: AlertChange) -> Result<Alert> {
+        let new_secret = self.org_txn(&caller.org, |txn| {
             let mut rule = found(txn, caller, number)?;
             let before = rule.clone();
             self.apply_alert(change, &mut rule)?;
             let now = self.now_ms();
             if !rule.enabled || condition(&rule) != condition(&before) {
-                rule.state_since =
-                    if rule.state == AlertState::Ok { rule.state_since } else { now };
-                rule.state = AlertState::Ok;
-                rule.last_value = None;
-                rule.last_error = None;
+                reset(txn, &rule, now)?;
             }
-            rule.updated_at = now;
+            // What is looked at just now must see that it was changed, also within a millisecond.
+            rule.updated_at = now.max(before.updated_at + 1);
             txn.put(&rule)?;
             self.audit_alert(txn, caller, &rule, "alert.update")?;
-            Ok(rule)
-        })
+            let is_new = before.webhook_secret.is_none();
+            Ok(rule.webhook_secret.filter(|_| is_new))
+        })?;
+        Ok(Alert { new_secret, ..self.alert(caller, number)? })
     }
 
     /// Deletes a rule and its events.
@@ -163,7 +196,10 @@ impl App {
         self.org_txn(&caller.org, |txn| {
             let rule = found(txn, caller, number)?;
             txn.delete::<AlertRule>(&rule.id);
+            txn.delete::<AlertStatus>(&rule.id);
+            txn.delete_all_of::<AlertStatus>(&format!("{}:", rule.id));
             txn.delete_all_of::<AlertEvent>(&format!("{}:", rule.id));
+            drop_deliveries(txn.global(), &caller.org, rule.number)?;
             self.audit_alert(txn, caller, &rule, "alert.delete")
         })
     }
@@ -202,6 +238,19 @@ impl App {
         }
         rule.recovery_threshold = change.recovery_threshold.unwrap_or(rule.recovery_threshold);
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
+        match change.webhook_signed {
+            Some(true) if rule.webhook_secret.is_none() => {
+                rule.webhook_secret = Some(new_webhook_secret(&*self.rng));
+            }
+            Some(false) => rule.webhook_secret = None,
+            _ => {}
+        }
+        if !recovery_fits(rule) {
+            let message = "recovery_threshold must lie on the side of threshold_value where the rule \
+                           does not fire: not above it for gt and gte, not below it for lt and lte";
+            let fault = ApiError::field(Code::InvalidField, "recovery_threshold", message);
+            faults.take::<()>(Err(fault));
+        }
         if rule.condition_type != ConditionType::NoData {
             for (field, is_there) in [
                 ("operator", rule.operator.is_some()),
@@ -223,6 +272,22 @@ fn condition(rule: &AlertRule) -> (Option<Operator>, Option<f64>, u32, u32, Opti
     (*operator, *threshold_value, *lookback_minutes, rule.for_minutes, rule.recovery_threshold)
 }
 
+/// Starts a rule anew: nothing fires, nothing was seen.
+fn reset(txn: &mut OrgTxn<'_>, rule: &AlertRule, now: i64) -> Result<()> {
+    let before: Option<AlertStatus> = txn.find(&rule.id)?;
+    let calm = before.filter(|status| status.state == AlertState::Ok);
+    let since = calm.map_or(now, |status| status.state_since);
+    txn.delete_all_of::<AlertStatus>(&format!("{}:", rule.id));
+    txn.put(&fresh(rule.id.clone(), None, since))
+}
+
+fn with_status(reader: &OrgReader, rule: AlertRule) -> Result<Alert> {
+    let status = reader.find(&rule.id)?;
+    let status = status.unwrap_or_else(|| fresh(rule.id.clone(), None, rule.created_at));
+    let tenants = if rule.per_tenant { tenant_statuses(reader, &rule.id)? } else { Vec::new() };
+    Ok(Alert { rule, status, tenants, new_secret: None })
+}
+
 fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
     let within = (0..=max).contains(&minutes).then(|| u32::try_from(minutes).ok()).flatten();
     within.ok_or_else(|| {
@@ -232,17 +297,17 @@ fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
 }
 
 /// A widget that has a number to watch.
-fn check_widget(dashboard: &Dashboard, id: &str) -> Result<()> {
-    let widget = dashboard.draft.widgets.iter().find(|widget| widget.id == id);
+fn check_widget(dashboard: Dashboard, id: &str) -> Result<Widget> {
+    let widget = dashboard.draft.widgets.into_iter().find(|widget| widget.id == id);
     let widget = widget.ok_or_else(|| ApiError {
         field: Some("widget_id".to_owned()),
         ..ApiError::not_found("widget")
     })?;
-    if matches!(widget.kind.as_str(), "text" | "table" | "funnel") {
+    if !has_single_value(&widget.kind) {
         let message = format!("a widget of kind {} has no single value to watch", widget.kind);
         return Err(ApiError::field(Code::InvalidField, "widget_id", message));
     }
-    Ok(())
+    Ok(widget)
 }
 
 fn found(txn: &OrgTxn<'_>, caller: &Caller, number: u64) -> Result<AlertRule> {

@@ -176,6 +176,9 @@ mod tests {
                 threshold_value: Some(0.5),
                 window_from: 0,
                 window_to: 1,
+                tenant_id: None,
+                reason: None,
+                deliveries: Vec::new(),
                 created_at: 1,
             })
         })

@@ -9,8 +9,9 @@ use super::{accounts::has_ended, context::App, idempotency::REQUEST_KEPT_MS};
 use crate::{
     error::{ApiError, Result},
     store::{
-        BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Record, Session, SigningKey,
-        global_delete, global_find, global_list, global_records,
+        AlertEvent, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Record,
+        ReportRun, Session, SigningKey, WebhookDelivery, global_delete, global_find, global_list,
+        global_records,
     },
 };
 
@@ -20,6 +21,10 @@ const EMBED_KEPT_MS: i64 = 24 * 3_600_000;
 const INVITE_KEPT_MS: i64 = 30 * 86_400_000;
 /// A billing event is known for this long: its provider tries for days, and a person for weeks.
 const BILLING_EVENT_KEPT_MS: i64 = 100 * 86_400_000;
+/// Changes of alerts and runs of reports are kept this long.
+const HISTORY_KEPT_MS: i64 = 90 * 86_400_000;
+/// Attempts of webhooks are kept this long: a day of them is shown.
+const ATTEMPTS_KEPT_MS: i64 = 30 * 86_400_000;
 /// Records removed in one transaction: others wait for it.
 const AT_ONCE: usize = 500;
 
@@ -44,6 +49,11 @@ impl App {
                 now >= session.expires_at + EMBED_KEPT_MS
             })?,
             self.expire_records::<Invite>(|invite| now >= invite.expires_at + INVITE_KEPT_MS)?,
+            self.expire_records::<AlertEvent>(|event| now >= event.created_at + HISTORY_KEPT_MS)?,
+            self.expire_records::<ReportRun>(|run| now >= run.scheduled_for + HISTORY_KEPT_MS)?,
+            self.expire_records::<WebhookDelivery>(|attempt| {
+                now >= attempt.created_at + ATTEMPTS_KEPT_MS
+            })?,
         ];
         Ok(globals.iter().chain(&records).sum())
     }

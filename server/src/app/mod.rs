@@ -40,21 +40,28 @@ mod widgets;
 
 mod dashboards;
 
+mod alert_notices;
+mod alert_state;
 mod discover;
 mod embed;
 mod embed_limits;
+mod queue;
 mod rules;
 mod standalone_widgets;
 
-mod alerts;
+mod alert_checks;
 mod embed_views;
 mod reports;
 
+mod alerts;
+
+mod alert_trials;
 mod demo;
 
 pub use access::{Decision, Operation, Principal, Quota, decide};
 pub use accounts::{SESSION_SECONDS, Session};
-pub use alerts::{AlertChange, AlertSubject};
+pub use alert_checks::Check;
+pub use alerts::{Alert, AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
 pub use audit::AuditFilter;
 pub use billing::{BillingState, Received};

@@ -1,5 +1,8 @@
 //! What alerts and reports have in common: numbers, receivers, and the dashboard that they are about.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use inlay_engine::Rng;
+
 use super::context::{App, Caller};
 use crate::{
     base::text,
@@ -16,6 +19,13 @@ pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
     let last = txn.find::<Sequence>(kind)?.map_or(0, |sequence| sequence.last);
     txn.put(&Sequence { id: kind.to_owned(), last: last + 1 })?;
     Ok(last + 1)
+}
+
+/// A secret that webhooks are signed with, in the form in which libraries for it expect it.
+pub fn new_webhook_secret(rng: &dyn Rng) -> String {
+    let mut bytes = [0; 32];
+    rng.fill(&mut bytes);
+    format!("whsec_{}", STANDARD.encode(bytes))
 }
 
 /// Mail addresses, each once.

@@ -21,6 +21,10 @@ pub struct Settings {
     pub trusted_proxies: Vec<IpNet>,
     /// Where webhooks may go.
     pub webhooks: WebhookRules,
+    /// Seconds to wait before each attempt of an alert's webhook.
+    pub webhook_waits_s: Vec<u64>,
+    /// Seconds in which each alert rule is looked at once.
+    pub alert_interval_s: i64,
     /// How the billing provider is spoken to.
     pub billing: BillingSettings,
 }
@@ -35,6 +39,8 @@ impl Default for Settings {
             query_ms_max: 30_000,
             trusted_proxies: Vec::new(),
             webhooks: WebhookRules::default(),
+            webhook_waits_s: vec![0, 30, 120],
+            alert_interval_s: 60,
             billing: BillingSettings::default(),
         }
     }

@@ -401,6 +401,14 @@ impl App {
     }
 }
 
+/// The question for a widget's metric as one number over a window: all groups together.
+pub fn watch_ask(widget: &Widget, tenant: Option<&str>, range: (i64, i64)) -> Result<Ask> {
+    let query = read_query(&widget.query, "query")?;
+    let view = ViewFilters { range: Some(range), ..ViewFilters::default() };
+    let ask = ask_of(widget, &query, tenant, &view, PREVIEW_PERIOD);
+    Ok(Ask { granularity: None, group_by: None, compare: None, explain: false, ..ask })
+}
+
 fn ask_of(
     widget: &Widget,
     query: &WidgetQuery,

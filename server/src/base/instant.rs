@@ -11,6 +11,13 @@ pub fn format(ms: i64) -> String {
     PRINTER.timestamp_to_string(&Timestamp::from_millisecond(clamped).unwrap_or_default())
 }
 
+/// An instant for people, to the minute: `2026-11-13 10:17 UTC`.
+pub fn format_minute(ms: i64) -> String {
+    let text = format(ms);
+    let (date, time) = (text.get(..10), text.get(11..16));
+    format!("{} {} UTC", date.unwrap_or_default(), time.unwrap_or_default())
+}
+
 /// Milliseconds since 1970 of a date-time with offset, a date-time in UTC, or a date.
 pub fn parse(text: &str) -> Option<i64> {
     // Zones and calendars in brackets are another standard.

@@ -12,6 +12,7 @@ use crate::{
     app::{App, Caller, NamedRequest},
     base::memory::Shares,
     error::{ApiError, Code, Result},
+    outbound::Courier,
     web::Files,
 };
 
@@ -50,6 +51,8 @@ pub struct Http {
     pub under_way: Arc<UnderWay>,
     /// Rate limits.
     pub throttle: Arc<Throttle>,
+    /// The ways out.
+    pub courier: Courier,
     ingest: Arc<Bytes>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
@@ -58,7 +61,7 @@ pub struct Http {
 
 impl Http {
     /// A router's state.
-    pub fn new(app: App, shares: &Shares, throttle: Arc<Throttle>) -> Self {
+    pub fn new(app: App, shares: &Shares, throttle: Arc<Throttle>, courier: Courier) -> Self {
         Self {
             app,
             files: Arc::new(Files::load()),
@@ -66,6 +69,7 @@ impl Http {
             shapes: Arc::default(),
             under_way: Arc::default(),
             throttle,
+            courier,
             ingest: Arc::new(Bytes::new(shares.ingest)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
@@ -183,7 +187,7 @@ mod tests {
     async fn work_is_told_when_its_caller_leaves() {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
-        let http = Http::new(app, &Shares::of(0), throttle);
+        let http = Http::new(app, &Shares::of(0), throttle, Courier::in_tests());
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query(move |app| {
             let must_stop = app.query_control();

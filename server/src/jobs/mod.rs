@@ -4,9 +4,13 @@
 mod every;
 
 mod count;
+mod deliver;
+mod evaluate_alerts;
 mod expire;
 mod report;
 
 pub use count::run as count;
+pub use deliver::run as deliver;
+pub use evaluate_alerts::{evaluate_now, run as evaluate_alerts};
 pub use expire::run as expire;
 pub use report::run as report;

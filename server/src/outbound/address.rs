@@ -78,7 +78,12 @@ pub struct WebhookRules {
 impl WebhookRules {
     /// Whether a connection to this address may be made.
     pub fn allow(&self, address: IpAddr) -> bool {
-        self.allowed.iter().any(|network| network.contains(&address)) || is_public(address)
+        self.is_named(address) || is_public(address)
+    }
+
+    /// Whether the operator named a network with this address.
+    pub fn is_named(&self, address: IpAddr) -> bool {
+        self.allowed.iter().any(|network| network.contains(&address))
     }
 }
 

@@ -2,6 +2,16 @@
 
 mod address;
 mod billing;
+mod mail;
+
+mod resolver;
+
+mod webhook;
+
+mod courier;
 
 pub use address::{WebhookRules, check_webhook};
 pub use billing::portal;
+pub use courier::Courier;
+pub use mail::{Bounce, Mail, Mailer};
+pub use webhook::{Post, Posted, Poster};

@@ -14,11 +14,18 @@ mod org;
 
 mod records;
 
+mod alerts;
 mod boards;
 mod rules;
 
+mod deliveries;
+mod reports;
+
+pub use alerts::*;
 pub use boards::*;
+pub use deliveries::*;
 pub use keys::{forget_org, global_delete, global_find, global_list, global_put, next_namespace};
-pub use org::{OrgReader, OrgTxn, Record, global_records};
+pub use org::{OrgReader, OrgTxn, Record, global_ids, global_records};
 pub use records::*;
+pub use reports::*;
 pub use rules::*;

@@ -51,6 +51,11 @@ impl OrgReader {
 }
 
 impl OrgReader {
+    /// All records of a kind whose ids begin with `prefix`, rising.
+    pub fn list_of<R: Record>(&self, prefix: &str) -> Result<Vec<R>> {
+        list_of(&self.keys, &self.org, prefix)
+    }
+
     /// The newest records of a kind whose ids begin with `prefix`, newest first.
     pub fn list_last_of<R: Record>(&self, prefix: &str, limit: usize) -> Result<Vec<R>> {
         let found = self.keys.scan_last(&org_key(&self.org, R::KIND, prefix), limit);
@@ -86,6 +91,11 @@ impl<'a> OrgTxn<'a> {
         list(self.txn, &self.org)
     }
 
+    /// All records of a kind whose ids begin with `prefix`, rising.
+    pub fn list_of<R: Record>(&self, prefix: &str) -> Result<Vec<R>> {
+        list_of(self.txn, &self.org, prefix)
+    }
+
     /// Stores a record under its id.
     pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
         self.txn.put(&org_key(&self.org, R::KIND, record.id()), &encode(record)?);
@@ -118,20 +128,78 @@ fn find<R: Record>(keys: &impl Keys, org: &str, id: &str) -> Result<Option<R>> {
 }
 
 fn list<R: Record>(keys: &impl Keys, org: &str) -> Result<Vec<R>> {
-    keys.values(&org_key(org, R::KIND, "")).iter().map(|(_, bytes)| decode(bytes)).collect()
+    list_of(keys, org, "")
+}
+
+fn list_of<R: Record>(keys: &impl Keys, org: &str, prefix: &str) -> Result<Vec<R>> {
+    keys.values(&org_key(org, R::KIND, prefix)).iter().map(|(_, bytes)| decode(bytes)).collect()
+}
+
+/// Ids of all organisations. It takes a step for each, however many records they have.
+pub fn global_orgs(keys: &KeyReader) -> Vec<String> {
+    let (prefix, mut from, mut orgs) = (b"o/", b"o/".to_vec(), Vec::new());
+    while let Some((key, _)) = keys.first(prefix, &from) {
+        let rest = key.get(prefix.len()..).unwrap_or_default();
+        let org = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
+        // The byte behind a slash: past all that stands below this organisation.
+        from = [prefix, org, b"0"].concat();
+        orgs.push(String::from_utf8_lossy(org).into_owned());
+    }
+    orgs
 }
 
 /// The records of a kind of all organisations, each with its owner.
 pub fn global_records<R: Record>(keys: &KeyReader) -> Result<Vec<(String, R)>> {
     let mut out = Vec::new();
-    for (key, bytes) in keys.scan(b"o/") {
-        let key = String::from_utf8_lossy(&key);
-        let mut parts = key.split('/').skip(1);
-        if let (Some(org), Some(kind)) = (parts.next(), parts.next())
-            && kind == R::KIND
-        {
-            out.push((org.to_owned(), decode(&bytes)?));
-        }
+    for org in global_orgs(keys) {
+        let records: Vec<R> = list(keys, &org)?;
+        out.extend(records.into_iter().map(|record| (org.clone(), record)));
     }
     Ok(out)
+}
+
+/// Ids of the records of a kind of all organisations, each with its owner, without reading them.
+pub fn global_ids<R: Record>(keys: &KeyReader) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for org in global_orgs(keys) {
+        let prefix = org_key(&org, R::KIND, "");
+        for (key, _) in keys.scan(&prefix) {
+            let id = String::from_utf8_lossy(key.get(prefix.len()..).unwrap_or_default());
+            out.push((org.clone(), id.into_owned()));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{app::App, error::ApiError, store::Sequence};
+
+    #[test]
+    fn organisations_and_their_records_are_found_by_steps() {
+        let app = App::in_memory();
+        app.engine
+            .transact(|txn| {
+                // One id begins like another, and other kinds stand around.
+                for org in ["a", "a-b", "b"] {
+                    let mut records = OrgTxn::new(txn, org);
+                    for id in ["x", "y"] {
+                        records.put(&Sequence { id: id.to_owned(), last: 1 })?;
+                    }
+                    txn.put(&org_key(org, "aaa", "1"), b"{}");
+                    txn.put(&org_key(org, "zzz", "1"), b"{}");
+                }
+                txn.put(b"p/other", b"{}");
+                Ok::<_, ApiError>(())
+            })
+            .unwrap();
+        let keys = app.engine.keys();
+        // In the order of their keys: a dash comes before a slash.
+        assert_eq!(global_orgs(&keys), ["a-b", "a", "b"]);
+        let ids = global_ids::<Sequence>(&keys);
+        let ids: Vec<String> = ids.into_iter().map(|(org, id)| org + "/" + &id).collect();
+        assert_eq!(ids, ["a-b/x", "a-b/y", "a/x", "a/y", "b/x", "b/y"]);
+        assert_eq!(global_records::<Sequence>(&keys).unwrap().len(), 6);
+    }
 }

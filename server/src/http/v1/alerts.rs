@@ -4,17 +4,20 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::{Name, Time, present};
+use super::view::{Name, Time, present, told_view};
 use crate::{
-    app::{AlertChange, AlertSubject, Caller, masked_email, masked_url},
+    app::{Alert, AlertChange, AlertSubject, Caller, masked_email, masked_url},
     error::Result,
     http::{
         context::Http,
         extract::{AlertId, Body, Page, Params},
         respond::{Answer, Created, List, NoContent},
     },
-    store::{AlertEvent, AlertRule, AlertState, ConditionType, Operator},
+    store::{AlertEvent, AlertState, AlertStatus, ConditionType, Operator, Told},
 };
+
+/// Tenants of a rule that are listed with it.
+const TENANTS_SHOWN: usize = 100;
 
 /// A rule to make.
 #[derive(Deserialize, ToSchema)]
@@ -51,6 +54,11 @@ pub struct CreateAlert {
     for_minutes: Option<i64>,
     /// The value at which it recovers, when it is not the threshold.
     recovery_threshold: Option<f64>,
+    /// Watches each tenant by himself; every one fires and recovers alone.
+    #[serde(default)]
+    per_tenant: bool,
+    /// Signs its webhooks; the answer then has the secret.
+    webhook_signed: Option<bool>,
 }
 
 /// What to change of a rule; absent parts stay.
@@ -76,6 +84,8 @@ pub struct UpdateAlert {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<f64>)]
     recovery_threshold: Option<Option<f64>>,
+    /// True makes a secret when there is none, which the answer has; false ends it.
+    webhook_signed: Option<bool>,
 }
 
 /// A rule with its state.
@@ -100,13 +110,32 @@ pub struct AlertView {
     tenant_id: Option<String>,
     for_minutes: u32,
     recovery_threshold: Option<f64>,
+    per_tenant: bool,
+    webhook_signed: bool,
+    /// What its webhooks are signed with, in the answer that made it and never again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook_secret: Option<String>,
     state: AlertState,
     state_since: Time,
+    /// The value that was seen last; of a rule per tenant, how many fire.
     last_value: Option<f64>,
     last_evaluated_at: Option<Time>,
     last_error: Option<String>,
+    /// Tenants that are watched, those that fire first, up to 100; only of a rule per tenant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<Vec<TenantView>>,
     created_at: Time,
     updated_at: Time,
+}
+
+/// How one tenant of a rule per tenant is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertTenant)]
+pub struct TenantView {
+    tenant_id: String,
+    state: AlertState,
+    state_since: Time,
+    last_value: Option<f64>,
 }
 
 /// A firing or a resolution.
@@ -123,6 +152,12 @@ pub struct AlertEventView {
     threshold_value: Option<f64>,
     window_from: Time,
     window_to: Time,
+    /// Whose, of a rule per tenant.
+    tenant_id: Option<String>,
+    /// Why it ended, when it did not recover.
+    reason: Option<String>,
+    /// Whom it was told; receivers are masked for viewers and editors.
+    deliveries: Vec<Told>,
     created_at: Time,
 }
 
@@ -134,8 +169,8 @@ pub async fn list(
 ) -> Result<List<AlertView>> {
     let sees_all = caller.sees_receivers();
     let rules = http.run(move |app| app.alerts(&caller)).await?;
-    let (rules, next) = page.cut(rules, |rule| rule.id.clone())?;
-    Ok(List { data: rules.into_iter().map(|rule| view(rule, sees_all)).collect(), next })
+    let (rules, next) = page.cut(rules, |alert| alert.rule.id.clone())?;
+    Ok(List { data: rules.into_iter().map(|alert| view(alert, sees_all)).collect(), next })
 }
 
 /// One rule.
@@ -156,8 +191,9 @@ pub async fn events(
     AlertId(number): AlertId,
     Params(page): Params<Page>,
 ) -> Result<List<AlertEventView>> {
+    let sees_all = caller.sees_receivers();
     let events = http.run(move |app| app.alert_events(&caller, number)).await?;
-    let events = events.into_iter().map(|event| event_view(number, event)).collect();
+    let events = events.into_iter().map(|event| event_view(number, event, sees_all)).collect();
     let (data, next) = page.cut(events, |event: &AlertEventView| event.id.clone())?;
     Ok(List { data, next })
 }
@@ -174,6 +210,7 @@ pub async fn create(
         widget_id: body.widget_id,
         condition_type: body.condition_type,
         tenant_id: body.tenant_id,
+        per_tenant: body.per_tenant,
     };
     let change = AlertChange {
         name: Some(body.name),
@@ -185,6 +222,7 @@ pub async fn create(
         enabled: body.enabled,
         for_minutes: body.for_minutes,
         recovery_threshold: Some(body.recovery_threshold),
+        webhook_signed: body.webhook_signed,
     };
     let rule = http.run(move |app| app.create_alert(&caller, subject, change)).await?;
     Ok(Created(view(rule, true)))
@@ -211,6 +249,7 @@ pub async fn update(
                 enabled: body.enabled,
                 for_minutes: body.for_minutes,
                 recovery_threshold: body.recovery_threshold,
+                webhook_signed: body.webhook_signed,
             };
             app.update_alert(&caller, number, change)
         })
@@ -228,9 +267,17 @@ pub async fn delete(
     Ok(NoContent)
 }
 
-fn view(rule: AlertRule, sees_all: bool) -> AlertView {
+fn view(alert: Alert, sees_all: bool) -> AlertView {
+    let Alert { rule, status, tenants, new_secret } = alert;
     let email = |address: String| if sees_all { address } else { masked_email(&address) };
     let url = |url: String| if sees_all { url } else { masked_url(&url) };
+    let tenant = |status: AlertStatus| TenantView {
+        tenant_id: status.tenant_id.unwrap_or_default(),
+        state: status.state,
+        state_since: Time(status.state_since),
+        last_value: status.last_value,
+    };
+    let tenants: Vec<TenantView> = tenants.into_iter().take(TENANTS_SHOWN).map(tenant).collect();
     AlertView {
         id: rule.number,
         dashboard_id: rule.dashboard_id,
@@ -246,17 +293,21 @@ fn view(rule: AlertRule, sees_all: bool) -> AlertView {
         tenant_id: rule.tenant_id,
         for_minutes: rule.for_minutes,
         recovery_threshold: rule.recovery_threshold,
-        state: rule.state,
-        state_since: Time(rule.state_since),
-        last_value: rule.last_value,
-        last_evaluated_at: rule.last_evaluated_at.map(Time),
-        last_error: rule.last_error,
+        per_tenant: rule.per_tenant,
+        webhook_signed: rule.webhook_secret.is_some(),
+        webhook_secret: new_secret,
+        state: status.state,
+        state_since: Time(status.state_since),
+        last_value: status.last_value,
+        last_evaluated_at: status.last_evaluated_at.map(Time),
+        last_error: status.last_error,
+        tenants: rule.per_tenant.then_some(tenants),
         created_at: Time(rule.created_at),
         updated_at: Time(rule.updated_at),
     }
 }
 
-fn event_view(alert_id: u64, event: AlertEvent) -> AlertEventView {
+fn event_view(alert_id: u64, event: AlertEvent, sees_all: bool) -> AlertEventView {
     AlertEventView {
         id: event.id.rsplit(':').next().unwrap_or_default().to_owned(),
         alert_id,
@@ -265,6 +316,9 @@ fn event_view(alert_id: u64, event: AlertEvent) -> AlertEventView {
         threshold_value: event.threshold_value,
         window_from: Time(event.window_from),
         window_to: Time(event.window_to),
+        tenant_id: event.tenant_id,
+        reason: event.reason,
+        deliveries: event.deliveries.into_iter().map(|told| told_view(told, sees_all)).collect(),
         created_at: Time(event.created_at),
     }
 }

@@ -20,6 +20,7 @@ use crate::{app::Operation, error::Code};
 
 mod view;
 
+mod alert_trials;
 mod alerts;
 mod api_keys;
 mod audit;
@@ -133,6 +134,8 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         POST "/v1/alerts" CreateAlert alerts::create [NotFound Conflict];
         PATCH "/v1/alerts/{alert_id}" UpdateAlert alerts::update [];
         DELETE "/v1/alerts/{alert_id}" DeleteAlert alerts::delete [];
+        POST "/v1/alerts/{alert_id}/test" TestAlert alert_trials::test [];
+        POST "/v1/alerts/preview" PreviewAlert alert_trials::preview [NotFound QueryTimeout QueryTooLarge];
         GET "/v1/reports" ListReports reports::list [];
         GET "/v1/reports/{report_id}" GetReport reports::get [];
         GET "/v1/reports/{report_id}/runs" ListReportRuns reports::runs [];

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::{Name, Time, present};
+use super::view::{Name, Time, present, told_view};
 use crate::{
     app::{Caller, ReportChange, masked_email, masked_url},
     error::Result,
@@ -13,7 +13,7 @@ use crate::{
         extract::{Body, Page, Params, ReportId},
         respond::{Answer, Created, List, NoContent},
     },
-    store::{ReportFormat, ReportRule, ReportRun, RunDelivery, RunStatus, Schedule},
+    store::{ReportFormat, ReportRule, ReportRun, RunStatus, Schedule, Told},
 };
 
 /// A rule to make.
@@ -108,7 +108,7 @@ pub struct ReportRunView {
     finished_at: Option<Time>,
     /// Size of the artifact.
     bytes: Option<u64>,
-    deliveries: Vec<RunDelivery>,
+    deliveries: Vec<Told>,
     error: Option<String>,
 }
 
@@ -232,14 +232,6 @@ fn view((rule, last_run): (ReportRule, Option<ReportRun>), sees_all: bool) -> Re
 }
 
 fn run_view(report_id: u64, run: ReportRun, sees_all: bool) -> ReportRunView {
-    let delivery = |mut delivery: RunDelivery| {
-        if !sees_all {
-            let is_mail = delivery.kind == "email";
-            let to = if is_mail { masked_email(&delivery.to) } else { masked_url(&delivery.to) };
-            delivery.to = to;
-        }
-        delivery
-    };
     ReportRunView {
         id: run.id.rsplit(':').next().unwrap_or_default().to_owned(),
         report_id,
@@ -249,7 +241,7 @@ fn run_view(report_id: u64, run: ReportRun, sees_all: bool) -> ReportRunView {
         started_at: run.started_at.map(Time),
         finished_at: run.finished_at.map(Time),
         bytes: run.bytes,
-        deliveries: run.deliveries.into_iter().map(delivery).collect(),
+        deliveries: run.deliveries.into_iter().map(|told| told_view(told, sees_all)).collect(),
         error: run.error,
     }
 }

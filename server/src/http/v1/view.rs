@@ -13,11 +13,12 @@ use utoipa::{
 };
 
 use crate::{
-    app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name},
+    app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name, masked_email, masked_url},
     base::instant,
     engine::{ExplainStep, RollupGrain, Value},
     error::{ApiError, Result},
     http::respond::Written,
+    store::Told,
 };
 
 /// Tells a null from what is absent.
@@ -371,4 +372,16 @@ pub fn widget(answer: &WidgetAnswer, reader: For) -> Result<Box<RawValue>> {
             raw(&TableAnswer { data, meta })
         }
     }
+}
+
+/// Whom something was told, as those see it who may know receivers, or who may not.
+pub fn told_view(told: Told, sees_all: bool) -> Told {
+    let masked = |to: String| match told.kind.as_str() {
+        "webhook" => masked_url(&to),
+        _ => masked_email(&to),
+    };
+    let to = if sees_all { told.to } else { masked(told.to) };
+    // A receiver's words may name it.
+    let error = told.error.map(|error| if sees_all { error } else { "failed".to_owned() });
+    Told { to, error, ..told }
 }

@@ -1,0 +1,374 @@
+//! Looking at what alert rules watch, and writing down what was seen.
+//!
+//! Looking takes no lock and may be slow; writing is one short transaction for many rules, which
+//! decides with the status as it is then. A rule that was changed between the two is looked at again
+//! at its next turn.
+
+use std::collections::BTreeSet;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::json;
+
+use super::{
+    access::Principal,
+    alert_state::{Change, fresh, is_due, next_state, percent_change, phase},
+    context::{App, Caller},
+    widgets::watch_ask,
+};
+use crate::{
+    error::{Code, Result},
+    store::{
+        Actor, AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard,
+        Environment, Notice, Org, OrgReader, OrgTxn, Widget, global_ids,
+    },
+};
+
+const MINUTE_MS: i64 = 60_000;
+/// Tenants that one rule watches, at most: those with most events.
+const TENANTS_MAX: usize = 1_000;
+/// A tenant is watched when he sent something in this time, or in the rule's window.
+const TENANT_SEEN_MS: i64 = 7 * 86_400_000;
+
+/// What a rule watches was looked at.
+#[derive(Debug)]
+pub struct Check {
+    org: String,
+    /// As it was when it was looked at.
+    rule: AlertRule,
+    environment: Environment,
+    dashboard_name: String,
+    widget_title: String,
+    at: i64,
+    found: Found,
+}
+
+#[derive(Debug)]
+enum Found {
+    /// What it watches is gone.
+    Gone(&'static str),
+    /// It could not be looked at.
+    Fault(String),
+    Values(Vec<Seen>),
+}
+
+/// A value that was seen, of a tenant where each is watched.
+#[derive(Debug)]
+struct Seen {
+    tenant: Option<String>,
+    value: Option<f64>,
+}
+
+impl App {
+    /// Enabled or not, the rules whose turn comes in the seconds after `last_s` up to `now_s`, with
+    /// their organisations.
+    pub fn due_alerts(&self, last_s: i64, now_s: i64, interval_s: i64) -> Vec<(String, String)> {
+        let mut due = global_ids::<AlertRule>(&self.engine.keys());
+        due.retain(|(org, id)| is_due(phase(org, id, interval_s), last_s, now_s, interval_s));
+        due
+    }
+
+    /// Looks at what a rule watches. Nothing for a rule that is disabled or gone.
+    pub fn check_alert(&self, org: &str, id: &str) -> Result<Option<Check>> {
+        let reader = self.org_reader(org);
+        let rule: Option<AlertRule> = reader.find(id)?;
+        let Some(rule) = rule.filter(|rule| rule.enabled) else { return Ok(None) };
+        let at = self.now_ms();
+        let organisation: Option<Org> = reader.find(org)?;
+        let environment =
+            organisation.and_then(|org| org.environment_by_id(&rule.environment).cloned());
+        let Some(environment) = environment else { return Ok(None) };
+        let dashboard: Option<Dashboard> = reader.find(&rule.dashboard_id)?;
+        let mut check = Check {
+            org: org.to_owned(),
+            environment,
+            dashboard_name: String::new(),
+            widget_title: String::new(),
+            at,
+            found: Found::Gone("the dashboard was deleted"),
+            rule,
+        };
+        let Some(dashboard) = dashboard else { return Ok(Some(check)) };
+        check.dashboard_name = dashboard.draft.name;
+        let widgets = dashboard.draft.widgets;
+        let widget = widgets.into_iter().find(|widget| widget.id == check.rule.widget_id);
+        let Some(widget) = widget else {
+            check.found = Found::Gone("the widget was deleted");
+            return Ok(Some(check));
+        };
+        check.widget_title.clone_from(&widget.title);
+        if !has_single_value(&widget.kind) {
+            let message = format!("a widget of kind {} has no single value to watch", widget.kind);
+            check.found = Found::Fault(message);
+            return Ok(Some(check));
+        }
+        check.found = match self.look(org, &check.rule, &check.environment, &widget, at) {
+            Ok(values) => Found::Values(values),
+            // What the server cannot do just now is no fault of the rule, and is tried again.
+            Err(error) if error.code == Code::Internal => return Err(error),
+            Err(error) => Found::Fault(error.to_string()),
+        };
+        Ok(Some(check))
+    }
+
+    fn look(
+        &self,
+        org: &str,
+        rule: &AlertRule,
+        environment: &Environment,
+        widget: &Widget,
+        at: i64,
+    ) -> Result<Vec<Seen>> {
+        let namespace = environment.namespace();
+        if !rule.per_tenant {
+            let value =
+                self.watched_value(namespace, rule, widget, rule.tenant_id.as_deref(), at)?;
+            return Ok(vec![Seen { tenant: None, value }]);
+        }
+        let mut seen = Vec::new();
+        for tenant in self.watched_tenants(org, rule, environment, at)? {
+            let value = self.watched_value(namespace, rule, widget, Some(&tenant), at)?;
+            seen.push(Seen { tenant: Some(tenant), value });
+        }
+        Ok(seen)
+    }
+
+    /// Tenants that sent something lately, and those that fire.
+    fn watched_tenants(
+        &self,
+        org: &str,
+        rule: &AlertRule,
+        environment: &Environment,
+        at: i64,
+    ) -> Result<BTreeSet<String>> {
+        let from = at - TENANT_SEEN_MS.max(window_ms(rule));
+        let control = self.query_control();
+        let mut tenants = self.engine.tenants(environment.namespace(), from, at, &control)?;
+        tenants.truncate(TENANTS_MAX);
+        let firing = tenant_statuses(&self.org_reader(org), &rule.id)?;
+        let firing = firing.into_iter().filter(|status| status.state == AlertState::Firing);
+        let firing = firing.filter_map(|status| status.tenant_id);
+        Ok(tenants.into_iter().map(|(tenant, _)| tenant).chain(firing).collect())
+    }
+
+    /// What a rule's condition is about, over the window that ends at an instant: the widget's
+    /// metric of all groups together, its change in percent, or the number of its events.
+    pub fn watched_value(
+        &self,
+        namespace: inlay_engine::Namespace,
+        rule: &AlertRule,
+        widget: &Widget,
+        tenant: Option<&str>,
+        at: i64,
+    ) -> Result<Option<f64>> {
+        let length = window_ms(rule);
+        let value = |from: i64, to: i64| -> Result<Option<f64>> {
+            let mut ask = watch_ask(widget, tenant, (from, to))?;
+            if rule.condition_type == ConditionType::NoData {
+                (ask.metric, ask.numeric_prop) = ("count".to_owned(), None);
+            }
+            let answer = self.answer(namespace, &ask)?;
+            Ok(answer.rows.first().and_then(|row| row.value.as_f64()))
+        };
+        let now = value(at - length, at)?;
+        Ok(match rule.condition_type {
+            ConditionType::Delta => percent_change(value(at - 2 * length, at - length)?, now),
+            _ => now,
+        })
+    }
+
+    /// Writes down what was seen, with what follows from it, in one transaction.
+    pub fn commit_checks(&self, checks: &[Check]) -> Result<()> {
+        if checks.is_empty() {
+            return Ok(());
+        }
+        self.engine.transact(|txn| {
+            for check in checks {
+                let mut records = OrgTxn::new(txn, &check.org);
+                let rule: Option<AlertRule> = records.find(&check.rule.id)?;
+                // What was changed or deleted meanwhile was not looked at.
+                if rule.is_some_and(|rule| rule.enabled && rule.updated_at == check.rule.updated_at)
+                {
+                    self.commit_check(&mut records, check)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn commit_check(&self, records: &mut OrgTxn<'_>, check: &Check) -> Result<()> {
+        let rule = &check.rule;
+        let overall = find_status(records, &rule.id, rule.created_at)?;
+        match &check.found {
+            Found::Gone(reason) => self.end_rule(records, check, reason),
+            Found::Fault(message) => records.put(&AlertStatus {
+                last_error: Some(message.clone()),
+                last_evaluated_at: Some(check.at),
+                ..overall
+            }),
+            Found::Values(values) if !rule.per_tenant => {
+                let Some(seen) = values.first() else { return Ok(()) };
+                self.apply(records, check, overall, seen).map(|_| ())
+            }
+            Found::Values(values) => {
+                let mut firing = 0_u32;
+                for seen in values {
+                    let tenant = seen.tenant.as_deref().unwrap_or_default();
+                    let id = status_id(&rule.id, tenant);
+                    let found = records.find(&id)?;
+                    let status = found.unwrap_or_else(|| fresh(id, seen.tenant.clone(), check.at));
+                    let state = self.apply(records, check, status, seen)?;
+                    firing += u32::from(state == AlertState::Firing);
+                }
+                let state = if firing > 0 { AlertState::Firing } else { AlertState::Ok };
+                let since = if state == overall.state { overall.state_since } else { check.at };
+                records.put(&AlertStatus {
+                    state,
+                    state_since: since,
+                    last_value: Some(firing.into()),
+                    last_evaluated_at: Some(check.at),
+                    last_error: None,
+                    ..overall
+                })
+            }
+        }
+    }
+
+    /// Applies one value to one status; which state it is in then.
+    fn apply(
+        &self,
+        records: &mut OrgTxn<'_>,
+        check: &Check,
+        status: AlertStatus,
+        seen: &Seen,
+    ) -> Result<AlertState> {
+        let (next, change) = next_state(&check.rule, &status, seen.value, check.at);
+        records.put(&next)?;
+        if let Some(change) = change {
+            self.tell(records, check, &next, change, seen.value, None)?;
+        }
+        Ok(next.state)
+    }
+
+    /// What the rule watches is gone: what fires ends with a reason, and the rule is switched off.
+    fn end_rule(&self, records: &mut OrgTxn<'_>, check: &Check, reason: &str) -> Result<()> {
+        let mut statuses: Vec<AlertStatus> = records.list_of(&format!("{}:", check.rule.id))?;
+        statuses.push(find_status(records, &check.rule.id, check.rule.created_at)?);
+        for status in statuses {
+            let is_overall = status.id == check.rule.id;
+            let next = AlertStatus {
+                state: AlertState::Ok,
+                state_since: if status.state == AlertState::Ok {
+                    status.state_since
+                } else {
+                    check.at
+                },
+                pending_since: None,
+                last_error: Some(reason.to_owned()),
+                last_evaluated_at: Some(check.at),
+                ..status.clone()
+            };
+            records.put(&next)?;
+            if status.state == AlertState::Firing && !(check.rule.per_tenant && is_overall) {
+                let change = Change::Resolved { fired_at: status.state_since };
+                self.tell(records, check, &next, change, None, Some(reason))?;
+            }
+        }
+        let rule = AlertRule { enabled: false, updated_at: check.at, ..check.rule.clone() };
+        records.put(&rule)?;
+        let caller = evaluator(&check.org, &check.environment);
+        let metadata = json!({"name": rule.name, "enabled": false, "reason": reason});
+        let number = rule.number.to_string();
+        self.audit(records, &caller, "alert.update", ("alert", &number), metadata)
+    }
+
+    /// Stores the event of a change, and sends word of it on its way.
+    fn tell(
+        &self,
+        records: &mut OrgTxn<'_>,
+        check: &Check,
+        status: &AlertStatus,
+        change: Change,
+        value: Option<f64>,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        let rule = &check.rule;
+        let (fired_at, resolved_at) = match change {
+            Change::Fired => (check.at, None),
+            Change::Resolved { fired_at } => (fired_at, Some(check.at)),
+        };
+        let notice = Notice {
+            alert: rule.number,
+            name: rule.name.clone(),
+            dashboard_id: rule.dashboard_id.clone(),
+            dashboard_name: check.dashboard_name.clone(),
+            widget_id: rule.widget_id.clone(),
+            widget_title: check.widget_title.clone(),
+            condition_type: rule.condition_type,
+            operator: rule.operator,
+            threshold_value: rule.threshold_value,
+            state: status.state,
+            fired_at,
+            resolved_at,
+            tenant_id: status.tenant_id.clone().or_else(|| rule.tenant_id.clone()),
+            value,
+            window_from: check.at - window_ms(rule),
+            window_to: check.at,
+            reason: reason.map(str::to_owned),
+        };
+        let id = format!("{}:{}", rule.id, self.new_id());
+        let deliveries = self.enqueue(records, &check.org, rule, &id, &notice)?;
+        records.put(&AlertEvent {
+            id,
+            state: status.state,
+            value,
+            threshold_value: rule.threshold_value,
+            window_from: notice.window_from,
+            window_to: notice.window_to,
+            tenant_id: status.tenant_id.clone(),
+            reason: notice.reason,
+            deliveries,
+            created_at: check.at,
+        })
+    }
+}
+
+/// Whether a widget of this kind has one number that can be watched.
+pub fn has_single_value(kind: &str) -> bool {
+    !matches!(kind, "text" | "table" | "funnel")
+}
+
+/// Length of a rule's window.
+pub fn window_ms(rule: &AlertRule) -> i64 {
+    i64::from(rule.lookback_minutes) * MINUTE_MS
+}
+
+/// The statuses of the tenants that a rule watches, those that fire first, then by name.
+pub fn tenant_statuses(reader: &OrgReader, rule: &str) -> Result<Vec<AlertStatus>> {
+    let mut statuses: Vec<AlertStatus> = reader.list_of(&format!("{rule}:"))?;
+    statuses.sort_by(|a, b| {
+        let calm = |status: &AlertStatus| status.state == AlertState::Ok;
+        calm(a).cmp(&calm(b)).then_with(|| a.tenant_id.cmp(&b.tenant_id))
+    });
+    Ok(statuses)
+}
+
+/// Names of tenants may hold anything, and ids may not.
+fn status_id(rule: &str, tenant: &str) -> String {
+    format!("{rule}:{}", URL_SAFE_NO_PAD.encode(tenant))
+}
+
+fn find_status(records: &OrgTxn<'_>, rule: &str, created_at: i64) -> Result<AlertStatus> {
+    Ok(records.find(rule)?.unwrap_or_else(|| fresh(rule.to_owned(), None, created_at)))
+}
+
+/// Who switches rules off whose widgets are gone.
+fn evaluator(org: &str, environment: &Environment) -> Caller {
+    let (r#type, id, label) = ("system".to_owned(), "alerts".to_owned(), "Alerts".to_owned());
+    Caller {
+        principal: Principal::Anonymous,
+        org: org.to_owned(),
+        environment: environment.clone(),
+        actor: Actor { r#type, id, label },
+        ip: None,
+    }
+}

@@ -1,0 +1,324 @@
+//! What an alert tells: the body of its webhook, and its mail.
+
+use std::time::Duration;
+
+use askama::Template;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
+use sha2::Sha256;
+
+use super::context::App;
+use crate::{
+    base::instant,
+    error::{ApiError, Result},
+    outbound::{Mail, Post},
+    store::{AlertRule, AlertState, ConditionType, Delivery, Notice, Operator, rule_id},
+};
+
+/// How long a webhook may take.
+const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The body of a webhook.
+#[derive(Serialize)]
+struct Body<'a> {
+    alert_id: u64,
+    name: &'a str,
+    dashboard_id: &'a str,
+    widget_id: &'a str,
+    condition: Condition,
+    state: &'static str,
+    fired_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolved_at: Option<String>,
+    /// Only of a rule about one tenant, or about each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Condition {
+    r#type: ConditionType,
+    operator: Option<Operator>,
+    value: Option<f64>,
+}
+
+/// The body of the webhook that tells a notice.
+pub fn webhook_body(notice: &Notice) -> Result<Vec<u8>> {
+    let body = Body {
+        alert_id: notice.alert,
+        name: &notice.name,
+        dashboard_id: &notice.dashboard_id,
+        widget_id: &notice.widget_id,
+        condition: Condition {
+            r#type: notice.condition_type,
+            operator: notice.operator,
+            value: notice.threshold_value,
+        },
+        state: state_of(notice),
+        fired_at: instant::format(notice.fired_at),
+        resolved_at: notice.resolved_at.map(instant::format),
+        tenant_id: notice.tenant_id.as_deref(),
+    };
+    serde_json::to_vec(&body).map_err(|error| ApiError::internal(error.to_string()))
+}
+
+/// Headers that let a receiver check that a body is ours and new: those of Standard Webhooks. `id` is
+/// the same at every attempt, `at_ms` that of the attempt.
+///
+/// Source: <https://github.com/standard-webhooks/standard-webhooks>
+pub fn signature_headers(
+    secret: &str,
+    id: &str,
+    at_ms: i64,
+    body: &[u8],
+) -> Vec<(&'static str, String)> {
+    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
+    let seconds = at_ms.div_euclid(1_000).to_string();
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return Vec::new() };
+    for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    let signature = STANDARD.encode(mac.finalize().into_bytes());
+    vec![
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", seconds),
+        ("webhook-signature", format!("v1,{signature}")),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "alert.html")]
+struct Html<'a> {
+    mail: &'a Content,
+}
+
+#[derive(Template)]
+#[template(path = "alert.txt", escape = "none")]
+struct Text<'a> {
+    mail: &'a Content,
+}
+
+/// What both parts of a mail say.
+struct Content {
+    heading: String,
+    state: &'static str,
+    color: &'static str,
+    name: String,
+    sentence: String,
+    facts: Vec<(&'static str, String)>,
+    link: String,
+}
+
+impl App {
+    /// The webhook that brings a delivery to its receiver, with an attempt that begins at `at_ms`.
+    pub fn alert_post(&self, delivery: &Delivery, at_ms: i64) -> Result<Post> {
+        let body = webhook_body(&delivery.notice)?;
+        let rule: Option<AlertRule> =
+            self.org_reader(&delivery.org).find(&rule_id(delivery.alert))?;
+        let secret = rule.and_then(|rule| rule.webhook_secret);
+        let signature = secret.map(|secret| signature_headers(&secret, &delivery.id, at_ms, &body));
+        let mut headers = signature.unwrap_or_default();
+        headers.push(("x-service-alert-id", delivery.alert.to_string()));
+        headers.push(("x-service-dashboard-id", delivery.notice.dashboard_id.clone()));
+        Ok(Post {
+            url: delivery.to.clone(),
+            content_type: "application/json",
+            headers,
+            body,
+            timeout: WEBHOOK_TIMEOUT,
+        })
+    }
+
+    /// The mail that tells a notice to one address. `id` is that of the delivery.
+    pub fn alert_mail(&self, id: &str, to: &str, notice: &Notice) -> Result<Mail> {
+        let content = content(notice, &self.settings.base_url);
+        let failed = |error: askama::Error| ApiError::internal(error.to_string());
+        Ok(Mail {
+            id: id.to_owned(),
+            written_at: notice.resolved_at.unwrap_or(notice.fired_at),
+            to: to.to_owned(),
+            subject: content.heading.clone(),
+            text: Text { mail: &content }.render().map_err(failed)?,
+            html: Html { mail: &content }.render().map_err(failed)?,
+            file: None,
+        })
+    }
+}
+
+fn content(notice: &Notice, base_url: &str) -> Content {
+    let is_firing = notice.state == AlertState::Firing;
+    let (state, color) = if is_firing { ("Firing", "#c62a2f") } else { ("Resolved", "#18794e") };
+    let minutes = (notice.window_to - notice.window_from) / 60_000;
+    let unit = if notice.condition_type == ConditionType::Delta { " %" } else { "" };
+    let value = notice.value.map(|value| number(value) + unit);
+    let mut facts = vec![("Condition", condition(notice))];
+    facts.extend(value.map(|value| ("Value", value)));
+    facts.push((
+        "Window",
+        format!(
+            "{} to {} ({minutes} minutes)",
+            instant::format_minute(notice.window_from),
+            instant::format_minute(notice.window_to)
+        ),
+    ));
+    facts.extend(notice.tenant_id.clone().map(|tenant| ("Tenant", tenant)));
+    facts.push(("Widget", format!("{} on {}", notice.widget_title, notice.dashboard_name)));
+    facts.push(("Fired at", instant::format_minute(notice.fired_at)));
+    facts.extend(notice.resolved_at.map(|at| ("Resolved at", instant::format_minute(at))));
+    let sentence = match &notice.reason {
+        Some(reason) => format!("It ended because {reason}. The rule is switched off."),
+        None if is_firing => "Its condition holds.".to_owned(),
+        None => "Its condition does not hold any more.".to_owned(),
+    };
+    Content {
+        heading: format!("{state}: {}", notice.name),
+        state,
+        color,
+        name: notice.name.clone(),
+        sentence,
+        facts,
+        link: format!("{base_url}/console/alerts/{}", notice.alert),
+    }
+}
+
+/// A condition in words.
+fn condition(notice: &Notice) -> String {
+    let operator = match notice.operator {
+        Some(Operator::Gt) => "above",
+        Some(Operator::Gte) => "at least",
+        Some(Operator::Lt) => "below",
+        Some(Operator::Lte) => "at most",
+        Some(Operator::Eq) => "equal to",
+        Some(Operator::Neq) => "other than",
+        None => "",
+    };
+    let threshold = notice.threshold_value.map(number).unwrap_or_default();
+    match notice.condition_type {
+        ConditionType::NoData => "no events".to_owned(),
+        ConditionType::Threshold => format!("{operator} {threshold}"),
+        ConditionType::Delta => {
+            format!("change {operator} {threshold} % against the window before")
+        }
+    }
+}
+
+fn state_of(notice: &Notice) -> &'static str {
+    match notice.state {
+        AlertState::Firing => "firing",
+        AlertState::Ok => "resolved",
+    }
+}
+
+/// A number for people: thousands apart, at most two places, more only where the number is small.
+fn number(value: f64) -> String {
+    let places = if value.abs() >= 1.0 || value == 0.0 { 2 } else { 6 };
+    let text = format!("{:.*}", places, value.abs());
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let rest = rest.trim_end_matches('0');
+    let sign = if value < 0.0 && (grouped != "0" || !rest.is_empty()) { "-" } else { "" };
+    if rest.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{rest}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice() -> Notice {
+        Notice {
+            alert: 7,
+            name: "Too many <errors>\r\nBcc: x@y.example".to_owned(),
+            dashboard_id: "d".to_owned(),
+            dashboard_name: "Usage & more".to_owned(),
+            widget_id: "w".to_owned(),
+            widget_title: "Errors".to_owned(),
+            condition_type: ConditionType::Threshold,
+            operator: Some(Operator::Gt),
+            threshold_value: Some(1_000.0),
+            state: AlertState::Firing,
+            fired_at: 1_795_169_856_789,
+            resolved_at: None,
+            tenant_id: None,
+            value: Some(12_345.5),
+            window_from: 1_795_166_256_789,
+            window_to: 1_795_169_856_789,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn a_webhook_tells_what_the_specification_names() {
+        let body: serde_json::Value =
+            serde_json::from_slice(&webhook_body(&notice()).unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "alert_id": 7, "name": notice().name, "dashboard_id": "d", "widget_id": "w",
+            "condition": {"type": "threshold", "operator": "gt", "value": 1000.0},
+            "state": "firing", "fired_at": "2026-11-20T10:17:36.789Z",
+        });
+        assert_eq!(body, expected);
+        let resolved = Notice {
+            state: AlertState::Ok,
+            resolved_at: Some(1_795_170_000_000),
+            tenant_id: Some("acme".to_owned()),
+            ..notice()
+        };
+        let body: serde_json::Value =
+            serde_json::from_slice(&webhook_body(&resolved).unwrap()).unwrap();
+        assert_eq!((&body["state"], &body["tenant_id"]), (&"resolved".into(), &"acme".into()));
+        assert_eq!(body["resolved_at"], "2026-11-20T10:20:00.000Z");
+        assert_eq!(body["fired_at"], expected["fired_at"]);
+    }
+
+    /// The example of the Standard Webhooks specification.
+    #[test]
+    fn signatures_are_those_of_standard_webhooks() {
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let headers = signature_headers(
+            secret,
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330_000,
+            br#"{"test": 2432232314}"#,
+        );
+        assert_eq!(headers[1].1, "1614265330");
+        assert_eq!(headers[2].1, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_mail_tells_value_condition_window_and_link() {
+        let app = App::in_memory();
+        let mail = app.alert_mail("id", "ops@acme.example", &notice()).unwrap();
+        for part in [
+            "above 1,000",
+            "12,345.5",
+            "2026-11-20 09:17 UTC to 2026-11-20 10:17 UTC (60 minutes)",
+            "http://127.0.0.1:8080/console/alerts/7",
+        ] {
+            assert!(mail.text.contains(part) && mail.html.contains(part), "{part}\n{}", mail.text);
+        }
+        assert!(mail.text.contains("Usage & more"));
+        assert!(!mail.html.contains("<errors>") && !mail.html.contains("Usage & more"));
+    }
+
+    #[test]
+    fn numbers_are_for_people() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (1_234_567.0, "1,234,567"),
+            (-999.999, "-1,000"),
+            (0.001_234, "0.001234"),
+            (12.5, "12.5"),
+            (-20.0, "-20"),
+            (-0.000_000_1, "0"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Trying an alert: a test to its receivers, and a look at when it would have fired.
+
+use serde_json::json;
+
+use super::{
+    alert_checks::window_ms,
+    alert_state::{Change, fresh, next_state},
+    alerts::{AlertChange, AlertSubject},
+    context::{App, Caller},
+    queue::{Outcome, attempt_row, kind_of},
+};
+use crate::{
+    error::{ApiError, Code, Result},
+    store::{AlertState, Delivery, Notice, Told, Way},
+};
+
+const MINUTE_MS: i64 = 60_000;
+/// How far back a rule is tried.
+const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+/// Time between two looks: seldom enough that a month is answered at once.
+const STEP_MINUTES: i64 = 30;
+
+/// When a rule would have fired.
+pub struct AlertPreview {
+    /// The first look.
+    pub from: i64,
+    /// The last look.
+    pub to: i64,
+    /// Between two looks.
+    pub step_minutes: i64,
+    /// Whether it fired or recovered, at which value, when.
+    pub events: Vec<(bool, Option<f64>, i64)>,
+    /// The value at each look.
+    pub points: Vec<(i64, Option<f64>)>,
+}
+
+impl App {
+    /// Tests for all receivers of a rule, which are not in the queue. The value is that seen last.
+    pub fn test_deliveries(&self, caller: &Caller, number: u64) -> Result<Vec<Delivery>> {
+        let alert = self.alert(caller, number)?;
+        let (rule, now) = (alert.rule, self.now_ms());
+        let dashboard = self.dashboard(caller, &rule.dashboard_id).ok();
+        let widgets = dashboard.iter().flat_map(|dashboard| &dashboard.draft.widgets);
+        let title = widgets.into_iter().find(|widget| widget.id == rule.widget_id);
+        let notice = Notice {
+            alert: rule.number,
+            name: format!("Test of {}", rule.name),
+            dashboard_id: rule.dashboard_id.clone(),
+            dashboard_name: dashboard.as_ref().map_or("", |found| &found.draft.name).to_owned(),
+            widget_id: rule.widget_id.clone(),
+            widget_title: title.map_or("", |widget| &widget.title).to_owned(),
+            condition_type: rule.condition_type,
+            operator: rule.operator,
+            threshold_value: rule.threshold_value,
+            state: AlertState::Firing,
+            fired_at: now,
+            resolved_at: None,
+            tenant_id: rule.tenant_id.clone(),
+            value: alert.status.last_value,
+            window_from: now - window_ms(&rule),
+            window_to: now,
+            reason: None,
+        };
+        let mails = rule.email_to.iter().map(|to| (Way::Email, to));
+        let ways: Vec<_> =
+            mails.chain(rule.webhook_url.iter().map(|to| (Way::Webhook, to))).collect();
+        if ways.is_empty() {
+            let message = "this rule has no receivers: no email_to and no webhook_url";
+            return Err(ApiError::new(Code::Conflict, message));
+        }
+        let delivery = |(way, to): (Way, &String)| Delivery {
+            id: self.new_id(),
+            org: caller.org.clone(),
+            due_at: now,
+            attempt: 1,
+            way,
+            to: to.clone(),
+            alert: rule.number,
+            event: String::new(),
+            notice: notice.clone(),
+        };
+        let deliveries = ways.into_iter().map(delivery).collect();
+        self.org_txn(&caller.org, |txn| {
+            let target = ("alert", rule.number.to_string());
+            self.audit(txn, caller, "alert.test", (target.0, &target.1), json!({"name": rule.name}))
+        })?;
+        Ok(deliveries)
+    }
+
+    /// Writes down what became of tests.
+    pub fn record_test(&self, outcomes: Vec<(usize, Delivery, Outcome)>) -> Result<Vec<Told>> {
+        let mut told = Vec::new();
+        for (_, delivery, outcome) in outcomes {
+            if delivery.way == Way::Webhook {
+                let (id, to) = (self.new_id(), &delivery.to);
+                let row = attempt_row(id, "alert", delivery.alert, to, delivery.attempt, &outcome);
+                self.org_txn(&delivery.org, |txn| txn.put(&row))?;
+            }
+            told.push(Told {
+                kind: kind_of(delivery.way).to_owned(),
+                to: delivery.to,
+                status: if outcome.error.is_none() { "sent" } else { "failed" }.to_owned(),
+                error: outcome.error,
+            });
+        }
+        Ok(told)
+    }
+
+    /// When a rule would have fired in the last 30 days. 404 without the dashboard or the widget.
+    pub fn preview_alert(
+        &self,
+        caller: &Caller,
+        subject: AlertSubject,
+        change: AlertChange,
+    ) -> Result<AlertPreview> {
+        let (rule, widget) = self.plan_alert(caller, subject, change)?;
+        let step = STEP_MINUTES * MINUTE_MS;
+        // On whole steps most windows are whole hours, which rollups answer.
+        let to = self.now_ms().div_euclid(step) * step;
+        let from = to - BACK_MS;
+        let must_stop = self.query_control();
+        let mut status = fresh(String::new(), None, from);
+        let mut preview = AlertPreview {
+            from,
+            to,
+            step_minutes: STEP_MINUTES,
+            events: Vec::new(),
+            points: Vec::new(),
+        };
+        let namespace = caller.environment.namespace();
+        for at in (from..=to).step_by(step as usize) {
+            if must_stop() {
+                let message =
+                    "trying this rule takes too long; a shorter lookback_minutes is quicker";
+                return Err(ApiError::new(Code::QueryTimeout, message));
+            }
+            let tenant = rule.tenant_id.as_deref();
+            let value = self.watched_value(namespace, &rule, &widget, tenant, at)?;
+            let (next, change) = next_state(&rule, &status, value, at);
+            status = next;
+            preview.points.push((at, value));
+            preview.events.extend(change.map(|change| (change == Change::Fired, value, at)));
+        }
+        Ok(preview)
+    }
+}

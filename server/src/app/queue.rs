@@ -1,0 +1,435 @@
+//! The queue of what is to be delivered: durable, in order, each at most once at a time.
+//!
+//! An entry is claimed by moving its due time behind the longest time that an attempt takes; who dies
+//! with it leaves it to be claimed again then. So nothing is lost, and what may be doubled is the one
+//! attempt that was under way. What one rule tells one receiver goes in order: a recovery never
+//! overtakes the alarm that it ends.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use inlay_engine::Txn;
+
+use super::context::App;
+use crate::{
+    error::Result,
+    outbound::{Bounce, Courier, Posted},
+    store::{
+        AlertEvent, AlertRule, Delivery, Notice, Org, OrgTxn, Told, Way, WebhookDelivery,
+        global_delete, global_find, global_list, global_put, rule_id,
+    },
+};
+
+const KIND: &str = "delivery";
+/// Longer than any attempt takes.
+const LEASE_MS: i64 = 60_000;
+/// Attempts of one organisation at once, at most: its slow receivers hold up its own only.
+const AT_ONCE_OF_ORG: usize = 4;
+/// Waits before each attempt of a mail: a receiving server that asks to come back later means minutes.
+const MAIL_WAITS_S: [u64; 5] = [0, 30, 120, 600, 1_800];
+
+/// What became of an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// When it began.
+    pub began_at: i64,
+    /// How long it took.
+    pub took_ms: u64,
+    /// HTTP status; 0 without one.
+    pub status_code: u16,
+    /// Why it failed, when there was no answer or the answer was no.
+    pub error: Option<String>,
+    /// How the answer began.
+    pub excerpt: Option<String>,
+    /// Whether trying again may help.
+    pub is_final: bool,
+}
+
+impl Outcome {
+    /// Of a webhook: any answer but 2xx is a failure, and none of them is final.
+    pub fn of_post(began_at: i64, posted: Posted) -> Self {
+        let status = posted.status_code;
+        let said_no =
+            (!(200..300).contains(&status)).then(|| format!("the receiver answered {status}"));
+        Self {
+            began_at,
+            took_ms: posted.took.as_millis() as u64,
+            status_code: status,
+            error: posted.error.or(said_no),
+            excerpt: posted.excerpt,
+            is_final: false,
+        }
+    }
+
+    /// Of a mail.
+    pub fn of_mail(began_at: i64, took: Duration, sent: std::result::Result<(), Bounce>) -> Self {
+        let bounce = sent.err();
+        Self {
+            began_at,
+            took_ms: took.as_millis() as u64,
+            status_code: 0,
+            is_final: bounce.as_ref().is_some_and(|bounce| bounce.is_final),
+            error: bounce.map(|bounce| bounce.message),
+            excerpt: None,
+        }
+    }
+
+    /// Whether the receiver has it.
+    pub fn is_delivered(&self) -> bool {
+        self.error.is_none()
+    }
+}
+
+/// What comes after an attempt.
+#[derive(Debug, PartialEq, Eq)]
+enum After {
+    Done,
+    Again { wait_ms: i64 },
+    Abandoned,
+}
+
+/// Decides what comes after attempt number `attempt` with these waits before each.
+fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
+    if outcome.is_delivered() {
+        return After::Done;
+    }
+    match waits_s.get(attempt as usize) {
+        Some(&wait) if !outcome.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
+        _ => After::Abandoned,
+    }
+}
+
+/// The next to be tried at `now`: due, the oldest of what its rule tells its receiver, and within what
+/// an organisation may have under way. `pending` is in order of due times.
+fn choose<'a>(
+    pending: &'a [Delivery],
+    under_way: &HashMap<String, String>,
+    now: i64,
+    room: usize,
+) -> Vec<&'a Delivery> {
+    type Line<'a> = (&'a str, u64, Option<&'a str>, Way, &'a str);
+    fn line(one: &Delivery) -> Line<'_> {
+        (&one.org, one.alert, one.notice.tenant_id.as_deref(), one.way, &one.to)
+    }
+    let mut heads: HashMap<Line<'_>, &str> = HashMap::new();
+    for one in pending {
+        let head = heads.entry(line(one)).or_insert(&one.id);
+        *head = (*head).min(&one.id);
+    }
+    let mut of_org: HashMap<&str, usize> = HashMap::new();
+    for org in under_way.values() {
+        *of_org.entry(org).or_default() += 1;
+    }
+    let mut chosen = Vec::new();
+    for one in pending.iter().take_while(|one| one.due_at <= now) {
+        let busy = of_org.entry(&one.org).or_default();
+        let is_head = heads.get(&line(one)) == Some(&one.id.as_str());
+        if is_head && *busy < AT_ONCE_OF_ORG && !under_way.contains_key(&one.id) {
+            *busy += 1;
+            chosen.push(one);
+        }
+        if chosen.len() == room {
+            break;
+        }
+    }
+    chosen
+}
+
+impl App {
+    /// Puts a notice on its way to the receivers of a rule; who they are, as the event tells it.
+    pub fn enqueue(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        org: &str,
+        rule: &AlertRule,
+        event: &str,
+        notice: &Notice,
+    ) -> Result<Vec<Told>> {
+        let mails = rule.email_to.iter().map(|to| (Way::Email, to));
+        let ways = mails.chain(rule.webhook_url.iter().map(|to| (Way::Webhook, to)));
+        let mut told = Vec::new();
+        for (way, to) in ways {
+            let delivery = Delivery {
+                id: self.new_id(),
+                org: org.to_owned(),
+                due_at: self.now_ms()
+                    + self.waits_s(way).first().map_or(0, |&wait| wait as i64 * 1_000),
+                attempt: 1,
+                way,
+                to: to.clone(),
+                alert: rule.number,
+                event: event.to_owned(),
+                notice: notice.clone(),
+            };
+            put(txn.global(), &delivery)?;
+            told.push(Told {
+                kind: kind_of(way).to_owned(),
+                to: to.clone(),
+                status: "pending".to_owned(),
+                error: None,
+            });
+        }
+        Ok(told)
+    }
+
+    /// Claims up to `room` of what is due. `under_way` are ids and organisations of what is being
+    /// tried.
+    pub fn claim(&self, under_way: &HashMap<String, String>, room: usize) -> Result<Vec<Delivery>> {
+        let keys = self.engine.keys();
+        let now = self.now_ms();
+        // Most of the time nothing is due, and the first key says so.
+        let first = keys.first(b"g/delivery/", b"g/delivery/");
+        if room == 0 || first.is_none_or(|(key, _)| due_of(&key) > now) {
+            return Ok(Vec::new());
+        }
+        let listed: Vec<(String, Delivery)> = global_list(&keys, KIND)?;
+        let pending: Vec<Delivery> = listed.into_iter().map(|(_, one)| one).collect();
+        let chosen = choose(&pending, under_way, now, room);
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.engine.transact(|txn| {
+            let mut claimed = Vec::new();
+            for &one in &chosen {
+                if global_find::<Delivery>(txn, KIND, &key_of(one))?.is_none() {
+                    continue;
+                }
+                global_delete(txn, KIND, &key_of(one));
+                let rule: Option<AlertRule> =
+                    OrgTxn::new(txn, &one.org).find(&rule_id(one.alert))?;
+                // Nobody is told of a rule that is gone.
+                if rule.is_some() {
+                    let leased = Delivery { due_at: now + LEASE_MS, ..one.clone() };
+                    put(txn, &leased)?;
+                    claimed.push(leased);
+                }
+            }
+            Ok(claimed)
+        })
+    }
+
+    /// One attempt.
+    pub async fn attempt(&self, courier: &Courier, delivery: &Delivery) -> Result<Outcome> {
+        let (began_at, began) = (self.now_ms(), Instant::now());
+        match delivery.way {
+            Way::Webhook => {
+                let posted = courier.poster.post(self.alert_post(delivery, began_at)?).await;
+                Ok(Outcome::of_post(began_at, posted))
+            }
+            Way::Email => {
+                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notice)?;
+                let sent = courier.mailer.send(mail).await;
+                Ok(Outcome::of_mail(began_at, began.elapsed(), sent))
+            }
+        }
+    }
+
+    /// Writes down what became of an attempt, and what comes next.
+    pub fn settle(&self, delivery: &Delivery, outcome: &Outcome) -> Result<()> {
+        self.engine.transact(|txn| {
+            let is_pending = global_find::<Delivery>(txn, KIND, &key_of(delivery))?.is_some();
+            global_delete(txn, KIND, &key_of(delivery));
+            let mut records = OrgTxn::new(txn, &delivery.org);
+            if records.find::<Org>(&delivery.org)?.is_none() {
+                return Ok(());
+            }
+            if delivery.way == Way::Webhook {
+                records.put(&attempt_row(
+                    self.new_id(),
+                    "alert",
+                    delivery.alert,
+                    &delivery.to,
+                    delivery.attempt,
+                    outcome,
+                ))?;
+            }
+            let next = after(delivery.attempt, outcome, self.waits_s(delivery.way));
+            let status = match next {
+                After::Done => "sent",
+                After::Again { .. } => "pending",
+                After::Abandoned => "failed",
+            };
+            let event: Option<AlertEvent> = records.find(&delivery.event)?;
+            if let Some(mut event) = event {
+                let kind = kind_of(delivery.way);
+                let of_it = |told: &&mut Told| told.kind == kind && told.to == delivery.to;
+                if let Some(told) = event.deliveries.iter_mut().find(of_it) {
+                    status.clone_into(&mut told.status);
+                    told.error.clone_from(&outcome.error);
+                }
+                records.put(&event)?;
+            }
+            if let After::Again { wait_ms } = next
+                && is_pending
+            {
+                let attempt = delivery.attempt + 1;
+                let due_at = self.now_ms() + wait_ms;
+                put(records.global(), &Delivery { attempt, due_at, ..delivery.clone() })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn waits_s(&self, way: Way) -> &[u64] {
+        match way {
+            Way::Email => &MAIL_WAITS_S,
+            Way::Webhook => &self.settings.webhook_waits_s,
+        }
+    }
+}
+
+/// A row of what is told about webhooks.
+pub fn attempt_row(
+    id: String,
+    source: &str,
+    source_id: u64,
+    url: &str,
+    attempt: u32,
+    outcome: &Outcome,
+) -> WebhookDelivery {
+    WebhookDelivery {
+        id,
+        source: source.to_owned(),
+        source_id,
+        webhook_url: url.to_owned(),
+        attempt,
+        status_code: outcome.status_code,
+        // An answer that says no speaks for itself.
+        error: outcome.error.clone().filter(|_| outcome.status_code == 0),
+        response_excerpt: outcome.excerpt.clone(),
+        duration_ms: outcome.took_ms,
+        created_at: outcome.began_at,
+    }
+}
+
+/// Forgets what a rule still had to tell.
+pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
+    let pending: Vec<(String, Delivery)> = global_list(txn, KIND)?;
+    let of_rule = pending.into_iter().filter(|(_, one)| one.org == org && one.alert == alert);
+    of_rule.for_each(|(key, _)| global_delete(txn, KIND, &key));
+    Ok(())
+}
+
+/// The name of a way, as others read it.
+pub fn kind_of(way: Way) -> &'static str {
+    match way {
+        Way::Email => "email",
+        Way::Webhook => "webhook",
+    }
+}
+
+fn key_of(delivery: &Delivery) -> String {
+    format!("{:020}:{}", delivery.due_at.max(0), delivery.id)
+}
+
+fn due_of(key: &[u8]) -> i64 {
+    let text = key.get(b"g/delivery/".len()..).and_then(|rest| rest.get(..20));
+    let digits = text.and_then(|text| std::str::from_utf8(text).ok());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
+    global_put(txn, KIND, &key_of(delivery), delivery)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{AlertState, ConditionType};
+
+    fn outcome(error: Option<&str>, is_final: bool) -> Outcome {
+        Outcome {
+            began_at: 0,
+            took_ms: 1,
+            status_code: 0,
+            error: error.map(str::to_owned),
+            excerpt: None,
+            is_final,
+        }
+    }
+
+    fn delivery(id: &str, org: &str, alert: u64, due_at: i64) -> Delivery {
+        let notice = Notice {
+            alert,
+            name: String::new(),
+            dashboard_id: String::new(),
+            dashboard_name: String::new(),
+            widget_id: String::new(),
+            widget_title: String::new(),
+            condition_type: ConditionType::NoData,
+            operator: None,
+            threshold_value: None,
+            state: AlertState::Firing,
+            fired_at: 0,
+            resolved_at: None,
+            tenant_id: None,
+            value: None,
+            window_from: 0,
+            window_to: 0,
+            reason: None,
+        };
+        Delivery {
+            id: id.to_owned(),
+            org: org.to_owned(),
+            due_at,
+            attempt: 1,
+            way: Way::Webhook,
+            to: "https://acme.com/x".to_owned(),
+            alert,
+            event: String::new(),
+            notice,
+        }
+    }
+
+    fn chosen(
+        pending: &[Delivery],
+        under_way: &[(&str, &str)],
+        now: i64,
+        room: usize,
+    ) -> Vec<String> {
+        let under_way = under_way.iter().map(|(id, org)| ((*id).to_owned(), (*org).to_owned()));
+        let chosen = choose(pending, &under_way.collect(), now, room);
+        chosen.into_iter().map(|one| one.id.clone()).collect()
+    }
+
+    #[test]
+    fn attempts_end_when_delivered_refused_for_good_or_used_up() {
+        let waits = [0, 30, 120];
+        let failed = outcome(Some("no"), false);
+        assert_eq!(after(1, &outcome(None, false), &waits), After::Done);
+        assert_eq!(after(1, &failed, &waits), After::Again { wait_ms: 30_000 });
+        assert_eq!(after(2, &failed, &waits), After::Again { wait_ms: 120_000 });
+        assert_eq!(after(3, &failed, &waits), After::Abandoned);
+        assert_eq!(after(1, &outcome(Some("no such mailbox"), true), &waits), After::Abandoned);
+        assert_eq!(after(1, &failed, &[]), After::Abandoned);
+    }
+
+    #[test]
+    fn what_is_due_is_chosen_in_order_and_within_bounds() {
+        let pending: Vec<Delivery> =
+            (1..=9).map(|n| delivery(&format!("{n}"), "a", n, n as i64)).collect();
+        assert_eq!(chosen(&pending, &[], 3, 10), ["1", "2", "3"]);
+        assert_eq!(chosen(&pending, &[], 9, 2), ["1", "2"]);
+        assert_eq!(chosen(&pending, &[], 9, 10), ["1", "2", "3", "4"], "four of an organisation");
+        assert_eq!(chosen(&pending, &[("1", "a"), ("2", "a")], 9, 10), ["3", "4"]);
+        let mut mixed = pending;
+        mixed.push(delivery("b", "b", 1, 9));
+        assert_eq!(chosen(&mixed, &[], 9, 10), ["1", "2", "3", "4", "b"], "others are not held up");
+    }
+
+    #[test]
+    fn what_one_rule_tells_one_receiver_goes_in_order() {
+        // The first waits for its next attempt; the second of the same rule is due before it.
+        let first = delivery("1", "a", 7, 100);
+        let second = delivery("2", "a", 7, 50);
+        let other = Delivery { way: Way::Email, ..delivery("3", "a", 7, 60) };
+        assert_eq!(chosen(&[second.clone(), other.clone(), first.clone()], &[], 70, 10), ["3"]);
+        assert_eq!(
+            chosen(&[second.clone(), other.clone(), first.clone()], &[], 100, 10),
+            ["3", "1"]
+        );
+        assert_eq!(chosen(&[second, other], &[], 70, 10), ["2", "3"]);
+    }
+}

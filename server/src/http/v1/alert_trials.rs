@@ -1,0 +1,150 @@
+//! `/v1/alerts/…/test` and `/v1/alerts/preview`: trying an alert before it matters.
+
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+use utoipa::ToSchema;
+
+use super::view::Time;
+use crate::{
+    app::{AlertChange, AlertSubject, Caller},
+    error::{ApiError, Result},
+    http::{
+        context::Http,
+        extract::{AlertId, Body},
+        respond::Answer,
+    },
+    store::{ConditionType, Operator, Told},
+};
+
+/// What became of a test.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertTest)]
+pub struct TestView {
+    deliveries: Vec<Told>,
+}
+
+/// A rule to try on the past.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewAlert {
+    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    dashboard_id: String,
+    #[schema(example = "calls")]
+    widget_id: String,
+    condition_type: ConditionType,
+    /// Required unless the condition is `no_data`.
+    operator: Option<Operator>,
+    /// Required unless the condition is `no_data`; percent for `delta`.
+    #[schema(example = 100)]
+    threshold_value: Option<f64>,
+    /// Length of the window; 60 when absent or not above 0.
+    #[schema(maximum = 129600, example = 60)]
+    lookback_minutes: Option<i64>,
+    /// One tenant; all of the environment without it.
+    #[schema(min_length = 1, max_length = 256)]
+    tenant_id: Option<String>,
+    #[schema(minimum = 0, maximum = 1440)]
+    for_minutes: Option<i64>,
+    /// The value at which it recovers, when it is not the threshold.
+    recovery_threshold: Option<f64>,
+}
+
+/// When a rule would have fired.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertPreview)]
+pub struct PreviewView {
+    from: Time,
+    to: Time,
+    /// Time between two looks; a rule that exists looks more often.
+    step_minutes: i64,
+    /// How often it would have fired.
+    fired: usize,
+    /// Firings and resolutions, oldest first.
+    events: Vec<PreviewEvent>,
+    /// The value at each look, oldest first.
+    points: Vec<PreviewPoint>,
+}
+
+/// A firing or a resolution that would have been.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertPreviewEvent)]
+pub struct PreviewEvent {
+    /// `firing` or `resolved`.
+    #[schema(example = "firing")]
+    state: &'static str,
+    value: Option<f64>,
+    at: Time,
+}
+
+/// The value at a look.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AlertPreviewPoint)]
+pub struct PreviewPoint {
+    at: Time,
+    value: Option<f64>,
+}
+
+/// Sends a test to all receivers of a rule at once, and tells what became of it.
+pub async fn test(
+    State(http): State<Http>,
+    caller: Caller,
+    AlertId(number): AlertId,
+) -> Result<Answer<TestView>> {
+    let (app, courier) = (http.app.clone(), http.courier.clone());
+    let deliveries = http.run(move |app| app.test_deliveries(&caller, number)).await?;
+    let mut attempts = JoinSet::new();
+    for (turn, delivery) in deliveries.into_iter().enumerate() {
+        let (app, courier) = (app.clone(), courier.clone());
+        attempts.spawn(async move {
+            let outcome = app.attempt(&courier, &delivery).await?;
+            Ok::<_, ApiError>((turn, delivery, outcome))
+        });
+    }
+    let mut outcomes = Vec::new();
+    while let Some(attempt) = attempts.join_next().await {
+        outcomes.push(attempt.map_err(|error| ApiError::internal(error.to_string()))??);
+    }
+    outcomes.sort_by_key(|(turn, ..)| *turn);
+    let deliveries = http.run(move |app| app.record_test(outcomes)).await?;
+    Ok(Answer(TestView { deliveries }))
+}
+
+/// Shows when a rule would have fired.
+pub async fn preview(
+    State(http): State<Http>,
+    caller: Caller,
+    body: Body<PreviewAlert>,
+) -> Result<Answer<PreviewView>> {
+    let body = body.read()?;
+    let subject = AlertSubject {
+        dashboard_id: body.dashboard_id,
+        widget_id: body.widget_id,
+        condition_type: body.condition_type,
+        tenant_id: body.tenant_id,
+        per_tenant: false,
+    };
+    let change = AlertChange {
+        operator: body.operator,
+        threshold_value: body.threshold_value,
+        lookback_minutes: body.lookback_minutes,
+        for_minutes: body.for_minutes,
+        recovery_threshold: Some(body.recovery_threshold),
+        ..AlertChange::default()
+    };
+    let preview = http.run_query(move |app| app.preview_alert(&caller, subject, change)).await?;
+    let event = |(is_firing, value, at): (bool, Option<f64>, i64)| PreviewEvent {
+        state: if is_firing { "firing" } else { "resolved" },
+        value,
+        at: Time(at),
+    };
+    let point = |(at, value): (i64, Option<f64>)| PreviewPoint { at: Time(at), value };
+    Ok(Answer(PreviewView {
+        from: Time(preview.from),
+        to: Time(preview.to),
+        step_minutes: preview.step_minutes,
+        fired: preview.events.iter().filter(|(is_firing, ..)| *is_firing).count(),
+        events: preview.events.into_iter().map(event).collect(),
+        points: preview.points.into_iter().map(point).collect(),
+    }))
+}

@@ -1,0 +1,174 @@
+//! Posting to a webhook: one attempt, and what came of it.
+//!
+//! Redirects are not followed, proxies are ignored, connections are not kept: each attempt looks at the
+//! address that it connects to. Of the answer the status and the first bytes are read.
+
+use std::{
+    error::Error as _,
+    io::ErrorKind,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use reqwest::{Client, Response, redirect::Policy};
+use url::Host;
+
+use super::{
+    address::{WebhookRules, check_webhook},
+    resolver::{Names, Refusal},
+};
+
+/// Bytes of an answer that are kept.
+const EXCERPT_BYTES: usize = 512;
+
+/// What is posted.
+pub struct Post {
+    /// Where.
+    pub url: String,
+    /// Of the body.
+    pub content_type: &'static str,
+    /// Further headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// What.
+    pub body: Vec<u8>,
+    /// How long all of it may take.
+    pub timeout: Duration,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// HTTP status; 0 without an answer.
+    pub status_code: u16,
+    /// Why there was none.
+    pub error: Option<String>,
+    /// How the answer began.
+    pub excerpt: Option<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Posts to webhooks.
+#[derive(Clone)]
+pub struct Poster {
+    client: Client,
+    names: Names,
+    rules: WebhookRules,
+}
+
+impl Poster {
+    /// One that goes where `rules` let it.
+    ///
+    /// Errors: what keeps the client from being made, such as unreadable root certificates.
+    pub fn new(rules: &WebhookRules) -> Result<Self, reqwest::Error> {
+        let names = Names::of_machine(rules.clone());
+        let client = Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .http1_only()
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("Inlay/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(Arc::new(names.clone()))
+            .build()?;
+        Ok(Self { client, names, rules: rules.clone() })
+    }
+
+    /// One attempt. It never takes longer than the post's time.
+    pub async fn post(&self, post: Post) -> Posted {
+        let (began, timeout) = (Instant::now(), post.timeout);
+        let failed = |error: String| Posted {
+            status_code: 0,
+            error: Some(error),
+            excerpt: None,
+            took: began.elapsed(),
+        };
+        if let Err(refusal) = self.check(&post.url) {
+            return failed(refusal.to_string());
+        }
+        let mut request = self.client.post(&post.url).header("content-type", post.content_type);
+        for (name, value) in post.headers {
+            request = request.header(name, value);
+        }
+        let sent = tokio::time::timeout(timeout, request.body(post.body).send()).await;
+        let response = match sent {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return failed(describe(&error)),
+            Err(_) => return failed(format!("no answer within {} s", timeout.as_secs())),
+        };
+        let status_code = response.status().as_u16();
+        // The status is the answer; how long its body takes changes nothing about it.
+        let left = timeout.saturating_sub(began.elapsed());
+        let excerpt = excerpt(response, left).await;
+        Posted { status_code, error: None, excerpt, took: began.elapsed() }
+    }
+
+    /// What the resolver is never asked about: the text, and an address that stands in it.
+    fn check(&self, url: &str) -> Result<(), Refusal> {
+        let url = check_webhook(url, &self.rules).map_err(|_| Refusal::NotAllowed)?;
+        match url.host() {
+            Some(Host::Ipv4(address)) => self.names.check(&[IpAddr::V4(address)]),
+            Some(Host::Ipv6(address)) => self.names.check(&[IpAddr::V6(address)]),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The beginning of an answer's body as text, as far as it comes in time.
+async fn excerpt(mut response: Response, left: Duration) -> Option<String> {
+    let mut bytes = Vec::new();
+    let read = async {
+        while bytes.len() < EXCERPT_BYTES {
+            match response.chunk().await {
+                Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+                _ => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(left, read).await;
+    bytes.truncate(EXCERPT_BYTES);
+    // A character that was cut is left out; what is no text is replaced.
+    let end = match std::str::from_utf8(&bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    let text = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Why there was no answer, in words that tell nothing of addresses and networks.
+fn describe(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(refusal) = inner.downcast_ref::<Refusal>() {
+            return refusal.to_string();
+        }
+        if inner.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
+            return "the connection was closed".to_owned();
+        }
+        if let Some(io) = inner.downcast_ref::<std::io::Error>() {
+            match io.kind() {
+                ErrorKind::ConnectionRefused => return "connection refused".to_owned(),
+                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+                    return "the connection was closed".to_owned();
+                }
+                ErrorKind::InvalidData => {
+                    return "TLS failed: ".to_owned() + &clipped(&io.to_string());
+                }
+                _ => {}
+            }
+        }
+        cause = inner.source();
+    }
+    match error {
+        error if error.is_connect() => "the connection failed".to_owned(),
+        error if error.is_builder() => "the request cannot be made".to_owned(),
+        _ => "the answer is not HTTP".to_owned(),
+    }
+}
+
+fn clipped(text: &str) -> String {
+    text.chars().take(160).collect()
+}

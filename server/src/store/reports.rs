@@ -1,0 +1,120 @@
+//! Report rules and their runs.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{alerts::Told, org::records};
+
+records! {
+    ReportRule "report";
+    ReportRun "report_run";
+}
+
+/// When a report runs: a word, or a cron expression in a zone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Schedule {
+    /// `hourly`, `daily`, `weekly` or `monthly`, at 08:00 UTC where there is an hour to choose.
+    Word(String),
+    /// Five fields and a zone.
+    Cron(CronSchedule),
+}
+
+/// A cron expression in a zone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CronSchedule {
+    /// Minute, hour, day of month, month, day of week.
+    #[schema(example = "0 8 * * 1")]
+    pub cron: String,
+    /// IANA name; UTC without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub timezone: Option<String>,
+}
+
+/// What a report's artifact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportFormat {
+    /// One long table.
+    Csv,
+    /// A picture of the dashboard.
+    Png,
+    /// The dashboard on pages.
+    Pdf,
+}
+
+/// A rule that sends a dashboard from time to time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReportRule {
+    /// Its number as [`rule_id`].
+    pub id: String,
+    /// Its number.
+    pub number: u64,
+    /// Id of the environment whose data it shows.
+    pub environment: String,
+    /// For people.
+    pub name: String,
+    /// Dashboard.
+    pub dashboard_id: String,
+    /// When.
+    pub schedule: Schedule,
+    /// As what.
+    pub format: ReportFormat,
+    /// Who gets mail.
+    pub recipients: Vec<String>,
+    /// Where it is posted.
+    pub webhook_url: Option<String>,
+    /// Whether it runs.
+    pub enabled: bool,
+    /// One tenant; all of the environment without it.
+    pub tenant_id: Option<String>,
+    /// Period of the widgets; their own without it.
+    pub period: Option<String>,
+    /// When it runs next; never while it is disabled.
+    pub next_run_at: Option<i64>,
+    /// When.
+    pub created_at: i64,
+    /// When.
+    pub updated_at: i64,
+}
+
+/// How a report's run went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// It is under way.
+    Running,
+    /// Everything was delivered.
+    Succeeded,
+    /// A part was delivered.
+    Partial,
+    /// Nothing was delivered.
+    Failed,
+    /// It did not run.
+    Skipped,
+}
+
+/// A run of a report.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReportRun {
+    /// `<rule id>:<UUIDv7>`.
+    pub id: String,
+    /// How it went.
+    pub status: RunStatus,
+    /// `schedule` or `manual`.
+    pub trigger: String,
+    /// When it should have begun.
+    pub scheduled_for: i64,
+    /// When it began.
+    pub started_at: Option<i64>,
+    /// When it ended.
+    pub finished_at: Option<i64>,
+    /// Size of the artifact.
+    pub bytes: Option<u64>,
+    /// One a recipient or webhook.
+    pub deliveries: Vec<Told>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
