@@ -10,6 +10,7 @@ mod base;
 
 mod config;
 mod outbound;
+mod render;
 mod store;
 
 mod app;

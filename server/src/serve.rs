@@ -157,7 +157,8 @@ pub async fn serve_with(
         tokio::spawn(jobs::count(app.clone(), stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
         tokio::spawn(jobs::evaluate_alerts(app.clone(), stopped.clone())),
-        tokio::spawn(jobs::deliver(app.clone(), courier, stopped.clone())),
+        tokio::spawn(jobs::deliver(app.clone(), courier.clone(), stopped.clone())),
+        tokio::spawn(jobs::run_reports(app.clone(), courier, stopped.clone())),
         tokio::spawn(forget_full(throttle, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];

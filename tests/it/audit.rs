@@ -79,6 +79,7 @@ async fn every_change_leaves_one_row() {
         ("DELETE", "/v1/alerts/{alert}", none.clone(), "alert.delete", ""),
         ("POST", "/v1/reports", report, "report.create", "report"),
         ("PATCH", "/v1/reports/{report}", json!({"enabled": false}), "report.update", ""),
+        ("POST", "/v1/reports/{report}/run", none.clone(), "report.run", ""),
         ("DELETE", "/v1/reports/{report}", none.clone(), "report.delete", ""),
         ("POST", "/v1/api-keys", json!({"label": "k", "scope": "ingest"}), "api_key.create", "key"),
         ("DELETE", "/v1/api-keys/{key}", none.clone(), "api_key.revoke", ""),

@@ -81,6 +81,7 @@ POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id
 POST /v1/alerts/:id/test
 POST /v1/alerts/preview
+POST /v1/reports/:id/run
 DELETE /v1/tenants/:id/events
 DELETE /v1/tenants/:id/users/:id/events
 GET /v1/erasures

@@ -19,6 +19,7 @@ mod isolation;
 mod members;
 mod metrics;
 mod query;
+mod reports;
 mod rules;
 mod settings;
 mod usage;

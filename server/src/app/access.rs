@@ -154,6 +154,7 @@ operations! {
     CreateReport b"133yyy31" Management "Makes a report rule.";
     UpdateReport b"133yyy31" Management "Changes a report rule.";
     DeleteReport b"133yyy31" Management "Deletes a report rule and its runs.";
+    RunReport b"133yyy31" Management "Runs a report now.";
     ListApiKeys b"133yyy31" Management "Lists API keys by their prefix, newest first.";
     CreateApiKey b"133yyy31" Management "Makes an API key, which is shown this once.";
     RevokeApiKey b"133yyy31" Management "Revokes an API key.";

@@ -88,10 +88,8 @@ impl App {
             rule,
         };
         let Some(dashboard) = dashboard else { return Ok(Some(check)) };
-        check.dashboard_name = dashboard.draft.name;
-        let widgets = dashboard.draft.widgets;
-        let widget = widgets.into_iter().find(|widget| widget.id == check.rule.widget_id);
-        let Some(widget) = widget else {
+        check.dashboard_name.clone_from(&dashboard.shown().name);
+        let Some(widget) = watched_widget(&dashboard, &check.rule.widget_id) else {
             check.found = Found::Gone("the widget was deleted");
             return Ok(Some(check));
         };
@@ -101,7 +99,7 @@ impl App {
             check.found = Found::Fault(message);
             return Ok(Some(check));
         }
-        check.found = match self.look(org, &check.rule, &check.environment, &widget, at) {
+        check.found = match self.look(org, &check.rule, &check.environment, widget, at) {
             Ok(values) => Found::Values(values),
             // What the server cannot do just now is no fault of the rule, and is tried again.
             Err(error) if error.code == Code::Internal => return Err(error),
@@ -335,6 +333,12 @@ impl App {
 /// Whether a widget of this kind has one number that can be watched.
 pub fn has_single_value(kind: &str) -> bool {
     !matches!(kind, "text" | "table" | "funnel")
+}
+
+/// The widget that a rule watches: as embeds show it, or in the draft while they do not.
+pub fn watched_widget<'a>(dashboard: &'a Dashboard, id: &str) -> Option<&'a Widget> {
+    let shown = dashboard.shown().widgets.iter().chain(&dashboard.draft.widgets);
+    shown.into_iter().find(|widget| widget.id == id)
 }
 
 /// Length of a rule's window.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    alert_checks::window_ms,
+    alert_checks::{watched_widget, window_ms},
     alert_state::{Change, fresh, next_state},
     alerts::{AlertChange, AlertSubject},
     context::{App, Caller},
@@ -40,15 +40,14 @@ impl App {
         let alert = self.alert(caller, number)?;
         let (rule, now) = (alert.rule, self.now_ms());
         let dashboard = self.dashboard(caller, &rule.dashboard_id).ok();
-        let widgets = dashboard.iter().flat_map(|dashboard| &dashboard.draft.widgets);
-        let title = widgets.into_iter().find(|widget| widget.id == rule.widget_id);
+        let widget = dashboard.as_ref().and_then(|found| watched_widget(found, &rule.widget_id));
         let notice = Notice {
             alert: rule.number,
             name: format!("Test of {}", rule.name),
             dashboard_id: rule.dashboard_id.clone(),
-            dashboard_name: dashboard.as_ref().map_or("", |found| &found.draft.name).to_owned(),
+            dashboard_name: dashboard.as_ref().map_or("", |found| &found.shown().name).to_owned(),
             widget_id: rule.widget_id.clone(),
-            widget_title: title.map_or("", |widget| &widget.title).to_owned(),
+            widget_title: widget.map_or("", |widget| &widget.title).to_owned(),
             condition_type: rule.condition_type,
             operator: rule.operator,
             threshold_value: rule.threshold_value,
@@ -72,6 +71,7 @@ impl App {
             id: self.new_id(),
             org: caller.org.clone(),
             due_at: now,
+            is_leased: false,
             attempt: 1,
             way,
             to: to.clone(),
@@ -99,8 +99,9 @@ impl App {
             told.push(Told {
                 kind: kind_of(delivery.way).to_owned(),
                 to: delivery.to,
-                status: if outcome.error.is_none() { "sent" } else { "failed" }.to_owned(),
-                error: outcome.error,
+                tenant_id: None,
+                status: if outcome.carried.error.is_none() { "sent" } else { "failed" }.to_owned(),
+                error: outcome.carried.error,
             });
         }
         Ok(told)

@@ -4,11 +4,11 @@
 use serde_json::json;
 
 use super::{
-    alert_checks::{has_single_value, tenant_statuses},
+    alert_checks::{has_single_value, tenant_statuses, watched_widget},
     alert_state::{fresh, recovery_fits},
     context::{App, Caller},
     queue::drop_deliveries,
-    rules::{new_webhook_secret, next_number, receivers},
+    rules::{next_number, receivers, sign},
 };
 use crate::{
     base::text,
@@ -114,7 +114,7 @@ impl App {
     ) -> Result<(AlertRule, Widget)> {
         let dashboard = self.rule_dashboard(caller, &subject.dashboard_id)?;
         let mut faults = Faults::default();
-        let widget = faults.take(check_widget(dashboard, &subject.widget_id));
+        let widget = faults.take(check_widget(&dashboard, &subject.widget_id));
         if subject.per_tenant && subject.tenant_id.is_some() {
             let message = "per_tenant watches every tenant, and tenant_id names one";
             faults.take::<()>(Err(ApiError::field(Code::InvalidField, "per_tenant", message)));
@@ -238,13 +238,7 @@ impl App {
         }
         rule.recovery_threshold = change.recovery_threshold.unwrap_or(rule.recovery_threshold);
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
-        match change.webhook_signed {
-            Some(true) if rule.webhook_secret.is_none() => {
-                rule.webhook_secret = Some(new_webhook_secret(&*self.rng));
-            }
-            Some(false) => rule.webhook_secret = None,
-            _ => {}
-        }
+        sign(&mut rule.webhook_secret, change.webhook_signed, &*self.rng);
         if !recovery_fits(rule) {
             let message = "recovery_threshold must lie on the side of threshold_value where the rule \
                            does not fire: not above it for gt and gte, not below it for lt and lte";
@@ -297,8 +291,8 @@ fn minutes_within(field: &str, minutes: i64, max: i64) -> Result<u32> {
 }
 
 /// A widget that has a number to watch.
-fn check_widget(dashboard: Dashboard, id: &str) -> Result<Widget> {
-    let widget = dashboard.draft.widgets.into_iter().find(|widget| widget.id == id);
+fn check_widget(dashboard: &Dashboard, id: &str) -> Result<Widget> {
+    let widget = watched_widget(dashboard, id).cloned();
     let widget = widget.ok_or_else(|| ApiError {
         field: Some("widget_id".to_owned()),
         ..ApiError::not_found("widget")

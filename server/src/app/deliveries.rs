@@ -109,6 +109,8 @@ mod tests {
             enabled: true,
             tenant_id: None,
             period: None,
+            burst: Vec::new(),
+            webhook_secret: None,
             next_run_at: None,
             created_at: app.now_ms(),
             updated_at: app.now_ms(),
@@ -193,7 +195,7 @@ mod tests {
         let runs = app.report_runs(&caller, 10).unwrap();
         assert_eq!((runs.len(), runs[0].scheduled_for), (100, 119), "the newest hundred");
         assert_eq!(app.report_runs(&caller, 1).unwrap().len(), 3);
-        assert_eq!(app.report(&caller, 1).unwrap().1.unwrap().scheduled_for, 2);
+        assert_eq!(app.report(&caller, 1).unwrap().last_run.unwrap().scheduled_for, 2);
         app.delete_report(&caller, 1).unwrap();
         assert_eq!(app.report_runs(&caller, 10).unwrap().len(), 100, "those of another rule stay");
     }

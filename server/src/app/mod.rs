@@ -47,16 +47,19 @@ mod embed;
 mod embed_limits;
 mod queue;
 mod rules;
+mod run_queue;
 mod standalone_widgets;
 
 mod alert_checks;
 mod embed_views;
+mod report_sheets;
 mod reports;
 
 mod alerts;
 
 mod alert_trials;
 mod demo;
+mod report_runs;
 
 pub use access::{Decision, Operation, Principal, Quota, decide};
 pub use accounts::{SESSION_SECONDS, Session};
@@ -80,7 +83,9 @@ pub use idempotency::Known;
 pub use named::NamedRequest;
 pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
-pub use reports::ReportChange;
+pub use queue::Outcome;
+pub use report_runs::{Parcel, ReportWork};
+pub use reports::{Report, ReportChange};
 pub use rules::{masked_email, masked_url};
 pub use saved_queries::SavedQueryChange;
 pub use settings::{BillingSettings, Settings};

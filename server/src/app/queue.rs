@@ -5,17 +5,14 @@
 //! attempt that was under way. What one rule tells one receiver goes in order: a recovery never
 //! overtakes the alarm that it ends.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
 
 use inlay_engine::Txn;
 
 use super::context::App;
 use crate::{
     error::Result,
-    outbound::{Bounce, Courier, Posted},
+    outbound::{Carried, Packet},
     store::{
         AlertEvent, AlertRule, Delivery, Notice, Org, OrgTxn, Told, Way, WebhookDelivery,
         global_delete, global_find, global_list, global_put, rule_id,
@@ -31,55 +28,12 @@ const AT_ONCE_OF_ORG: usize = 4;
 const MAIL_WAITS_S: [u64; 5] = [0, 30, 120, 600, 1_800];
 
 /// What became of an attempt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// When it began.
     pub began_at: i64,
-    /// How long it took.
-    pub took_ms: u64,
-    /// HTTP status; 0 without one.
-    pub status_code: u16,
-    /// Why it failed, when there was no answer or the answer was no.
-    pub error: Option<String>,
-    /// How the answer began.
-    pub excerpt: Option<String>,
-    /// Whether trying again may help.
-    pub is_final: bool,
-}
-
-impl Outcome {
-    /// Of a webhook: any answer but 2xx is a failure, and none of them is final.
-    pub fn of_post(began_at: i64, posted: Posted) -> Self {
-        let status = posted.status_code;
-        let said_no =
-            (!(200..300).contains(&status)).then(|| format!("the receiver answered {status}"));
-        Self {
-            began_at,
-            took_ms: posted.took.as_millis() as u64,
-            status_code: status,
-            error: posted.error.or(said_no),
-            excerpt: posted.excerpt,
-            is_final: false,
-        }
-    }
-
-    /// Of a mail.
-    pub fn of_mail(began_at: i64, took: Duration, sent: std::result::Result<(), Bounce>) -> Self {
-        let bounce = sent.err();
-        Self {
-            began_at,
-            took_ms: took.as_millis() as u64,
-            status_code: 0,
-            is_final: bounce.as_ref().is_some_and(|bounce| bounce.is_final),
-            error: bounce.map(|bounce| bounce.message),
-            excerpt: None,
-        }
-    }
-
-    /// Whether the receiver has it.
-    pub fn is_delivered(&self) -> bool {
-        self.error.is_none()
-    }
+    /// What came of it.
+    pub carried: Carried,
 }
 
 /// What comes after an attempt.
@@ -92,11 +46,11 @@ enum After {
 
 /// Decides what comes after attempt number `attempt` with these waits before each.
 fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
-    if outcome.is_delivered() {
+    if outcome.carried.error.is_none() {
         return After::Done;
     }
     match waits_s.get(attempt as usize) {
-        Some(&wait) if !outcome.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
+        Some(&wait) if !outcome.carried.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
         _ => After::Abandoned,
     }
 }
@@ -156,6 +110,7 @@ impl App {
                 org: org.to_owned(),
                 due_at: self.now_ms()
                     + self.waits_s(way).first().map_or(0, |&wait| wait as i64 * 1_000),
+                is_leased: false,
                 attempt: 1,
                 way,
                 to: to.clone(),
@@ -167,6 +122,7 @@ impl App {
             told.push(Told {
                 kind: kind_of(way).to_owned(),
                 to: to.clone(),
+                tenant_id: None,
                 status: "pending".to_owned(),
                 error: None,
             });
@@ -201,7 +157,8 @@ impl App {
                     OrgTxn::new(txn, &one.org).find(&rule_id(one.alert))?;
                 // Nobody is told of a rule that is gone.
                 if rule.is_some() {
-                    let leased = Delivery { due_at: now + LEASE_MS, ..one.clone() };
+                    let due_at = now + LEASE_MS;
+                    let leased = Delivery { due_at, is_leased: true, ..one.clone() };
                     put(txn, &leased)?;
                     claimed.push(leased);
                 }
@@ -210,20 +167,32 @@ impl App {
         })
     }
 
-    /// One attempt.
-    pub async fn attempt(&self, courier: &Courier, delivery: &Delivery) -> Result<Outcome> {
-        let (began_at, began) = (self.now_ms(), Instant::now());
-        match delivery.way {
-            Way::Webhook => {
-                let posted = courier.poster.post(self.alert_post(delivery, began_at)?).await;
-                Ok(Outcome::of_post(began_at, posted))
+    /// Makes due what was being tried when the server stopped last: nobody is at it any more.
+    pub fn release(&self) -> Result<()> {
+        let now = self.now_ms();
+        let left = global_list::<Delivery>(&self.engine.keys(), KIND)?;
+        let left: Vec<_> = left.into_iter().filter(|(_, one)| one.is_leased).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        self.engine.transact(|txn| {
+            for (key, one) in &left {
+                global_delete(txn, KIND, key);
+                put(txn, &Delivery { due_at: now, is_leased: false, ..one.clone() })?;
             }
+            Ok(())
+        })
+    }
+
+    /// What is carried for a delivery, in an attempt that begins at `at_ms`.
+    pub fn alert_packet(&self, delivery: &Delivery, at_ms: i64) -> Result<Packet> {
+        Ok(match delivery.way {
+            Way::Webhook => Packet::Post(self.alert_post(delivery, at_ms)?),
             Way::Email => {
                 let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notice)?;
-                let sent = courier.mailer.send(mail).await;
-                Ok(Outcome::of_mail(began_at, began.elapsed(), sent))
+                Packet::Mail(Box::new(mail))
             }
-        }
+        })
     }
 
     /// Writes down what became of an attempt, and what comes next.
@@ -257,7 +226,7 @@ impl App {
                 let of_it = |told: &&mut Told| told.kind == kind && told.to == delivery.to;
                 if let Some(told) = event.deliveries.iter_mut().find(of_it) {
                     status.clone_into(&mut told.status);
-                    told.error.clone_from(&outcome.error);
+                    told.error.clone_from(&outcome.carried.error);
                 }
                 records.put(&event)?;
             }
@@ -266,7 +235,8 @@ impl App {
             {
                 let attempt = delivery.attempt + 1;
                 let due_at = self.now_ms() + wait_ms;
-                put(records.global(), &Delivery { attempt, due_at, ..delivery.clone() })?;
+                let again = Delivery { attempt, due_at, is_leased: false, ..delivery.clone() };
+                put(records.global(), &again)?;
             }
             Ok(())
         })
@@ -289,17 +259,18 @@ pub fn attempt_row(
     attempt: u32,
     outcome: &Outcome,
 ) -> WebhookDelivery {
+    let Carried { status_code, error, excerpt, took, .. } = outcome.carried.clone();
     WebhookDelivery {
         id,
         source: source.to_owned(),
         source_id,
         webhook_url: url.to_owned(),
         attempt,
-        status_code: outcome.status_code,
+        status_code,
         // An answer that says no speaks for itself.
-        error: outcome.error.clone().filter(|_| outcome.status_code == 0),
-        response_excerpt: outcome.excerpt.clone(),
-        duration_ms: outcome.took_ms,
+        error: error.filter(|_| status_code == 0),
+        response_excerpt: excerpt,
+        duration_ms: took.as_millis() as u64,
         created_at: outcome.began_at,
     }
 }
@@ -336,18 +307,20 @@ fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::store::{AlertState, ConditionType};
 
     fn outcome(error: Option<&str>, is_final: bool) -> Outcome {
-        Outcome {
-            began_at: 0,
-            took_ms: 1,
+        let carried = Carried {
             status_code: 0,
             error: error.map(str::to_owned),
             excerpt: None,
             is_final,
-        }
+            took: Duration::ZERO,
+        };
+        Outcome { began_at: 0, carried }
     }
 
     fn delivery(id: &str, org: &str, alert: u64, due_at: i64) -> Delivery {
@@ -374,6 +347,7 @@ mod tests {
             id: id.to_owned(),
             org: org.to_owned(),
             due_at,
+            is_leased: false,
             attempt: 1,
             way: Way::Webhook,
             to: "https://acme.com/x".to_owned(),

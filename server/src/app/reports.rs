@@ -5,19 +5,25 @@ use serde_json::json;
 use super::{
     context::{App, Caller},
     query::parse_period,
-    rules::{next_number, receivers},
+    rules::{next_number, receivers, sign},
+    run_queue::drop_runs,
     schedule::Times,
 };
 use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},
-    store::{OrgTxn, ReportFormat, ReportRule, ReportRun, Schedule, rule_id},
+    store::{OrgTxn, ReportFormat, ReportRule, ReportRun, Schedule, Share, rule_id},
 };
 
 /// Report rules of an organisation, at most.
 const REPORTS_MAX: usize = 1_000;
 /// Runs of a report that are listed.
 const RUNS_LISTED: usize = 100;
+
+/// Tenants of a burst, at most.
+const SHARES_MAX: usize = 200;
+/// Bytes of a tenant's name, at most.
+const TENANT_BYTES_MAX: usize = 256;
 
 /// What a report rule should be; of an existing one absent parts stay.
 #[derive(Default)]
@@ -38,35 +44,45 @@ pub struct ReportChange {
     pub tenant_id: Option<Option<String>>,
     /// Period of the widgets; the inner absence is their own.
     pub period: Option<Option<String>>,
+    /// Tenants that each get a report of their own.
+    pub burst: Option<Vec<Share>>,
+    /// Whether its webhooks are signed.
+    pub webhook_signed: Option<bool>,
+}
+
+/// A rule with its last run.
+pub struct Report {
+    /// The rule.
+    pub rule: ReportRule,
+    /// The run that was made last.
+    pub last_run: Option<ReportRun>,
+    /// What its webhooks are signed with, when it was made just now.
+    pub new_secret: Option<String>,
 }
 
 impl App {
     /// All rules of the environment with their last runs, newest first.
-    pub fn reports(&self, caller: &Caller) -> Result<Vec<(ReportRule, Option<ReportRun>)>> {
+    pub fn reports(&self, caller: &Caller) -> Result<Vec<Report>> {
         let mut rules: Vec<ReportRule> = self.org_reader(&caller.org).list()?;
         rules.retain(|rule| rule.environment == caller.environment.id);
         rules.into_iter().rev().map(|rule| self.with_last_run(caller, rule)).collect()
     }
 
     /// One rule with its last run.
-    pub fn report(&self, caller: &Caller, number: u64) -> Result<(ReportRule, Option<ReportRun>)> {
+    pub fn report(&self, caller: &Caller, number: u64) -> Result<Report> {
         let found: Option<ReportRule> = self.org_reader(&caller.org).find(&rule_id(number))?;
         let rule = found.filter(|rule| rule.environment == caller.environment.id);
         self.with_last_run(caller, rule.ok_or_else(not_found)?)
     }
 
-    fn with_last_run(
-        &self,
-        caller: &Caller,
-        rule: ReportRule,
-    ) -> Result<(ReportRule, Option<ReportRun>)> {
+    fn with_last_run(&self, caller: &Caller, rule: ReportRule) -> Result<Report> {
         let newest = self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), 1)?;
-        Ok((rule, newest.into_iter().next()))
+        Ok(Report { rule, last_run: newest.into_iter().next(), new_secret: None })
     }
 
     /// The newest runs of a rule.
     pub fn report_runs(&self, caller: &Caller, number: u64) -> Result<Vec<ReportRun>> {
-        let (rule, _) = self.report(caller, number)?;
+        let Report { rule, .. } = self.report(caller, number)?;
         self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), RUNS_LISTED)
     }
 
@@ -78,7 +94,7 @@ impl App {
         format: ReportFormat,
         schedule: Schedule,
         change: ReportChange,
-    ) -> Result<ReportRule> {
+    ) -> Result<Report> {
         self.rule_dashboard(caller, dashboard_id)?;
         let now = self.now_ms();
         let mut rule = ReportRule {
@@ -94,6 +110,8 @@ impl App {
             enabled: true,
             tenant_id: None,
             period: None,
+            burst: Vec::new(),
+            webhook_secret: None,
             next_run_at: None,
             created_at: now,
             updated_at: now,
@@ -108,7 +126,8 @@ impl App {
             rule.id = rule_id(rule.number);
             txn.put(&rule)?;
             self.audit_report(txn, caller, &rule, "report.create")?;
-            Ok(rule)
+            let new_secret = rule.webhook_secret.clone();
+            Ok(Report { rule, last_run: None, new_secret })
         })
     }
 
@@ -118,16 +137,18 @@ impl App {
         caller: &Caller,
         number: u64,
         change: ReportChange,
-    ) -> Result<(ReportRule, Option<ReportRun>)> {
-        let rule = self.org_txn(&caller.org, |txn| {
+    ) -> Result<Report> {
+        let (rule, new_secret) = self.org_txn(&caller.org, |txn| {
             let mut rule = found(txn, caller, number)?;
+            let had_secret = rule.webhook_secret.is_some();
             self.apply_report(change, &mut rule)?;
             rule.updated_at = self.now_ms();
             txn.put(&rule)?;
             self.audit_report(txn, caller, &rule, "report.update")?;
-            Ok(rule)
+            let new_secret = rule.webhook_secret.clone().filter(|_| !had_secret);
+            Ok((rule, new_secret))
         })?;
-        self.with_last_run(caller, rule)
+        Ok(Report { new_secret, ..self.with_last_run(caller, rule)? })
     }
 
     /// Deletes a rule and its runs.
@@ -136,6 +157,7 @@ impl App {
             let rule = found(txn, caller, number)?;
             txn.delete::<ReportRule>(&rule.id);
             txn.delete_all_of::<ReportRun>(&format!("{}:", rule.id));
+            drop_runs(txn.global(), &caller.org, &rule.id)?;
             self.audit_report(txn, caller, &rule, "report.delete")
         })
     }
@@ -172,10 +194,20 @@ impl App {
         rule.period = change.period.unwrap_or_else(|| rule.period.clone());
         rule.tenant_id = change.tenant_id.unwrap_or_else(|| rule.tenant_id.clone());
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
+        if let Some(burst) = change.burst {
+            rule.burst = faults.take(shares(burst)).unwrap_or_default();
+        }
+        if !rule.burst.is_empty() && rule.tenant_id.is_some() {
+            let message = "burst names the tenants, and tenant_id is one for all";
+            faults.take::<()>(Err(ApiError::field(Code::InvalidField, "burst", message)));
+        }
+        sign(&mut rule.webhook_secret, change.webhook_signed, &*self.rng);
         let now = self.now_ms();
         let times = faults.take(Times::read(&rule.schedule, now));
         faults.end()?;
-        if rule.recipients.is_empty() && rule.webhook_url.is_none() {
+        let reaches_shares =
+            !rule.burst.is_empty() && rule.burst.iter().all(|share| !share.recipients.is_empty());
+        if rule.recipients.is_empty() && rule.webhook_url.is_none() && !reaches_shares {
             let message = "a report needs recipients or a webhook_url";
             return Err(ApiError::field(Code::MissingField, "recipients", message));
         }
@@ -184,6 +216,29 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// Tenants with their receivers, each tenant once.
+fn shares(burst: Vec<Share>) -> Result<Vec<Share>> {
+    if burst.len() > SHARES_MAX {
+        let message = format!("burst must have at most {SHARES_MAX} entries");
+        return Err(ApiError::field(Code::OutOfRange, "burst", message));
+    }
+    let mut faults = Faults::default();
+    let mut checked: Vec<Share> = Vec::new();
+    for (at, share) in burst.into_iter().enumerate() {
+        let field = format!("burst[{at}].tenant_id");
+        let is_known = checked.iter().any(|known| known.tenant_id == share.tenant_id);
+        if is_known || share.tenant_id.is_empty() || share.tenant_id.len() > TENANT_BYTES_MAX {
+            let message = "tenant_id must have 1 to 256 bytes, and each tenant comes once";
+            faults.take::<()>(Err(ApiError::field(Code::InvalidField, field, message)));
+        }
+        let field = format!("burst[{at}].recipients");
+        let recipients = faults.take(receivers(&field, &share.recipients)).unwrap_or_default();
+        checked.push(Share { recipients, ..share });
+    }
+    faults.end()?;
+    Ok(checked)
 }
 
 fn found(txn: &OrgTxn<'_>, caller: &Caller, number: u64) -> Result<ReportRule> {

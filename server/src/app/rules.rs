@@ -21,8 +21,17 @@ pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
     Ok(last + 1)
 }
 
+/// Makes or ends the secret that a rule's webhooks are signed with, when that is wished for.
+pub fn sign(secret: &mut Option<String>, wish: Option<bool>, rng: &dyn Rng) {
+    match wish {
+        Some(true) if secret.is_none() => *secret = Some(new_webhook_secret(rng)),
+        Some(false) => *secret = None,
+        _ => {}
+    }
+}
+
 /// A secret that webhooks are signed with, in the form in which libraries for it expect it.
-pub fn new_webhook_secret(rng: &dyn Rng) -> String {
+fn new_webhook_secret(rng: &dyn Rng) -> String {
     let mut bytes = [0; 32];
     rng.fill(&mut bytes);
     format!("whsec_{}", STANDARD.encode(bytes))

@@ -125,6 +125,53 @@ mod tests {
         }
     }
 
+    /// A time of the night in three zones around both changes of the clock of a year: it does not exist where clocks go
+    /// forward, and comes twice where they go back.
+    #[test]
+    fn changes_of_the_clock_neither_skip_nor_double_a_run() {
+        const DAY_MS: i64 = 86_400_000;
+        for (zone, date, hour, run, is_gap) in [
+            ("Europe/Berlin", "2026-03-29", 2, "2026-03-29T01:00:00.000Z", true),
+            ("Europe/Berlin", "2026-10-25", 2, "2026-10-25T00:30:00.000Z", false),
+            ("America/New_York", "2026-03-08", 2, "2026-03-08T07:00:00.000Z", true),
+            ("America/New_York", "2026-11-01", 1, "2026-11-01T05:30:00.000Z", false),
+            ("Australia/Sydney", "2026-10-04", 2, "2026-10-03T16:00:00.000Z", true),
+            ("Australia/Sydney", "2026-04-05", 2, "2026-04-04T15:30:00.000Z", false),
+        ] {
+            let day: u8 = date[8..].parse().unwrap();
+            let usual = format!("0{hour}:30");
+            let monthly = format!("30 {hour} {day} * *");
+            let (daily, weekly) = (format!("30 {hour} * * *"), format!("30 {hour} * * 0"));
+            let middle = instant::parse(run).unwrap();
+            // All of these days are Sundays.
+            for (pattern, days) in [(&daily, 1), (&weekly, 7), (&monthly, 31)] {
+                let start = middle - 3 * days * DAY_MS;
+                let times = Times::read(&cron(pattern, Some(zone)), start).unwrap();
+                let mut runs = Vec::new();
+                let mut at = start;
+                while let Some(next) =
+                    times.after(at).filter(|next| *next <= middle + 2 * days * DAY_MS)
+                {
+                    runs.push(next);
+                    at = next;
+                }
+                let of_day: Vec<_> =
+                    runs.iter().filter(|run| (*run - middle).abs() < DAY_MS / 2).collect();
+                assert_eq!(of_day, [&middle], "{pattern} in {zone} on {date}");
+                let local = |ms: i64| {
+                    let at = Timestamp::from_millisecond(ms).unwrap().in_tz(zone).unwrap();
+                    at.strftime("%H:%M").to_string()
+                };
+                let changed = if is_gap { "03:00" } else { &usual };
+                for run in &runs {
+                    let expected = if *run == middle { changed } else { &usual };
+                    assert_eq!(local(*run), expected, "{pattern} in {zone}");
+                }
+                assert!(runs.len() >= 4, "{pattern} in {zone}: {}", runs.len());
+            }
+        }
+    }
+
     #[test]
     fn what_never_comes_is_refused() {
         for (schedule, field) in [

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::{
-    app::App,
+    app::{App, Outcome},
     error::{ApiError, Result},
     outbound::Courier,
     store::Delivery,
@@ -31,6 +31,10 @@ type UnderWay = Arc<Mutex<HashMap<String, String>>>;
 /// Runs until the server stops; then what is under way ends.
 pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>) {
     let under_way = UnderWay::default();
+    let releasing = app.clone();
+    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || releasing.release()).await {
+        warn!(code = error.code.name(), %error, "deliveries of the last run wait until their time is over");
+    }
     loop {
         tokio::select! {
             _ = stopped.changed() => break,
@@ -72,12 +76,14 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
 
 /// One attempt, and what follows from it.
 async fn deliver(app: &App, courier: &Courier, delivery: Delivery) -> Result<()> {
-    let outcome = app.attempt(courier, &delivery).await?;
+    let began_at = app.now_ms();
+    let packet = app.alert_packet(&delivery, began_at)?;
+    let outcome = Outcome { began_at, carried: courier.carry(packet).await };
     debug!(
         alert = delivery.alert,
         attempt = delivery.attempt,
-        status = outcome.status_code,
-        error = outcome.error,
+        status = outcome.carried.status_code,
+        error = outcome.carried.error,
         "delivered an alert"
     );
     let app = app.clone();

@@ -195,6 +195,9 @@ pub struct Told {
     pub kind: String,
     /// Address.
     pub to: String,
+    /// Whose report it is, of a report for each of several tenants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<String>,
     /// `pending`, `sent` or `failed`.
     #[schema(example = "sent")]
     pub status: String,

@@ -111,6 +111,13 @@ pub struct Dashboard {
     pub created_by: String,
 }
 
+impl Dashboard {
+    /// What reports show and alerts watch: what embeds show, or the draft while they show nothing.
+    pub fn shown(&self) -> &DashboardConfig {
+        self.published.as_ref().filter(|_| self.is_live).unwrap_or(&self.draft)
+    }
+}
+
 /// What a viewer may do with an embedded dashboard.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -28,6 +28,8 @@ pub struct Delivery {
     pub org: String,
     /// When it is tried; while it is tried, when it is tried again if that try is never heard of.
     pub due_at: i64,
+    /// Whether it is being tried.
+    pub is_leased: bool,
     /// Number of the attempt that is next or under way, from 1.
     pub attempt: u32,
     /// How.

@@ -72,12 +72,47 @@ pub struct ReportRule {
     pub tenant_id: Option<String>,
     /// Period of the widgets; their own without it.
     pub period: Option<String>,
+    /// Tenants that each get a report of their own.
+    #[serde(default)]
+    pub burst: Vec<Share>,
+    /// What its webhooks are signed with; they are not without it.
+    #[serde(default)]
+    pub webhook_secret: Option<String>,
     /// When it runs next; never while it is disabled.
     pub next_run_at: Option<i64>,
     /// When.
     pub created_at: i64,
     /// When.
     pub updated_at: i64,
+}
+
+/// A tenant with those who get his report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReportShare)]
+pub struct Share {
+    /// Tenant.
+    #[schema(min_length = 1, max_length = 256, example = "acme")]
+    pub tenant_id: String,
+    /// Who gets mail about him, beside the rule's own receivers.
+    #[serde(default)]
+    #[schema(max_items = 50)]
+    pub recipients: Vec<String>,
+}
+
+/// A run that is to be made or gone on with, due at a time: stored for nobody under `<due>:<run>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunWork {
+    /// Id of the run.
+    pub run: String,
+    /// Organisation that it belongs to, and that it goes with.
+    pub org: String,
+    /// When it is worked on; while it is, when it is again if that is never heard of.
+    pub due_at: i64,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+    /// Whether somebody works on it.
+    pub is_leased: bool,
 }
 
 /// How a report's run went.

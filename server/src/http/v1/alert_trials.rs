@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::view::Time;
 use crate::{
-    app::{AlertChange, AlertSubject, Caller},
+    app::{AlertChange, AlertSubject, Caller, Outcome},
     error::{ApiError, Result},
     http::{
         context::Http,
@@ -97,7 +97,9 @@ pub async fn test(
     for (turn, delivery) in deliveries.into_iter().enumerate() {
         let (app, courier) = (app.clone(), courier.clone());
         attempts.spawn(async move {
-            let outcome = app.attempt(&courier, &delivery).await?;
+            let began_at = app.now_ms();
+            let packet = app.alert_packet(&delivery, began_at)?;
+            let outcome = Outcome { began_at, carried: courier.carry(packet).await };
             Ok::<_, ApiError>((turn, delivery, outcome))
         });
     }

@@ -6,14 +6,14 @@ use utoipa::ToSchema;
 
 use super::view::{Name, Time, present, told_view};
 use crate::{
-    app::{Caller, ReportChange, masked_email, masked_url},
+    app::{Caller, Report, ReportChange, masked_email, masked_url},
     error::Result,
     http::{
         context::Http,
         extract::{Body, Page, Params, ReportId},
-        respond::{Answer, Created, List, NoContent},
+        respond::{Accepted, Answer, Created, List, NoContent},
     },
-    store::{ReportFormat, ReportRule, ReportRun, RunStatus, Schedule, Told},
+    store::{ReportFormat, ReportRun, RunStatus, Schedule, Share, Told},
 };
 
 /// A rule to make.
@@ -40,6 +40,12 @@ pub struct CreateReport {
     /// Period of the widgets; their own without it.
     #[schema(example = "7d")]
     period: Option<String>,
+    /// Tenants that each get a report of their own, with further receivers of it.
+    #[serde(default)]
+    #[schema(max_items = 200)]
+    burst: Vec<Share>,
+    /// Signs its webhooks; the answer then has the secret.
+    webhook_signed: Option<bool>,
 }
 
 /// What to change of a rule; absent parts stay.
@@ -65,6 +71,11 @@ pub struct UpdateReport {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     period: Option<Option<String>>,
+    /// An empty list ends it.
+    #[schema(max_items = 200)]
+    burst: Option<Vec<Share>>,
+    /// True makes a secret when there is none, which the answer has; false ends it.
+    webhook_signed: Option<bool>,
 }
 
 /// A rule with its last run.
@@ -84,6 +95,12 @@ pub struct ReportView {
     enabled: bool,
     tenant_id: Option<String>,
     period: Option<String>,
+    /// Receivers are masked for viewers and editors.
+    burst: Vec<Share>,
+    webhook_signed: bool,
+    /// What its webhooks are signed with, in the answer that made it and never again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook_secret: Option<String>,
     /// Null while it is disabled.
     next_run_at: Option<Time>,
     #[schema(required = false)]
@@ -120,7 +137,7 @@ pub async fn list(
 ) -> Result<List<ReportView>> {
     let sees_all = caller.sees_receivers();
     let rules = http.run(move |app| app.reports(&caller)).await?;
-    let (rules, next) = page.cut(rules, |(rule, _)| rule.id.clone())?;
+    let (rules, next) = page.cut(rules, |report| report.rule.id.clone())?;
     Ok(List { data: rules.into_iter().map(|rule| view(rule, sees_all)).collect(), next })
 }
 
@@ -165,12 +182,14 @@ pub async fn create(
         enabled: body.enabled,
         tenant_id: Some(body.tenant_id),
         period: Some(body.period),
+        burst: Some(body.burst),
+        webhook_signed: body.webhook_signed,
     };
     let (dashboard, format, schedule) = (body.dashboard_id, body.format, body.schedule);
     let rule = http
         .run(move |app| app.create_report(&caller, &dashboard, format, schedule, change))
         .await?;
-    Ok(Created(view((rule, None), true)))
+    Ok(Created(view(rule, true)))
 }
 
 /// Changes a rule.
@@ -193,11 +212,23 @@ pub async fn update(
                 enabled: body.enabled,
                 tenant_id: body.tenant_id,
                 period: body.period,
+                burst: body.burst,
+                webhook_signed: body.webhook_signed,
             };
             app.update_report(&caller, number, change)
         })
         .await?;
     Ok(Answer(view(rule, true)))
+}
+
+/// Runs a report now: the run as it begins. 202.
+pub async fn run(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+) -> Result<Accepted<ReportRunView>> {
+    let run = http.run(move |app| app.run_report(&caller, number)).await?;
+    Ok(Accepted(run_view(number, run, true)))
 }
 
 /// Deletes a rule. 204.
@@ -210,7 +241,8 @@ pub async fn delete(
     Ok(NoContent)
 }
 
-fn view((rule, last_run): (ReportRule, Option<ReportRun>), sees_all: bool) -> ReportView {
+fn view(report: Report, sees_all: bool) -> ReportView {
+    let Report { rule, last_run, new_secret } = report;
     let email = |address: String| if sees_all { address } else { masked_email(&address) };
     let url = |url: String| if sees_all { url } else { masked_url(&url) };
     ReportView {
@@ -219,6 +251,9 @@ fn view((rule, last_run): (ReportRule, Option<ReportRun>), sees_all: bool) -> Re
         name: rule.name,
         schedule: rule.schedule,
         format: rule.format,
+        burst: rule.burst.into_iter().map(|share| share_view(share, sees_all)).collect(),
+        webhook_signed: rule.webhook_secret.is_some(),
+        webhook_secret: new_secret,
         recipients: rule.recipients.into_iter().map(email).collect(),
         webhook_url: rule.webhook_url.map(url),
         enabled: rule.enabled,
@@ -229,6 +264,11 @@ fn view((rule, last_run): (ReportRule, Option<ReportRun>), sees_all: bool) -> Re
         created_at: Time(rule.created_at),
         updated_at: Time(rule.updated_at),
     }
+}
+
+fn share_view(share: Share, sees_all: bool) -> Share {
+    let email = |address: String| if sees_all { address } else { masked_email(&address) };
+    Share { recipients: share.recipients.into_iter().map(email).collect(), ..share }
 }
 
 fn run_view(report_id: u64, run: ReportRun, sees_all: bool) -> ReportRunView {

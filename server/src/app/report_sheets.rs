@@ -1,0 +1,212 @@
+//! What a report shows: the dashboard with its data, asked of the one gate to data.
+
+use jiff::tz::TimeZone;
+use serde_json::Value as Json;
+
+use super::{
+    context::App,
+    query::{Ask, QueryAnswer, QueryRow, granularity_name},
+    widgets::{ViewFilters, WidgetAnswer},
+};
+use crate::{
+    base::instant,
+    error::{ApiError, Result},
+    render::{
+        self, Answer, Card, Grain, Measure, Place, Question, Row, Sheet, Spec, humanize, period,
+    },
+    store::{Dashboard, DashboardConfig, Environment, ReportFormat, ReportRule, Widget},
+};
+
+impl App {
+    /// The sheet of a report about a tenant, or about all of them.
+    pub fn report_sheet(
+        &self,
+        rule: &ReportRule,
+        environment: &Environment,
+        dashboard: &Dashboard,
+        tenant: Option<&str>,
+    ) -> Sheet {
+        let config = dashboard.shown();
+        let made_at = self.now_ms();
+        let mut about: Vec<String> = Vec::new();
+        if let Some(name) = &rule.period {
+            about.push(format!("Last {}", period(name).trim_start_matches("1 ")));
+        }
+        about.extend(tenant.map(str::to_owned));
+        about.push(format!("Made {}", instant::format_minute(made_at)));
+        let card = |widget: &Widget| self.report_card(rule, environment, config, widget, tenant);
+        Sheet {
+            title: config.name.clone(),
+            subtitle: about.join("  ·  "),
+            cards: config.widgets.iter().map(card).collect(),
+            made_at,
+        }
+    }
+
+    fn report_card(
+        &self,
+        rule: &ReportRule,
+        environment: &Environment,
+        config: &DashboardConfig,
+        widget: &Widget,
+        tenant: Option<&str>,
+    ) -> Card {
+        let filters = ViewFilters { period: rule.period.clone(), ..ViewFilters::default() };
+        let namespace = environment.namespace();
+        let own = &config.settings.default_period;
+        let answer = self.widget_answer(namespace, tenant, widget, &filters, own);
+        let text = |name: &str| widget.query.get(name).and_then(Json::as_str).map(str::to_owned);
+        Card {
+            id: widget.id.clone(),
+            kind: widget.kind.clone(),
+            title: widget.title.clone(),
+            viz: widget.viz.clone(),
+            place: Place {
+                x: widget.layout.x,
+                y: widget.layout.y,
+                w: widget.layout.w,
+                h: widget.layout.h,
+            },
+            query: Question {
+                metric: text("metric"),
+                numeric_prop: text("numeric_prop"),
+                event_name: text("event_name"),
+                group_by: text("group_by"),
+                limit: widget.query.get("limit").and_then(Json::as_u64).map(|limit| limit as usize),
+            },
+            answer: answer.map(drawn).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// A file of a sheet: its bytes.
+///
+/// Errors: 500 with what the drawing libraries say.
+pub fn artifact(sheet: &Sheet, format: ReportFormat) -> Result<Vec<u8>> {
+    let made = match format {
+        ReportFormat::Csv => render::csv(sheet),
+        ReportFormat::Png => render::png(sheet),
+        ReportFormat::Pdf => render::pdf(sheet),
+    };
+    made.map_err(|error| ApiError::internal(format!("a report cannot be drawn: {error}")))
+}
+
+/// Type and ending of a report's file.
+pub fn kind_of_file(format: ReportFormat) -> (&'static str, &'static str) {
+    match format {
+        ReportFormat::Csv => ("text/csv", "csv"),
+        ReportFormat::Png => ("image/png", "png"),
+        ReportFormat::Pdf => ("application/pdf", "pdf"),
+    }
+}
+
+/// What a widget was answered, as it is drawn.
+fn drawn(answer: WidgetAnswer) -> Answer {
+    match answer {
+        WidgetAnswer::Nothing => Answer::default(),
+        WidgetAnswer::Rows { ask, answer, spark } => {
+            let number = |row: &QueryRow| row.value.as_f64();
+            let spark = spark.iter().flatten().map(number).collect();
+            let rows = answer.rows.iter().map(|row| Row {
+                bucket: row.bucket,
+                group: row.group.as_ref().map(|group| group.as_deref().map(str::to_owned)),
+                value: row.value.as_f64(),
+                previous: ask.compare.map(|_| row.previous.and_then(|value| value.as_f64())),
+                values: Vec::new(),
+            });
+            Answer { rows: rows.collect(), spark, ..facts(&ask, &answer) }
+        }
+        WidgetAnswer::Table { ask, answer, measures, rows } => {
+            let rows = rows.iter().map(|(group, values)| Row {
+                group: Some(group.as_deref().map(str::to_owned)),
+                values: values.iter().map(|value| value.as_f64()).collect(),
+                ..Row::default()
+            });
+            let measures = measures.iter().map(measure).collect();
+            Answer { rows: rows.collect(), measures, ..facts(&ask, &answer) }
+        }
+    }
+}
+
+fn facts(ask: &Ask, answer: &QueryAnswer) -> Answer {
+    Answer {
+        grain: Grain::named(ask.granularity.map(granularity_name)),
+        from: answer.from_ms,
+        to: answer.to_ms,
+        period: ask.period.clone().filter(|_| ask.range.is_none()),
+        groups_total: answer.groups_total,
+        groups_returned: answer.groups_returned,
+        total: answer.total.and_then(|total| total.as_f64()),
+        zone: ask.timezone.clone().unwrap_or(TimeZone::UTC),
+        ..Answer::default()
+    }
+}
+
+fn measure(measure: &Json) -> Measure {
+    let text = |name: &str| measure.get(name).and_then(Json::as_str).map(str::to_owned);
+    let metric = text("metric").unwrap_or_default();
+    let numeric_prop = text("numeric_prop");
+    Measure {
+        label: text("label")
+            .unwrap_or_else(|| humanize(numeric_prop.as_deref().unwrap_or(&metric))),
+        metric,
+        numeric_prop,
+        format: Spec::read(measure.get("format")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Org, Schedule, global_records, rule_id};
+
+    fn rule(format: ReportFormat) -> ReportRule {
+        ReportRule {
+            id: rule_id(1),
+            number: 1,
+            environment: String::new(),
+            name: "Weekly".to_owned(),
+            dashboard_id: String::new(),
+            schedule: Schedule::Word("daily".to_owned()),
+            format,
+            recipients: Vec::new(),
+            webhook_url: None,
+            enabled: true,
+            tenant_id: None,
+            period: None,
+            burst: Vec::new(),
+            webhook_secret: None,
+            next_run_at: None,
+            created_at: 0,
+            updated_at: 0,
+        }
+    }
+
+    #[test]
+    fn the_demo_becomes_three_files() {
+        let app = App::in_memory();
+        app.seed_demo().unwrap();
+        let keys = app.engine.keys();
+        let (_, org) = global_records::<Org>(&keys).unwrap().remove(0);
+        let (_, dashboard) = global_records::<Dashboard>(&keys).unwrap().remove(0);
+        let begins: [(ReportFormat, &[u8]); 3] = [
+            (
+                ReportFormat::Csv,
+                b"\xef\xbb\xbfwidget_id,widget_title,bucket,group,metric,value\r\n",
+            ),
+            (ReportFormat::Png, b"\x89PNG\r\n"),
+            (ReportFormat::Pdf, b"%PDF-1."),
+        ];
+        for (format, begin) in begins {
+            let sheet = app.report_sheet(
+                &rule(format),
+                &org.environments[0],
+                &dashboard,
+                Some("northwind"),
+            );
+            assert!(sheet.cards.iter().all(|card| card.answer.is_ok()));
+            let file = artifact(&sheet, format).unwrap();
+            assert!(file.starts_with(begin), "{format:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The queue of runs of reports: what is to be begun or gone on with, in order of due times.
+
+use inlay_engine::Txn;
+
+use crate::{
+    error::Result,
+    store::{RunWork, global_delete, global_list, global_put},
+};
+
+/// Kind of its records, which belong to nobody.
+pub const KIND: &str = "report_work";
+
+/// Forgets the runs of a rule that are not done.
+pub fn drop_runs(txn: &mut Txn, org: &str, rule: &str) -> Result<()> {
+    let prefix = format!("{rule}:");
+    for (key, work) in global_list::<RunWork>(txn, KIND)? {
+        if work.org == org && work.run.starts_with(&prefix) {
+            global_delete(txn, KIND, &key);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a run of a rule is not done.
+pub fn is_under_way(txn: &Txn, org: &str, rule: &str) -> Result<bool> {
+    let prefix = format!("{rule}:");
+    let works = global_list::<RunWork>(txn, KIND)?;
+    Ok(works.iter().any(|(_, work)| work.org == org && work.run.starts_with(&prefix)))
+}
+
+/// Where an entry stands.
+pub fn key_of(work: &RunWork) -> String {
+    format!("{:020}:{}", work.due_at.max(0), work.run)
+}
+
+/// Adds an entry.
+pub fn put(txn: &mut Txn, work: &RunWork) -> Result<()> {
+    global_put(txn, KIND, &key_of(work), work)
+}

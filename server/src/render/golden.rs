@@ -1,0 +1,215 @@
+//! What the pages answer, answered here: see `web/test/golden.js`.
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::{
+    format::{
+        Axis, Direction, Grain, Spec, bucket_end, bucket_long, bucket_short, change, change_text,
+        full, humanize, period, share, short, starts_day,
+    },
+    model::{Answer, Row},
+    scale::{domain, label_stride, spread, ticks},
+    series::{ranked, runs, stack, timed},
+};
+use crate::base::instant;
+
+fn golden() -> Value {
+    serde_json::from_str(include_str!("../../web/test/golden.json")).unwrap()
+}
+
+/// Each case with its answer.
+fn cases<'a>(golden: &'a Value, name: &str) -> Vec<(&'a Value, &'a Value)> {
+    let cases = golden[name].as_array().unwrap();
+    assert!(!cases.is_empty());
+    cases.iter().map(|case| (&case["in"], &case["out"])).collect()
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+}
+
+fn options(list: &Value) -> Vec<Option<f64>> {
+    list.as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+#[test]
+fn values_read_alike() {
+    let golden = golden();
+    for of in golden["value"].as_array().unwrap() {
+        let spec = Spec::read(Some(&of["spec"]));
+        for case in of["values"].as_array().unwrap() {
+            let value = case[0].as_f64();
+            let read = (short(value, &spec), full(value, &spec));
+            let expected =
+                (case[1].as_str().unwrap().to_owned(), case[2].as_str().unwrap().to_owned());
+            assert_eq!(read, expected, "{value:?} as {}", of["spec"]);
+        }
+    }
+}
+
+#[test]
+fn axes_read_alike() {
+    let golden = golden();
+    let ticks = numbers(&golden["ticks_of"]);
+    for of in golden["axis"].as_array().unwrap() {
+        let spec = Spec::read(Some(&of["spec"]));
+        for case in of["maxima"].as_array().unwrap() {
+            let axis = Axis::of(case[0].as_f64().unwrap(), &spec);
+            let labels: Vec<String> = ticks.iter().map(|&tick| axis.label(tick)).collect();
+            assert_eq!(
+                json!([case[0], axis.divisor, labels]),
+                json!([case[0], case[1].as_f64(), case[2]]),
+                "{}",
+                of["spec"]
+            );
+        }
+    }
+}
+
+#[test]
+fn shares_changes_and_names_read_alike() {
+    let golden = golden();
+    for (case, answer) in cases(&golden, "share") {
+        assert_eq!(*answer, share(case.as_f64().unwrap()), "{case}");
+    }
+    for (case, answer) in cases(&golden, "change") {
+        let (current, previous) = (case[0].as_f64(), case[1].as_f64());
+        let direction = change(current, previous).map(|(direction, _)| match direction {
+            Direction::Up => "up",
+            Direction::Down => "down",
+            Direction::Flat => "flat",
+        });
+        assert_eq!(*answer, json!([direction, change_text(current, previous)]), "{case}");
+    }
+    for (case, answer) in cases(&golden, "period") {
+        assert_eq!(*answer, period(case.as_str().unwrap()));
+    }
+    for (case, answer) in cases(&golden, "humanize") {
+        assert_eq!(*answer, humanize(case.as_str().unwrap()));
+    }
+}
+
+#[test]
+fn buckets_read_alike() {
+    for case in golden()["bucket"].as_array().unwrap() {
+        let at = instant::parse(case["iso"].as_str().unwrap()).unwrap();
+        let grain = Grain::named(case["grain"].as_str());
+        let zone = TimeZone::get(case["zone"].as_str().unwrap()).unwrap();
+        let read = json!({
+            "zone": case["zone"], "iso": case["iso"], "grain": case["grain"],
+            "dated": bucket_short(at, grain, true, &zone), "short": bucket_short(at, grain, false, &zone),
+            "long": bucket_long(at, grain, &zone), "starts": starts_day(at, &zone), "end": bucket_end(at, grain),
+        });
+        assert_eq!(read, *case);
+    }
+}
+
+#[test]
+fn scales_are_alike() {
+    let golden = golden();
+    for (case, answer) in cases(&golden, "ticks") {
+        let (min, max) = (case[0].as_f64().unwrap(), case[1].as_f64().unwrap());
+        assert_eq!(ticks(min, max, case[2] == true), numbers(answer), "{case}");
+    }
+    for (case, answer) in cases(&golden, "domain") {
+        let (min, max) = domain(options(&case[0]), case[1] == true);
+        assert_eq!([min, max].to_vec(), numbers(answer), "{case}");
+    }
+    for (case, answer) in cases(&golden, "stride") {
+        let [count, step, label] = numbers(case)[..] else { panic!("{case}") };
+        assert_eq!(json!(label_stride(count as usize, step, label)), *answer, "{case}");
+    }
+    for (case, answer) in cases(&golden, "spread") {
+        let [gap, min, max] = [1, 2, 3].map(|at| case[at].as_f64().unwrap());
+        assert_eq!(spread(&numbers(&case[0]), gap, min, max), numbers(answer), "{case}");
+    }
+    for (case, answer) in cases(&golden, "runs") {
+        assert_eq!(json!(runs(&options(case))), *answer, "{case}");
+    }
+}
+
+fn answer_of(answer: &Value) -> Answer {
+    let row = |row: &Value| Row {
+        bucket: row["bucket"].as_str().and_then(instant::parse),
+        group: row.get("group").map(|group| group.as_str().map(str::to_owned)),
+        value: row["value"].as_f64(),
+        previous: row.get("previous").map(Value::as_f64),
+        values: Vec::new(),
+    };
+    let meta = &answer["meta"];
+    let at = |name: &str| meta[name].as_str().and_then(instant::parse);
+    let count = |name: &str| meta[name].as_u64().unwrap_or(0) as usize;
+    Answer {
+        rows: answer["data"].as_array().unwrap().iter().map(row).collect(),
+        grain: Grain::named(meta["granularity"].as_str()),
+        from: at("from").unwrap_or(0),
+        to: at("to").unwrap_or(i64::MAX),
+        groups_total: count("groups_total"),
+        groups_returned: count("groups_returned"),
+        total: meta["total"].as_f64(),
+        ..Answer::default()
+    }
+}
+
+#[test]
+fn answers_become_the_same_series() {
+    let golden = golden();
+    for (case, expected) in cases(&golden, "timed") {
+        let limit = case["limit"].as_u64().map(|limit| limit as usize);
+        let (title, metric) = (case["title"].as_str().unwrap(), case["metric"].as_str());
+        let model = timed(&answer_of(&case["answer"]), title, limit, metric);
+        let buckets: Vec<String> = model.buckets.iter().map(|&at| instant::format(at)).collect();
+        assert_eq!(json!(buckets), expected["buckets"]);
+        assert_eq!(
+            (model.partial_first, model.partial_last),
+            (expected["partialFirst"] == true, expected["partialLast"] == true),
+            "{case}"
+        );
+        assert_eq!(
+            model.previous,
+            expected["previous"].as_array().map(|_| options(&expected["previous"]))
+        );
+        let series = expected["series"].as_array().unwrap();
+        assert_eq!(model.series.len(), series.len(), "{case}");
+        for (one, expected) in model.series.iter().zip(series) {
+            assert_eq!(expected["label"], one.label);
+            assert_eq!(
+                (&one.values, one.total),
+                (&options(&expected["values"]), expected["total"].as_f64().unwrap())
+            );
+        }
+        for (name, percent) in [("stacked", false), ("percent", true)] {
+            let parts = stack(&model.series, model.buckets.len(), percent);
+            for (part, expected) in parts.iter().zip(expected[name].as_array().unwrap()) {
+                for ((from, to), expected) in part.iter().zip(expected.as_array().unwrap()) {
+                    let expected =
+                        [&expected["from"], &expected["to"]].map(|end| end.as_f64().unwrap());
+                    assert_eq!([*from, *to], expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_become_the_same_ranking() {
+    let golden = golden();
+    for (case, expected) in cases(&golden, "ranked") {
+        let limit = case["limit"].as_u64().unwrap() as usize;
+        let answer = answer_of(&case["answer"]);
+        let (items, total) =
+            ranked(&answer, limit, case["metric"].as_str(), case["order"] == "none");
+        assert_eq!(total, expected["total"].as_f64(), "{case}");
+        let items: Vec<_> = items
+            .iter()
+            .map(|item| (item.label.clone(), item.value, item.share, item.is_other))
+            .collect();
+        let wanted = |item: &Value| {
+            let label = item["label"].as_str().unwrap().to_owned();
+            (label, item["value"].as_f64().unwrap(), item["share"].as_f64(), item["other"] == true)
+        };
+        let expected: Vec<_> = expected["items"].as_array().unwrap().iter().map(wanted).collect();
+        assert_eq!(items, expected, "{case}");
+    }
+}

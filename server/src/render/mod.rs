@@ -1,0 +1,42 @@
+//! Reports as files: a sheet of cards as CSV, as a picture, or on pages.
+//!
+//! The look is that of the embed, drawn here without a browser: `format`, `scale` and `series` follow the
+//! same rules as their namesakes under `web/`, and both are held to `web/test/golden.json`. A drawing is
+//! SVG, which one library makes a picture of and another one pages. Nothing here dials out or reads
+//! files, but for the fonts of the machine.
+
+mod number;
+mod scale;
+mod theme;
+
+mod format;
+
+mod font;
+mod model;
+
+mod series;
+mod svg;
+
+mod plot;
+
+mod csv;
+mod ranking;
+mod table;
+mod tiles;
+mod timed;
+
+mod card;
+mod layout;
+
+mod png;
+
+mod pdf;
+
+#[cfg(test)]
+mod golden;
+
+pub use csv::csv;
+pub use format::{Grain, Spec, humanize, period};
+pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};
+pub use pdf::pdf;
+pub use png::png;

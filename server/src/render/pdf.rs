@@ -1,0 +1,130 @@
+//! A sheet on pages, with text that can be selected and tables in full.
+//!
+//! Pages are A4 across. Cards that stand side by side stay together; a table with more rows than its
+//! card shows follows in full behind the cards.
+
+use krilla::{
+    Document,
+    geom::{Size, Transform},
+    metadata::{DateTime, Metadata},
+    page::PageSettings,
+};
+use krilla_svg::{SurfaceExt as _, SvgSettings};
+
+use super::{
+    card, font,
+    font::Weight,
+    layout::pages,
+    model::Sheet,
+    plot::Area,
+    png::{heading, parse},
+    svg::{Style, Svg},
+    table::Table,
+    theme::{MUTED, TEXT, WIDTH},
+};
+
+/// A4 across, in points.
+const PAGE: (f32, f32) = (841.89, 595.28);
+/// Around the page, in points.
+const EDGE: f32 = 32.0;
+const HEAD: f64 = 58.0;
+const FOOT: f64 = 34.0;
+/// Height of a row of a table in full.
+const ROW: f64 = 26.0;
+
+/// Points of a pixel.
+fn scale() -> f32 {
+    (PAGE.0 - 2.0 * EDGE) / WIDTH as f32
+}
+
+/// Height of what a page holds, in pixels.
+fn page_height() -> f64 {
+    f64::from((PAGE.1 - 2.0 * EDGE) / scale())
+}
+
+/// The drawings of all pages, each [`WIDTH`] wide and as high as a page.
+fn drawings(of: &Sheet) -> Vec<String> {
+    let height = page_height();
+    let mut out: Vec<Svg> = Vec::new();
+    let mut in_full = Vec::new();
+    for (number, placed) in pages(&of.cards, height - HEAD - FOOT, height - FOOT).iter().enumerate()
+    {
+        let mut svg = Svg::default();
+        let top = if number == 0 { HEAD } else { 0.0 };
+        if number == 0 {
+            heading(&mut svg, Area { x: 0.0, y: 0.0, w: WIDTH, h: HEAD }, of);
+        }
+        for (card, area) in placed {
+            if card::draw(&mut svg, Area { y: area.y + top, ..*area }, card) {
+                in_full.push(*card);
+            }
+        }
+        out.push(svg);
+    }
+    let rows = (((height - FOOT - 40.0) / ROW).floor() as usize).saturating_sub(1).max(1);
+    for card in in_full {
+        let Ok(answer) = &card.answer else { continue };
+        let table = Table::of(card, answer);
+        for from in (0..table.len()).step_by(rows) {
+            let mut svg = Svg::default();
+            let style = Style::new(13.5, Weight::SemiBold, TEXT);
+            let more = if from == 0 { "" } else { " (continued)" };
+            let title = font::fit(&card.title, style.size, style.weight, WIDTH - 120.0);
+            svg.text(0.0, 10.0, style, &format!("{title}{more}"));
+            let area = Area { x: 0.0, y: 30.0, w: WIDTH, h: height - FOOT - 30.0 };
+            table.draw(&mut svg, area, from..table.len().min(from + rows), ROW);
+            out.push(svg);
+        }
+    }
+    let count = out.len();
+    let foot = |(at, mut svg): (usize, Svg)| {
+        let style = Style::new(11.5, Weight::Regular, MUTED);
+        let y = height - 8.0;
+        let title = font::fit(&of.title, style.size, style.weight, WIDTH * 0.7);
+        svg.text(0.0, y, style, &title);
+        svg.text(WIDTH, y, style.end(), &format!("{} / {count}", at + 1));
+        svg.finish(WIDTH, height)
+    };
+    out.into_iter().enumerate().map(foot).collect()
+}
+
+/// The sheet as PDF.
+///
+/// Errors: what the drawing libraries say.
+pub fn pdf(of: &Sheet) -> Result<Vec<u8>, String> {
+    let size = Size::from_wh(WIDTH as f32 * scale(), page_height() as f32 * scale());
+    let size = size.ok_or("a page without a size")?;
+    let mut document = Document::new();
+    document.set_metadata(metadata(of));
+    for drawing in drawings(of) {
+        let tree = parse(&drawing)?;
+        let settings = PageSettings::from_wh(PAGE.0, PAGE.1).ok_or("a page without a size")?;
+        let mut page = document.start_page_with(settings);
+        let mut surface = page.surface();
+        surface.push_transform(&Transform::from_translate(EDGE, EDGE));
+        surface.draw_svg(&tree, size, SvgSettings::default());
+        surface.pop();
+        surface.finish();
+        page.finish();
+    }
+    document.finish().map_err(|error| format!("{error:?}"))
+}
+
+fn metadata(of: &Sheet) -> Metadata {
+    let made = jiff::Timestamp::from_millisecond(of.made_at).unwrap_or_default();
+    let made = made.to_zoned(jiff::tz::TimeZone::UTC);
+    let number = |value: i8| u8::try_from(value).unwrap_or(0);
+    let date = DateTime::new(u16::try_from(made.year()).unwrap_or(1970))
+        .month(number(made.month()))
+        .day(number(made.day()))
+        .hour(number(made.hour()))
+        .minute(number(made.minute()))
+        .second(number(made.second()))
+        .utc_offset_hour(0)
+        .utc_offset_minute(0);
+    Metadata::new()
+        .title(of.title.clone())
+        .creator("Inlay".to_owned())
+        .language("en".to_owned())
+        .creation_date(date)
+}

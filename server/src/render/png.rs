@@ -1,0 +1,69 @@
+//! A sheet as a picture.
+
+use resvg::{
+    tiny_skia::{Pixmap, Transform},
+    usvg::{Options, Tree},
+};
+
+use super::{
+    card, font,
+    font::Weight,
+    layout::sheet,
+    model::Sheet,
+    plot::Area,
+    svg::{Style, Svg},
+    theme::{MARGIN, MUTED, PAGE, TEXT, WIDTH},
+};
+
+/// Pixels of a picture, at most: more memory than four bytes for each is not taken.
+const PIXELS_MAX: f64 = 24_000_000.0;
+/// Twice the size, for screens that have more pixels.
+const SCALE: f32 = 2.0;
+/// Height of the heading.
+const HEAD: f64 = 56.0;
+
+/// The sheet as SVG, with its width and height.
+pub fn drawing(of: &Sheet) -> (String, f64, f64) {
+    let mut svg = Svg::default();
+    let (placed, tall) = sheet(&of.cards);
+    let (width, height) = (WIDTH + 2.0 * MARGIN, HEAD + tall + 2.0 * MARGIN);
+    svg.rect((0.0, 0.0, width, height), 0.0, PAGE);
+    heading(&mut svg, Area { x: MARGIN, y: MARGIN, w: WIDTH, h: HEAD }, of);
+    for (card, area) in placed {
+        let area = Area { x: area.x + MARGIN, y: area.y + MARGIN + HEAD, ..area };
+        card::draw(&mut svg, area, card);
+    }
+    (svg.finish(width, height), width, height)
+}
+
+/// Title, and below it what the sheet is about.
+pub fn heading(svg: &mut Svg, area: Area, of: &Sheet) {
+    let title = Style::new(18.0, Weight::SemiBold, TEXT);
+    let text = font::fit(&of.title, title.size, title.weight, area.w);
+    svg.text(area.x, area.y + 13.0, title, &text);
+    let about = Style::new(12.5, Weight::Regular, MUTED);
+    let text = font::fit(&of.subtitle, about.size, about.weight, area.w);
+    svg.text(area.x, area.y + 35.0, about, &text);
+}
+
+/// The sheet as PNG. Long sheets are drawn smaller.
+///
+/// Errors: what the drawing library says.
+pub fn png(of: &Sheet) -> Result<Vec<u8>, String> {
+    let (drawing, width, height) = drawing(of);
+    let tree = parse(&drawing)?;
+    let most = (PIXELS_MAX / (width * height)).sqrt() as f32;
+    let scale = SCALE.min(most);
+    let pixels = |length: f64| ((length as f32 * scale) as u32).max(1);
+    let mut pixmap =
+        Pixmap::new(pixels(width), pixels(height)).ok_or("the picture is too large")?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
+    pixmap.encode_png().map_err(|error| error.to_string())
+}
+
+/// A drawing of ours, read for output. It names no files, and none would be read.
+pub fn parse(drawing: &str) -> Result<Tree, String> {
+    let options =
+        Options { fontdb: font::database(), font_family: "Inter".to_owned(), ..Options::default() };
+    Tree::from_str(drawing, &options).map_err(|error| error.to_string())
+}

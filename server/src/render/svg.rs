@@ -1,0 +1,162 @@
+//! Writing a drawing down as SVG. Whatever a text holds, it stays text.
+
+use std::fmt::Write as _;
+
+use super::font::Weight;
+
+/// From the middle of a line of text down to its base, as a part of the size.
+const BASE: f64 = 0.364;
+
+/// Where text stands relative to its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    /// It begins there.
+    Start,
+    /// It is centred there.
+    Middle,
+    /// It ends there.
+    End,
+}
+
+/// How text looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// In pixels.
+    pub size: f64,
+    /// How heavy.
+    pub weight: Weight,
+    /// Colour.
+    pub color: &'static str,
+    /// Where it stands.
+    pub anchor: Anchor,
+}
+
+impl Style {
+    /// Text that begins at its place.
+    pub const fn new(size: f64, weight: Weight, color: &'static str) -> Self {
+        Self { size, weight, color, anchor: Anchor::Start }
+    }
+
+    /// The same, centred at its place.
+    pub const fn middle(self) -> Self {
+        Self { anchor: Anchor::Middle, ..self }
+    }
+
+    /// The same, ending at its place.
+    pub const fn end(self) -> Self {
+        Self { anchor: Anchor::End, ..self }
+    }
+}
+
+/// A drawing that grows.
+#[derive(Debug, Default)]
+pub struct Svg {
+    body: String,
+    ids: usize,
+}
+
+impl Svg {
+    /// Markup of ours; nothing that comes from data goes in here but numbers.
+    pub fn raw(&mut self, markup: std::fmt::Arguments<'_>) {
+        let _ = self.body.write_fmt(markup);
+    }
+
+    /// An id that is used nowhere else in the drawing.
+    pub fn new_id(&mut self) -> String {
+        self.ids += 1;
+        format!("i{}", self.ids)
+    }
+
+    /// A rectangle.
+    pub fn rect(&mut self, (x, y, w, h): (f64, f64, f64, f64), radius: f64, fill: &str) {
+        let (w, h) = (w.max(0.0), h.max(0.0));
+        self.raw(format_args!(
+            r#"<rect x="{x:.2}" y="{y:.2}" width="{w:.2}" height="{h:.2}" rx="{radius}" fill="{fill}"/>"#
+        ));
+    }
+
+    /// A straight line.
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
+        self.raw(format_args!(
+            r#"<path d="M{x1:.2} {y1:.2}L{x2:.2} {y2:.2}" stroke="{stroke}" stroke-width="{width}"/>"#
+        ));
+    }
+
+    /// A filled shape.
+    pub fn fill(&mut self, path: &str, fill: &str) {
+        if !path.is_empty() {
+            self.raw(format_args!(r#"<path d="{path}" fill="{fill}"/>"#));
+        }
+    }
+
+    /// A drawn line, dashed or not.
+    pub fn stroke(&mut self, path: &str, stroke: &str, width: f64, dashes: &str) {
+        let dashes = if dashes.is_empty() {
+            String::new()
+        } else {
+            format!(r#" stroke-dasharray="{dashes}""#)
+        };
+        self.raw(format_args!(
+            r#"<path d="{path}" fill="none" stroke="{stroke}" stroke-width="{width}" stroke-linejoin="round" stroke-linecap="round"{dashes}/>"#
+        ));
+    }
+
+    /// One line of text, centred about `y`.
+    pub fn text(&mut self, x: f64, y: f64, style: Style, text: &str) {
+        let Style { size, weight, color, anchor } = style;
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let (weight, base) = (weight.number(), y + size * BASE);
+        self.raw(format_args!(
+            r#"<text x="{x:.2}" y="{base:.2}" font-size="{size}" font-weight="{weight}" fill="{color}" text-anchor="{anchor}">"#
+        ));
+        escape_into(text, &mut self.body);
+        self.body.push_str("</text>");
+    }
+
+    /// The whole drawing, of this size.
+    pub fn finish(self, width: f64, height: f64) -> String {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="Inter" fill="none">{}</svg>"#,
+            self.body
+        )
+    }
+}
+
+/// Text within markup. What no XML may hold, and what turns the direction of text that follows, is
+/// left out; spaces that only browsers know become usual ones.
+fn escape_into(text: &str, out: &mut String) {
+    for char in text.chars() {
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{202f}' => out.push('\u{a0}'),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            '\u{fffe}' | '\u{ffff}' => {}
+            other if other.is_control() => out.push(' '),
+            other => out.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let mut svg = Svg::default();
+        let style = Style::new(12.0, Weight::Regular, "#000000");
+        svg.text(0.0, 0.0, style, "</text><script>&\"'\u{202e}\u{0}\u{ffff}\u{1b}[0m🙂");
+        let drawing = svg.finish(10.0, 10.0);
+        assert!(
+            drawing.contains("&lt;/text&gt;&lt;script&gt;&amp;&quot;'  [0m🙂</text>"),
+            "{drawing}"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! Cards that are mostly text: the number, prose, and what is said instead of a drawing.
+
+use super::{
+    font::{self, Weight},
+    format::{Direction, change, change_text, period, short},
+    model::{Answer, Card},
+    plot::Area,
+    scale::{domain, linear},
+    series::{is_additive, is_whole, runs},
+    svg::{Style, Svg},
+    theme::{BAD, BORDER_STRONG, COLORS, GOOD, MUTED, TEXT, TEXT_2},
+};
+
+const SMALL: Style = Style::new(12.5, Weight::Regular, MUTED);
+/// Less height than this shows no course, only noise.
+const SPARK_HEIGHT_MIN: f64 = 22.0;
+
+/// Draws a number with its change and its course. `edge` is what lies between the area and the edge of
+/// its card, which the course fills.
+pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64) {
+    let (metric, spec) = (card.metric(), card.spec());
+    let row = answer.rows.first();
+    let value = row.and_then(|row| row.value);
+    let value = value.or((is_additive(metric) || is_whole(metric)).then_some(0.0));
+    let color = if value.is_some() { TEXT } else { MUTED };
+    let style = Style::new(30.0, Weight::SemiBold, color);
+    let text = font::fit(&short(value, &spec), style.size, style.weight, area.w);
+    svg.text(area.x, area.y + 18.0, style, &text);
+    let y = area.y + 36.0 + 3.0 + 10.0;
+    let previous = row.and_then(|row| row.previous);
+    match (value, previous) {
+        (None, _) => svg.text(area.x, y, SMALL, "No events in this period"),
+        (Some(_), Some(previous)) => delta(svg, (area.x, y, area.w), card, answer, value, previous),
+        (Some(_), None) => {}
+    }
+    let has_delta = value.is_none() || previous.is_some();
+    let top = area.y + 36.0 + if has_delta { 23.0 } else { 0.0 } + 8.0;
+    let room = Area { x: area.x - edge, y: top, w: area.w + 2.0 * edge, h: area.y + area.h - top };
+    if answer.spark.len() > 1 && room.h >= SPARK_HEIGHT_MIN {
+        spark(svg, room, &answer.spark);
+    }
+}
+
+fn delta(
+    svg: &mut Svg,
+    (x, y, w): (f64, f64, f64),
+    card: &Card,
+    answer: &Answer,
+    value: Option<f64>,
+    previous: Option<f64>,
+) {
+    let Some((direction, _)) = change(value, previous) else { return };
+    let good = card.option("good_direction").unwrap_or("up");
+    let is_good = match direction {
+        Direction::Up => Some(good == "up"),
+        Direction::Down => Some(good == "down"),
+        Direction::Flat => None,
+    };
+    let color = match is_good.filter(|_| good != "neutral") {
+        Some(true) => GOOD,
+        Some(false) => BAD,
+        None => TEXT_2,
+    };
+    let mut left = x;
+    let arrow = match direction {
+        Direction::Up => Some((6.0, -6.0)),
+        Direction::Down => Some((0.0, 6.0)),
+        Direction::Flat => None,
+    };
+    if let Some((foot, rise)) = arrow {
+        let base = y - 3.0 + foot;
+        svg.fill(&format!("M{left:.1} {base:.1}h8l-4 {rise}Z"), color);
+        left += 12.0;
+    }
+    let text = change_text(value, previous);
+    let style = Style::new(12.5, Weight::SemiBold, color);
+    svg.text(left, y, style, &text);
+    left += font::width(&text, style.size, style.weight) + 6.0;
+    let versus = match &answer.period {
+        Some(name) => format!("vs previous {}", period(name).trim_start_matches("1 ")),
+        None => "vs the dates before".to_owned(),
+    };
+    if left + font::width(&versus, SMALL.size, SMALL.weight) <= x + w {
+        svg.text(left, y, SMALL, &versus);
+    }
+}
+
+fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
+    let (min, max) = domain(values.iter().copied(), true);
+    let flat = area.h / 2.0;
+    let scale = linear(min, max, area.h - 6.0, 3.0);
+    let y = |value: f64| area.y + if min == max { flat } else { scale(value) };
+    let x = linear(0.0, (values.len() - 1) as f64, area.x, area.x + area.w);
+    let gradient = svg.new_id();
+    let color = COLORS[0];
+    svg.raw(format_args!(
+        r#"<defs><linearGradient id="{gradient}" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="{color}" stop-opacity="0.16"/><stop offset="1" stop-color="{color}" stop-opacity="0"/></linearGradient></defs>"#
+    ));
+    for run in runs(values) {
+        let (Some(&first), Some(&last)) = (run.first(), run.last()) else { continue };
+        let points: Vec<String> = run
+            .iter()
+            .map(|&at| format!("{:.1} {:.1}", x(at as f64), y(values[at].unwrap_or_default())))
+            .collect();
+        let (line, floor) = (points.join("L"), area.y + area.h);
+        let (from, to) = (x(first as f64), x(last as f64));
+        svg.fill(
+            &format!("M{from:.1} {floor:.1}L{line}L{to:.1} {floor:.1}Z"),
+            &format!("url(#{gradient})"),
+        );
+        svg.stroke(&format!("M{line}"), color, 1.5, "");
+    }
+}
+
+/// Draws prose, as many lines as fit.
+pub fn prose(svg: &mut Svg, area: Area, card: &Card) {
+    let style = Style::new(14.0, Weight::Regular, TEXT);
+    let lines =
+        font::lines(card.option("text").unwrap_or_default(), style.size, style.weight, area.w);
+    let room = (area.h / 20.0).floor().max(1.0) as usize;
+    let count = lines.len();
+    for (at, line) in lines.into_iter().take(room).enumerate() {
+        let is_cut = at + 1 == room && count > room;
+        let line = if is_cut { line + " …" } else { line };
+        let y = area.y + (at as f64 + 0.5) * 20.0;
+        svg.text(area.x, y, style, &font::fit(&line, style.size, style.weight, area.w));
+    }
+}
+
+/// Says in the middle of a card why there is no drawing.
+pub fn state(svg: &mut Svg, area: Area, heading: &str, sentence: &str) {
+    let middle = (area.x + area.w / 2.0, area.y + area.h / 2.0);
+    if area.h >= 110.0 {
+        let (x, y) = (middle.0 - 15.0, middle.1 - 50.0);
+        let bars = format!(
+            "M{x} {0}h30M{1} {2}v-3M{3} {2}v-7M{4} {2}v-8",
+            y + 24.0,
+            x + 5.0,
+            y + 19.0,
+            x + 11.0,
+            x + 17.0
+        );
+        svg.stroke(&bars, BORDER_STRONG, 1.5, "3 3");
+    }
+    let style = Style::new(14.0, Weight::SemiBold, TEXT).middle();
+    svg.text(middle.0, middle.1, style, &font::fit(heading, 14.0, Weight::SemiBold, area.w));
+    let lines = font::lines(sentence, 13.0, Weight::Regular, area.w - 16.0);
+    for (at, line) in lines.iter().take(3).enumerate() {
+        let style = Style::new(13.0, Weight::Regular, MUTED).middle();
+        svg.text(middle.0, middle.1 + 21.0 + at as f64 * 18.0, style, line);
+    }
+}

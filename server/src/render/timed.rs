@@ -1,0 +1,199 @@
+//! Charts over time: lines, areas, bars, stacked bars.
+//!
+//! The same drawing as in `web/charts/timed.js`: straight segments, gaps where values are missing, bars on
+//! zero, and a bucket that is not whole dashed or paler.
+
+use super::{
+    font::{self, Weight},
+    format::Spec,
+    model::{Answer, Card},
+    plot::{Area, Geometry, Ticks, frame, legend},
+    scale::spread,
+    series::{Series, Timed, is_whole, runs, stack, timed},
+    svg::{Style, Svg},
+    theme::{CARD, MUTED, TEXT, TEXT_2},
+};
+
+/// Up to this many lines carry their name at their end.
+const DIRECT_LABELS_MAX: usize = 4;
+const DIRECT_LABELS_WIDTH_MIN: f64 = 440.0;
+const LABEL_CHARS_MAX: usize = 18;
+const BAR_WIDTH_MAX: f64 = 34.0;
+const BAR_RADIUS: f64 = 3.0;
+const STACK_GAP: f64 = 1.5;
+const END: Style = Style::new(11.5, Weight::Medium, TEXT_2);
+const NOTE: Style = Style::new(11.5, Weight::Regular, MUTED);
+
+fn is_partial(model: &Timed, at: usize) -> bool {
+    (model.partial_last && at + 1 == model.buckets.len()) || (model.partial_first && at == 0)
+}
+
+fn model_of(card: &Card, answer: &Answer) -> Timed {
+    timed(answer, &card.title, card.query.limit, card.metric())
+}
+
+/// Draws lines, with areas below them where there is one series.
+pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
+    let model = model_of(card, answer);
+    let several = model.series.len() > 1;
+    let wants_fill = card.viz.get("fill").and_then(serde_json::Value::as_bool) == Some(true);
+    let filled = card.kind == "area" || (wants_fill && !several);
+    let direct =
+        several && model.series.len() <= DIRECT_LABELS_MAX && area.w >= DIRECT_LABELS_WIDTH_MIN;
+    let axis_min =
+        card.viz.get("axis").and_then(|axis| axis.get("min")).and_then(|min| min.as_str());
+    let cut = !filled && axis_min == Some("auto");
+    if several && !direct {
+        area = legend(svg, area, &model.series, true);
+    }
+    if cut {
+        area.h -= 16.0;
+        svg.text(area.x, area.y + area.h + 8.0, NOTE, "Axis doesn’t start at zero");
+    }
+    let mut values: Vec<Option<f64>> =
+        model.series.iter().flat_map(|one| one.values.iter().copied()).collect();
+    values.extend(model.previous.iter().flatten());
+    let ticks = Ticks::of(&values, &card.spec(), is_whole(card.metric()), cut);
+    let name_width = |one: &Series| clip(&one.label).chars().count() as f64 * 6.5 + 6.0;
+    let margin = if direct { model.series.iter().map(name_width).fold(0.0, f64::max) } else { 0.0 };
+    let g = frame(svg, area, &model, &ticks, false, margin, &answer.zone);
+    if let Some(previous) = &model.previous {
+        for run in runs(previous) {
+            svg.stroke(&line_path(&run, previous, &g), MUTED, 1.5, "2 3");
+        }
+    }
+    for one in model.series.iter().rev() {
+        line(svg, one, &model, &g, filled);
+    }
+    if direct {
+        end_labels(svg, &model.series, &g);
+    }
+}
+
+fn clip(text: &str) -> String {
+    if text.chars().count() <= LABEL_CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(LABEL_CHARS_MAX - 1).chain(['…']).collect()
+}
+
+fn line_path(run: &[usize], values: &[Option<f64>], g: &Geometry) -> String {
+    let point = |(turn, &at): (usize, &usize)| {
+        let y = g.y(values[at].unwrap_or_default());
+        format!("{}{:.1} {y:.1}", if turn == 0 { "M" } else { "L" }, g.x(at))
+    };
+    run.iter().enumerate().map(point).collect()
+}
+
+/// One series: its fill, its solid part, and the dashed ends.
+fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool) {
+    let gradient = svg.new_id();
+    if filled {
+        let color = one.color;
+        svg.raw(format_args!(
+            r#"<defs><linearGradient id="{gradient}" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="{color}" stop-opacity="0.2"/><stop offset="1" stop-color="{color}" stop-opacity="0"/></linearGradient></defs>"#
+        ));
+    }
+    for run in runs(&one.values) {
+        let (Some(&first), Some(&end)) = (run.first(), run.last()) else { continue };
+        if first == end {
+            let (x, y) = (g.x(first), g.y(one.values[first].unwrap_or_default()));
+            svg.raw(format_args!(
+                r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{}"/>"#,
+                one.color
+            ));
+            continue;
+        }
+        if filled {
+            let (path, zero) = (line_path(&run, &one.values, g), g.y(0.0));
+            let area = format!("{path}L{:.1} {zero:.1}L{:.1} {zero:.1}Z", g.x(end), g.x(first));
+            svg.fill(&area, &format!("url(#{gradient})"));
+        }
+        let from = usize::from(is_partial(model, first));
+        let to = run.len() - usize::from(is_partial(model, end));
+        if to > from + 1 {
+            svg.stroke(&line_path(&run[from..to], &one.values, g), one.color, 2.0, "");
+        }
+        if from > 0 {
+            svg.stroke(&line_path(&run[..2], &one.values, g), one.color, 2.0, "4 4");
+        }
+        if to < run.len() && run.len() - from > 1 {
+            svg.stroke(&line_path(&run[run.len() - 2..], &one.values, g), one.color, 2.0, "4 4");
+        }
+    }
+}
+
+/// Names at the line ends, pushed apart where lines end close together.
+fn end_labels(svg: &mut Svg, series: &[Series], g: &Geometry) {
+    let end = |one: &Series| one.values.iter().rev().flatten().next().map(|&value| g.y(value));
+    let ends: Vec<(&Series, f64)> =
+        series.iter().filter_map(|one| end(one).map(|y| (one, y))).collect();
+    let wanted: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
+    let placed = spread(&wanted, 15.0, g.top + 4.0, g.bottom - 2.0);
+    for ((one, _), y) in ends.iter().zip(placed) {
+        svg.raw(format_args!(
+            r#"<circle cx="{:.1}" cy="{y:.1}" r="3" fill="{}"/>"#,
+            g.right + 11.0,
+            one.color
+        ));
+        let text = font::fit(&clip(&one.label), END.size, END.weight, 130.0);
+        svg.text(g.right + 19.0, y, END, &text);
+    }
+}
+
+/// Draws bars over time, stacked where there are several series.
+pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
+    let model = model_of(card, answer);
+    let several = model.series.len() > 1;
+    let percent = card.kind == "stacked_bar" && card.option("stack") == Some("percent");
+    if several {
+        area = legend(svg, area, &model.series, false);
+    }
+    let parts = stack(&model.series, model.buckets.len(), percent);
+    let mut values: Vec<Option<f64>> = parts.iter().flatten().map(|(_, to)| Some(*to)).collect();
+    values.extend(model.previous.iter().flatten());
+    let spec = if percent { Spec::percent() } else { card.spec() };
+    let ticks = Ticks::of(&values, &spec, !percent && is_whole(card.metric()), false);
+    let g = frame(svg, area, &model, &ticks, true, 0.0, &answer.zone);
+    let width = (g.step * if g.step < 8.0 { 0.8 } else { 0.68 }).clamp(1.0, BAR_WIDTH_MAX);
+    let gap = if width > 4.0 { STACK_GAP } else { 0.0 };
+    let top = |at: usize| parts.iter().rposition(|layer| layer[at].0 != layer[at].1);
+    for (layer, (one, part)) in model.series.iter().zip(&parts).enumerate() {
+        let bar = |(at, &(from, to)): (usize, &(f64, f64))| {
+            if from == to {
+                return String::new();
+            }
+            let (y0, y1) = (g.y(from), g.y(to));
+            let inset = (y0 - y1).signum() * gap.min((y0 - y1).abs() / 2.0);
+            let foot = if from == 0.0 { y0 } else { y0 - inset };
+            bar_path(g.x(at) - width / 2.0, width, foot, y1, top(at) == Some(layer))
+        };
+        let path: String = part.iter().enumerate().map(bar).collect();
+        svg.fill(&path, one.color);
+    }
+    for at in (0..model.buckets.len()).filter(|&at| is_partial(&model, at)) {
+        let highest = parts.iter().map(|layer| layer[at].1).fold(0.0, f64::max);
+        let path = bar_path(g.x(at) - width / 2.0, width, g.y(0.0), g.y(highest), true);
+        svg.raw(format_args!(r#"<path d="{path}" fill="{CARD}" fill-opacity="0.45"/>"#));
+    }
+    for (at, value) in model.previous.iter().flatten().enumerate() {
+        let Some(value) = value else { continue };
+        let (left, y) = (g.x(at) - width / 2.0 - 1.0, g.y(*value));
+        svg.raw(format_args!(
+            r#"<path d="M{left:.1} {y:.1}h{:.1}" stroke="{TEXT}" stroke-width="1.5" stroke-opacity="0.55"/>"#,
+            width + 2.0
+        ));
+    }
+}
+
+/// A bar between two heights, rounded at the far end.
+fn bar_path(x: f64, width: f64, from: f64, to: f64, round: bool) -> String {
+    let sign = if to < from { 1.0 } else { -1.0 };
+    let r = if round { BAR_RADIUS.min(width / 2.0).min((from - to).abs()) } else { 0.0 };
+    let (near, far) = (x + r, x + width);
+    format!(
+        "M{x:.2} {from:.2}V{0:.2}Q{x:.2} {to:.2} {near:.2} {to:.2}H{1:.2}Q{far:.2} {to:.2} {far:.2} {0:.2}V{from:.2}Z",
+        to + sign * r,
+        far - r
+    )
+}
