@@ -45,7 +45,8 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn start_log(config: &Config) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&config.log)?;
+    // That a letter of a report comes from another font is no event worth a line.
+    let filter = EnvFilter::try_new(&config.log)?.add_directive("usvg=error".parse()?);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())

@@ -5,7 +5,7 @@
 //! mixes them tries something.
 
 use std::{
-    net::{IpAddr, SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -90,18 +90,11 @@ impl Resolve for Names {
     }
 }
 
-/// Whether an address is this machine's own: then what it would be sent from is itself. Nothing is
-/// sent to find out.
+/// Whether an address is one of this machine's own: what listens there is not for the public.
 fn is_own(address: IpAddr) -> bool {
-    let any: SocketAddr = match address {
-        IpAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-        IpAddr::V6(_) => ([0_u16; 8], 0).into(),
-    };
-    let source = UdpSocket::bind(any).and_then(|socket| {
-        socket.connect(SocketAddr::new(address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
+    // They may change while the server runs, and looking is cheap.
+    let own = if_addrs::get_if_addrs().unwrap_or_default();
+    own.iter().any(|interface| interface.ip() == address)
 }
 
 #[cfg(test)]
