@@ -35,8 +35,8 @@ pub struct Config {
     #[arg(long, env = "INLAY_BASE_URL")]
     pub base_url: Option<String>,
     /// Networks of proxies that are believed about where a request comes from, comma-separated
-    #[arg(long, env = "INLAY_TRUSTED_PROXIES", value_delimiter = ',')]
-    pub trusted_proxies: Vec<IpNet>,
+    #[arg(long, env = "INLAY_TRUSTED_PROXIES", default_value = "", value_parser = parse_networks)]
+    pub trusted_proxies: Networks,
     /// Certificate chain as PEM; with the key, HTTPS is served
     #[arg(long, env = "INLAY_TLS_CERT", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -47,8 +47,8 @@ pub struct Config {
     #[arg(long, env = "INLAY_DEFAULT_PLAN", value_parser = ["free", "growth", "scale", "self_hosted"])]
     pub default_plan: Option<String>,
     /// Internal networks that webhooks may reach, comma-separated
-    #[arg(long, env = "INLAY_WEBHOOK_ALLOW", value_delimiter = ',')]
-    pub webhook_allow: Vec<IpNet>,
+    #[arg(long, env = "INLAY_WEBHOOK_ALLOW", default_value = "", value_parser = parse_networks)]
+    pub webhook_allow: Networks,
     /// Seconds to wait before each attempt of an alert's webhook, comma-separated
     #[arg(long, env = "INLAY_WEBHOOK_BACKOFF_SECONDS", default_value = "0,30,120", value_parser = parse_waits)]
     pub webhook_backoff_seconds: Waits,
@@ -113,6 +113,18 @@ impl BillingConfig {
             && self.billing_client_token.is_some()
             && !self.billing_prices.0.is_empty()
     }
+}
+
+/// Networks; none where nothing is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(pub Vec<IpNet>);
+
+fn parse_networks(text: &str) -> Result<Networks, String> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let network = |part: &str| {
+        part.parse().map_err(|_| format!("{part:?} is not a network such as 10.0.0.0/8"))
+    };
+    parts.map(network).collect::<Result<_, _>>().map(Networks)
 }
 
 /// Seconds to wait before each attempt.
@@ -227,6 +239,13 @@ mod tests {
         for wrong in ["query", "queries=1", "query=0", "query=many"] {
             assert!(parse_rate_limits(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn networks_may_be_none() {
+        assert_eq!(parse_networks("").unwrap(), Networks::default());
+        assert_eq!(parse_networks("10.0.0.0/8, fd00::/8").unwrap().0.len(), 2);
+        assert!(parse_networks("10.0.0.0").is_err() && parse_networks("x").is_err());
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod commands;
 mod serve;
 
 pub use commands::{Backup, Restore, Server, Verify, backup, restore, verify};
-pub use config::{BillingConfig, Config, Prices, RateLimits, Waits, unknown_variable};
+pub use config::{BillingConfig, Config, Networks, Prices, RateLimits, Waits, unknown_variable};
 pub use error::{ApiError, Code};
 pub use inlay_engine as engine;
 pub use serve::{GRPC_CONNECTIONS_MAX, Running, serve, serve_with};

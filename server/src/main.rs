@@ -1,6 +1,6 @@
 //! The `inlay` binary.
 
-use std::io::IsTerminal as _;
+use std::{io::IsTerminal as _, time::Duration};
 
 use clap::{Parser, Subcommand};
 use inlay_server::{Backup, Config, Restore, Verify};
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     inlay_engine::set_up_allocator();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match Cli::parse().command {
+    let ended = match Cli::parse().command {
         Command::Serve(config) => {
             start_log(&config)?;
             runtime.block_on(run(*config))
@@ -41,7 +41,10 @@ fn main() -> anyhow::Result<()> {
         Command::Backup(command) => runtime.block_on(inlay_server::backup(&command)),
         Command::Restore(command) => inlay_server::restore(&command),
         Command::Verify(command) => runtime.block_on(inlay_server::verify(&command)),
-    }
+    };
+    // The store is closed: a drawing that is not done, which cannot be interrupted, must not keep us.
+    runtime.shutdown_timeout(Duration::from_secs(3));
+    ended
 }
 
 fn start_log(config: &Config) -> anyhow::Result<()> {

@@ -535,3 +535,48 @@ async fn a_preview_shows_when_a_rule_would_have_fired() {
     assert_eq!(wrong.refused(400, "missing_field").as_deref(), Some("operator"));
     assert_eq!(org.admin.get("/v1/alerts").await.expect(200)["data"], json!([]), "nothing is kept");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_no_receiver_any_more_is_told_nothing_more() {
+    let (server, org, dashboard) = start().await;
+    let receiver = Receiver::start(&[Manner::Status(500, String::new())]).await;
+    make(&org, &with(&rule(&dashboard), json!({"webhook_url": receiver.url}))).await;
+    send(&org, "a", 3).await;
+    pass(&server, 1);
+    eventually(|| async { attempts(&org).await.len() == 1 }).await;
+    org.admin.patch("/v1/alerts/1", &json!({"webhook_url": null})).await.expect(200);
+    server.clock.advance(30_000);
+    tokio::time::sleep(std::time::Duration::from_millis(800)).await;
+    assert_eq!(receiver.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tests_are_few() {
+    let (_server, org, dashboard) = start().await;
+    make(&org, &with(&rule(&dashboard), json!({"email_to": ["ops@acme.example"]}))).await;
+    for _ in 0..20 {
+        org.admin.post_empty("/v1/alerts/1/test").await.expect(200);
+    }
+    org.admin.post_empty("/v1/alerts/1/test").await.refused(429, "rate_limited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_floods_is_cut_off_and_holds_up_nobody() {
+    let (server, org, dashboard) = start().await;
+    let receiver = Receiver::start(&[Manner::Flood]).await;
+    make(&org, &with(&rule(&dashboard), json!({"webhook_url": receiver.url}))).await;
+    let began = std::time::Instant::now();
+    let admin = org.admin.clone();
+    let test = tokio::spawn(async move { admin.post_empty("/v1/alerts/1/test").await.expect(200) });
+    let mut longest = std::time::Duration::ZERO;
+    for _ in 0..20 {
+        let asked = std::time::Instant::now();
+        server.anonymous().get("/healthz").await.expect(200);
+        longest = longest.max(asked.elapsed());
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(longest.as_secs() < 2, "{longest:?}");
+    let told = test.await.unwrap();
+    assert_eq!(told["deliveries"][0]["error"], "no answer within 10 s");
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}

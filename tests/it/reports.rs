@@ -293,3 +293,37 @@ async fn a_run_is_not_begun_twice() {
     org.admin.delete("/v1/reports/1").await.expect(204);
     org.admin.post_empty("/v1/reports/1/run").await.refused(404, "not_found");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_widget_that_cannot_be_shown_is_told() {
+    let (_server, org, dashboard) = start().await;
+    let huge = json!({"event_name": "huge", "tenant_id": "a", "numeric_props": {"n": 1.7e308}});
+    org.admin.post("/v1/events", &json!({"events": [huge, huge]})).await.expect(200);
+    let sum = json!({
+        "id": "sum", "kind": "number", "title": "Sum of all", "viz": {}, "layout": {"x": 0, "y": 4, "w": 3, "h": 3},
+        "query": {"event_name": "huge", "metric": "sum", "numeric_prop": "n", "period": "7d"},
+    });
+    let path = format!("/v1/dashboards/{}/widgets", dashboard.as_str().unwrap());
+    org.admin.post(&path, &sum).await.expect(201);
+    org.admin.post("/v1/reports", &rule(&dashboard, "csv")).await.expect(201);
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    let run = over(&org, 1, 1).await.remove(0);
+    let expected = (&json!("partial"), &json!("could not be shown: Sum of all"));
+    assert_eq!((&run["status"], &run["error"]), expected);
+    assert_eq!(run["deliveries"][0]["status"], "sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saying_the_same_time_again_passes_over_no_run() {
+    let (server, org, dashboard) = start().await;
+    let daily = with(&rule(&dashboard, "csv"), json!({"enabled": false}));
+    org.admin.post("/v1/reports", &daily).await.expect(201);
+    let on = json!({"enabled": true, "schedule": "daily"});
+    let made = org.admin.patch("/v1/reports/1", &on).await.expect(200);
+    server.clock.advance(22 * HOUR_MS);
+    let changed = org.admin.patch("/v1/reports/1", &on).await.expect(200);
+    // Either it ran in this moment, or it is still due.
+    let next = changed["next_run_at"].as_str().unwrap();
+    assert!(next == made["next_run_at"] || next == "2026-11-22T08:00:00.000Z", "{next}");
+    assert_eq!(over(&org, 1, 1).await[0]["scheduled_for"], made["next_run_at"]);
+}

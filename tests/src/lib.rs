@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 mod receiver;
 
 use inlay_server::{
-    BillingConfig, Config, RateLimits, Running, Waits,
+    BillingConfig, Config, Networks, RateLimits, Running, Waits,
     engine::{Clock, ManualClock, SeededRng},
     serve_with,
 };
@@ -141,10 +141,12 @@ impl TestServer {
             base_url: None,
             default_plan: (!self.plan.is_empty()).then(|| self.plan.clone()),
             rate_limits: self.limits(),
-            trusted_proxies: Vec::new(),
+            trusted_proxies: Networks::default(),
             tls_cert: self.tls.as_ref().map(|(cert, _)| cert.clone()),
             tls_key: self.tls.as_ref().map(|(_, key)| key.clone()),
-            webhook_allow: self.webhook_allow.iter().map(|net| net.parse().unwrap()).collect(),
+            webhook_allow: Networks(
+                self.webhook_allow.iter().map(|net| net.parse().unwrap()).collect(),
+            ),
             webhook_backoff_seconds: Waits::default(),
             alert_interval_seconds: 60,
             smtp_url: self.smtp_url.clone(),

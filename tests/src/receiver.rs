@@ -24,6 +24,8 @@ pub enum Manner {
     Garbage,
     /// With a status, and a body that never ends.
     Endless(u16),
+    /// With `100 Continue` again and again.
+    Flood,
     /// With headers that never end.
     EndlessHead,
     /// With a redirect to there.
@@ -142,6 +144,12 @@ async fn answer(stream: &mut TcpStream, manner: Manner) -> std::io::Result<()> {
             stream.write_all(head.as_bytes()).await?;
             loop {
                 stream.write_all(b"10\r\n0123456789abcdef\r\n").await?;
+            }
+        }
+        Manner::Flood => {
+            let many = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000);
+            loop {
+                stream.write_all(&many).await?;
             }
         }
         Manner::EndlessHead => {

@@ -4,7 +4,11 @@
 //! decides with the status as it is then. A rule that was changed between the two is looked at again
 //! at its next turn.
 
-use std::collections::BTreeSet;
+use std::{
+    cell::Cell,
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
@@ -16,7 +20,7 @@ use super::{
     widgets::watch_ask,
 };
 use crate::{
-    error::{Code, Result},
+    error::{ApiError, Code, Result},
     store::{
         Actor, AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard,
         Environment, Notice, Org, OrgReader, OrgTxn, Widget, global_ids,
@@ -24,6 +28,10 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
+/// Deliveries that one look at a rule makes, at most: a thousand tenants with fifty addresses would be a flood.
+const TOLD_AT_ONCE: usize = 1_000;
+/// Looking at all tenants of a rule may take this long.
+const LOOK_MAX: Duration = Duration::from_secs(10);
 /// Tenants that one rule watches, at most: those with most events.
 const TENANTS_MAX: usize = 1_000;
 /// A tenant is watched when he sent something in this time, or in the rule's window.
@@ -40,6 +48,8 @@ pub struct Check {
     widget_title: String,
     at: i64,
     found: Found,
+    /// What was sent on its way because of it.
+    told: Cell<usize>,
 }
 
 #[derive(Debug)]
@@ -55,7 +65,7 @@ enum Found {
 #[derive(Debug)]
 struct Seen {
     tenant: Option<String>,
-    value: Option<f64>,
+    value: Result<Option<f64>, String>,
 }
 
 impl App {
@@ -85,6 +95,7 @@ impl App {
             widget_title: String::new(),
             at,
             found: Found::Gone("the dashboard was deleted"),
+            told: Cell::new(0),
             rule,
         };
         let Some(dashboard) = dashboard else { return Ok(Some(check)) };
@@ -101,9 +112,7 @@ impl App {
         }
         check.found = match self.look(org, &check.rule, &check.environment, widget, at) {
             Ok(values) => Found::Values(values),
-            // What the server cannot do just now is no fault of the rule, and is tried again.
-            Err(error) if error.code == Code::Internal => return Err(error),
-            Err(error) => Found::Fault(error.to_string()),
+            Err(error) => Found::Fault(told(&error)),
         };
         Ok(Some(check))
     }
@@ -118,13 +127,19 @@ impl App {
     ) -> Result<Vec<Seen>> {
         let namespace = environment.namespace();
         if !rule.per_tenant {
-            let value =
-                self.watched_value(namespace, rule, widget, rule.tenant_id.as_deref(), at)?;
-            return Ok(vec![Seen { tenant: None, value }]);
+            let tenant = rule.tenant_id.as_deref();
+            let value = self.watched_value(namespace, rule, widget, tenant, at)?;
+            return Ok(vec![Seen { tenant: None, value: Ok(value) }]);
         }
-        let mut seen = Vec::new();
+        let (began, mut seen) = (Instant::now(), Vec::new());
         for tenant in self.watched_tenants(org, rule, environment, at)? {
-            let value = self.watched_value(namespace, rule, widget, Some(&tenant), at)?;
+            // One tenant's trouble is not that of the others; the time of all is bounded.
+            let value = if began.elapsed() < LOOK_MAX {
+                let value = self.watched_value(namespace, rule, widget, Some(&tenant), at);
+                value.map_err(|error| told(&error))
+            } else {
+                Err("looking at all tenants takes too long".to_owned())
+            };
             seen.push(Seen { tenant: Some(tenant), value });
         }
         Ok(seen)
@@ -144,7 +159,7 @@ impl App {
         tenants.truncate(TENANTS_MAX);
         let firing = tenant_statuses(&self.org_reader(org), &rule.id)?;
         let firing = firing.into_iter().filter(|status| status.state == AlertState::Firing);
-        let firing = firing.filter_map(|status| status.tenant_id);
+        let firing = firing.filter_map(|status| status.tenant_id).take(TENANTS_MAX);
         Ok(tenants.into_iter().map(|(tenant, _)| tenant).chain(firing).collect())
     }
 
@@ -174,13 +189,23 @@ impl App {
         })
     }
 
-    /// Writes down what was seen, with what follows from it, in one transaction.
+    /// Writes down what was seen, with what follows from it, in one transaction; each by itself when one
+    /// of them cannot be written.
     pub fn commit_checks(&self, checks: &[Check]) -> Result<()> {
+        if checks.len() > 1 && self.commit_together(checks).is_err() {
+            let each = checks.iter().map(|check| self.commit_together(std::slice::from_ref(check)));
+            return each.fold(Ok(()), Result::and);
+        }
+        self.commit_together(checks)
+    }
+
+    fn commit_together(&self, checks: &[Check]) -> Result<()> {
         if checks.is_empty() {
             return Ok(());
         }
         self.engine.transact(|txn| {
             for check in checks {
+                check.told.set(0);
                 let mut records = OrgTxn::new(txn, &check.org);
                 let rule: Option<AlertRule> = records.find(&check.rule.id)?;
                 // What was changed or deleted meanwhile was not looked at.
@@ -208,8 +233,9 @@ impl App {
                 self.apply(records, check, overall, seen).map(|_| ())
             }
             Found::Values(values) => {
-                let mut firing = 0_u32;
+                let (mut firing, mut faults) = (0_u32, Vec::new());
                 for seen in values {
+                    faults.extend(seen.value.as_ref().err());
                     let tenant = seen.tenant.as_deref().unwrap_or_default();
                     let id = status_id(&rule.id, tenant);
                     let found = records.find(&id)?;
@@ -224,7 +250,9 @@ impl App {
                     state_since: since,
                     last_value: Some(firing.into()),
                     last_evaluated_at: Some(check.at),
-                    last_error: None,
+                    last_error: faults.first().map(|first| {
+                        format!("{} of {} tenants: {first}", faults.len(), values.len())
+                    }),
                     ..overall
                 })
             }
@@ -239,10 +267,26 @@ impl App {
         status: AlertStatus,
         seen: &Seen,
     ) -> Result<AlertState> {
-        let (next, change) = next_state(&check.rule, &status, seen.value, check.at);
-        records.put(&next)?;
+        let value = match &seen.value {
+            Ok(value) => *value,
+            Err(fault) => {
+                let state = status.state;
+                let (last_error, last_evaluated_at) = (Some(fault.clone()), Some(check.at));
+                records.put(&AlertStatus { last_error, last_evaluated_at, ..status })?;
+                return Ok(state);
+            }
+        };
+        let slack_ms = self.settings.alert_interval_s * 500;
+        let (next, change) = next_state(&check.rule, &status, value, check.at, slack_ms);
+        // Of a tenant among many only what changed is written: when each was looked at, the rule tells.
+        let last_evaluated_at = next.last_evaluated_at;
+        let is_same =
+            status.tenant_id.is_some() && next == AlertStatus { last_evaluated_at, ..status };
+        if !is_same {
+            records.put(&next)?;
+        }
         if let Some(change) = change {
-            self.tell(records, check, &next, change, seen.value, None)?;
+            self.tell(records, check, &next, change, value, None)?;
         }
         Ok(next.state)
     }
@@ -273,7 +317,7 @@ impl App {
         }
         let rule = AlertRule { enabled: false, updated_at: check.at, ..check.rule.clone() };
         records.put(&rule)?;
-        let caller = evaluator(&check.org, &check.environment);
+        let caller = system_caller(&check.org, &check.environment, "alerts");
         let metadata = json!({"name": rule.name, "enabled": false, "reason": reason});
         let number = rule.number.to_string();
         self.audit(records, &caller, "alert.update", ("alert", &number), metadata)
@@ -314,7 +358,9 @@ impl App {
             reason: reason.map(str::to_owned),
         };
         let id = format!("{}:{}", rule.id, self.new_id());
-        let deliveries = self.enqueue(records, &check.org, rule, &id, &notice)?;
+        let room = TOLD_AT_ONCE.saturating_sub(check.told.get());
+        let deliveries = self.enqueue(records, &check.org, rule, &id, &notice, room)?;
+        check.told.set(check.told.get() + deliveries.len());
         records.put(&AlertEvent {
             id,
             state: status.state,
@@ -327,6 +373,14 @@ impl App {
             deliveries,
             created_at: check.at,
         })
+    }
+}
+
+/// Why something could not be looked at, as the rule tells it.
+fn told(error: &ApiError) -> String {
+    match error.code {
+        Code::Internal => "the server could not look at it; its log says why".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -365,9 +419,9 @@ fn find_status(records: &OrgTxn<'_>, rule: &str, created_at: i64) -> Result<Aler
     Ok(records.find(rule)?.unwrap_or_else(|| fresh(rule.to_owned(), None, created_at)))
 }
 
-/// Who switches rules off whose widgets are gone.
-fn evaluator(org: &str, environment: &Environment) -> Caller {
-    let (r#type, id, label) = ("system".to_owned(), "alerts".to_owned(), "Alerts".to_owned());
+/// A part of the server that changes rules by itself, for the audit.
+pub fn system_caller(org: &str, environment: &Environment, part: &str) -> Caller {
+    let (r#type, id, label) = ("system".to_owned(), part.to_owned(), part.to_owned());
     Caller {
         principal: Principal::Anonymous,
         org: org.to_owned(),

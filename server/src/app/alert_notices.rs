@@ -10,7 +10,7 @@ use sha2::Sha256;
 
 use super::context::App;
 use crate::{
-    base::instant,
+    base::{instant, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, Post},
     store::{AlertRule, AlertState, ConditionType, Delivery, Notice, Operator, rule_id},
@@ -147,6 +147,14 @@ impl App {
 }
 
 fn content(notice: &Notice, base_url: &str) -> Content {
+    let plain = Notice {
+        name: one_line(&notice.name),
+        dashboard_name: one_line(&notice.dashboard_name),
+        widget_title: one_line(&notice.widget_title),
+        tenant_id: notice.tenant_id.as_deref().map(one_line),
+        ..notice.clone()
+    };
+    let notice = &plain;
     let is_firing = notice.state == AlertState::Firing;
     let (state, color) = if is_firing { ("Firing", "#c62a2f") } else { ("Resolved", "#18794e") };
     let minutes = (notice.window_to - notice.window_from) / 60_000;
@@ -172,7 +180,10 @@ fn content(notice: &Notice, base_url: &str) -> Content {
         None => "Its condition does not hold any more.".to_owned(),
     };
     Content {
-        heading: format!("{state}: {}", notice.name),
+        heading: match &notice.tenant_id {
+            Some(tenant) => format!("{state}: {} ({tenant})", notice.name),
+            None => format!("{state}: {}", notice.name),
+        },
         state,
         color,
         name: notice.name.clone(),

@@ -33,12 +33,16 @@ pub fn fresh(id: String, tenant_id: Option<String>, now: i64) -> AlertStatus {
 /// The status after a value was seen at `now`, and what changed by it. A missing value keeps the
 /// state, and how long the condition has held.
 ///
+/// Looks are never exactly an interval apart: a condition that has held for `for_minutes` but for
+/// `slack_ms` has held.
+///
 /// `value` is what the condition is about: the metric, its change in percent, or the number of events.
 pub fn next_state(
     rule: &AlertRule,
     status: &AlertStatus,
     value: Option<f64>,
     now: i64,
+    slack_ms: i64,
 ) -> (AlertStatus, Option<Change>) {
     let mut next = AlertStatus {
         last_value: value,
@@ -57,7 +61,8 @@ pub fn next_state(
         AlertState::Ok if holds(rule, value) => {
             // A clock that was set back must not make it wait longer than the rule says.
             let since = status.pending_since.map_or(now, |since| since.min(now));
-            if now - since < i64::from(rule.for_minutes) * MINUTE_MS {
+            let wait = i64::from(rule.for_minutes) * MINUTE_MS;
+            if wait > 0 && (since == now || now - since < wait - slack_ms) {
                 next.pending_since = Some(since);
                 return (next, None);
             }
@@ -179,7 +184,7 @@ mod tests {
         for (minute, value) in values.iter().enumerate() {
             let now = minute as i64 * MINUTE_MS;
             let before = status.clone();
-            let (next, change) = next_state(rule, &status, *value, now);
+            let (next, change) = next_state(rule, &status, *value, now, 0);
             assert_eq!((next.last_value, next.last_evaluated_at), (*value, Some(now)));
             match change {
                 None => {
@@ -247,6 +252,19 @@ mod tests {
     }
 
     #[test]
+    fn looks_that_come_a_little_early_count() {
+        let rule = AlertRule { for_minutes: 5, ..rule(Operator::Gt, 10.0) };
+        let mut status = fresh("1".to_owned(), None, 0);
+        // Each look comes a moment sooner than a minute after the one before.
+        for (turn, fires) in [(0, false), (1, false), (4, false), (5, true)] {
+            let now = turn * (MINUTE_MS - 100);
+            let (next, change) = next_state(&rule, &status, Some(11.0), now, MINUTE_MS / 2);
+            assert_eq!(change.is_some(), fires, "look {turn}");
+            status = next;
+        }
+    }
+
+    #[test]
     fn a_value_between_the_thresholds_calls_once() {
         let above = AlertRule { recovery_threshold: Some(8.0), ..rule(Operator::Gt, 10.0) };
         assert_eq!(told(&above, &values(&[11.0, 9.0, 11.0, 9.0, 8.0, 9.0])), "F...R.");
@@ -270,7 +288,7 @@ mod tests {
         let rule = AlertRule { for_minutes: 5, ..rule(Operator::Gt, 10.0) };
         let mut status = fresh("1".to_owned(), None, 0);
         for (minute, state) in [(1_000, "Ok"), (3, "Ok"), (7, "Ok"), (8, "Firing")] {
-            status = next_state(&rule, &status, Some(11.0), minute * MINUTE_MS).0;
+            status = next_state(&rule, &status, Some(11.0), minute * MINUTE_MS, 0).0;
             assert_eq!(format!("{:?}", status.state), state, "minute {minute}");
         }
     }

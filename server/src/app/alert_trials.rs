@@ -11,14 +11,20 @@ use super::{
 };
 use crate::{
     error::{ApiError, Code, Result},
-    store::{AlertState, Delivery, Notice, Told, Way},
+    store::{AlertState, AuditRow, Delivery, Notice, Told, Way},
 };
 
 const MINUTE_MS: i64 = 60_000;
 /// How far back a rule is tried.
 const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Time between two looks: seldom enough that a month is answered at once.
-const STEP_MINUTES: i64 = 30;
+/// Time between two looks, at most and at least: seldom enough that a month is answered at once, often
+/// enough that no window lies between two looks.
+const STEP_MINUTES: std::ops::RangeInclusive<i64> = 5..=30;
+
+/// Tests of an organisation in a minute, at most: each may reach many receivers.
+const TESTS_A_MINUTE: usize = 20;
+/// Rows of the audit in which they are looked for.
+const TESTS_LOOKED_AT: usize = 200;
 
 /// When a rule would have fired.
 pub struct AlertPreview {
@@ -81,30 +87,33 @@ impl App {
         };
         let deliveries = ways.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
+            let rows: Vec<AuditRow> = self.org_reader(&caller.org).list_last(TESTS_LOOKED_AT)?;
+            let lately = rows.iter().filter(|row| row.created_at > now - MINUTE_MS);
+            if lately.filter(|row| row.action == "alert.test").count() >= TESTS_A_MINUTE {
+                let message = format!("an organisation may send {TESTS_A_MINUTE} tests a minute");
+                let retry_after = Some(60);
+                return Err(ApiError { retry_after, ..ApiError::new(Code::RateLimited, message) });
+            }
             let target = ("alert", rule.number.to_string());
             self.audit(txn, caller, "alert.test", (target.0, &target.1), json!({"name": rule.name}))
         })?;
         Ok(deliveries)
     }
 
-    /// Writes down what became of tests.
-    pub fn record_test(&self, outcomes: Vec<(usize, Delivery, Outcome)>) -> Result<Vec<Told>> {
-        let mut told = Vec::new();
-        for (_, delivery, outcome) in outcomes {
-            if delivery.way == Way::Webhook {
-                let (id, to) = (self.new_id(), &delivery.to);
-                let row = attempt_row(id, "alert", delivery.alert, to, delivery.attempt, &outcome);
-                self.org_txn(&delivery.org, |txn| txn.put(&row))?;
-            }
-            told.push(Told {
-                kind: kind_of(delivery.way).to_owned(),
-                to: delivery.to,
-                tenant_id: None,
-                status: if outcome.carried.error.is_none() { "sent" } else { "failed" }.to_owned(),
-                error: outcome.carried.error,
-            });
+    /// Writes down what became of a test.
+    pub fn record_test(&self, delivery: Delivery, outcome: Outcome) -> Result<Told> {
+        if delivery.way == Way::Webhook {
+            let (id, to) = (self.new_id(), &delivery.to);
+            let row = attempt_row(id, "alert", delivery.alert, to, delivery.attempt, &outcome);
+            self.org_txn(&delivery.org, |txn| txn.put(&row))?;
         }
-        Ok(told)
+        Ok(Told {
+            kind: kind_of(delivery.way).to_owned(),
+            to: delivery.to,
+            tenant_id: None,
+            status: if outcome.carried.error.is_none() { "sent" } else { "failed" }.to_owned(),
+            error: outcome.carried.error,
+        })
     }
 
     /// When a rule would have fired in the last 30 days. 404 without the dashboard or the widget.
@@ -115,19 +124,17 @@ impl App {
         change: AlertChange,
     ) -> Result<AlertPreview> {
         let (rule, widget) = self.plan_alert(caller, subject, change)?;
-        let step = STEP_MINUTES * MINUTE_MS;
+        let waits = Some(i64::from(rule.for_minutes)).filter(|minutes| *minutes > 0);
+        let wanted = i64::from(rule.lookback_minutes).min(waits.unwrap_or(i64::MAX));
+        let step_minutes = wanted.clamp(*STEP_MINUTES.start(), *STEP_MINUTES.end());
+        let step = step_minutes * MINUTE_MS;
         // On whole steps most windows are whole hours, which rollups answer.
         let to = self.now_ms().div_euclid(step) * step;
         let from = to - BACK_MS;
         let must_stop = self.query_control();
         let mut status = fresh(String::new(), None, from);
-        let mut preview = AlertPreview {
-            from,
-            to,
-            step_minutes: STEP_MINUTES,
-            events: Vec::new(),
-            points: Vec::new(),
-        };
+        let mut preview =
+            AlertPreview { from, to, step_minutes, events: Vec::new(), points: Vec::new() };
         let namespace = caller.environment.namespace();
         for at in (from..=to).step_by(step as usize) {
             if must_stop() {
@@ -137,7 +144,7 @@ impl App {
             }
             let tenant = rule.tenant_id.as_deref();
             let value = self.watched_value(namespace, &rule, &widget, tenant, at)?;
-            let (next, change) = next_state(&rule, &status, value, at);
+            let (next, change) = next_state(&rule, &status, value, at, 0);
             status = next;
             preview.points.push((at, value));
             preview.events.extend(change.map(|change| (change == Change::Fired, value, at)));

@@ -181,6 +181,9 @@ impl App {
             if !rule.enabled || condition(&rule) != condition(&before) {
                 reset(txn, &rule, now)?;
             }
+            if !rule.enabled {
+                drop_deliveries(txn.global(), &caller.org, rule.number)?;
+            }
             // What is looked at just now must see that it was changed, also within a millisecond.
             rule.updated_at = now.max(before.updated_at + 1);
             txn.put(&rule)?;

@@ -61,6 +61,8 @@ mod alert_trials;
 mod demo;
 mod report_runs;
 
+mod report_parcels;
+
 pub use access::{Decision, Operation, Principal, Quota, decide};
 pub use accounts::{SESSION_SECONDS, Session};
 pub use alert_checks::Check;
@@ -83,8 +85,9 @@ pub use idempotency::Known;
 pub use named::NamedRequest;
 pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
-pub use queue::Outcome;
-pub use report_runs::{Parcel, ReportWork};
+pub use queue::{Outcome, Queued, UnderWay};
+pub use report_parcels::Parcel;
+pub use report_runs::ReportWork;
 pub use reports::{Report, ReportChange};
 pub use rules::{masked_email, masked_url};
 pub use saved_queries::SavedQueryChange;

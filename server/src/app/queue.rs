@@ -5,25 +5,28 @@
 //! attempt that was under way. What one rule tells one receiver goes in order: a recovery never
 //! overtakes the alarm that it ends.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use inlay_engine::Txn;
+use inlay_engine::{KeyReader, Txn};
 
 use super::context::App;
 use crate::{
     error::Result,
     outbound::{Carried, Packet},
     store::{
-        AlertEvent, AlertRule, Delivery, Notice, Org, OrgTxn, Told, Way, WebhookDelivery,
-        global_delete, global_find, global_list, global_put, rule_id,
+        AlertEvent, AlertRule, Delivery, Notice, Org, OrgTxn, Told, Way, WebhookDelivery, decode,
+        global_delete, global_find, global_list, global_put, global_scan, rule_id,
     },
 };
 
 const KIND: &str = "delivery";
 /// Longer than any attempt takes.
 const LEASE_MS: i64 = 60_000;
-/// Attempts of one organisation at once, at most: its slow receivers hold up its own only.
+/// Attempts of one organisation at once, at most, for each way: its slow receivers hold up its own only,
+/// and its webhooks not its mails.
 const AT_ONCE_OF_ORG: usize = 4;
+/// Attempts at one receiver at once: one that hangs must not take all of its organisation's places.
+const AT_ONCE_OF_RECEIVER: usize = 1;
 /// Waits before each attempt of a mail: a receiving server that asks to come back later means minutes.
 const MAIL_WAITS_S: [u64; 5] = [0, 30, 120, 600, 1_800];
 
@@ -55,14 +58,41 @@ fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
     }
 }
 
+/// What is under way: deliveries by their ids.
+pub type UnderWay = HashMap<String, Arc<Delivery>>;
+
+/// Entries of the queue that were read already, by their keys: most stay as they are from one look to the
+/// next.
+#[derive(Default)]
+pub struct Queued(HashMap<Vec<u8>, Arc<Delivery>>);
+
+impl Queued {
+    /// All entries, in order of due times.
+    fn read(&mut self, keys: &KeyReader) -> Result<Vec<Arc<Delivery>>> {
+        let mut known = HashMap::new();
+        let mut pending = Vec::new();
+        for (key, bytes) in global_scan(keys, KIND) {
+            let one = match self.0.remove(&key) {
+                Some(one) => one,
+                None => Arc::new(decode(&bytes)?),
+            };
+            pending.push(Arc::clone(&one));
+            known.insert(key, one);
+        }
+        self.0 = known;
+        Ok(pending)
+    }
+}
+
 /// The next to be tried at `now`: due, the oldest of what its rule tells its receiver, and within what
-/// an organisation may have under way. `pending` is in order of due times.
-fn choose<'a>(
-    pending: &'a [Delivery],
-    under_way: &HashMap<String, String>,
+/// an organisation and a receiver may have under way. Organisations take turns. `pending` is in order of
+/// due times.
+fn choose(
+    pending: &[Arc<Delivery>],
+    under_way: &UnderWay,
     now: i64,
     room: usize,
-) -> Vec<&'a Delivery> {
+) -> Vec<Arc<Delivery>> {
     type Line<'a> = (&'a str, u64, Option<&'a str>, Way, &'a str);
     fn line(one: &Delivery) -> Line<'_> {
         (&one.org, one.alert, one.notice.tenant_id.as_deref(), one.way, &one.to)
@@ -72,27 +102,32 @@ fn choose<'a>(
         let head = heads.entry(line(one)).or_insert(&one.id);
         *head = (*head).min(&one.id);
     }
-    let mut of_org: HashMap<&str, usize> = HashMap::new();
-    for org in under_way.values() {
-        *of_org.entry(org).or_default() += 1;
+    let mut of_org: HashMap<(&str, Way), usize> = HashMap::new();
+    let mut of_receiver: HashMap<(&str, Way, &str), usize> = HashMap::new();
+    for one in under_way.values() {
+        *of_org.entry((&one.org, one.way)).or_default() += 1;
+        *of_receiver.entry((&one.org, one.way, &one.to)).or_default() += 1;
     }
-    let mut chosen = Vec::new();
+    // What may go, with how much of its organisation goes before it.
+    let mut may_go: Vec<(usize, &Arc<Delivery>)> = Vec::new();
     for one in pending.iter().take_while(|one| one.due_at <= now) {
-        let busy = of_org.entry(&one.org).or_default();
         let is_head = heads.get(&line(one)) == Some(&one.id.as_str());
-        if is_head && *busy < AT_ONCE_OF_ORG && !under_way.contains_key(&one.id) {
+        let busy = of_org.entry((&one.org, one.way)).or_default();
+        let at_receiver = of_receiver.entry((&one.org, one.way, &one.to)).or_default();
+        let has_room = *busy < AT_ONCE_OF_ORG && *at_receiver < AT_ONCE_OF_RECEIVER;
+        if is_head && has_room && !under_way.contains_key(&one.id) {
+            may_go.push((*busy, one));
             *busy += 1;
-            chosen.push(one);
-        }
-        if chosen.len() == room {
-            break;
+            *at_receiver += 1;
         }
     }
-    chosen
+    may_go.sort_by_key(|(turn, _)| *turn);
+    may_go.into_iter().take(room).map(|(_, one)| Arc::clone(one)).collect()
 }
 
 impl App {
-    /// Puts a notice on its way to the receivers of a rule; who they are, as the event tells it.
+    /// Puts a notice on its way to the receivers of a rule, of which the first `room` get it; who they are,
+    /// as the event tells it.
     pub fn enqueue(
         &self,
         txn: &mut OrgTxn<'_>,
@@ -100,11 +135,22 @@ impl App {
         rule: &AlertRule,
         event: &str,
         notice: &Notice,
+        room: usize,
     ) -> Result<Vec<Told>> {
         let mails = rule.email_to.iter().map(|to| (Way::Email, to));
         let ways = mails.chain(rule.webhook_url.iter().map(|to| (Way::Webhook, to)));
         let mut told = Vec::new();
-        for (way, to) in ways {
+        for (turn, (way, to)) in ways.enumerate() {
+            if turn >= room {
+                told.push(Told {
+                    kind: kind_of(way).to_owned(),
+                    to: to.clone(),
+                    tenant_id: None,
+                    status: "failed".to_owned(),
+                    error: Some("too much was told at once".to_owned()),
+                });
+                continue;
+            }
             let delivery = Delivery {
                 id: self.new_id(),
                 org: org.to_owned(),
@@ -130,9 +176,13 @@ impl App {
         Ok(told)
     }
 
-    /// Claims up to `room` of what is due. `under_way` are ids and organisations of what is being
-    /// tried.
-    pub fn claim(&self, under_way: &HashMap<String, String>, room: usize) -> Result<Vec<Delivery>> {
+    /// Claims up to `room` of what is due.
+    pub fn claim(
+        &self,
+        known: &mut Queued,
+        under_way: &UnderWay,
+        room: usize,
+    ) -> Result<Vec<Delivery>> {
         let keys = self.engine.keys();
         let now = self.now_ms();
         // Most of the time nothing is due, and the first key says so.
@@ -140,25 +190,23 @@ impl App {
         if room == 0 || first.is_none_or(|(key, _)| due_of(&key) > now) {
             return Ok(Vec::new());
         }
-        let listed: Vec<(String, Delivery)> = global_list(&keys, KIND)?;
-        let pending: Vec<Delivery> = listed.into_iter().map(|(_, one)| one).collect();
-        let chosen = choose(&pending, under_way, now, room);
+        let chosen = choose(&known.read(&keys)?, under_way, now, room);
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
         self.engine.transact(|txn| {
             let mut claimed = Vec::new();
-            for &one in &chosen {
+            for one in &chosen {
                 if global_find::<Delivery>(txn, KIND, &key_of(one))?.is_none() {
                     continue;
                 }
                 global_delete(txn, KIND, &key_of(one));
                 let rule: Option<AlertRule> =
                     OrgTxn::new(txn, &one.org).find(&rule_id(one.alert))?;
-                // Nobody is told of a rule that is gone.
-                if rule.is_some() {
+                // Nobody is told any more of a rule that is gone, or that does not name him any more.
+                if rule.is_some_and(|rule| names(&rule, one)) {
                     let due_at = now + LEASE_MS;
-                    let leased = Delivery { due_at, is_leased: true, ..one.clone() };
+                    let leased = Delivery { due_at, is_leased: true, ..(**one).clone() };
                     put(txn, &leased)?;
                     claimed.push(leased);
                 }
@@ -167,11 +215,16 @@ impl App {
         })
     }
 
-    /// Makes due what was being tried when the server stopped last: nobody is at it any more.
+    /// Makes due what was being tried when the server stopped last, as nobody is at it any more, and what
+    /// waits longer than anything does, as the clock was set back.
     pub fn release(&self) -> Result<()> {
         let now = self.now_ms();
         let left = global_list::<Delivery>(&self.engine.keys(), KIND)?;
-        let left: Vec<_> = left.into_iter().filter(|(_, one)| one.is_leased).collect();
+        let longest =
+            [Way::Email, Way::Webhook].into_iter().flat_map(|way| self.waits_s(way)).max();
+        let latest = now + longest.map_or(0, |&wait| wait as i64 * 1_000).max(LEASE_MS);
+        let is_left = |one: &Delivery| one.is_leased || one.due_at > latest;
+        let left: Vec<_> = left.into_iter().filter(|(_, one)| is_left(one)).collect();
         if left.is_empty() {
             return Ok(());
         }
@@ -275,11 +328,27 @@ pub fn attempt_row(
     }
 }
 
+/// Whether a rule has the receiver of a delivery.
+fn names(rule: &AlertRule, delivery: &Delivery) -> bool {
+    match delivery.way {
+        Way::Email => rule.email_to.contains(&delivery.to),
+        Way::Webhook => rule.webhook_url.as_ref() == Some(&delivery.to),
+    }
+}
+
 /// Forgets what a rule still had to tell.
 pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
-    let pending: Vec<(String, Delivery)> = global_list(txn, KIND)?;
-    let of_rule = pending.into_iter().filter(|(_, one)| one.org == org && one.alert == alert);
-    of_rule.for_each(|(key, _)| global_delete(txn, KIND, &key));
+    for (key, bytes) in global_scan(txn, KIND) {
+        // Most entries are those of others, and are not read for that.
+        let is_ours = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains(org));
+        if !is_ours {
+            continue;
+        }
+        let one: Delivery = decode(&bytes)?;
+        if one.org == org && one.alert == alert {
+            txn.delete(&key);
+        }
+    }
     Ok(())
 }
 
@@ -357,15 +426,20 @@ mod tests {
         }
     }
 
-    fn chosen(
-        pending: &[Delivery],
-        under_way: &[(&str, &str)],
-        now: i64,
-        room: usize,
-    ) -> Vec<String> {
-        let under_way = under_way.iter().map(|(id, org)| ((*id).to_owned(), (*org).to_owned()));
-        let chosen = choose(pending, &under_way.collect(), now, room);
+    fn chosen(pending: &[Delivery], under_way: &[Delivery], now: i64, room: usize) -> Vec<String> {
+        let shared = |one: &Delivery| Arc::new(one.clone());
+        let under_way = under_way.iter().map(|one| (one.id.clone(), shared(one))).collect();
+        let pending: Vec<_> = pending.iter().map(shared).collect();
+        let chosen = choose(&pending, &under_way, now, room);
         chosen.into_iter().map(|one| one.id.clone()).collect()
+    }
+
+    /// Each at a receiver of its own.
+    fn apart(id: u64, org: &str, due_at: i64) -> Delivery {
+        Delivery {
+            to: format!("https://acme.com/{id}"),
+            ..delivery(&format!("{id:02}"), org, id, due_at)
+        }
     }
 
     #[test]
@@ -382,15 +456,32 @@ mod tests {
 
     #[test]
     fn what_is_due_is_chosen_in_order_and_within_bounds() {
-        let pending: Vec<Delivery> =
-            (1..=9).map(|n| delivery(&format!("{n}"), "a", n, n as i64)).collect();
-        assert_eq!(chosen(&pending, &[], 3, 10), ["1", "2", "3"]);
-        assert_eq!(chosen(&pending, &[], 9, 2), ["1", "2"]);
-        assert_eq!(chosen(&pending, &[], 9, 10), ["1", "2", "3", "4"], "four of an organisation");
-        assert_eq!(chosen(&pending, &[("1", "a"), ("2", "a")], 9, 10), ["3", "4"]);
+        let pending: Vec<Delivery> = (1..=9).map(|n| apart(n, "a", n as i64)).collect();
+        assert_eq!(chosen(&pending, &[], 3, 10), ["01", "02", "03"]);
+        assert_eq!(chosen(&pending, &[], 9, 2), ["01", "02"]);
+        assert_eq!(
+            chosen(&pending, &[], 9, 10),
+            ["01", "02", "03", "04"],
+            "four of an organisation"
+        );
+        assert_eq!(chosen(&pending, &pending[..2], 9, 10), ["03", "04"]);
         let mut mixed = pending;
-        mixed.push(delivery("b", "b", 1, 9));
-        assert_eq!(chosen(&mixed, &[], 9, 10), ["1", "2", "3", "4", "b"], "others are not held up");
+        mixed.push(apart(10, "b", 9));
+        mixed.push(Delivery { way: Way::Email, ..apart(11, "a", 9) });
+        assert_eq!(
+            chosen(&mixed, &[], 9, 3),
+            ["01", "10", "11"],
+            "organisations and ways take turns"
+        );
+    }
+
+    #[test]
+    fn a_receiver_that_hangs_takes_one_place() {
+        let pending = [delivery("1", "a", 1, 1), delivery("2", "a", 2, 2), apart(3, "a", 3)];
+        assert_eq!(chosen(&pending, &[], 9, 10), ["1", "03"]);
+        assert_eq!(chosen(&pending, &pending[..1], 9, 10), ["03"]);
+        // The same address of another organisation is another receiver.
+        assert_eq!(chosen(&[delivery("4", "b", 1, 1)], &pending[..1], 9, 10), ["4"]);
     }
 
     #[test]

@@ -1,39 +1,36 @@
 //! Runs of reports: begun when they are due or asked for, gone on with after a stop, ended with a status.
 //!
-//! A run knows each of its receivers from the start. What became of one is written down before the next
-//! is tried, so that a crash repeats no more than the attempt that was under way; the file is made anew
-//! then, since it is not kept. Times that passed while the server was down are made up for once.
+//! A run knows each of its receivers from the start. What became of one is written down as soon
+//! as it is known, so that a crash repeats no more than the attempts that were under way; the file is made
+//! anew then, since it is not kept. Times that passed while the server was down are made up for once.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::collections::HashMap;
 
-use askama::Template;
 use inlay_engine::Txn;
 use serde_json::json;
+use tracing::warn;
 
 use super::{
-    alert_notices::signature_headers,
+    alert_checks::system_caller,
     context::{App, Caller},
     queue::{Outcome, attempt_row},
-    report_sheets::{artifact, kind_of_file},
     run_queue::{self, is_under_way, key_of, put},
     schedule::Times,
 };
 use crate::{
-    base::instant,
     error::{ApiError, Code, Result},
-    outbound::{Mail, Packet, Post},
     store::{
-        Dashboard, Environment, Org, OrgTxn, ReportRule, ReportRun, RunStatus, RunWork, Told,
-        global_delete, global_find, global_list, global_records,
+        Dashboard, Environment, Org, OrgReader, OrgTxn, ReportRule, ReportRun, RunStatus, RunWork,
+        Told, global_delete, global_find, global_ids, global_list, global_records,
     },
 };
 
-/// Longer than any run takes.
+/// A run that is not heard of for so long is begun again; one takes less, see the job.
 const LEASE_MS: i64 = 15 * 60_000;
+/// Starts of a run, at most, with those of attempts.
+const STARTS_MAX: u32 = 8;
 /// Waits before each attempt of the mails of a run.
 const WAITS_MS: [i64; 3] = [0, 30_000, 120_000];
-/// How long a webhook with a report may take.
-const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A run to go on with, and all that it needs.
 #[derive(Debug, Clone)]
@@ -50,45 +47,28 @@ pub struct ReportWork {
     pub run: ReportRun,
 }
 
-/// A report's file, ready to go.
-#[derive(Debug, Clone)]
-pub struct Parcel {
-    /// What it is about, for the mail.
-    about: String,
-    /// Name.
-    file: String,
-    /// Bytes.
-    pub bytes: Arc<[u8]>,
-}
-
-#[derive(Template)]
-#[template(path = "report.html")]
-struct Html<'a> {
-    mail: &'a Content,
-}
-
-#[derive(Template)]
-#[template(path = "report.txt", escape = "none")]
-struct Text<'a> {
-    mail: &'a Content,
-}
-
-struct Content {
-    heading: String,
-    about: String,
-    file: String,
-}
-
 impl App {
-    /// Begins the runs that are due; returns how many.
+    /// Begins the runs that are due; returns how many. A rule that cannot be begun keeps no other from it.
     pub fn start_due_reports(&self) -> Result<usize> {
         let now = self.now_ms();
-        let is_due =
-            |rule: &ReportRule| rule.enabled && rule.next_run_at.is_some_and(|at| at <= now);
+        let keys = self.engine.keys();
         let mut started = 0;
-        for (org, rule) in global_records::<ReportRule>(&self.engine.keys())? {
-            if is_due(&rule) {
-                started += usize::from(self.start_due_report(&org, &rule.id, now)?);
+        for (org, id) in global_ids::<ReportRule>(&keys) {
+            let rule = OrgReader::new(keys.clone(), &org).find::<ReportRule>(&id);
+            let is_due =
+                |rule: &ReportRule| rule.enabled && rule.next_run_at.is_some_and(|at| at <= now);
+            let begun = match rule {
+                Ok(rule) if rule.as_ref().is_some_and(is_due) => {
+                    self.start_due_report(&org, &id, now)
+                }
+                Ok(_) => continue,
+                Err(error) => Err(error),
+            };
+            match begun {
+                Ok(is_begun) => started += usize::from(is_begun),
+                Err(error) => {
+                    warn!(code = error.code.name(), %error, rule = id, "cannot begin a report");
+                }
             }
         }
         Ok(started)
@@ -101,30 +81,64 @@ impl App {
             let Some(due) = rule.next_run_at.filter(|at| rule.enabled && *at <= now) else {
                 return Ok(false);
             };
-            // However many times have passed, the next one lies ahead.
-            rule.next_run_at = Times::read(&rule.schedule, now)?.after(now);
+            let run = self.new_run(&rule, "schedule", due);
+            // However many times have passed, the next one lies ahead. A zone that is not known any more
+            // has none: the rule is switched off, and its last run says why.
+            let times = match Times::read(&rule.schedule, now) {
+                Ok(times) => times,
+                Err(error) => {
+                    (rule.enabled, rule.next_run_at) = (false, None);
+                    records.put(&rule)?;
+                    records.put(&ended(run, now, &[error.to_string()]))?;
+                    return Ok(false);
+                }
+            };
+            rule.next_run_at = times.after(now);
             records.put(&rule)?;
             if is_under_way(records.global(), org, id)? {
-                let error = Some("the run before was still under way".to_owned());
-                let status = RunStatus::Skipped;
                 let run = ReportRun {
-                    status,
-                    error,
+                    status: RunStatus::Skipped,
+                    error: Some("the run before was still under way".to_owned()),
+                    finished_at: Some(now),
                     deliveries: Vec::new(),
-                    ..self.new_run(&rule, "schedule", due)
+                    ..run
                 };
                 records.put(&run)?;
                 return Ok(false);
             }
-            self.begin(&mut records, org, &self.new_run(&rule, "schedule", due))?;
+            self.begin(&mut records, org, &run)?;
             Ok(true)
         })
+    }
+
+    /// Computes anew when reports run that wait longer than their schedule says, as the clock was set back.
+    pub fn realign_reports(&self) -> Result<()> {
+        let now = self.now_ms();
+        for (org, rule) in global_records::<ReportRule>(&self.engine.keys())? {
+            let Some(at) = rule.next_run_at.filter(|_| rule.enabled) else { continue };
+            let next = Times::read(&rule.schedule, now).ok().and_then(|times| times.after(now));
+            if next.is_some_and(|next| at > next) {
+                self.engine.transact(|txn| {
+                    let mut records = OrgTxn::new(txn, &org);
+                    match records.find::<ReportRule>(&rule.id)? {
+                        Some(rule) if rule.next_run_at == Some(at) => {
+                            records.put(&ReportRule { next_run_at: next, ..rule })
+                        }
+                        _ => Ok(()),
+                    }
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs a report now. 409 while it runs.
     pub fn run_report(&self, caller: &Caller, number: u64) -> Result<ReportRun> {
         let rule = self.report(caller, number)?.rule;
         self.org_txn(&caller.org, |txn| {
+            if txn.find::<ReportRule>(&rule.id)?.is_none() {
+                return Err(ApiError::not_found("report"));
+            }
             if is_under_way(txn.global(), &caller.org, &rule.id)? {
                 return Err(ApiError::new(Code::Conflict, "this report is running already"));
             }
@@ -177,19 +191,21 @@ impl App {
             org: org.to_owned(),
             due_at: self.now_ms(),
             attempt: 1,
+            starts: 0,
             is_leased: false,
         };
         put(records.global(), &work)
     }
 
-    /// Makes due what was worked on when the server stopped last.
+    /// Makes due what was worked on when the server stopped last, and what waits for too long.
     pub fn release_runs(&self) -> Result<()> {
         let left = global_list::<RunWork>(&self.engine.keys(), run_queue::KIND)?;
-        let left: Vec<_> = left.into_iter().filter(|(_, work)| work.is_leased).collect();
+        let now = self.now_ms();
+        let is_left = |work: &RunWork| work.is_leased || work.due_at > now + LEASE_MS;
+        let left: Vec<_> = left.into_iter().filter(|(_, work)| is_left(work)).collect();
         if left.is_empty() {
             return Ok(());
         }
-        let now = self.now_ms();
         self.engine.transact(|txn| {
             for (key, work) in &left {
                 global_delete(txn, run_queue::KIND, key);
@@ -251,99 +267,46 @@ impl App {
         let environment = org.environment_by_id(&rule.environment);
         let dashboard: Option<Dashboard> = records.find(&rule.dashboard_id)?;
         let (Some(environment), Some(dashboard)) = (environment, dashboard) else {
-            (rule.enabled, rule.next_run_at) = (false, None);
+            let reason = "the dashboard was deleted";
+            (rule.enabled, rule.next_run_at, rule.updated_at) = (false, None, now);
             records.put(&rule)?;
-            records.put(&ended(run, now, Some("the dashboard was deleted")))?;
+            records.put(&ended(run, now, &[reason.to_owned()]))?;
+            if let Some(environment) = environment {
+                let caller = system_caller(&work.org, environment, "reports");
+                let metadata = json!({"name": rule.name, "enabled": false, "reason": reason});
+                let number = rule.number.to_string();
+                self.audit(&mut records, &caller, "report.update", ("report", &number), metadata)?;
+            }
             return Ok(None);
         };
+        if work.starts >= STARTS_MAX {
+            let fault = "the server stopped again and again while it made this report";
+            records.put(&ended(run, now, &[fault.to_owned()]))?;
+            return Ok(None);
+        }
         records.put(&run)?;
-        let work = RunWork { due_at: now + LEASE_MS, is_leased: true, ..work.clone() };
+        let (due_at, starts) = (now + LEASE_MS, work.starts + 1);
+        let work = RunWork { due_at, starts, is_leased: true, ..work.clone() };
         put(records.global(), &work)?;
         Ok(Some(ReportWork { work, environment: environment.clone(), rule, dashboard, run }))
-    }
-
-    /// Makes the file of a run for a tenant, or for all of them.
-    pub fn report_parcel(&self, of: &ReportWork, tenant: Option<&str>) -> Result<Parcel> {
-        let tenant = tenant.or(of.rule.tenant_id.as_deref());
-        let sheet = self.report_sheet(&of.rule, &of.environment, &of.dashboard, tenant);
-        let bytes = artifact(&sheet, of.rule.format)?;
-        let about: Vec<&str> = [Some(sheet.title.as_str()), tenant].into_iter().flatten().collect();
-        let date = instant::date(sheet.made_at);
-        let (_, ending) = kind_of_file(of.rule.format);
-        let name = if of.rule.burst.is_empty() { "" } else { tenant.unwrap_or_default() };
-        Ok(Parcel {
-            about: about.join(", for "),
-            file: format!("{}.{ending}", file_name(&[&of.rule.name, name, &date])),
-            bytes: bytes.into(),
-        })
-    }
-
-    /// What is carried to the receiver at a place of a run's list, in an attempt that begins at `at_ms`.
-    pub fn report_packet(
-        &self,
-        of: &ReportWork,
-        (at, told): (usize, &Told),
-        parcel: &Parcel,
-        at_ms: i64,
-    ) -> Result<Packet> {
-        Ok(match told.kind.as_str() {
-            "webhook" => Packet::Post(self.report_post(of, told, parcel, at_ms)),
-            _ => Packet::Mail(Box::new(self.report_mail(of, at, &told.to, parcel)?)),
-        })
-    }
-
-    /// The mail that brings a file to one address.
-    fn report_mail(&self, of: &ReportWork, at: usize, to: &str, parcel: &Parcel) -> Result<Mail> {
-        let content = Content {
-            heading: of.rule.name.clone(),
-            about: parcel.about.clone(),
-            file: parcel.file.clone(),
-        };
-        let failed = |error: askama::Error| ApiError::internal(error.to_string());
-        let (content_type, _) = kind_of_file(of.rule.format);
-        let run = of.run.id.rsplit(':').next().unwrap_or_default();
-        Ok(Mail {
-            id: format!("{run}.{at}"),
-            written_at: of.run.started_at.unwrap_or_else(|| self.now_ms()),
-            to: to.to_owned(),
-            subject: of.rule.name.clone(),
-            text: Text { mail: &content }.render().map_err(failed)?,
-            html: Html { mail: &content }.render().map_err(failed)?,
-            file: Some((parcel.file.clone(), content_type, parcel.bytes.to_vec())),
-        })
-    }
-
-    /// The webhook that brings a file to a receiver.
-    fn report_post(&self, of: &ReportWork, told: &Told, parcel: &Parcel, at_ms: i64) -> Post {
-        let (content_type, _) = kind_of_file(of.rule.format);
-        let run = of.run.id.rsplit(':').next().unwrap_or_default();
-        let id = told
-            .tenant_id
-            .as_ref()
-            .map_or(run.to_owned(), |tenant| format!("{run}.{}", header(tenant)));
-        let secret = of.rule.webhook_secret.as_deref();
-        let signature = secret.map(|secret| signature_headers(secret, &id, at_ms, &parcel.bytes));
-        let mut headers = signature.unwrap_or_default();
-        headers.push(("x-service-report-id", of.rule.number.to_string()));
-        headers.push(("x-service-report-name", header(&of.rule.name)));
-        headers.push(("x-service-dashboard-id", of.rule.dashboard_id.clone()));
-        headers.extend(told.tenant_id.iter().map(|tenant| ("x-service-tenant-id", header(tenant))));
-        Post {
-            url: told.to.clone(),
-            content_type,
-            headers,
-            body: parcel.bytes.to_vec(),
-            timeout: WEBHOOK_TIMEOUT,
-        }
     }
 
     /// Writes down what became of one receiver of a run. A mail that may get through later stays pending.
     pub fn record_told(&self, of: &ReportWork, at: usize, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
+            let Some(told) = of.run.deliveries.get(at) else { return Ok(()) };
+            if records.find::<Org>(&of.work.org)?.is_none() {
+                return Ok(());
+            }
+            let is_mail = told.kind == "email";
+            // An attempt is an attempt, also when its rule was deleted meanwhile.
+            if !is_mail {
+                let id = self.new_id();
+                records.put(&attempt_row(id, "report", of.rule.number, &told.to, 1, outcome))?;
+            }
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             let Some(told) = run.deliveries.get_mut(at) else { return Ok(()) };
-            let is_mail = told.kind == "email";
             let goes_on =
                 is_mail && !outcome.carried.is_final && (of.work.attempt as usize) < WAITS_MS.len();
             let status = match &outcome.carried.error {
@@ -353,80 +316,75 @@ impl App {
             };
             status.clone_into(&mut told.status);
             told.error.clone_from(&outcome.carried.error);
-            if !is_mail {
-                let (id, to) = (self.new_id(), told.to.clone());
-                records.put(&attempt_row(id, "report", of.rule.number, &to, 1, outcome))?;
+            records.put(&run)
+        })
+    }
+
+    /// Writes down that some receivers of a run get nothing, and why.
+    pub fn fail_told(&self, of: &ReportWork, places: &[usize], why: &str) -> Result<()> {
+        self.engine.transact(|txn| {
+            let mut records = OrgTxn::new(txn, &of.work.org);
+            let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
+            for (_, told) in
+                run.deliveries.iter_mut().enumerate().filter(|(at, _)| places.contains(at))
+            {
+                "failed".clone_into(&mut told.status);
+                told.error = Some(why.to_owned());
             }
             records.put(&run)
         })
     }
 
-    /// Ends a run, or says when what is pending is tried again. `bytes` is the size of its files, `error`
-    /// why there are none.
-    pub fn close_run(&self, of: &ReportWork, bytes: u64, error: Option<&str>) -> Result<()> {
+    /// Whether a run is still wanted: its rule and its own record are there.
+    pub fn is_wanted(&self, of: &ReportWork) -> Result<bool> {
+        let reader = self.org_reader(&of.work.org);
+        Ok(reader.find::<ReportRun>(&of.run.id)?.is_some())
+    }
+
+    /// Ends a run, or says when what is pending is tried again. `bytes` is the size of the files that were
+    /// made, `faults` what could not be shown or made.
+    pub fn close_run(&self, of: &ReportWork, bytes: u64, faults: &[String]) -> Result<()> {
         self.engine.transact(|txn| {
             global_delete(txn, run_queue::KIND, &key_of(&of.work));
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
-            let run = ReportRun { bytes: Some(bytes).filter(|bytes| *bytes > 0), ..run };
+            // What is gone on with makes only the files that are still needed.
+            let bytes = run.bytes.max(Some(bytes)).filter(|bytes| *bytes > 0);
+            let run = ReportRun { bytes, ..run };
             let is_pending = run.deliveries.iter().any(|told| told.status == "pending");
-            let wait =
-                WAITS_MS.get(of.work.attempt as usize).filter(|_| is_pending && error.is_none());
+            let wait = WAITS_MS.get(of.work.attempt as usize).filter(|_| is_pending);
             if let Some(wait) = wait {
                 let due_at = self.now_ms() + wait;
                 let attempt = of.work.attempt + 1;
-                put(
-                    records.global(),
-                    &RunWork { due_at, attempt, is_leased: false, ..of.work.clone() },
-                )?;
+                let again = RunWork { due_at, attempt, is_leased: false, ..of.work.clone() };
+                put(records.global(), &again)?;
                 return records.put(&run);
             }
-            records.put(&ended(run, self.now_ms(), error))
+            records.put(&ended(run, self.now_ms(), faults))
         })
     }
 }
 
 /// A run that is over: what is still pending has failed.
-fn ended(mut run: ReportRun, now: i64, error: Option<&str>) -> ReportRun {
+fn ended(mut run: ReportRun, now: i64, faults: &[String]) -> ReportRun {
     for told in run.deliveries.iter_mut().filter(|told| told.status == "pending") {
         "failed".clone_into(&mut told.status);
-        told.error = told.error.take().or_else(|| error.map(str::to_owned));
+        told.error = told.error.take().or_else(|| faults.first().cloned());
     }
     let sent = run.deliveries.iter().filter(|told| told.status == "sent").count();
+    let failed = run.deliveries.len() - sent;
     run.status = match sent {
         0 => RunStatus::Failed,
-        _ if sent < run.deliveries.len() => RunStatus::Partial,
+        _ if failed > 0 || !faults.is_empty() => RunStatus::Partial,
         _ => RunStatus::Succeeded,
     };
     run.finished_at = Some(now);
-    let failed = run.deliveries.len() - sent;
-    let summary = || format!("{failed} of {} deliveries failed", run.deliveries.len());
-    run.error = error.map(str::to_owned).or_else(|| (failed > 0).then(summary));
-    run
-}
-
-/// A name as a header may hold it: what is not plain ASCII is percent-encoded, as is the percent sign.
-fn header(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'%' | 0..=31 | 127.. => out.push_str(&format!("%{byte:02X}")),
-            plain => out.push(char::from(plain)),
-        }
+    let mut summary = faults.to_vec();
+    if failed > 0 && (sent > 0 || summary.is_empty()) {
+        summary.push(format!("{failed} of {} deliveries failed", run.deliveries.len()));
     }
-    out
-}
-
-/// A file's name from parts, without what file systems do not like.
-fn file_name(parts: &[&str]) -> String {
-    let clean = |part: &&str| {
-        let plain =
-            |char: char| if char.is_alphanumeric() || "._".contains(char) { char } else { '-' };
-        let text: String = part.chars().take(60).map(plain).collect();
-        text.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
-    };
-    let parts: Vec<String> = parts.iter().map(clean).filter(|part| !part.is_empty()).collect();
-    parts.join("-")
+    run.error = Some(summary.join("; ")).filter(|summary| !summary.is_empty());
+    run
 }
 
 #[cfg(test)]
@@ -463,21 +421,21 @@ mod tests {
             (&["failed"], RunStatus::Failed, Some("1 of 1 deliveries failed")),
             (&["pending", "sent"], RunStatus::Partial, Some("1 of 2 deliveries failed")),
         ] {
-            let ended = ended(run(statuses), 9, None);
+            let ended = ended(run(statuses), 9, &[]);
             assert_eq!((ended.status, ended.error.as_deref()), (status, error), "{statuses:?}");
             assert!(
                 ended.finished_at == Some(9)
                     && ended.deliveries.iter().all(|told| told.status != "pending")
             );
         }
-        let ended = ended(run(&["pending"]), 9, Some("the dashboard was deleted"));
+        let ended = ended(run(&["pending"]), 9, &["the dashboard was deleted".to_owned()]);
         assert_eq!(ended.deliveries[0].error.as_deref(), Some("the dashboard was deleted"));
-    }
-
-    #[test]
-    fn names_fit_where_they_go() {
-        assert_eq!(header("Übersicht 50 %\r\nx: y"), "%C3%9Cbersicht 50 %25%0D%0Ax: y");
-        assert_eq!(file_name(&["Weekly / usage", "", "2026-11-20"]), "Weekly-usage-2026-11-20");
-        assert_eq!(file_name(&["../../etc/passwd"]), "..-..-etc-passwd");
+        assert_eq!(ended.error.as_deref(), Some("the dashboard was deleted"));
+        let faults = ["a widget could not be shown: Calls".to_owned()];
+        let ended = super::ended(run(&["sent", "sent"]), 9, &faults);
+        assert_eq!(
+            (ended.status, ended.error.as_deref()),
+            (RunStatus::Partial, Some(faults[0].as_str()))
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! What a report shows: the dashboard with its data, asked of the one gate to data.
 
+use inlay_engine::Value;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
+use tracing::warn;
 
 use super::{
     context::App,
@@ -10,12 +12,15 @@ use super::{
 };
 use crate::{
     base::instant,
-    error::{ApiError, Result},
+    error::{ApiError, Code, Result},
     render::{
         self, Answer, Card, Grain, Measure, Place, Question, Row, Sheet, Spec, humanize, period,
     },
     store::{Dashboard, DashboardConfig, Environment, ReportFormat, ReportRule, Widget},
 };
+
+/// Rows of a card, at most: one that is higher is a mistake, or a list that pages show in full.
+const ROWS_MAX: u32 = 24;
 
 impl App {
     /// The sheet of a report about a tenant, or about all of them.
@@ -29,9 +34,9 @@ impl App {
         let config = dashboard.shown();
         let made_at = self.now_ms();
         let mut about: Vec<String> = Vec::new();
-        if let Some(name) = &rule.period {
-            about.push(format!("Last {}", period(name).trim_start_matches("1 ")));
-        }
+        // As in the embed, one period is that of all widgets.
+        let shown = rule.period.as_ref().unwrap_or(&config.settings.default_period);
+        about.push(format!("Last {}", period(shown).trim_start_matches("1 ")));
         about.extend(tenant.map(str::to_owned));
         about.push(format!("Made {}", instant::format_minute(made_at)));
         let card = |widget: &Widget| self.report_card(rule, environment, config, widget, tenant);
@@ -51,10 +56,12 @@ impl App {
         widget: &Widget,
         tenant: Option<&str>,
     ) -> Card {
-        let filters = ViewFilters { period: rule.period.clone(), ..ViewFilters::default() };
-        let namespace = environment.namespace();
-        let own = &config.settings.default_period;
-        let answer = self.widget_answer(namespace, tenant, widget, &filters, own);
+        let shown = rule.period.as_ref().unwrap_or(&config.settings.default_period);
+        let filters = ViewFilters { period: Some(shown.clone()), ..ViewFilters::default() };
+        let answer = self.widget_answer(environment.namespace(), tenant, widget, &filters, shown);
+        if let Err(error) = &answer {
+            warn!(code = error.code.name(), %error, cause = error.cause, widget = widget.id, "a report lacks a widget");
+        }
         let text = |name: &str| widget.query.get(name).and_then(Json::as_str).map(str::to_owned);
         Card {
             id: widget.id.clone(),
@@ -65,7 +72,7 @@ impl App {
                 x: widget.layout.x,
                 y: widget.layout.y,
                 w: widget.layout.w,
-                h: widget.layout.h,
+                h: widget.layout.h.min(ROWS_MAX),
             },
             query: Question {
                 metric: text("metric"),
@@ -74,8 +81,16 @@ impl App {
                 group_by: text("group_by"),
                 limit: widget.query.get("limit").and_then(Json::as_u64).map(|limit| limit as usize),
             },
-            answer: answer.map(drawn).map_err(|error| error.to_string()),
+            answer: answer.map(drawn).map_err(|error| said(&error)),
         }
+    }
+}
+
+/// Why a widget has no data, as its card says it.
+fn said(error: &ApiError) -> String {
+    match error.code {
+        Code::Internal => "The server could not answer it.".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -105,13 +120,13 @@ fn drawn(answer: WidgetAnswer) -> Answer {
     match answer {
         WidgetAnswer::Nothing => Answer::default(),
         WidgetAnswer::Rows { ask, answer, spark } => {
-            let number = |row: &QueryRow| row.value.as_f64();
+            let number = |row: &QueryRow| finite(row.value);
             let spark = spark.iter().flatten().map(number).collect();
             let rows = answer.rows.iter().map(|row| Row {
                 bucket: row.bucket,
                 group: row.group.as_ref().map(|group| group.as_deref().map(str::to_owned)),
-                value: row.value.as_f64(),
-                previous: ask.compare.map(|_| row.previous.and_then(|value| value.as_f64())),
+                value: finite(row.value),
+                previous: ask.compare.map(|_| row.previous.and_then(finite)),
                 values: Vec::new(),
             });
             Answer { rows: rows.collect(), spark, ..facts(&ask, &answer) }
@@ -119,13 +134,18 @@ fn drawn(answer: WidgetAnswer) -> Answer {
         WidgetAnswer::Table { ask, answer, measures, rows } => {
             let rows = rows.iter().map(|(group, values)| Row {
                 group: Some(group.as_deref().map(str::to_owned)),
-                values: values.iter().map(|value| value.as_f64()).collect(),
+                values: values.iter().map(|value| finite(*value)).collect(),
                 ..Row::default()
             });
             let measures = measures.iter().map(measure).collect();
             Answer { rows: rows.collect(), measures, ..facts(&ask, &answer) }
         }
     }
+}
+
+/// A number that can be drawn.
+fn finite(value: Value) -> Option<f64> {
+    value.as_f64().filter(|value| value.is_finite())
 }
 
 fn facts(ask: &Ask, answer: &QueryAnswer) -> Answer {
@@ -136,7 +156,7 @@ fn facts(ask: &Ask, answer: &QueryAnswer) -> Answer {
         period: ask.period.clone().filter(|_| ask.range.is_none()),
         groups_total: answer.groups_total,
         groups_returned: answer.groups_returned,
-        total: answer.total.and_then(|total| total.as_f64()),
+        total: answer.total.and_then(finite),
         zone: ask.timezone.clone().unwrap_or(TimeZone::UTC),
         ..Answer::default()
     }

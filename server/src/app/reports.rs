@@ -177,9 +177,8 @@ impl App {
         let mut faults = Faults::default();
         let name = faults.take_some(change.name.map(|name| text::name("name", &name)));
         rule.name = name.unwrap_or_else(|| rule.name.clone());
-        // Another name is no reason to pass over a run that is due.
-        let is_other_time =
-            rule.number == 0 || change.schedule.is_some() || change.enabled.is_some();
+        // Only another time is a reason to pass over a run that is due.
+        let before = (rule.number > 0).then(|| (rule.schedule.clone(), rule.enabled));
         rule.schedule = change.schedule.unwrap_or_else(|| rule.schedule.clone());
         rule.format = change.format.unwrap_or(rule.format);
         if let Some(addresses) = change.recipients {
@@ -211,7 +210,7 @@ impl App {
             let message = "a report needs recipients or a webhook_url";
             return Err(ApiError::field(Code::MissingField, "recipients", message));
         }
-        if is_other_time {
+        if before.is_none_or(|before| before != (rule.schedule.clone(), rule.enabled)) {
             rule.next_run_at = times.filter(|_| rule.enabled).and_then(|times| times.after(now));
         }
         Ok(())

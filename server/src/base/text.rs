@@ -9,6 +9,17 @@ const EMAIL_CHARS_MAX: usize = 254;
 /// A password has at least this many characters, and at most a length that is still quick to hash.
 const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 10..=200;
 
+/// Any text in one line of its own: it makes no lines that we did not write, and turns no direction.
+pub fn one_line(text: &str) -> String {
+    let plain = |char: char| match char {
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+        '\u{2028}' | '\u{2029}' => Some(' '),
+        other if other.is_control() => Some(' '),
+        other => Some(other),
+    };
+    text.chars().filter_map(plain).collect()
+}
+
 /// A trimmed name that is neither empty nor endless.
 pub fn name(field: &str, text: &str) -> Result<String> {
     let text = text.trim();

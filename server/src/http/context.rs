@@ -77,6 +77,18 @@ impl Http {
         }
     }
 
+    /// Whether a webhook may be saved, as far as its name tells now; its text is judged with the rest of its
+    /// rule. 400 naming `webhook_url`.
+    pub async fn check_webhook(&self, url: Option<&str>) -> Result<()> {
+        match url {
+            Some(url) if !self.courier.poster.may_be_saved(url).await => {
+                let message = "webhook_url must be a public web address";
+                Err(ApiError::field(Code::InvalidField, "webhook_url", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs engine work on the blocking pool.
     pub async fn run<T: Send + 'static>(
         &self,

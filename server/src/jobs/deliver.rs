@@ -3,17 +3,16 @@
 //! What is under way is claimed in the store, so that a crash leaves it to be tried again; see `queue`.
 
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::{sync::watch, task::spawn_blocking};
 use tracing::{debug, warn};
 
 use crate::{
-    app::{App, Outcome},
+    app::{App, Outcome, Queued, UnderWay},
     error::{ApiError, Result},
     outbound::Courier,
     store::Delivery,
@@ -22,28 +21,46 @@ use crate::{
 const TICK: Duration = Duration::from_millis(250);
 /// Attempts at once, of all organisations.
 const AT_ONCE: usize = 64;
+/// A clock that was set back by less changes nothing that matters.
+const CLOCK_SLACK_MS: i64 = 60_000;
 /// What is under way when the server stops gets this long to end.
 const DRAIN: Duration = Duration::from_secs(12);
 
-/// Ids of what is being tried, with its organisations.
-type UnderWay = Arc<Mutex<HashMap<String, String>>>;
+/// What is being tried.
+type Shared = Arc<Mutex<UnderWay>>;
+
+/// Takes a delivery from what is being tried when its attempt ends, however it ends.
+struct Place(Shared, String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
 
 /// Runs until the server stops; then what is under way ends.
 pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>) {
-    let under_way = UnderWay::default();
-    let releasing = app.clone();
-    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || releasing.release()).await {
-        warn!(code = error.code.name(), %error, "deliveries of the last run wait until their time is over");
-    }
+    let under_way = Shared::default();
+    let known = Arc::new(Mutex::new(Queued::default()));
+    let mut last_ms = i64::MAX;
     loop {
+        let now_ms = app.now_ms();
+        // At the start, and when the clock was set back, what waits may wait for nothing.
+        if now_ms < last_ms.saturating_sub(CLOCK_SLACK_MS) {
+            let releasing = app.clone();
+            if let Ok(Err(error)) = spawn_blocking(move || releasing.release()).await {
+                warn!(code = error.code.name(), %error, "deliveries wait until their time is over");
+            }
+        }
+        last_ms = now_ms;
         tokio::select! {
             _ = stopped.changed() => break,
             () = tokio::time::sleep(TICK) => {}
         }
         let busy = under_way.lock().clone();
-        let claiming = app.clone();
+        let (claiming, known) = (app.clone(), Arc::clone(&known));
         let room = AT_ONCE.saturating_sub(busy.len());
-        let claimed = tokio::task::spawn_blocking(move || claiming.claim(&busy, room)).await;
+        let claimed = spawn_blocking(move || claiming.claim(&mut known.lock(), &busy, room)).await;
         let claimed = match claimed {
             Ok(Ok(claimed)) => claimed,
             Ok(Err(error)) => {
@@ -56,15 +73,16 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
             }
         };
         for delivery in claimed {
-            under_way.lock().insert(delivery.id.clone(), delivery.org.clone());
-            let (app, courier, under_way) = (app.clone(), courier.clone(), Arc::clone(&under_way));
+            let shared = Arc::new(delivery.clone());
+            under_way.lock().insert(delivery.id.clone(), shared);
+            let place = Place(Arc::clone(&under_way), delivery.id.clone());
+            let (app, courier) = (app.clone(), courier.clone());
             tokio::spawn(async move {
-                let id = delivery.id.clone();
+                let _place = place;
                 if let Err(error) = deliver(&app, &courier, delivery).await {
                     // It stays claimed, and is tried again when that ends.
                     warn!(code = error.code.name(), %error, "cannot settle a delivery");
                 }
-                under_way.lock().remove(&id);
             });
         }
     }
@@ -87,6 +105,6 @@ async fn deliver(app: &App, courier: &Courier, delivery: Delivery) -> Result<()>
         "delivered an alert"
     );
     let app = app.clone();
-    let settled = tokio::task::spawn_blocking(move || app.settle(&delivery, &outcome)).await;
+    let settled = spawn_blocking(move || app.settle(&delivery, &outcome)).await;
     settled.map_err(|error| ApiError::internal(error.to_string()))?
 }

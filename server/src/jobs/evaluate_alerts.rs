@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Rules that are looked at at once.
 const AT_ONCE: usize = 4;
 /// Slow ones among them at once, with places of their own.
-const SLOW_AT_ONCE: usize = 1;
+const SLOW_AT_ONCE: usize = 2;
 /// A rule that took longer is a slow one.
 const SLOW: Duration = Duration::from_millis(250);
 /// A question of a rule may take this long, and no longer than any other.

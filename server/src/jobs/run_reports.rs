@@ -21,21 +21,50 @@ use crate::{
 };
 
 const TICK: Duration = Duration::from_secs(1);
-/// Runs at once: each takes a core while it draws.
-const AT_ONCE: usize = 2;
+/// Runs at once, of as many organisations: most of them wait for receivers.
+const AT_ONCE: usize = 32;
+/// Files that are drawn at once: each takes a core.
+const DRAWN_AT_ONCE: usize = 2;
+/// A clock that was set back by less changes nothing that matters.
+const CLOCK_SLACK_MS: i64 = 60_000;
+/// A run takes no longer than this; who did not get his part by then gets none.
+const RUN_MAX: Duration = Duration::from_secs(10 * 60);
 /// Receivers of a run at once.
 const RECEIVERS_AT_ONCE: usize = 4;
 /// What is under way when the server stops gets this long to end.
 const DRAIN: Duration = Duration::from_secs(20);
 
+/// Runs under way, with their organisations.
+type UnderWay = Arc<Mutex<HashMap<String, String>>>;
+
+/// Takes a run from what is under way when it is left, however that comes.
+struct Place(UnderWay, String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.lock().remove(&self.1);
+    }
+}
+
 /// Runs until the server stops; then what is under way ends, or is gone on with at the next start.
 pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>) {
-    let under_way: Arc<Mutex<HashMap<String, String>>> = Arc::default();
-    let releasing = app.clone();
-    if let Ok(Err(error)) = spawn_blocking(move || releasing.release_runs()).await {
-        warn!(code = error.code.name(), %error, "runs of the last start wait until their time is over");
-    }
+    let under_way = UnderWay::default();
+    let drawing = Arc::new(Semaphore::new(DRAWN_AT_ONCE));
+    let mut last_ms = i64::MAX;
     loop {
+        let now_ms = app.now_ms();
+        // At the start, and when the clock was set back, what waits may wait for nothing.
+        if now_ms < last_ms.saturating_sub(CLOCK_SLACK_MS) {
+            let working = app.clone();
+            let aligned = spawn_blocking(move || {
+                working.release_runs()?;
+                working.realign_reports()
+            });
+            if let Ok(Err(error)) = aligned.await {
+                warn!(code = error.code.name(), %error, "reports wait until their time has come");
+            }
+        }
+        last_ms = now_ms;
         tokio::select! {
             _ = stopped.changed() => break,
             () = tokio::time::sleep(TICK) => {}
@@ -59,14 +88,14 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
         };
         for work in claimed {
             under_way.lock().insert(work.run.id.clone(), work.work.org.clone());
-            let (app, courier, under_way) = (app.clone(), courier.clone(), Arc::clone(&under_way));
+            let place = Place(Arc::clone(&under_way), work.run.id.clone());
+            let (app, courier, drawing) = (app.clone(), courier.clone(), Arc::clone(&drawing));
             tokio::spawn(async move {
-                let id = work.run.id.clone();
-                if let Err(error) = make(&app, &courier, Arc::new(work)).await {
+                let _place = place;
+                if let Err(error) = make(&app, &courier, &drawing, Arc::new(work)).await {
                     // It stays claimed, and is gone on with when that ends.
                     warn!(code = error.code.name(), %error, "cannot go on with a report");
                 }
-                under_way.lock().remove(&id);
             });
         }
     }
@@ -77,31 +106,67 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
 }
 
 /// Brings a run as far as it goes now.
-async fn make(app: &App, courier: &Courier, work: Arc<ReportWork>) -> Result<()> {
+async fn make(
+    app: &App,
+    courier: &Courier,
+    drawing: &Semaphore,
+    work: Arc<ReportWork>,
+) -> Result<()> {
     let mut of_tenants: BTreeMap<Option<String>, Vec<(usize, Told)>> = BTreeMap::new();
     for (at, told) in work.run.deliveries.iter().enumerate() {
         if told.status == "pending" {
             of_tenants.entry(told.tenant_id.clone()).or_default().push((at, told.clone()));
         }
     }
-    let (mut bytes, mut fault) = (0, None);
+    let (began, mut bytes, mut faults) = (Instant::now(), 0, Vec::new());
     for (tenant, receivers) in of_tenants {
-        let (drawing, of) = (app.clone(), Arc::clone(&work));
-        let parcel = spawn_blocking(move || drawing.report_parcel(&of, tenant.as_deref())).await;
+        // A rule that was deleted meanwhile tells nobody any more.
+        if !app.is_wanted(&work)? {
+            break;
+        }
+        if began.elapsed() > RUN_MAX {
+            faults.push("the run took too long".to_owned());
+            let places = receivers.iter().map(|(at, _)| *at).collect();
+            fail(app, &work, places, "the run took too long").await?;
+            continue;
+        }
+        let (working, of) = (app.clone(), Arc::clone(&work));
+        let parcel = {
+            let _place = drawing.acquire().await;
+            spawn_blocking(move || working.report_parcel(&of, tenant.as_deref())).await
+        };
         match parcel.map_err(|error| ApiError::internal(error.to_string())).flatten() {
             Ok(parcel) => {
                 bytes += parcel.bytes.len() as u64;
+                if !parcel.missing.is_empty() {
+                    faults.push(format!("could not be shown: {}", parcel.missing.join(", ")));
+                }
                 bring(app, courier, &work, receivers, parcel).await?;
             }
             Err(error) => {
                 warn!(code = error.code.name(), %error, cause = error.cause, "cannot draw a report");
-                fault = Some("the report could not be drawn");
+                let why = "the report could not be drawn";
+                fail(app, &work, receivers.iter().map(|(at, _)| *at).collect(), why).await?;
+                faults.push(why.to_owned());
             }
         }
     }
+    faults.dedup();
     let (app, work) = (app.clone(), Arc::clone(&work));
-    let closed = spawn_blocking(move || app.close_run(&work, bytes, fault)).await;
+    let closed = spawn_blocking(move || app.close_run(&work, bytes, &faults)).await;
     closed.map_err(|error| ApiError::internal(error.to_string()))?
+}
+
+/// Writes down that some receivers get nothing.
+async fn fail(
+    app: &App,
+    work: &Arc<ReportWork>,
+    places: Vec<usize>,
+    why: &'static str,
+) -> Result<()> {
+    let (app, work) = (app.clone(), Arc::clone(work));
+    let failed = spawn_blocking(move || app.fail_told(&work, &places, why)).await;
+    failed.map_err(|error| ApiError::internal(error.to_string()))?
 }
 
 /// Brings a file to its receivers, a few at once.
@@ -119,6 +184,9 @@ async fn bring(
         let (parcel, places) = (parcel.clone(), Arc::clone(&places));
         attempts.spawn(async move {
             let _place = places.acquire_owned().await;
+            if !app.is_wanted(&work)? {
+                return Ok(());
+            }
             let began_at = app.now_ms();
             let packet = app.report_packet(&work, (at, &told), &parcel, began_at)?;
             let outcome = Outcome { began_at, carried: courier.carry(packet).await };

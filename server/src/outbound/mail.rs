@@ -129,7 +129,11 @@ fn bounce(error: &smtp::Error) -> Bounce {
         None if error.is_timeout() => "the mail server does not answer".to_owned(),
         None => format!("the mail server could not be reached: {error}"),
     };
-    Bounce { message: message.chars().take(300).collect(), is_final: error.is_permanent() }
+    // What is wrong with this mail or its receiver stays wrong. A password that is, or a sender who may not,
+    // is for the operator to mend, and no mail should be lost until he does.
+    let code = error.status().map(u16::from);
+    let is_final = matches!(code, Some(550..=554 | 556));
+    Bounce { message: message.chars().take(300).collect(), is_final }
 }
 
 /// A subject is one line, whatever a name holds.

@@ -18,15 +18,18 @@ use super::address::WebhookRules;
 
 /// A name must be resolved in this time.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// A name server gets this long to answer, and is then asked again: a packet may be lost.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(1_600);
+const TRIES: usize = 3;
 
-/// Why no connection is made.
+/// Why no connection is made. Both read alike: which names exist inside is not told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It leads where webhooks may not go. Where that is, is not told.
-    #[error("address not allowed")]
+    #[error("address not allowed, or its name could not be resolved")]
     NotAllowed,
     /// There is no such name, or nobody says so in time.
-    #[error("the name could not be resolved")]
+    #[error("address not allowed, or its name could not be resolved")]
     Unresolved,
 }
 
@@ -45,8 +48,8 @@ impl Names {
             // Both kinds, as both are looked at; and anew for each attempt.
             options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
             options.cache_size = 0;
-            options.timeout = TIMEOUT;
-            options.attempts = 1;
+            options.timeout = ANSWER_TIMEOUT;
+            options.attempts = TRIES;
             builder.build()
         });
         let resolver = resolver
@@ -55,7 +58,7 @@ impl Names {
     }
 
     /// The addresses of a name, all of which may be reached.
-    async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, Refusal> {
+    pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, Refusal> {
         let resolver = self.resolver.as_ref().ok_or(Refusal::Unresolved)?;
         // With the dot at the end no search domain of the machine is tried.
         let full = format!("{}.", name.trim_end_matches('.'));

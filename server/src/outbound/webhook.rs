@@ -12,6 +12,7 @@ use std::{
 };
 
 use reqwest::{Client, Response, redirect::Policy};
+use tokio::runtime::{Builder, Runtime};
 use url::Host;
 
 use super::{
@@ -21,6 +22,12 @@ use super::{
 
 /// Bytes of an answer that are kept.
 const EXCERPT_BYTES: usize = 512;
+
+/// Who saves a webhook waits no longer than this for its name.
+const SAVE_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// An attempt that has not ended this long after its time is cut off.
+const OVERTIME: Duration = Duration::from_millis(500);
 
 /// What is posted.
 pub struct Post {
@@ -49,9 +56,28 @@ pub struct Posted {
     pub took: Duration,
 }
 
+impl Posted {
+    fn failed(error: &str, began: Instant) -> Self {
+        Self { status_code: 0, error: Some(error.to_owned()), excerpt: None, took: began.elapsed() }
+    }
+}
+
+/// Threads of its own for talk with receivers: one that floods us with bytes takes their time, and nobody
+/// else's.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// Posts to webhooks.
 #[derive(Clone)]
 pub struct Poster {
+    threads: Arc<Threads>,
     client: Client,
     names: Names,
     rules: WebhookRules,
@@ -60,8 +86,14 @@ pub struct Poster {
 impl Poster {
     /// One that goes where `rules` let it.
     ///
-    /// Errors: what keeps the client from being made, such as unreadable root certificates.
-    pub fn new(rules: &WebhookRules) -> Result<Self, reqwest::Error> {
+    /// Errors: what keeps the client from being made, such as unreadable root certificates or threads that
+    /// are not to be had.
+    pub fn new(rules: &WebhookRules) -> anyhow::Result<Self> {
+        let threads = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("webhooks")
+            .enable_all()
+            .build()?;
         let names = Names::of_machine(rules.clone());
         let client = Client::builder()
             .redirect(Policy::none())
@@ -73,18 +105,31 @@ impl Poster {
             .user_agent(concat!("Inlay/", env!("CARGO_PKG_VERSION")))
             .dns_resolver(Arc::new(names.clone()))
             .build()?;
-        Ok(Self { client, names, rules: rules.clone() })
+        let threads = Arc::new(Threads(Some(threads)));
+        Ok(Self { threads, client, names, rules: rules.clone() })
     }
 
     /// One attempt. It never takes longer than the post's time.
     pub async fn post(&self, post: Post) -> Posted {
-        let (began, timeout) = (Instant::now(), post.timeout);
-        let failed = |error: String| Posted {
-            status_code: 0,
-            error: Some(error),
-            excerpt: None,
-            took: began.elapsed(),
+        let (began, timeout, this) = (Instant::now(), post.timeout, self.clone());
+        let Some(threads) = &self.threads.0 else {
+            return Posted::failed("the server stops", began);
         };
+        let mut attempt = threads.spawn(async move { this.attempt(post).await });
+        // Its own limit holds unless a receiver keeps its thread busy.
+        match tokio::time::timeout(timeout + OVERTIME, &mut attempt).await {
+            Ok(Ok(posted)) => posted,
+            Ok(Err(_)) => Posted::failed("the attempt ended early", began),
+            Err(_) => {
+                attempt.abort();
+                Posted::failed(&format!("no answer within {} s", timeout.as_secs()), began)
+            }
+        }
+    }
+
+    async fn attempt(&self, post: Post) -> Posted {
+        let (began, timeout) = (Instant::now(), post.timeout);
+        let failed = |error: String| Posted::failed(&error, began);
         if let Err(refusal) = self.check(&post.url) {
             return failed(refusal.to_string());
         }
@@ -105,14 +150,32 @@ impl Poster {
         Posted { status_code, error: None, excerpt, took: began.elapsed() }
     }
 
-    /// What the resolver is never asked about: the text, and an address that stands in it.
-    fn check(&self, url: &str) -> Result<(), Refusal> {
+    /// Whether a webhook whose text passes may be saved: what its name leads to now is not internal. A name
+    /// that nobody knows, or that is not told in a moment, may become one.
+    pub async fn may_be_saved(&self, url: &str) -> bool {
+        if check_webhook(url, &self.rules).is_err() {
+            return true;
+        }
+        match self.check(url) {
+            Err(_) => false,
+            Ok(None) => true,
+            Ok(Some(name)) => {
+                let found = tokio::time::timeout(SAVE_TIMEOUT, self.names.lookup(&name)).await;
+                !matches!(found, Ok(Err(Refusal::NotAllowed)))
+            }
+        }
+    }
+
+    /// What the resolver is never asked about: the text, and an address that stands in it. The name, if there is one.
+    fn check(&self, url: &str) -> Result<Option<String>, Refusal> {
         let url = check_webhook(url, &self.rules).map_err(|_| Refusal::NotAllowed)?;
         match url.host() {
-            Some(Host::Ipv4(address)) => self.names.check(&[IpAddr::V4(address)]),
-            Some(Host::Ipv6(address)) => self.names.check(&[IpAddr::V6(address)]),
-            _ => Ok(()),
+            Some(Host::Ipv4(address)) => self.names.check(&[IpAddr::V4(address)])?,
+            Some(Host::Ipv6(address)) => self.names.check(&[IpAddr::V6(address)])?,
+            Some(Host::Domain(name)) => return Ok(Some(name.to_owned())),
+            None => {}
         }
+        Ok(None)
     }
 }
 

@@ -21,8 +21,20 @@ const SUBTITLE: Style = Style::new(12.5, Weight::Regular, MUTED);
 const NUMBER_TITLE: Style = Style::new(13.0, Weight::Medium, TEXT_2);
 const PROSE_TITLE: Style = Style::new(15.0, Weight::SemiBold, TEXT);
 
-/// Draws a card; whether its table has more rows than it shows.
+/// Draws a card; whether its table has more than it shows. What a small card has no room for is cut at
+/// its edge.
 pub fn draw(svg: &mut Svg, area: Area, card: &Card) -> bool {
+    let id = svg.new_id();
+    let Area { x, y, w, h } = area;
+    svg.raw(format_args!(
+        r#"<clipPath id="{id}"><rect x="{x:.1}" y="{y:.1}" width="{w:.1}" height="{h:.1}" rx="{RADIUS}"/></clipPath><g clip-path="url(#{id})">"#
+    ));
+    let is_cut = draw_inside(svg, area, card);
+    svg.raw(format_args!("</g>"));
+    is_cut
+}
+
+fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
     if card.kind == "text" {
         let head = if card.title.is_empty() { 0.0 } else { 24.0 };
         let title = font::fit(&card.title, PROSE_TITLE.size, PROSE_TITLE.weight, area.w);

@@ -52,6 +52,6 @@ fn named((metric, number): (&str, Option<&str>)) -> String {
 
 /// Text that stays text in a spreadsheet.
 fn text(text: &str) -> String {
-    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     if runs { format!("'{text}") } else { text.to_owned() }
 }

@@ -46,11 +46,11 @@ pub fn database() -> Arc<Database> {
     static FONTS: OnceLock<Arc<Database>> = OnceLock::new();
     let fonts = FONTS.get_or_init(|| {
         let mut fonts = Database::new();
-        fonts.load_system_fonts();
-        // A font of the same name on the machine may be another one: ours is asked first by its weight.
+        // Ours come first: a font of the same name on the machine may be another one.
         for bytes in [REGULAR, MEDIUM, SEMIBOLD] {
             fonts.load_font_data(bytes.to_vec());
         }
+        fonts.load_system_fonts();
         Arc::new(fonts)
     });
     Arc::clone(fonts)
@@ -68,47 +68,107 @@ pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
     text.chars().map(advance).sum::<f64>() * size
 }
 
-/// Text that fits into a width, with dots where it was cut.
-pub fn fit(text: &str, size: f64, weight: Weight, room: f64) -> String {
-    if width(text, size, weight) <= room {
-        return text.to_owned();
-    }
-    let room = room - width("…", size, weight);
-    let (mut out, mut used) = (String::new(), 0.0);
-    for char in text.chars() {
-        used += width(char.encode_utf8(&mut [0; 4]), size, weight);
-        if used > room {
-            break;
-        }
-        out.push(char);
-    }
-    out.trim_end().to_owned() + "…"
+/// Characters of a text that are looked at: no line has room for more, and combining marks have no width.
+const CHARS_MAX: usize = 400;
+/// Characters of prose that are looked at.
+const PROSE_CHARS_MAX: usize = 8_000;
+
+fn width_of(char: char, size: f64, weight: Weight) -> f64 {
+    width(char.encode_utf8(&mut [0; 4]), size, weight)
 }
 
-/// Text in lines that fit into a width, broken at spaces, and within words that are too long.
-pub fn lines(text: &str, size: f64, weight: Weight, room: f64) -> Vec<String> {
-    let mut out = Vec::new();
+/// Text that fits into a width, with dots where it was cut.
+pub fn fit(text: &str, size: f64, weight: Weight, room: f64) -> String {
+    let dots = width_of('…', size, weight);
+    let (mut used, mut kept) = (0.0, 0);
+    for (count, (at, char)) in text.char_indices().enumerate() {
+        used += width_of(char, size, weight);
+        if used > room || count == CHARS_MAX {
+            return text.get(..kept).unwrap_or_default().trim_end().to_owned() + "…";
+        }
+        // Up to here there is room for the dots too.
+        if used + dots <= room {
+            kept = at + char.len_utf8();
+        }
+    }
+    text.to_owned()
+}
+
+/// Text in at most so many lines that fit into a width, broken at spaces, and within words that are too
+/// long. The last one ends in dots when there is more.
+pub fn lines(text: &str, size: f64, weight: Weight, room: f64, most: usize) -> Vec<String> {
+    let space = width_of(' ', size, weight);
+    let mut out: Vec<String> = Vec::new();
+    let (mut line, mut used, mut chars) = (String::new(), 0.0, 0);
+    let text: String = text.chars().take(PROSE_CHARS_MAX).collect();
     for paragraph in text.split('\n') {
-        let mut line = String::new();
         for word in paragraph.split_whitespace() {
-            let joined = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
-            if width(&joined, size, weight) <= room {
-                line = joined;
-                continue;
-            }
-            if !line.is_empty() {
+            let wide: f64 = word.chars().map(|char| width_of(char, size, weight)).sum();
+            if !line.is_empty() && used + space + wide > room {
                 out.push(std::mem::take(&mut line));
+                (used, chars) = (0.0, 0);
+            } else if !line.is_empty() {
+                line.push(' ');
+                used += space;
             }
             for char in word.chars() {
-                line.push(char);
-                if width(&line, size, weight) > room && line.chars().count() > 1 {
-                    line.pop();
+                let wide = width_of(char, size, weight);
+                if !line.is_empty() && (used + wide > room || chars >= CHARS_MAX) {
                     out.push(std::mem::take(&mut line));
-                    line.push(char);
+                    (used, chars) = (0.0, 0);
                 }
+                line.push(char);
+                used += wide;
+                chars += 1;
+            }
+            if out.len() > most {
+                break;
             }
         }
-        out.push(line);
+        out.push(std::mem::take(&mut line));
+        (used, chars) = (0.0, 0);
+        if out.len() > most {
+            break;
+        }
+    }
+    if out.len() > most {
+        out.truncate(most);
+        if let Some(last) = out.last_mut() {
+            *last = fit(&format!("{last} …"), size, weight, room);
+        }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken(text: &str, room: f64, most: usize) -> Vec<String> {
+        lines(text, 10.0, Weight::Regular, room, most)
+    }
+
+    #[test]
+    fn text_is_cut_and_broken_where_it_has_no_room() {
+        assert_eq!(fit("short", 10.0, Weight::Regular, 100.0), "short");
+        let cut = fit("a rather long label", 10.0, Weight::Regular, 50.0);
+        assert!(cut.ends_with('…') && width(&cut, 10.0, Weight::Regular) <= 50.0, "{cut}");
+        assert_eq!(broken("one two", 1_000.0, 5), ["one two"]);
+        assert_eq!(broken("one\n\ntwo", 1_000.0, 5), ["one", "", "two"]);
+        let words = broken("alpha beta gamma delta", 60.0, 9);
+        assert!(words.len() > 1 && words.join(" ") == "alpha beta gamma delta", "{words:?}");
+        let word = broken(&"w".repeat(40), 60.0, 99);
+        assert!(word.len() > 4 && word.concat() == "w".repeat(40));
+        assert!(broken("one two three four five six", 20.0, 2)[1].ends_with('…'));
+    }
+
+    #[test]
+    fn marks_without_width_take_no_time() {
+        let began = std::time::Instant::now();
+        let marks = format!("{}{}", "x".repeat(200), "\u{301}".repeat(300_000));
+        assert!(broken(&marks, 500.0, 10).len() <= 10);
+        assert!(fit(&marks, 10.0, Weight::Regular, 5_000.0).chars().count() <= CHARS_MAX + 1);
+        broken(&"x ".repeat(500_000), 500.0, 10);
+        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    }
 }

@@ -34,6 +34,8 @@ mod pdf;
 
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod odd;
 
 pub use csv::csv;
 pub use format::{Grain, Spec, humanize, period};

@@ -102,7 +102,7 @@ pub struct Answer {
     pub grain: Grain,
     /// First millisecond of the window.
     pub from: i64,
-    /// Last millisecond of the window.
+    /// First millisecond after the window.
     pub to: i64,
     /// Name of the period, where it is one.
     pub period: Option<String>,

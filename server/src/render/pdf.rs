@@ -15,7 +15,7 @@ use super::{
     card, font,
     font::Weight,
     layout::pages,
-    model::Sheet,
+    model::{Card, Sheet},
     plot::Area,
     png::{heading, parse},
     svg::{Style, Svg},
@@ -42,11 +42,10 @@ fn page_height() -> f64 {
     f64::from((PAGE.1 - 2.0 * EDGE) / scale())
 }
 
-/// The drawings of all pages, each [`WIDTH`] wide and as high as a page.
-fn drawings(of: &Sheet) -> Vec<String> {
+/// The pages with the cards, without their feet; and the cards whose tables follow in full.
+fn card_pages(of: &Sheet) -> (Vec<Svg>, Vec<(&Card, Table)>) {
     let height = page_height();
-    let mut out: Vec<Svg> = Vec::new();
-    let mut in_full = Vec::new();
+    let (mut out, mut in_full) = (Vec::new(), Vec::new());
     for (number, placed) in pages(&of.cards, height - HEAD - FOOT, height - FOOT).iter().enumerate()
     {
         let mut svg = Svg::default();
@@ -55,49 +54,57 @@ fn drawings(of: &Sheet) -> Vec<String> {
             heading(&mut svg, Area { x: 0.0, y: 0.0, w: WIDTH, h: HEAD }, of);
         }
         for (card, area) in placed {
-            if card::draw(&mut svg, Area { y: area.y + top, ..*area }, card) {
-                in_full.push(*card);
+            let is_cut = card::draw(&mut svg, Area { y: area.y + top, ..*area }, card);
+            if let (true, Ok(answer)) = (is_cut, &card.answer) {
+                in_full.extend(
+                    Table::of(card, answer).parts(WIDTH).into_iter().map(|part| (*card, part)),
+                );
             }
         }
         out.push(svg);
     }
-    let rows = (((height - FOOT - 40.0) / ROW).floor() as usize).saturating_sub(1).max(1);
-    for card in in_full {
-        let Ok(answer) = &card.answer else { continue };
-        let table = Table::of(card, answer);
-        for from in (0..table.len()).step_by(rows) {
-            let mut svg = Svg::default();
-            let style = Style::new(13.5, Weight::SemiBold, TEXT);
-            let more = if from == 0 { "" } else { " (continued)" };
-            let title = font::fit(&card.title, style.size, style.weight, WIDTH - 120.0);
-            svg.text(0.0, 10.0, style, &format!("{title}{more}"));
-            let area = Area { x: 0.0, y: 30.0, w: WIDTH, h: height - FOOT - 30.0 };
-            table.draw(&mut svg, area, from..table.len().min(from + rows), ROW);
-            out.push(svg);
-        }
-    }
-    let count = out.len();
-    let foot = |(at, mut svg): (usize, Svg)| {
-        let style = Style::new(11.5, Weight::Regular, MUTED);
-        let y = height - 8.0;
-        let title = font::fit(&of.title, style.size, style.weight, WIDTH * 0.7);
-        svg.text(0.0, y, style, &title);
-        svg.text(WIDTH, y, style.end(), &format!("{} / {count}", at + 1));
-        svg.finish(WIDTH, height)
-    };
-    out.into_iter().enumerate().map(foot).collect()
+    (out, in_full)
 }
 
-/// The sheet as PDF.
+/// Rows of a table on a page of its own.
+fn rows_of_page() -> usize {
+    (((page_height() - FOOT - 40.0) / ROW).floor() as usize).saturating_sub(1).max(1)
+}
+
+/// A page of a table in full.
+fn table_page(card: &Card, table: &Table, from: usize) -> Svg {
+    let mut svg = Svg::default();
+    let style = Style::new(13.5, Weight::SemiBold, TEXT);
+    let more = if from == 0 { "" } else { " (continued)" };
+    let title = font::fit(&card.title, style.size, style.weight, WIDTH - 120.0);
+    svg.text(0.0, 10.0, style, &format!("{title}{more}"));
+    let area = Area { x: 0.0, y: 30.0, w: WIDTH, h: page_height() - FOOT - 30.0 };
+    table.draw(&mut svg, area, from..table.len().min(from + rows_of_page()), ROW);
+    svg
+}
+
+/// The sheet as PDF. Pages are drawn one after the other: many of them take no more memory than one, but
+/// for what they become.
 ///
 /// Errors: what the drawing libraries say.
 pub fn pdf(of: &Sheet) -> Result<Vec<u8>, String> {
     let size = Size::from_wh(WIDTH as f32 * scale(), page_height() as f32 * scale());
     let size = size.ok_or("a page without a size")?;
+    let (pages, tables) = card_pages(of);
+    let of_table = |(_, table): &(&Card, Table)| table.len().div_ceil(rows_of_page());
+    let count = pages.len() + tables.iter().map(of_table).sum::<usize>();
+    let in_full = tables.iter().flat_map(|(card, table)| {
+        (0..table.len()).step_by(rows_of_page()).map(|from| table_page(card, table, from))
+    });
     let mut document = Document::new();
     document.set_metadata(metadata(of));
-    for drawing in drawings(of) {
-        let tree = parse(&drawing)?;
+    for (at, mut svg) in pages.into_iter().chain(in_full).enumerate() {
+        let style = Style::new(11.5, Weight::Regular, MUTED);
+        let y = page_height() - 8.0;
+        let title = font::fit(&of.title, style.size, style.weight, WIDTH * 0.7);
+        svg.text(0.0, y, style, &title);
+        svg.text(WIDTH, y, style.end(), &format!("{} / {count}", at + 1));
+        let tree = parse(&svg.finish(WIDTH, page_height()))?;
         let settings = PageSettings::from_wh(PAGE.0, PAGE.1).ok_or("a page without a size")?;
         let mut page = document.start_page_with(settings);
         let mut surface = page.surface();

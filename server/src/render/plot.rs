@@ -20,6 +20,9 @@ const RIGHT: f64 = 12.0;
 const TICK: Style = Style::new(11.5, Weight::Regular, MUTED);
 const LEGEND: Style = Style::new(12.5, Weight::Regular, TEXT_2);
 const LEGEND_ROW: f64 = 26.0;
+const LEGEND_ROWS_MAX: usize = 4;
+/// Height of a drawing that still shows something.
+const PLOT_MIN: f64 = 90.0;
 const LEGEND_ENTRY_MAX: f64 = 178.0;
 
 /// A rectangle to draw in.
@@ -86,6 +89,8 @@ impl Geometry {
 
     /// The height of a value.
     pub fn y(&self, value: f64) -> f64 {
+        // Sums at the end of what numbers can be are none any more; they lie on the floor.
+        let value = if value.is_nan() { self.low } else { value };
         linear(self.low, self.high, self.bottom, self.top)(value).clamp(self.top, self.bottom)
     }
 }
@@ -175,7 +180,10 @@ pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area 
         }
         x += wide;
     }
-    rows.truncate(2);
+    // On paper nothing scrolls: as many rows as leave room for the drawing, and a word about the others.
+    let fit = (((area.h - PLOT_MIN) / LEGEND_ROW).floor().max(0.0) as usize).min(LEGEND_ROWS_MAX);
+    let hidden: usize = rows.iter().skip(fit).map(Vec::len).sum();
+    rows.truncate(fit);
     let height = rows.len() as f64 * LEGEND_ROW;
     for (at, row) in rows.iter().enumerate() {
         let y = area.y + area.h - height + (at as f64 + 0.5) * LEGEND_ROW + 6.0;
@@ -188,6 +196,10 @@ pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area 
             }
             svg.text(x + 19.0, y, LEGEND, text);
         }
+    }
+    if hidden > 0 && fit > 0 {
+        let y = area.y + area.h - 0.5 * LEGEND_ROW + 6.0;
+        svg.text(area.x + area.w, y, LEGEND.end(), &format!("+{hidden} more"));
     }
     Area { h: area.h - height, ..area }
 }

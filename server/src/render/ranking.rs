@@ -216,7 +216,7 @@ pub fn funnel(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
         svg.text(area.x, y + 10.0, NAME, &font::fit(&label, 13.0, Weight::Regular, room));
         svg.rect((area.x, y + 25.0, area.w, 8.0), 4.0, FILL);
         if most > 0.0 && values[at] > 0.0 {
-            svg.rect((area.x, y + 25.0, area.w * values[at] / most, 8.0), 4.0, COLORS[0]);
+            svg.rect((area.x, y + 25.0, area.w * (values[at] / most), 8.0), 4.0, COLORS[0]);
         }
     }
     let note = if more > 0 {

@@ -40,7 +40,9 @@ pub fn ticks(min: f64, max: f64, whole: bool) -> Vec<f64> {
 
 /// A straight map from a domain to lengths.
 pub fn linear(d0: f64, d1: f64, p0: f64, p1: f64) -> impl Fn(f64) -> f64 + Copy {
-    let slope = if d1 == d0 { 0.0 } else { (p1 - p0) / (d1 - d0) };
+    let slope = (p1 - p0) / (d1 - d0);
+    // A domain without a width, or one too narrow to divide by, has one place for all.
+    let slope = if slope.is_finite() { slope } else { 0.0 };
     move |value| p0 + (value - d0) * slope
 }
 

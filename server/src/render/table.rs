@@ -17,12 +17,19 @@ const CELL: Style = Style::new(13.0, Weight::Regular, TEXT);
 const FIRST: Style = Style::new(13.0, Weight::Medium, TEXT);
 const NOTE: Style = Style::new(11.5, Weight::Regular, MUTED);
 const PADDING: f64 = 20.0;
-const COLUMN_MIN: f64 = 56.0;
 const FIRST_MIN: f64 = 110.0;
 /// Rows that decide how wide columns are: widths of thousands cost more than they tell.
 const ROWS_MEASURED: usize = 200;
+/// Characters of a cell that are kept.
+const CELL_CHARS_MAX: usize = 300;
+
+fn kept<T: Clone>(list: &[T], keep: &dyn Fn(usize) -> bool) -> Vec<T> {
+    let of_kept = list.iter().enumerate().filter(|(at, _)| keep(*at));
+    of_kept.map(|(_, one)| one.clone()).collect()
+}
 
 /// A table that can be drawn: heads, and rows of cells as they read.
+#[derive(Clone)]
 pub struct Table {
     heads: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
@@ -46,7 +53,11 @@ impl Table {
         }
         if has_group {
             heads.push((humanize(card.query.group_by.as_deref().unwrap_or("Group")), false));
-            let text = |row: &Row| group_label(row.group.as_ref().and_then(Option::as_deref));
+            // More is never shown of a name, and measuring it again and again takes time.
+            let text = |row: &Row| {
+                let label = group_label(row.group.as_ref().and_then(Option::as_deref));
+                label.chars().take(CELL_CHARS_MAX).collect()
+            };
             cells.push(Box::new(text));
         }
         let number = |spec: Spec, value: fn(&Row) -> Option<f64>| -> Cell<'_> {
@@ -84,45 +95,68 @@ impl Table {
         self.rows.len()
     }
 
-    /// Left edges and widths of the columns in a width: as wide as they need to be, the first taking
-    /// what is left; all of them narrower where that is too much.
+    /// How wide a column must be for all of its cells.
+    fn need(&self, at: usize) -> f64 {
+        let head = self.heads[at].0.as_str();
+        let measured = self.rows.iter().take(ROWS_MEASURED).filter_map(|row| row.get(at));
+        let widths = measured.map(|text| font::width(text, CELL.size, Weight::Medium));
+        widths.fold(font::width(head, HEAD.size, HEAD.weight), f64::max) + PADDING
+    }
+
+    /// Left edges and widths of the columns that find room in a width: a number is never cut, so a column
+    /// that has none is left out. The first, which has the names, may be narrower than they are.
     fn columns(&self, room: f64) -> Vec<(f64, f64)> {
-        let need = |at: usize| {
-            let head = self.heads[at].0.as_str();
-            let measured = self.rows.iter().take(ROWS_MEASURED).filter_map(|row| row.get(at));
-            let widths = measured.map(|text| font::width(text, CELL.size, Weight::Medium));
-            widths.fold(font::width(head, HEAD.size, HEAD.weight), f64::max) + PADDING
-        };
-        let mut widths: Vec<f64> = (0..self.heads.len()).map(need).collect();
-        let Some((first, others)) = widths.split_first_mut() else { return Vec::new() };
-        let rest = |others: &[f64]| others.iter().sum::<f64>();
-        if FIRST_MIN + rest(others) > room {
-            let squeeze = (room - FIRST_MIN).max(0.0) / rest(others);
-            others.iter_mut().for_each(|width| *width = (*width * squeeze).max(COLUMN_MIN));
+        if self.heads.is_empty() {
+            return Vec::new();
         }
-        // What is left goes to all, as they need it; half of it to the first, which has the names.
-        let spare = (room - *first - rest(others)).max(0.0);
-        let count = others.len().max(1) as f64;
-        others.iter_mut().for_each(|width| *width += spare / 2.0 / count);
-        *first = (room - rest(others)).max(FIRST_MIN);
+        let first = self.need(0);
+        let mut widths = vec![first.min(FIRST_MIN.max(room * 0.4))];
+        for at in 1..self.heads.len() {
+            let width = self.need(at);
+            if widths.iter().sum::<f64>() + width > room {
+                break;
+            }
+            widths.push(width);
+        }
+        // What is left goes to the first as far as it needs it, then to all.
+        let spare = (room - widths.iter().sum::<f64>()).max(0.0);
+        let to_first = spare.min((first - widths[0]).max(0.0));
+        widths[0] += to_first;
+        let (spare, others) = (spare - to_first, widths.len() - 1);
+        let each = if others > 0 { spare / 2.0 / others as f64 } else { 0.0 };
+        widths[0] += spare - each * others as f64;
+        widths.iter_mut().skip(1).for_each(|width| *width += each);
         let mut left = 0.0;
-        let mut place = |width: f64| {
+        let place = |width: f64| {
             let at = left;
             left += width;
             (at, width)
         };
-        widths.into_iter().map(&mut place).collect()
+        widths.into_iter().map(place).collect()
+    }
+
+    /// The table in parts that each fit into a width, all with the first column.
+    pub fn parts(self, room: f64) -> Vec<Self> {
+        let shown = self.columns(room).len();
+        if shown >= self.heads.len() || shown < 2 {
+            return vec![self];
+        }
+        let split = |keep: &dyn Fn(usize) -> bool| Self {
+            heads: kept(&self.heads, keep),
+            rows: self.rows.iter().map(|row| kept(row, keep)).collect(),
+        };
+        let first = split(&|at| at < shown);
+        let rest = split(&|at| at == 0 || at >= shown);
+        [vec![first], rest.parts(room)].concat()
     }
 
     /// Draws the head and some of the rows, each `row` high; returns the lower edge.
     pub fn draw(&self, svg: &mut Svg, area: Area, range: std::ops::Range<usize>, row: f64) -> f64 {
-        // What has no room at the right is left out, as a page cannot be scrolled.
-        let columns: Vec<(f64, f64)> = self.columns(area.w);
-        let fits = |&&(left, width): &&(f64, f64)| left + width <= area.w + 0.5;
-        let columns: Vec<&(f64, f64)> = columns.iter().filter(fits).collect();
+        let columns = self.columns(area.w);
         let cell = |svg: &mut Svg, at: usize, y: f64, style: Style, text: &str| {
-            let (left, width) = *columns[at];
-            let text = font::fit(text, style.size, style.weight, width - PADDING / 2.0);
+            let (left, width) = columns[at];
+            let room = if at == 0 { width - PADDING / 2.0 } else { width };
+            let text = font::fit(text, style.size, style.weight, room);
             if self.heads[at].1 {
                 svg.text(area.x + left + width, y, style.end(), &text);
             } else {
@@ -152,20 +186,25 @@ impl Table {
     }
 }
 
-/// Draws a table in its card: as many rows as fit. Whether some do not.
+/// Draws a table in its card: as many rows and columns as fit. Whether some do not.
 pub fn in_card(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) -> bool {
     const ROW: f64 = 36.0;
     let table = Table::of(card, answer);
-    let rows = (area.h / ROW).floor() as usize;
-    if table.len() < rows {
-        table.draw(svg, area, 0..table.len(), ROW);
-        return false;
-    }
-    let shown =
-        (((area.h - 20.0) / ROW).floor() as usize).saturating_sub(1).max(1).min(table.len());
+    let hidden = table.heads.len() - table.columns(area.w).len().min(table.heads.len());
+    let note = if hidden > 0 { 20.0 } else { 0.0 };
+    let rows = (((area.h - note) / ROW).floor() as usize).max(1);
+    let all_fit = table.len() < rows;
+    let few = (((area.h - 20.0) / ROW).floor() as usize).saturating_sub(1).max(1);
+    let shown = if all_fit { table.len() } else { few.min(table.len()) };
     let y = table.draw(svg, area, 0..shown, ROW);
+    let columns = |count: usize| format!("{count} column{}", if count == 1 { "" } else { "s" });
+    let mut notes = Vec::new();
     if shown < table.len() {
-        svg.text(area.x, y + 11.0, NOTE, &format!("and {} more", table.len() - shown));
+        notes.push(format!("and {} more", table.len() - shown));
     }
-    shown < table.len()
+    if hidden > 0 {
+        notes.push(format!("{} not shown", columns(hidden)));
+    }
+    svg.text(area.x, y + 11.0, NOTE, &notes.join(" · "));
+    !notes.is_empty()
 }

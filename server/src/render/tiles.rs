@@ -115,15 +115,11 @@ fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
 /// Draws prose, as many lines as fit.
 pub fn prose(svg: &mut Svg, area: Area, card: &Card) {
     let style = Style::new(14.0, Weight::Regular, TEXT);
-    let lines =
-        font::lines(card.option("text").unwrap_or_default(), style.size, style.weight, area.w);
     let room = (area.h / 20.0).floor().max(1.0) as usize;
-    let count = lines.len();
-    for (at, line) in lines.into_iter().take(room).enumerate() {
-        let is_cut = at + 1 == room && count > room;
-        let line = if is_cut { line + " …" } else { line };
-        let y = area.y + (at as f64 + 0.5) * 20.0;
-        svg.text(area.x, y, style, &font::fit(&line, style.size, style.weight, area.w));
+    let text = card.option("text").unwrap_or_default();
+    let lines = font::lines(text, style.size, style.weight, area.w, room);
+    for (at, line) in lines.iter().enumerate() {
+        svg.text(area.x, area.y + (at as f64 + 0.5) * 20.0, style, line);
     }
 }
 
@@ -144,8 +140,8 @@ pub fn state(svg: &mut Svg, area: Area, heading: &str, sentence: &str) {
     }
     let style = Style::new(14.0, Weight::SemiBold, TEXT).middle();
     svg.text(middle.0, middle.1, style, &font::fit(heading, 14.0, Weight::SemiBold, area.w));
-    let lines = font::lines(sentence, 13.0, Weight::Regular, area.w - 16.0);
-    for (at, line) in lines.iter().take(3).enumerate() {
+    let lines = font::lines(sentence, 13.0, Weight::Regular, area.w - 16.0, 3);
+    for (at, line) in lines.iter().enumerate() {
         let style = Style::new(13.0, Weight::Regular, MUTED).middle();
         svg.text(middle.0, middle.1 + 21.0 + at as f64 * 18.0, style, line);
     }

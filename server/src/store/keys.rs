@@ -73,6 +73,11 @@ pub fn global_delete(txn: &mut Txn, kind: &str, id: &str) {
     txn.delete(&global_key(kind, id));
 }
 
+/// Keys and bytes of a kind that belongs to no organisation, rising.
+pub fn global_scan(keys: &impl Keys, kind: &str) -> Vec<(Vec<u8>, std::sync::Arc<[u8]>)> {
+    keys.values(&global_key(kind, ""))
+}
+
 /// All records of a kind that belong to no organisation, with their ids.
 pub fn global_list<R: DeserializeOwned>(keys: &impl Keys, kind: &str) -> Result<Vec<(String, R)>> {
     let prefix = global_key(kind, "");

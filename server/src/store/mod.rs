@@ -24,7 +24,10 @@ mod reports;
 pub use alerts::*;
 pub use boards::*;
 pub use deliveries::*;
-pub use keys::{forget_org, global_delete, global_find, global_list, global_put, next_namespace};
+pub use keys::{
+    decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,
+    next_namespace,
+};
 pub use org::{OrgReader, OrgTxn, Record, global_ids, global_records};
 pub use records::*;
 pub use reports::*;

@@ -70,7 +70,7 @@ pub struct ReportRule {
     pub enabled: bool,
     /// One tenant; all of the environment without it.
     pub tenant_id: Option<String>,
-    /// Period of the widgets; their own without it.
+    /// Period of the widgets; that of the dashboard without it.
     pub period: Option<String>,
     /// Tenants that each get a report of their own.
     #[serde(default)]
@@ -111,6 +111,9 @@ pub struct RunWork {
     pub due_at: i64,
     /// Number of the attempt, from 1.
     pub attempt: u32,
+    /// How often it was begun: what ends the server each time must end some day.
+    #[serde(default)]
+    pub starts: u32,
     /// Whether somebody works on it.
     pub is_leased: bool,
 }

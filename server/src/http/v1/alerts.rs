@@ -212,6 +212,7 @@ pub async fn create(
         tenant_id: body.tenant_id,
         per_tenant: body.per_tenant,
     };
+    http.check_webhook(body.webhook_url.as_deref()).await?;
     let change = AlertChange {
         name: Some(body.name),
         operator: body.operator,
@@ -235,25 +236,23 @@ pub async fn update(
     AlertId(number): AlertId,
     body: Body<UpdateAlert>,
 ) -> Result<Answer<AlertView>> {
-    let rule = http
-        .run(move |app| {
-            app.alert(&caller, number)?;
-            let body = body.read()?;
-            let change = AlertChange {
-                name: body.name,
-                operator: body.operator,
-                threshold_value: body.threshold_value,
-                lookback_minutes: body.lookback_minutes,
-                email_to: body.email_to,
-                webhook_url: body.webhook_url,
-                enabled: body.enabled,
-                for_minutes: body.for_minutes,
-                recovery_threshold: body.recovery_threshold,
-                webhook_signed: body.webhook_signed,
-            };
-            app.update_alert(&caller, number, change)
-        })
-        .await?;
+    let finding = caller.clone();
+    http.run(move |app| app.alert(&finding, number)).await?;
+    let body = body.read()?;
+    http.check_webhook(body.webhook_url.as_ref().and_then(Option::as_deref)).await?;
+    let change = AlertChange {
+        name: body.name,
+        operator: body.operator,
+        threshold_value: body.threshold_value,
+        lookback_minutes: body.lookback_minutes,
+        email_to: body.email_to,
+        webhook_url: body.webhook_url,
+        enabled: body.enabled,
+        for_minutes: body.for_minutes,
+        recovery_threshold: body.recovery_threshold,
+        webhook_signed: body.webhook_signed,
+    };
+    let rule = http.run(move |app| app.update_alert(&caller, number, change)).await?;
     Ok(Answer(view(rule, true)))
 }
 

@@ -37,7 +37,7 @@ pub struct CreateReport {
     /// One tenant; all of the environment without it.
     #[schema(min_length = 1, max_length = 256)]
     tenant_id: Option<String>,
-    /// Period of the widgets; their own without it.
+    /// Period of the widgets; the dashboard's `default_period` without it.
     #[schema(example = "7d")]
     period: Option<String>,
     /// Tenants that each get a report of their own, with further receivers of it.
@@ -67,7 +67,7 @@ pub struct UpdateReport {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
     tenant_id: Option<Option<String>>,
-    /// Null is the widgets' own.
+    /// Null is the dashboard's.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     period: Option<Option<String>>,
@@ -173,6 +173,7 @@ pub async fn create(
     body: Body<CreateReport>,
 ) -> Result<Created<ReportView>> {
     let body = body.read()?;
+    http.check_webhook(body.webhook_url.as_deref()).await?;
     let change = ReportChange {
         name: Some(body.name),
         schedule: None,
@@ -199,25 +200,23 @@ pub async fn update(
     ReportId(number): ReportId,
     body: Body<UpdateReport>,
 ) -> Result<Answer<ReportView>> {
-    let rule = http
-        .run(move |app| {
-            app.report(&caller, number)?;
-            let body = body.read()?;
-            let change = ReportChange {
-                name: body.name,
-                schedule: body.schedule,
-                format: body.format,
-                recipients: body.recipients,
-                webhook_url: body.webhook_url,
-                enabled: body.enabled,
-                tenant_id: body.tenant_id,
-                period: body.period,
-                burst: body.burst,
-                webhook_signed: body.webhook_signed,
-            };
-            app.update_report(&caller, number, change)
-        })
-        .await?;
+    let finding = caller.clone();
+    http.run(move |app| app.report(&finding, number)).await?;
+    let body = body.read()?;
+    http.check_webhook(body.webhook_url.as_ref().and_then(Option::as_deref)).await?;
+    let change = ReportChange {
+        name: body.name,
+        schedule: body.schedule,
+        format: body.format,
+        recipients: body.recipients,
+        webhook_url: body.webhook_url,
+        enabled: body.enabled,
+        tenant_id: body.tenant_id,
+        period: body.period,
+        burst: body.burst,
+        webhook_signed: body.webhook_signed,
+    };
+    let rule = http.run(move |app| app.update_report(&caller, number, change)).await?;
     Ok(Answer(view(rule, true)))
 }
 

@@ -1,0 +1,181 @@
+//! Odd data in every kind of card and size: drawn without a failure, and without a number that is none.
+
+use serde_json::{Map, json};
+
+use super::{
+    format::Grain,
+    model::{Answer, Card, Measure, Place, Question, Row, Sheet},
+    pdf::pdf,
+    png::{drawing, parse},
+    table::Table,
+};
+
+const KINDS: [&str; 11] = [
+    "number",
+    "line",
+    "area",
+    "bar",
+    "stacked_bar",
+    "bar_list",
+    "donut",
+    "table",
+    "text",
+    "funnel",
+    "of_tomorrow",
+];
+const DAY_MS: i64 = 86_400_000;
+
+fn card(kind: &str, place: Place, answer: Answer) -> Card {
+    let viz = json!({
+        "sparkline": true, "text": "Line one\n\nline <two> ".repeat(20), "good_direction": "down", "fill": "yes",
+        "format": {"style": 7, "decimals": "many", "currency": {}}, "axis": {"min": "auto"}, "stack": "percent",
+    });
+    Card {
+        id: "id".to_owned(),
+        kind: kind.to_owned(),
+        title: "A title <that> & goes on ".repeat(12),
+        viz: viz.as_object().cloned().unwrap_or_else(Map::new),
+        place,
+        query: Question {
+            metric: Some("count".to_owned()),
+            event_name: Some("api_call".to_owned()),
+            ..Question::default()
+        },
+        answer: Ok(answer),
+    }
+}
+
+fn rows(count: usize, grouped: bool, timed: bool, value: impl Fn(usize) -> Option<f64>) -> Answer {
+    const LABELS: [&str; 6] = [
+        "",
+        "<script>alert(1)</script>",
+        "\u{202e}\u{0}\u{7}x",
+        "🙂 العربية 日本語",
+        "=1+1",
+        "]]>&amp;",
+    ];
+    let group = |at: usize| match at % 8 {
+        7 => None,
+        6 => Some("x".repeat(300)),
+        kind => {
+            Some(format!("{}{}", LABELS[kind], if at < 8 { String::new() } else { at.to_string() }))
+        }
+    };
+    let row = |at: usize| Row {
+        bucket: timed.then(|| at as i64 / if grouped { 8 } else { 1 } * DAY_MS),
+        group: grouped.then(|| group(at)),
+        value: value(at),
+        previous: (!grouped).then(|| value(at + 1)),
+        values: Vec::new(),
+    };
+    Answer {
+        rows: (0..count).map(row).collect(),
+        spark: (0..count).map(value).collect(),
+        grain: Grain::Day,
+        from: 1,
+        to: 3 * DAY_MS + 1,
+        groups_total: 5_000,
+        groups_returned: count,
+        ..Answer::default()
+    }
+}
+
+fn odd_answers() -> Vec<Answer> {
+    let mut out = vec![Answer::default()];
+    type Value = fn(usize) -> Option<f64>;
+    let values: [Value; 7] = [
+        |_| None,
+        |_| Some(0.0),
+        |at| Some(at as f64 * 12.5),
+        |at| Some(-(at as f64) - 1.0),
+        |at| Some(if at % 2 == 0 { 1e308 } else { -1e308 }),
+        |at| Some(if at % 2 == 0 { 5e-324 } else { 0.0 }),
+        |at| (at % 3 != 0).then_some(7.0),
+    ];
+    for value in values {
+        for (grouped, timed) in [(false, false), (false, true), (true, false), (true, true)] {
+            out.extend([1, 12].map(|count| rows(count, grouped, timed, value)));
+        }
+    }
+    out
+}
+
+#[test]
+fn odd_data_is_drawn_in_every_kind_and_size() {
+    let sizes = [(1, 1), (3, 3), (12, 6)];
+    let answers = odd_answers();
+    for kind in KINDS {
+        for (w, h) in sizes {
+            let mut cards = Vec::new();
+            for (at, answer) in answers.iter().enumerate() {
+                let place = Place { x: 0, y: at as u32 * h, w, h };
+                cards.push(card(kind, place, answer.clone()));
+            }
+            let sheet = Sheet {
+                title: "T".repeat(500),
+                subtitle: "S".repeat(500),
+                cards,
+                made_at: i64::MAX,
+            };
+            let (drawn, ..) = drawing(&sheet);
+            for none in ["NaN", "inf"] {
+                let around =
+                    drawn.find(none).and_then(|at| drawn.get(at.saturating_sub(200)..at + 20));
+                assert_eq!(around, None, "{kind} {w}x{h}");
+            }
+            assert!(!drawn.contains("<script") && !drawn.contains('\u{202e}'));
+            parse(&drawn).unwrap_or_else(|error| panic!("{kind} {w}x{h}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn a_sheet_of_nothing_is_a_sheet() {
+    let sheet =
+        Sheet { title: String::new(), subtitle: String::new(), cards: Vec::new(), made_at: 0 };
+    assert!(super::png(&sheet).unwrap().starts_with(b"\x89PNG"));
+    assert!(pdf(&sheet).unwrap().starts_with(b"%PDF"));
+    let mut failed = card("line", Place { x: 0, y: 900, w: 6, h: 4 }, Answer::default());
+    failed.answer = Err("it took too long".to_owned());
+    let (drawn, _, height) = drawing(&Sheet { cards: vec![failed], ..sheet });
+    assert!(drawn.contains("it took too long"));
+    assert!(height < 400.0, "rows without a card are closed up: {height}");
+}
+
+#[test]
+fn a_wide_table_is_parted_and_no_number_is_cut() {
+    let measure = |at: usize| Measure {
+        label: format!("Measure {at}"),
+        metric: "sum".to_owned(),
+        numeric_prop: None,
+        format: super::Spec::default(),
+    };
+    let row = |at: usize| Row {
+        group: Some(Some(format!("group {at}"))),
+        values: vec![Some(123_456_789.25); 20],
+        ..Row::default()
+    };
+    let answer = Answer {
+        rows: (0..60).map(row).collect(),
+        measures: (0..20).map(measure).collect(),
+        ..Answer::default()
+    };
+    let card = card("table", Place { x: 0, y: 0, w: 3, h: 6 }, answer.clone());
+    let parts = Table::of(&card, &answer).parts(1_160.0);
+    assert!(parts.len() > 1);
+    let sheet =
+        Sheet { title: "T".to_owned(), subtitle: String::new(), cards: vec![card], made_at: 0 };
+    let (drawn, ..) = drawing(&sheet);
+    assert!(drawn.contains("column") && drawn.contains("not shown"), "{drawn}");
+    assert!(!drawn.contains("123,456,7…") && !drawn.contains("123,456…"));
+    let mut heads = Vec::new();
+    for part in &parts {
+        let mut svg = super::svg::Svg::default();
+        let area = super::plot::Area { x: 0.0, y: 0.0, w: 1_160.0, h: 400.0 };
+        part.draw(&mut svg, area, 0..1, 26.0);
+        let drawn = svg.finish(10.0, 10.0);
+        assert!(drawn.contains("group 0") && !drawn.contains('…'), "{drawn}");
+        heads.extend((0..20).filter(|at| drawn.contains(&format!(">Measure {at}<"))));
+    }
+    assert_eq!(heads, (0..20).collect::<Vec<_>>(), "each measure once");
+}
