@@ -27,6 +27,8 @@ import time
 
 from common import Connection, Failed, Skipped, main, register
 
+# What the server may use at most while it draws.
+MEMORY_MIB_MAX = 400
 HOSTILE = [
     "<script>alert(1)</script>", "=1+1", "@SUM(A1)", "\u202egnp.exe", "a\u0301\u0327", "😀 emoji", "x" * 300,
     "]]>&amp;", "line\nbreak", "quote\"'", "العربية", "日本語",
@@ -263,9 +265,27 @@ def drawn(rig, wrong):
             wrong.append(f"fonts are not embedded: {fonts}")
     else:
         raise Skipped("needs pdftotext (poppler-utils)")
+    took["large pdf"] = large(account, receiver, wrong)
     memory = server.memory_peak_mib()
     server.stop()
+    if memory > MEMORY_MIB_MAX:
+        wrong.append(f"drawing took {memory} MiB")
     return took, memory
+
+
+def large(account, receiver, wrong):
+    """Fifty widgets, of which eleven are tables of all groups: ten thousand rows."""
+    ask = {"event_name": "call", "period": "7d", "group_by": "plan", "metric": "count", "limit": 1000}
+    widgets = []
+    for at in range(50):
+        layout = {"x": at % 3 * 4, "y": at // 3 * 6, "w": 4, "h": 6}
+        kind = "table" if at < 11 else ("bar_list", "donut", "bar")[at % 3]
+        widgets.append({"id": f"w{at}", "kind": kind, "title": f"W{at}", "viz": {}, "layout": layout, "query": ask})
+    board = account.call("POST", "/v1/dashboards", {"name": "Large", "widgets": widgets}, 201)["id"]
+    run = account.report("pdf", webhook_url=receiver.url, dashboard_id=board)
+    if run["status"] != "succeeded":
+        wrong.append(f"a large report: {run}")
+    return time_of(run["finished_at"]) - time_of(run["started_at"])
 
 
 def time_of(text):

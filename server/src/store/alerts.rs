@@ -54,7 +54,7 @@ pub enum AlertState {
 /// A rule that watches a widget's metric.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AlertRule {
-    /// Its number as [`rule_id`].
+    /// Its number as [`super::rule_id`].
     pub id: String,
     /// Its number.
     pub number: u64,

@@ -48,7 +48,7 @@ pub enum ReportFormat {
 /// A rule that sends a dashboard from time to time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReportRule {
-    /// Its number as [`rule_id`].
+    /// Its number as [`super::rule_id`].
     pub id: String,
     /// Its number.
     pub number: u64,
