@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use reqwest::{Client, Response, redirect::Policy};
 use tokio::runtime::{Builder, Runtime};
 use url::Host;
@@ -26,6 +27,8 @@ const EXCERPT_BYTES: usize = 512;
 /// Who saves a webhook waits no longer than this for its name.
 const SAVE_TIMEOUT: Duration = Duration::from_millis(800);
 
+/// How long names are taken as they are after a name server did not answer.
+const QUIET: Duration = Duration::from_secs(30);
 /// An attempt that has not ended this long after its time is cut off.
 const OVERTIME: Duration = Duration::from_millis(500);
 
@@ -81,6 +84,8 @@ pub struct Poster {
     client: Client,
     names: Names,
     rules: WebhookRules,
+    /// Until when names are not looked up for those who save them.
+    quiet_until: Arc<Mutex<Instant>>,
 }
 
 impl Poster {
@@ -106,7 +111,8 @@ impl Poster {
             .dns_resolver(Arc::new(names.clone()))
             .build()?;
         let threads = Arc::new(Threads(Some(threads)));
-        Ok(Self { threads, client, names, rules: rules.clone() })
+        let quiet_until = Arc::new(Mutex::new(Instant::now()));
+        Ok(Self { threads, client, names, rules: rules.clone(), quiet_until })
     }
 
     /// One attempt. It never takes longer than the post's time.
@@ -159,8 +165,14 @@ impl Poster {
         match self.check(url) {
             Err(_) => false,
             Ok(None) => true,
+            // Where name servers do not answer, nobody should wait for them again and again; every attempt
+            // looks anyway.
+            Ok(Some(_)) if Instant::now() < *self.quiet_until.lock() => true,
             Ok(Some(name)) => {
                 let found = tokio::time::timeout(SAVE_TIMEOUT, self.names.lookup(&name)).await;
+                if found.is_err() {
+                    *self.quiet_until.lock() = Instant::now() + QUIET;
+                }
                 !matches!(found, Ok(Err(Refusal::NotAllowed)))
             }
         }
