@@ -1,55 +1,32 @@
 //! Looks at what alert rules watch, each once an interval.
 //!
-//! Rules are spread over the interval, so that many do not make a burst. A few are looked at at once;
-//! those that took long the last time wait for a place of their own, so that slow rules delay slow
-//! rules. What was seen is written down together, once a second.
+//! Rules are spread over the interval, so that many do not make a burst; `places` sees to it that slow
+//! ones delay no others. What was seen is written down together, once a second.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tracing::warn;
 
+use super::places::{Key, Places};
 use crate::{
     app::{App, Check, Settings},
     error::Result,
 };
 
 const TICK: Duration = Duration::from_secs(1);
-/// Rules that are looked at at once.
-const AT_ONCE: usize = 4;
-/// Slow ones among them at once, with places of their own.
-const SLOW_AT_ONCE: usize = 2;
-/// A rule that took longer is a slow one.
-const SLOW: Duration = Duration::from_millis(250);
 /// A question of a rule may take this long, and no longer than any other.
 const QUERY_MS_MAX: u64 = 5_000;
 
-/// An organisation and a rule.
-type Key = (String, String);
-
-/// What ticks share.
-#[derive(Default)]
-struct Shared {
-    /// Looked at now, or waiting for a place.
-    under_way: HashSet<Key>,
-    /// Took long the last time.
-    slow: HashSet<Key>,
-    /// Seen, and not yet written down.
-    seen: Vec<Check>,
-}
+/// What was seen, and is not yet written down.
+type Seen = Mutex<Vec<Check>>;
 
 /// Runs until the server stops.
 pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
     let app = hurried(&app);
     let interval_s = app.settings.alert_interval_s;
-    let shared = Arc::new(Mutex::new(Shared::default()));
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let slow_places = Arc::new(Semaphore::new(SLOW_AT_ONCE));
+    let (seen, places) = (Arc::new(Seen::default()), Places::new());
     let mut last_s = app.now_ms().div_euclid(1_000);
     loop {
         tokio::select! {
@@ -62,20 +39,11 @@ pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
             tokio::task::spawn_blocking(move || finding.due_alerts(last_s, now_s, interval_s));
         last_s = now_s;
         for key in due.await.unwrap_or_default() {
-            let is_slow = {
-                let mut shared = shared.lock();
-                // A rule that is not done with its last turn misses this one.
-                if !shared.under_way.insert(key.clone()) {
-                    continue;
-                }
-                shared.slow.contains(&key)
-            };
-            let places = Arc::clone(if is_slow { &slow_places } else { &places });
-            tokio::spawn(look(app.clone(), Arc::clone(&shared), places, key));
+            tokio::spawn(look(app.clone(), Arc::clone(&seen), Arc::clone(&places), key));
         }
-        write_down(&app, &shared).await;
+        write_down(&app, &seen).await;
     }
-    write_down(&app, &shared).await;
+    write_down(&app, &seen).await;
 }
 
 /// The same, with questions that may not take long.
@@ -84,29 +52,22 @@ fn hurried(app: &App) -> App {
     App { settings: Arc::new(Settings { query_ms_max, ..(*app.settings).clone() }), ..app.clone() }
 }
 
-async fn look(app: App, shared: Arc<Mutex<Shared>>, places: Arc<Semaphore>, key: Key) {
-    let _place = places.acquire_owned().await;
-    let began = Instant::now();
+async fn look(app: App, seen: Arc<Seen>, places: Arc<Places>, key: Key) {
     let (org, id) = key.clone();
-    let checked = tokio::task::spawn_blocking(move || app.check_alert(&org, &id)).await;
-    let mut shared = shared.lock();
-    shared.under_way.remove(&key);
-    if began.elapsed() > SLOW {
-        shared.slow.insert(key.clone());
-    } else {
-        shared.slow.remove(&key);
-    }
-    match checked {
-        Ok(Ok(check)) => shared.seen.extend(check),
-        Ok(Err(error)) => {
-            warn!(code = error.code.name(), %error, rule = key.1, "cannot look at an alert rule");
+    let looking = async { tokio::task::spawn_blocking(move || app.check_alert(&org, &id)).await };
+    let rule = key.1.clone();
+    match places.look(key, looking).await {
+        None => {}
+        Some(Ok(Ok(check))) => seen.lock().extend(check),
+        Some(Ok(Err(error))) => {
+            warn!(code = error.code.name(), %error, rule, "cannot look at an alert rule");
         }
-        Err(error) => warn!(%error, rule = key.1, "looking at an alert rule ended early"),
+        Some(Err(error)) => warn!(%error, rule, "looking at an alert rule ended early"),
     }
 }
 
-async fn write_down(app: &App, shared: &Mutex<Shared>) {
-    let seen = std::mem::take(&mut shared.lock().seen);
+async fn write_down(app: &App, seen: &Seen) {
+    let seen = std::mem::take(&mut *seen.lock());
     if seen.is_empty() {
         return;
     }

@@ -2,6 +2,7 @@
 //! a lost run loses time and nothing else.
 
 mod every;
+mod places;
 
 mod count;
 mod deliver;
