@@ -43,6 +43,7 @@ impl App {
         Sheet {
             title: config.name.clone(),
             subtitle: about.join("  ·  "),
+            theme: config.settings.theme.clone(),
             cards: config.widgets.iter().map(card).collect(),
             made_at,
         }
@@ -224,6 +225,7 @@ mod tests {
                 &dashboard,
                 Some("northwind"),
             );
+            assert_eq!(sheet.theme, dashboard.shown().settings.theme);
             assert!(sheet.cards.iter().all(|card| card.answer.is_ok()));
             let file = artifact(&sheet, format).unwrap();
             assert!(file.starts_with(begin), "{format:?}");

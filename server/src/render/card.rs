@@ -9,17 +9,17 @@ use super::{
     series::is_empty,
     svg::{Style, Svg},
     table::in_card,
-    theme::{BORDER, CARD, MUTED, TEXT, TEXT_2},
+    theme::Ink,
     tiles::{number, prose, state},
     timed::{bars, lines},
 };
 
 const PADDING: f64 = 18.0;
 const RADIUS: f64 = 12.0;
-const TITLE: Style = Style::new(13.5, Weight::SemiBold, TEXT);
-const SUBTITLE: Style = Style::new(12.5, Weight::Regular, MUTED);
-const NUMBER_TITLE: Style = Style::new(13.0, Weight::Medium, TEXT_2);
-const PROSE_TITLE: Style = Style::new(15.0, Weight::SemiBold, TEXT);
+const TITLE: Style = Style::new(13.5, Weight::SemiBold, Ink::Text);
+const SUBTITLE: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
+const NUMBER_TITLE: Style = Style::new(13.0, Weight::Medium, Ink::Text2);
+const PROSE_TITLE: Style = Style::new(15.0, Weight::SemiBold, Ink::PageText);
 
 /// Draws a card; whether its table has more than it shows. What a small card has no room for is cut at
 /// its edge.
@@ -86,8 +86,9 @@ fn draw_inside(svg: &mut Svg, area: Area, card: &Card) -> bool {
 
 fn edge(svg: &mut Svg, area: Area) {
     let Area { x, y, w, h } = area;
+    let (fill, stroke) = (svg.color(Ink::Card), svg.color(Ink::Border));
     svg.raw(format_args!(
-        r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="{RADIUS}" fill="{CARD}" stroke="{BORDER}"/>"#,
+        r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="{RADIUS}" fill="{fill}" stroke="{stroke}"/>"#,
         x + 0.5,
         y + 0.5,
         w - 1.0,

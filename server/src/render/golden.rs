@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::{
+    color::{Rgb, apart, contrast, readable_on, rotate},
     format::{
         Axis, Direction, Grain, Spec, bucket_end, bucket_long, bucket_short, change, change_text,
         full, humanize, period, share, short, starts_day,
@@ -31,6 +32,32 @@ fn numbers(list: &Value) -> Vec<f64> {
 
 fn options(list: &Value) -> Vec<Option<f64>> {
     list.as_array().unwrap().iter().map(Value::as_f64).collect()
+}
+
+fn color(list: &Value) -> Rgb {
+    [0, 1, 2].map(|at| u8::try_from(list[at].as_u64().unwrap()).unwrap())
+}
+
+fn close(a: f64, b: &Value) -> bool {
+    (a - b.as_f64().unwrap()).abs() < 2e-6
+}
+
+#[test]
+fn colors_are_told_apart_alike() {
+    let golden = golden();
+    for (pair, out) in cases(&golden, "contrast") {
+        let (a, b) = (color(&pair[0]), color(&pair[1]));
+        assert!(close(contrast(a, b), &out[0]), "{pair}");
+        let moved = json!([readable_on(a, b, 3.0), readable_on(a, b, 4.5)]);
+        assert_eq!(moved, json!([out[1], out[2]]), "{pair}");
+    }
+    for (pair, out) in cases(&golden, "apart") {
+        assert!(close(apart(color(&pair[0]), color(&pair[1])), out), "{pair}");
+    }
+    let all: Vec<Rgb> = cases(&golden, "rotate").iter().map(|(one, _)| color(one)).collect();
+    for (one, out) in cases(&golden, "rotate") {
+        assert_eq!(json!(rotate(color(one), &all)), *out, "{one}");
+    }
 }
 
 #[test]

@@ -5,14 +5,15 @@
 //! SVG, which one library makes a picture of and another one pages. Nothing here dials out or reads
 //! files, but for the fonts of the machine.
 
+mod color;
 mod number;
 mod scale;
-mod theme;
 
 mod format;
 
 mod font;
 mod model;
+mod theme;
 
 mod series;
 mod svg;

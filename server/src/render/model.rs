@@ -14,6 +14,8 @@ pub struct Sheet {
     pub subtitle: String,
     /// Its widgets, in the order in which they were given.
     pub cards: Vec<Card>,
+    /// Colours of the dashboard, as they are stored.
+    pub theme: Map<String, Json>,
     /// When it was made, in milliseconds since 1970.
     pub made_at: i64,
 }

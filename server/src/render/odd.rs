@@ -114,6 +114,7 @@ fn odd_data_is_drawn_in_every_kind_and_size() {
             let sheet = Sheet {
                 title: "T".repeat(500),
                 subtitle: "S".repeat(500),
+                theme: Map::new(),
                 cards,
                 made_at: i64::MAX,
             };
@@ -130,9 +131,38 @@ fn odd_data_is_drawn_in_every_kind_and_size() {
 }
 
 #[test]
+fn a_theme_is_in_the_picture() {
+    let theme = json!({"cardBackground": "#101820", "primaryColor": "#0f766e"});
+    let mut shown = card("number", Place { x: 0, y: 0, w: 3, h: 3 }, Answer::default());
+    let spark = vec![Some(1.0), Some(2.0)];
+    shown.answer = Ok(Answer {
+        rows: vec![Row { value: Some(3.0), ..Row::default() }],
+        spark,
+        ..Answer::default()
+    });
+    shown.viz.insert("sparkline".to_owned(), json!(true));
+    let sheet = Sheet {
+        title: "T".to_owned(),
+        subtitle: String::new(),
+        theme: theme.as_object().cloned().unwrap_or_default(),
+        cards: vec![shown],
+        made_at: 0,
+    };
+    let (drawn, ..) = drawing(&sheet);
+    assert!(drawn.contains(r##"fill="#101820""##) && drawn.contains("#0f766e"), "{drawn}");
+    let (drawn, ..) = drawing(&Sheet { theme: Map::new(), ..sheet });
+    assert!(drawn.contains("#315ed9") && !drawn.contains("#101820"));
+}
+
+#[test]
 fn a_sheet_of_nothing_is_a_sheet() {
-    let sheet =
-        Sheet { title: String::new(), subtitle: String::new(), cards: Vec::new(), made_at: 0 };
+    let sheet = Sheet {
+        title: String::new(),
+        subtitle: String::new(),
+        theme: Map::new(),
+        cards: Vec::new(),
+        made_at: 0,
+    };
     assert!(super::png(&sheet).unwrap().starts_with(b"\x89PNG"));
     assert!(pdf(&sheet).unwrap().starts_with(b"%PDF"));
     let mut failed = card("line", Place { x: 0, y: 900, w: 6, h: 4 }, Answer::default());
@@ -163,8 +193,13 @@ fn a_wide_table_is_parted_and_no_number_is_cut() {
     let card = card("table", Place { x: 0, y: 0, w: 3, h: 6 }, answer.clone());
     let parts = Table::of(&card, &answer).parts(1_160.0);
     assert!(parts.len() > 1);
-    let sheet =
-        Sheet { title: "T".to_owned(), subtitle: String::new(), cards: vec![card], made_at: 0 };
+    let sheet = Sheet {
+        title: "T".to_owned(),
+        subtitle: String::new(),
+        theme: Map::new(),
+        cards: vec![card],
+        made_at: 0,
+    };
     let (drawn, ..) = drawing(&sheet);
     assert!(drawn.contains("column") && drawn.contains("not shown"), "{drawn}");
     assert!(!drawn.contains("123,456,7…") && !drawn.contains("123,456…"));

@@ -20,7 +20,7 @@ use super::{
     png::{heading, parse},
     svg::{Style, Svg},
     table::Table,
-    theme::{MUTED, TEXT, WIDTH},
+    theme::{Ink, Palette, WIDTH},
 };
 
 /// A4 across, in points.
@@ -43,12 +43,12 @@ fn page_height() -> f64 {
 }
 
 /// The pages with the cards, without their feet; and the cards whose tables follow in full.
-fn card_pages(of: &Sheet) -> (Vec<Svg>, Vec<(&Card, Table)>) {
+fn card_pages<'a>(of: &'a Sheet, palette: &Palette) -> (Vec<Svg>, Vec<(&'a Card, Table)>) {
     let height = page_height();
     let (mut out, mut in_full) = (Vec::new(), Vec::new());
     for (number, placed) in pages(&of.cards, height - HEAD - FOOT, height - FOOT).iter().enumerate()
     {
-        let mut svg = Svg::default();
+        let mut svg = Svg::with(palette);
         let top = if number == 0 { HEAD } else { 0.0 };
         if number == 0 {
             heading(&mut svg, Area { x: 0.0, y: 0.0, w: WIDTH, h: HEAD }, of);
@@ -72,9 +72,9 @@ fn rows_of_page() -> usize {
 }
 
 /// A page of a table in full.
-fn table_page(card: &Card, table: &Table, from: usize) -> Svg {
-    let mut svg = Svg::default();
-    let style = Style::new(13.5, Weight::SemiBold, TEXT);
+fn table_page(palette: &Palette, card: &Card, table: &Table, from: usize) -> Svg {
+    let mut svg = Svg::with(palette);
+    let style = Style::new(13.5, Weight::SemiBold, Ink::Text);
     let more = if from == 0 { "" } else { " (continued)" };
     let title = font::fit(&card.title, style.size, style.weight, WIDTH - 120.0);
     svg.text(0.0, 10.0, style, &format!("{title}{more}"));
@@ -90,16 +90,17 @@ fn table_page(card: &Card, table: &Table, from: usize) -> Svg {
 pub fn pdf(of: &Sheet) -> Result<Vec<u8>, String> {
     let size = Size::from_wh(WIDTH as f32 * scale(), page_height() as f32 * scale());
     let size = size.ok_or("a page without a size")?;
-    let (pages, tables) = card_pages(of);
+    let palette = Palette::paper(&of.theme);
+    let (pages, tables) = card_pages(of, &palette);
     let of_table = |(_, table): &(&Card, Table)| table.len().div_ceil(rows_of_page());
     let count = pages.len() + tables.iter().map(of_table).sum::<usize>();
     let in_full = tables.iter().flat_map(|(card, table)| {
-        (0..table.len()).step_by(rows_of_page()).map(|from| table_page(card, table, from))
+        (0..table.len()).step_by(rows_of_page()).map(|from| table_page(&palette, card, table, from))
     });
     let mut document = Document::new();
     document.set_metadata(metadata(of));
     for (at, mut svg) in pages.into_iter().chain(in_full).enumerate() {
-        let style = Style::new(11.5, Weight::Regular, MUTED);
+        let style = Style::new(11.5, Weight::Regular, Ink::Muted);
         let y = page_height() - 8.0;
         let title = font::fit(&of.title, style.size, style.weight, WIDTH * 0.7);
         svg.text(0.0, y, style, &title);

@@ -10,15 +10,15 @@ use super::{
     scale::{domain, label_stride, linear, text_width, ticks},
     series::{Series, Timed},
     svg::{Style, Svg},
-    theme::{AXIS, GRID, MUTED, TEXT_2},
+    theme::Ink,
 };
 
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 24.0;
 /// Half of a typical label: the last one may stand this far past its point.
 const RIGHT: f64 = 12.0;
-const TICK: Style = Style::new(11.5, Weight::Regular, MUTED);
-const LEGEND: Style = Style::new(12.5, Weight::Regular, TEXT_2);
+const TICK: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
+const LEGEND: Style = Style::new(12.5, Weight::Regular, Ink::Text2);
 const LEGEND_ROW: f64 = 26.0;
 const LEGEND_ROWS_MAX: usize = 4;
 /// Height of a drawing that still shows something.
@@ -126,7 +126,7 @@ pub fn frame(
     };
     for (&value, label) in ticks.at.iter().zip(&ticks.labels) {
         let y = geometry.y(value).round() + 0.5;
-        svg.line((left, y), (right, y), if value == 0.0 { AXIS } else { GRID }, 1.0);
+        svg.line((left, y), (right, y), if value == 0.0 { Ink::Axis } else { Ink::Grid }, 1.0);
         svg.text(left - 8.0, y, TICK.end(), label);
     }
     let mut last: Option<f64> = None;

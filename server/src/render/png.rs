@@ -12,7 +12,7 @@ use super::{
     model::Sheet,
     plot::Area,
     svg::{Style, Svg},
-    theme::{MARGIN, MUTED, PAGE, TEXT, WIDTH},
+    theme::{Ink, MARGIN, Palette, WIDTH},
 };
 
 /// Pixels of a picture, at most: more memory than four bytes for each is not taken.
@@ -24,10 +24,10 @@ const HEAD: f64 = 56.0;
 
 /// The sheet as SVG, with its width and height.
 pub fn drawing(of: &Sheet) -> (String, f64, f64) {
-    let mut svg = Svg::default();
+    let mut svg = Svg::with(&Palette::screen(&of.theme));
     let (placed, tall) = sheet(&of.cards);
     let (width, height) = (WIDTH + 2.0 * MARGIN, HEAD + tall + 2.0 * MARGIN);
-    svg.rect((0.0, 0.0, width, height), 0.0, PAGE);
+    svg.rect((0.0, 0.0, width, height), 0.0, Ink::Page);
     heading(&mut svg, Area { x: MARGIN, y: MARGIN, w: WIDTH, h: HEAD }, of);
     for (card, area) in placed {
         let area = Area { x: area.x + MARGIN, y: area.y + MARGIN + HEAD, ..area };
@@ -38,10 +38,10 @@ pub fn drawing(of: &Sheet) -> (String, f64, f64) {
 
 /// Title, and below it what the sheet is about.
 pub fn heading(svg: &mut Svg, area: Area, of: &Sheet) {
-    let title = Style::new(18.0, Weight::SemiBold, TEXT);
+    let title = Style::new(18.0, Weight::SemiBold, Ink::PageText);
     let text = font::fit(&of.title, title.size, title.weight, area.w);
     svg.text(area.x, area.y + 13.0, title, &text);
-    let about = Style::new(12.5, Weight::Regular, MUTED);
+    let about = Style::new(12.5, Weight::Regular, Ink::PageMuted);
     let text = font::fit(&of.subtitle, about.size, about.weight, area.w);
     svg.text(area.x, area.y + 35.0, about, &text);
 }

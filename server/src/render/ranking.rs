@@ -12,7 +12,7 @@ use super::{
     plot::Area,
     series::{Ranked, group_label, ranked},
     svg::{Style, Svg},
-    theme::{COLORS, FILL, MUTED, SOFT, TEXT, TEXT_2},
+    theme::Ink,
 };
 
 const LIST_ROW: f64 = 35.0;
@@ -25,10 +25,10 @@ const LEGEND_ROW: f64 = 30.0;
 const SIDE_WIDTH_MIN: f64 = 400.0;
 const SHARE_WIDTH: f64 = 36.0;
 
-const NAME: Style = Style::new(13.0, Weight::Regular, TEXT);
-const VALUE: Style = Style::new(13.0, Weight::SemiBold, TEXT).end();
-const SHARE: Style = Style::new(13.0, Weight::Regular, MUTED).end();
-const NOTE: Style = Style::new(11.5, Weight::Regular, MUTED);
+const NAME: Style = Style::new(13.0, Weight::Regular, Ink::Text);
+const VALUE: Style = Style::new(13.0, Weight::SemiBold, Ink::Text).end();
+const SHARE: Style = Style::new(13.0, Weight::Regular, Ink::Muted).end();
+const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 
 fn items_of(card: &Card, answer: &Answer) -> Vec<Ranked> {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(1_000);
@@ -66,11 +66,11 @@ pub fn bar_list(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let (most, spec) = (largest(shown), card.spec());
     for (at, item) in shown.iter().enumerate() {
         let y = area.y + at as f64 * LIST_ROW;
-        let fill = if item.is_other { FILL } else { SOFT };
+        let fill = if item.is_other { Ink::Fill } else { Ink::Soft };
         svg.rect((area.x, y, (area.w * part_of(item, most)).max(3.0), 32.0), 6.0, fill);
         let mut right = area.x + area.w - 10.0;
         if let Some(part) = item.share {
-            svg.text(right, y + 16.0, Style { color: TEXT_2, ..SHARE }, &share(part));
+            svg.text(right, y + 16.0, Style { color: Ink::Text2, ..SHARE }, &share(part));
             right -= SHARE_WIDTH + 10.0;
         }
         let value = short(Some(item.value), &spec);
@@ -95,11 +95,11 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
     for (at, item) in shown.iter().enumerate() {
         let middle = area.y + (at as f64 + 0.5) * row;
         let name = font::fit(&item.label, 13.0, Weight::Regular, names);
-        svg.text(area.x, middle, Style { color: TEXT_2, ..NAME }, &name);
+        svg.text(area.x, middle, Style { color: Ink::Text2, ..NAME }, &name);
         let (left, length) = (area.x + names + 12.0, (track * part_of(item, most)).max(2.0));
-        let color = if item.is_other { item.color } else { COLORS[0] };
+        let color = if item.is_other { item.color } else { Ink::PRIMARY };
         svg.rect((left, middle - thick / 2.0, length, thick), 3.0, color);
-        let style = Style::new(12.5, Weight::Medium, TEXT);
+        let style = Style::new(12.5, Weight::Medium, Ink::Text);
         svg.text(left + length + 8.0, middle, style, &short(Some(item.value), &spec));
     }
     note_more(svg, area, area.y + shown.len() as f64 * row, more);
@@ -170,7 +170,7 @@ fn ring(
     let unit =
         unit.or_else(|| counted.map(|event| humanize(event).to_lowercase())).unwrap_or_default();
     let up = if unit.is_empty() { 0.0 } else { 4.0 };
-    let style = Style::new(18.0, Weight::SemiBold, TEXT).middle();
+    let style = Style::new(18.0, Weight::SemiBold, Ink::Text).middle();
     svg.text(x, y - up, style, &short(Some(total), &spec.without_unit()));
     if !unit.is_empty() && size >= 120.0 {
         let text = font::fit(&unit, NOTE.size, NOTE.weight, inner * 1.7);
@@ -214,9 +214,9 @@ pub fn funnel(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
         let label = group_label(row.group.as_ref().and_then(Option::as_deref));
         let room = area.w - 70.0 - font::width(&value, VALUE.size, VALUE.weight);
         svg.text(area.x, y + 10.0, NAME, &font::fit(&label, 13.0, Weight::Regular, room));
-        svg.rect((area.x, y + 25.0, area.w, 8.0), 4.0, FILL);
+        svg.rect((area.x, y + 25.0, area.w, 8.0), 4.0, Ink::Fill);
         if most > 0.0 && values[at] > 0.0 {
-            svg.rect((area.x, y + 25.0, area.w * (values[at] / most), 8.0), 4.0, COLORS[0]);
+            svg.rect((area.x, y + 25.0, area.w * (values[at] / most), 8.0), 4.0, Ink::PRIMARY);
         }
     }
     let note = if more > 0 {

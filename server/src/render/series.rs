@@ -8,11 +8,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     format::{Grain, bucket_end},
     model::{Answer, Row},
-    theme::{OTHER, color_of},
+    theme::{Ink, SERIES_MAX},
 };
 
-/// Colours in the palette; a chart never shows more groups.
-const COLORS_MAX: usize = 8;
 /// Groups that are shown when the query sets no limit.
 const GROUPS_DEFAULT: usize = 5;
 
@@ -51,7 +49,7 @@ pub struct Series {
     /// Name.
     pub label: String,
     /// Colour.
-    pub color: &'static str,
+    pub color: Ink,
     /// Value of each bucket.
     pub values: Vec<Option<f64>>,
     /// All of them together.
@@ -112,14 +110,14 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
         })
         .collect();
     ranked.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let shown = limit.filter(|limit| *limit > 0).unwrap_or(GROUPS_DEFAULT).min(COLORS_MAX);
+    let shown = limit.filter(|limit| *limit > 0).unwrap_or(GROUPS_DEFAULT).min(SERIES_MAX);
     let rest = ranked.split_off(shown.min(ranked.len()));
     let mut series: Vec<Series> = ranked
         .into_iter()
         .enumerate()
         .map(|(at, (group, values, total))| Series {
             label: group.map_or_else(|| title.to_owned(), |group| group_label(group.as_deref())),
-            color: color_of(at),
+            color: Ink::Series(at),
             values,
             total,
         })
@@ -129,7 +127,7 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
             |at: usize| rest.iter().filter_map(|(_, values, _)| values[at]).sum::<f64>();
         let values: Vec<Option<f64>> = (0..buckets.len()).map(|at| Some(of_bucket(at))).collect();
         let total = sum(&values);
-        series.push(Series { label: "Other".to_owned(), color: OTHER, values, total });
+        series.push(Series { label: "Other".to_owned(), color: Ink::Other, values, total });
     }
     let has_previous = answer.rows.iter().any(|row| row.previous.flatten().is_some());
     let previous = answer.rows.iter().map(|row| row.previous.flatten()).collect();
@@ -151,7 +149,7 @@ pub struct Ranked {
     /// Name.
     pub label: String,
     /// Colour.
-    pub color: &'static str,
+    pub color: Ink,
     /// Size.
     pub value: f64,
     /// Part of the whole, where that is known.
@@ -182,7 +180,7 @@ pub fn ranked(
         .enumerate()
         .map(|(at, (row, value))| Ranked {
             label: group_label(row.group.as_ref().and_then(Option::as_deref)),
-            color: color_of(at),
+            color: Ink::Series(at),
             value: *value,
             share: share(*value),
             is_other: false,
@@ -195,7 +193,7 @@ pub fn ranked(
             _ => left.iter().map(|(_, value)| value).sum(),
         };
         let label = "Other".to_owned();
-        items.push(Ranked { label, color: OTHER, value, share: share(value), is_other: true });
+        items.push(Ranked { label, color: Ink::Other, value, share: share(value), is_other: true });
     }
     (items, total)
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::font::Weight;
+use super::{
+    font::Weight,
+    theme::{Ink, Palette},
+};
 
 /// From the middle of a line of text down to its base, as a part of the size.
 const BASE: f64 = 0.364;
@@ -26,14 +29,14 @@ pub struct Style {
     /// How heavy.
     pub weight: Weight,
     /// Colour.
-    pub color: &'static str,
+    pub color: Ink,
     /// Where it stands.
     pub anchor: Anchor,
 }
 
 impl Style {
     /// Text that begins at its place.
-    pub const fn new(size: f64, weight: Weight, color: &'static str) -> Self {
+    pub const fn new(size: f64, weight: Weight, color: Ink) -> Self {
         Self { size, weight, color, anchor: Anchor::Start }
     }
 
@@ -51,11 +54,22 @@ impl Style {
 /// A drawing that grows.
 #[derive(Debug, Default)]
 pub struct Svg {
+    palette: Palette,
     body: String,
     ids: usize,
 }
 
 impl Svg {
+    /// An empty drawing whose inks have the colours of a palette.
+    pub fn with(palette: &Palette) -> Self {
+        Self { palette: palette.clone(), ..Self::default() }
+    }
+
+    /// The colour of an ink in this drawing.
+    pub fn color(&self, ink: Ink) -> String {
+        self.palette.hex(ink)
+    }
+
     /// Markup of ours; nothing that comes from data goes in here but numbers.
     pub fn raw(&mut self, markup: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(markup);
@@ -68,29 +82,46 @@ impl Svg {
     }
 
     /// A rectangle.
-    pub fn rect(&mut self, (x, y, w, h): (f64, f64, f64, f64), radius: f64, fill: &str) {
-        let (w, h) = (w.max(0.0), h.max(0.0));
+    pub fn rect(&mut self, (x, y, w, h): (f64, f64, f64, f64), radius: f64, fill: Ink) {
+        let (w, h, fill) = (w.max(0.0), h.max(0.0), self.color(fill));
         self.raw(format_args!(
             r#"<rect x="{x:.2}" y="{y:.2}" width="{w:.2}" height="{h:.2}" rx="{radius}" fill="{fill}"/>"#
         ));
     }
 
     /// A straight line.
-    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
+    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: Ink, width: f64) {
+        let stroke = self.color(stroke);
         self.raw(format_args!(
             r#"<path d="M{x1:.2} {y1:.2}L{x2:.2} {y2:.2}" stroke="{stroke}" stroke-width="{width}"/>"#
         ));
     }
 
     /// A filled shape.
-    pub fn fill(&mut self, path: &str, fill: &str) {
+    pub fn fill(&mut self, path: &str, fill: Ink) {
         if !path.is_empty() {
+            let fill = self.color(fill);
             self.raw(format_args!(r#"<path d="{path}" fill="{fill}"/>"#));
         }
     }
 
+    /// A filled shape that fades out towards its lower edge, from an opacity of 0 to 1.
+    pub fn fade(&mut self, path: &str, ink: Ink, opacity: f64) {
+        let (id, color) = (self.new_id(), self.color(ink));
+        self.raw(format_args!(
+            r#"<defs><linearGradient id="{id}" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="{color}" stop-opacity="{opacity}"/><stop offset="1" stop-color="{color}" stop-opacity="0"/></linearGradient></defs><path d="{path}" fill="url(#{id})"/>"#
+        ));
+    }
+
+    /// A disc of radius 3.
+    pub fn dot(&mut self, (x, y): (f64, f64), fill: Ink) {
+        let fill = self.color(fill);
+        self.raw(format_args!(r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{fill}"/>"#));
+    }
+
     /// A drawn line, dashed or not.
-    pub fn stroke(&mut self, path: &str, stroke: &str, width: f64, dashes: &str) {
+    pub fn stroke(&mut self, path: &str, stroke: Ink, width: f64, dashes: &str) {
+        let stroke = self.color(stroke);
         let dashes = if dashes.is_empty() {
             String::new()
         } else {
@@ -109,7 +140,7 @@ impl Svg {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let (weight, base) = (weight.number(), y + size * BASE);
+        let (weight, base, color) = (weight.number(), y + size * BASE, self.color(color));
         self.raw(format_args!(
             r#"<text x="{x:.2}" y="{base:.2}" font-size="{size}" font-weight="{weight}" fill="{color}" text-anchor="{anchor}">"#
         ));
@@ -151,7 +182,7 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let mut svg = Svg::default();
-        let style = Style::new(12.0, Weight::Regular, "#000000");
+        let style = Style::new(12.0, Weight::Regular, Ink::Text);
         svg.text(0.0, 0.0, style, "</text><script>&\"'\u{202e}\u{0}\u{ffff}\u{1b}[0m🙂");
         let drawing = svg.finish(10.0, 10.0);
         assert!(

@@ -9,13 +9,13 @@ use super::{
     plot::Area,
     series::{group_label, is_additive, total_of},
     svg::{Style, Svg},
-    theme::{AXIS, GRID, MUTED, TEXT},
+    theme::Ink,
 };
 
-const HEAD: Style = Style::new(12.5, Weight::Regular, MUTED);
-const CELL: Style = Style::new(13.0, Weight::Regular, TEXT);
-const FIRST: Style = Style::new(13.0, Weight::Medium, TEXT);
-const NOTE: Style = Style::new(11.5, Weight::Regular, MUTED);
+const HEAD: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
+const CELL: Style = Style::new(13.0, Weight::Regular, Ink::Text);
+const FIRST: Style = Style::new(13.0, Weight::Medium, Ink::Text);
+const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 const PADDING: f64 = 20.0;
 const FIRST_MIN: f64 = 110.0;
 /// Rows that decide how wide columns are: widths of thousands cost more than they tell.
@@ -163,14 +163,14 @@ impl Table {
                 svg.text(area.x + left, y, style, &text);
             }
         };
-        let line = |svg: &mut Svg, y: f64, color: &str| {
+        let line = |svg: &mut Svg, y: f64, color: Ink| {
             svg.line((area.x, y), (area.x + area.w, y), color, 1.0);
         };
         for (at, (head, _)) in self.heads.iter().take(columns.len()).enumerate() {
             cell(svg, at, area.y + row / 2.0, HEAD, head);
         }
         let mut y = area.y + row;
-        line(svg, y - 0.5, AXIS);
+        line(svg, y - 0.5, Ink::Axis);
         let end = range.end;
         for (turn, texts) in self.rows[range.clone()].iter().enumerate() {
             for (at, text) in texts.iter().take(columns.len()).enumerate() {
@@ -179,7 +179,7 @@ impl Table {
             }
             y += row;
             if range.start + turn + 1 < end {
-                line(svg, y - 0.5, GRID);
+                line(svg, y - 0.5, Ink::Grid);
             }
         }
         y

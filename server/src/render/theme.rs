@@ -1,42 +1,228 @@
-//! Colours and measures of what the server draws: those of `web/shared/tokens.css` in light, with mixed
-//! colours worked out.
+//! Colours and measures of what the server draws: those of `web/shared/tokens.css`, with a dashboard's
+//! theme worked in as `web/embed/theme.js` does it.
+//!
+//! A drawing names inks; the palette of its sheet says what colour they are.
 
-/// The page.
-pub const PAGE: &str = "#f7f7f5";
-/// A card.
-pub const CARD: &str = "#ffffff";
-/// The edge of a card.
-pub const BORDER: &str = "#e6e5e1";
-/// Edges that must be seen.
-pub const BORDER_STRONG: &str = "#8a8d96";
-/// Text.
-pub const TEXT: &str = "#17181c";
-/// Text that stands back.
-pub const TEXT_2: &str = "#424347";
-/// Text that stands further back.
-pub const MUTED: &str = "#6b6e78";
-/// A change for the better.
-pub const GOOD: &str = "#0b7a55";
-/// A change for the worse.
-pub const BAD: &str = "#c02b2b";
-/// Lines of the grid.
-pub const GRID: &str = "#eaeaea";
-/// The line at zero.
-pub const AXIS: &str = "#cbcbcc";
-/// A track that something fills.
-pub const FILL: &str = "#e7e7e8";
-/// A bar behind text.
-pub const SOFT: &str = "#e0e9fc";
-/// What is left of many groups.
-pub const OTHER: &str = "#a7a8aa";
+use serde_json::{Map, Value};
 
-/// Colours of series, in their order.
-pub const COLORS: [&str; 8] =
-    ["#315ed9", "#d07f0e", "#03a490", "#b72d56", "#a482d4", "#025278", "#4d7102", "#7f1221"];
+use super::color::{Rgb, contrast, hex, is_dark, mix, painted, readable_on, rotate};
 
-/// The colour of a series.
-pub fn color_of(at: usize) -> &'static str {
-    COLORS[at % COLORS.len()]
+/// What something is drawn with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// The page.
+    Page,
+    /// A card.
+    Card,
+    /// The edge of a card.
+    Border,
+    /// Edges that must be seen.
+    BorderStrong,
+    /// Text on a card.
+    Text,
+    /// Text that stands back.
+    Text2,
+    /// Text that stands further back.
+    Muted,
+    /// Text on the page itself.
+    PageText,
+    /// Text on the page that stands back.
+    PageMuted,
+    /// A change for the better.
+    Good,
+    /// A change for the worse.
+    Bad,
+    /// Lines of the grid.
+    Grid,
+    /// The line at zero.
+    Axis,
+    /// A track that something fills.
+    Fill,
+    /// A bar behind text.
+    Soft,
+    /// What is left of many groups.
+    Other,
+    /// A series, by its place.
+    Series(usize),
+}
+
+impl Ink {
+    /// What there is one of is drawn with it.
+    pub const PRIMARY: Self = Self::Series(0);
+}
+
+/// Series that have a colour of their own.
+pub const SERIES_MAX: usize = 8;
+
+/// Least contrast on the card: WCAG 1.4.3 for text, 1.4.11 for marks.
+const TEXT_LEAST: f64 = 4.5;
+const MARK_LEAST: f64 = 3.0;
+/// Text with more than this on the card may be weakened and still reads on fills.
+const STRONG: f64 = 9.0;
+
+/// Which colour each ink is.
+#[derive(Debug, Clone)]
+pub struct Palette {
+    page: Rgb,
+    card: Rgb,
+    border: Rgb,
+    border_strong: Rgb,
+    text: Rgb,
+    text_2: Rgb,
+    muted: Rgb,
+    page_text: Rgb,
+    page_muted: Rgb,
+    good: Rgb,
+    bad: Rgb,
+    series: [Rgb; SERIES_MAX],
+}
+
+impl Default for Palette {
+    fn default() -> Self {
+        Self::light()
+    }
+}
+
+impl Palette {
+    fn light() -> Self {
+        Self {
+            page: [0xf7, 0xf7, 0xf5],
+            card: [0xff; 3],
+            border: [0xe6, 0xe5, 0xe1],
+            border_strong: [0x8a, 0x8d, 0x96],
+            text: [0x17, 0x18, 0x1c],
+            text_2: [0x42, 0x43, 0x47],
+            muted: [0x6b, 0x6e, 0x78],
+            page_text: [0x17, 0x18, 0x1c],
+            page_muted: [0x6b, 0x6e, 0x78],
+            good: [0x0b, 0x7a, 0x55],
+            bad: [0xc0, 0x2b, 0x2b],
+            series: [
+                [0x31, 0x5e, 0xd9],
+                [0xd0, 0x7f, 0x0e],
+                [0x03, 0xa4, 0x90],
+                [0xb7, 0x2d, 0x56],
+                [0xa4, 0x82, 0xd4],
+                [0x02, 0x52, 0x78],
+                [0x4d, 0x71, 0x02],
+                [0x7f, 0x12, 0x21],
+            ],
+        }
+    }
+
+    fn dark() -> Self {
+        let (text, card) = ([0xf0, 0xf0, 0xee], [0x16, 0x17, 0x1b]);
+        Self {
+            page: [0x0e, 0x0f, 0x12],
+            card,
+            border: [0x26, 0x28, 0x2e],
+            border_strong: [0x6c, 0x70, 0x7b],
+            text,
+            text_2: mix(text, 78.0, card),
+            muted: [0x96, 0x99, 0xa3],
+            page_text: text,
+            page_muted: [0x96, 0x99, 0xa3],
+            good: [0x4c, 0xc3, 0x8a],
+            bad: [0xff, 0x8a, 0x80],
+            series: [
+                [0x72, 0x9b, 0xf8],
+                [0xea, 0xa6, 0x36],
+                [0x52, 0xda, 0xc1],
+                [0xf2, 0x59, 0x7a],
+                [0x8e, 0x6d, 0xa5],
+                [0xb2, 0xdd, 0xfc],
+                [0x86, 0xcc, 0x7b],
+                [0xcb, 0x4a, 0x31],
+            ],
+        }
+    }
+
+    /// For a screen: the theme as the embed shows it. Colours that could not be read are moved until
+    /// they can; values that are no colours go unused.
+    pub fn screen(theme: &Map<String, Value>) -> Self {
+        let text = |key: &str| theme.get(key).and_then(Value::as_str);
+        let mode = text("mode").filter(|mode| ["light", "dark"].contains(mode));
+        let of_mode = |dark: bool| if dark { Self::dark() } else { Self::light() };
+        // What is see-through lies on the page, and that on a host of which nothing is known but its mode.
+        let under = of_mode(mode == Some("dark")).card;
+        let page = text("backgroundColor").and_then(|color| painted(color, under));
+        let card = text("cardBackground").and_then(|color| painted(color, page.unwrap_or(under)));
+        let dark = match mode {
+            Some(mode) => mode == "dark",
+            None => card.is_some_and(is_dark),
+        };
+        let mut of = of_mode(dark);
+        let is_ours = page.is_none() && card.is_none();
+        of.page = page.unwrap_or(of.page);
+        of.card = card.unwrap_or(of.card);
+        let given =
+            |key: &str, or: Rgb| text(key).and_then(|color| painted(color, of.card)).unwrap_or(or);
+        let (border, ink, muted) = (
+            given("cardBorder", of.border),
+            given("textColor", of.text),
+            given("mutedColor", of.muted),
+        );
+        let primary = given("primaryColor", of.series[0]);
+        of.border = border;
+        of.page_text = readable_on(ink, of.page, TEXT_LEAST);
+        of.page_muted = readable_on(muted, of.page, TEXT_LEAST);
+        of.text = readable_on(ink, of.card, TEXT_LEAST);
+        of.muted = readable_on(muted, of.card, TEXT_LEAST);
+        of.text_2 =
+            if contrast(of.text, of.card) < STRONG { of.text } else { mix(of.text, 78.0, of.card) };
+        if !is_ours || text("primaryColor").is_some() {
+            of.lead(readable_on(primary, of.card, MARK_LEAST));
+        }
+        of
+    }
+
+    /// For paper: ink on white as the embed prints it, led by the theme's primary colour.
+    pub fn paper(theme: &Map<String, Value>) -> Self {
+        let mut of = Self { page: [0xff; 3], ..Self::light() };
+        let primary = theme.get("primaryColor").and_then(Value::as_str);
+        if let Some(primary) = primary.and_then(|color| painted(color, of.card)) {
+            of.lead(readable_on(primary, of.card, MARK_LEAST));
+        }
+        of
+    }
+
+    /// A colour that leads the series; those that look like it come last.
+    fn lead(&mut self, primary: Rgb) {
+        let rotated = rotate(primary, &self.series[1..]);
+        self.series[0] = primary;
+        for (at, color) in rotated.into_iter().enumerate() {
+            self.series[at + 1] = readable_on(color, self.card, MARK_LEAST);
+        }
+    }
+
+    /// The colour of an ink.
+    pub fn color(&self, ink: Ink) -> Rgb {
+        let weak = |percent: f64| mix(self.text, percent, self.card);
+        match ink {
+            Ink::Page => self.page,
+            Ink::Card => self.card,
+            Ink::Border => self.border,
+            Ink::BorderStrong => self.border_strong,
+            Ink::Text => self.text,
+            Ink::Text2 => self.text_2,
+            Ink::Muted => self.muted,
+            Ink::PageText => self.page_text,
+            Ink::PageMuted => self.page_muted,
+            Ink::Good => self.good,
+            Ink::Bad => self.bad,
+            Ink::Grid => weak(8.0),
+            Ink::Axis => weak(20.0),
+            Ink::Fill => weak(9.0),
+            Ink::Soft => mix(self.series[0], 14.0, self.card),
+            Ink::Other => weak(34.0),
+            Ink::Series(at) => self.series[at % SERIES_MAX],
+        }
+    }
+
+    /// The colour of an ink, as SVG has it.
+    pub fn hex(&self, ink: Ink) -> String {
+        hex(self.color(ink))
+    }
 }
 
 /// Width of a column of the grid.
@@ -49,3 +235,80 @@ pub const GAP: f64 = 16.0;
 pub const WIDTH: f64 = 12.0 * COLUMN + 11.0 * GAP;
 /// Around the page of a picture.
 pub const MARGIN: f64 = 20.0;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{super::color::apart, *};
+
+    fn theme(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn without_a_theme_the_colors_are_those_of_the_pages() {
+        let css = include_str!("../../web/shared/tokens.css");
+        for (dark, of) in [(false, Palette::light()), (true, Palette::dark())] {
+            let token = |name: &str| {
+                let line = css.lines().find(|line| line.trim().starts_with(&format!("--{name}:")));
+                let colors = line.unwrap().split_once("light-dark(").unwrap().1;
+                let mut both = colors.trim_end_matches(");").split(", ");
+                both.nth(usize::from(dark)).unwrap().to_owned()
+            };
+            let named = [
+                ("bg", Ink::Page),
+                ("card", Ink::Card),
+                ("card-border", Ink::Border),
+                ("border-strong", Ink::BorderStrong),
+                ("text", Ink::Text),
+                ("muted", Ink::Muted),
+                ("good", Ink::Good),
+                ("bad", Ink::Bad),
+                ("primary", Ink::PRIMARY),
+            ];
+            for (name, ink) in named {
+                assert_eq!(of.hex(ink), token(name), "{name}");
+            }
+            for at in 1..SERIES_MAX {
+                assert_eq!(of.hex(Ink::Series(at)), token(&format!("c{}", at + 1)));
+            }
+        }
+        let (plain, none) = (Palette::light(), Palette::screen(&Map::new()));
+        assert_eq!(format!("{plain:?}"), format!("{none:?}"));
+    }
+
+    #[test]
+    fn a_theme_colors_the_screen_and_stays_readable() {
+        let of = Palette::screen(&theme(json!({
+            "primaryColor": "#0f766e", "backgroundColor": "#fff7ed", "cardBackground": "#101820",
+            "cardBorder": "#223344", "textColor": "#222222", "mutedColor": "no color",
+        })));
+        assert_eq!(of.hex(Ink::Card), "#101820");
+        assert_eq!(of.hex(Ink::Page), "#fff7ed");
+        assert_eq!(of.hex(Ink::Border), "#223344");
+        let card = of.color(Ink::Card);
+        for ink in [Ink::Text, Ink::Text2, Ink::Muted] {
+            assert!(contrast(of.color(ink), card) >= TEXT_LEAST, "{ink:?}");
+        }
+        for ink in [Ink::PageText, Ink::PageMuted] {
+            assert!(contrast(of.color(ink), of.color(Ink::Page)) >= TEXT_LEAST, "{ink:?}");
+        }
+        for at in 0..SERIES_MAX {
+            assert!(contrast(of.color(Ink::Series(at)), card) >= MARK_LEAST, "{at}");
+        }
+    }
+
+    #[test]
+    fn paper_is_white_and_takes_the_primary_color_only() {
+        let of = Palette::paper(&theme(json!({
+            "mode": "dark", "primaryColor": "#0f766e", "cardBackground": "#000", "textColor": "#fff",
+        })));
+        let inks = [Ink::Page, Ink::Card, Ink::Text, Ink::PRIMARY, Ink::Series(1)];
+        let colors = inks.map(|ink| of.hex(ink));
+        assert_eq!(colors, ["#ffffff", "#ffffff", "#17181c", "#0f766e", "#d07f0e"]);
+        // What could be taken for it comes last.
+        let far = |at: usize| apart(of.series[0], of.series[at]) >= 12.0;
+        assert_eq!([1, 2, 7].map(far), [true, true, false]);
+    }
+}

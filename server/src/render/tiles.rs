@@ -8,10 +8,10 @@ use super::{
     scale::{domain, linear},
     series::{is_additive, is_whole, runs},
     svg::{Style, Svg},
-    theme::{BAD, BORDER_STRONG, COLORS, GOOD, MUTED, TEXT, TEXT_2},
+    theme::Ink,
 };
 
-const SMALL: Style = Style::new(12.5, Weight::Regular, MUTED);
+const SMALL: Style = Style::new(12.5, Weight::Regular, Ink::Muted);
 /// Less height than this shows no course, only noise.
 const SPARK_HEIGHT_MIN: f64 = 22.0;
 
@@ -22,7 +22,7 @@ pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64
     let row = answer.rows.first();
     let value = row.and_then(|row| row.value);
     let value = value.or((is_additive(metric) || is_whole(metric)).then_some(0.0));
-    let color = if value.is_some() { TEXT } else { MUTED };
+    let color = if value.is_some() { Ink::Text } else { Ink::Muted };
     let style = Style::new(30.0, Weight::SemiBold, color);
     let text = font::fit(&short(value, &spec), style.size, style.weight, area.w);
     svg.text(area.x, area.y + 18.0, style, &text);
@@ -57,9 +57,9 @@ fn delta(
         Direction::Flat => None,
     };
     let color = match is_good.filter(|_| good != "neutral") {
-        Some(true) => GOOD,
-        Some(false) => BAD,
-        None => TEXT_2,
+        Some(true) => Ink::Good,
+        Some(false) => Ink::Bad,
+        None => Ink::Text2,
     };
     let mut left = x;
     let arrow = match direction {
@@ -91,11 +91,6 @@ fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
     let scale = linear(min, max, area.h - 6.0, 3.0);
     let y = |value: f64| area.y + if min == max { flat } else { scale(value) };
     let x = linear(0.0, (values.len() - 1) as f64, area.x, area.x + area.w);
-    let gradient = svg.new_id();
-    let color = COLORS[0];
-    svg.raw(format_args!(
-        r#"<defs><linearGradient id="{gradient}" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="{color}" stop-opacity="0.16"/><stop offset="1" stop-color="{color}" stop-opacity="0"/></linearGradient></defs>"#
-    ));
     for run in runs(values) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { continue };
         let points: Vec<String> = run
@@ -104,17 +99,15 @@ fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
             .collect();
         let (line, floor) = (points.join("L"), area.y + area.h);
         let (from, to) = (x(first as f64), x(last as f64));
-        svg.fill(
-            &format!("M{from:.1} {floor:.1}L{line}L{to:.1} {floor:.1}Z"),
-            &format!("url(#{gradient})"),
-        );
-        svg.stroke(&format!("M{line}"), color, 1.5, "");
+        let area = format!("M{from:.1} {floor:.1}L{line}L{to:.1} {floor:.1}Z");
+        svg.fade(&area, Ink::PRIMARY, 0.16);
+        svg.stroke(&format!("M{line}"), Ink::PRIMARY, 1.5, "");
     }
 }
 
 /// Draws prose, as many lines as fit.
 pub fn prose(svg: &mut Svg, area: Area, card: &Card) {
-    let style = Style::new(14.0, Weight::Regular, TEXT);
+    let style = Style::new(14.0, Weight::Regular, Ink::PageText);
     let room = (area.h / 20.0).floor().max(1.0) as usize;
     let text = card.option("text").unwrap_or_default();
     let lines = font::lines(text, style.size, style.weight, area.w, room);
@@ -136,13 +129,13 @@ pub fn state(svg: &mut Svg, area: Area, heading: &str, sentence: &str) {
             x + 11.0,
             x + 17.0
         );
-        svg.stroke(&bars, BORDER_STRONG, 1.5, "3 3");
+        svg.stroke(&bars, Ink::BorderStrong, 1.5, "3 3");
     }
-    let style = Style::new(14.0, Weight::SemiBold, TEXT).middle();
+    let style = Style::new(14.0, Weight::SemiBold, Ink::Text).middle();
     svg.text(middle.0, middle.1, style, &font::fit(heading, 14.0, Weight::SemiBold, area.w));
     let lines = font::lines(sentence, 13.0, Weight::Regular, area.w - 16.0, 3);
     for (at, line) in lines.iter().enumerate() {
-        let style = Style::new(13.0, Weight::Regular, MUTED).middle();
+        let style = Style::new(13.0, Weight::Regular, Ink::Muted).middle();
         svg.text(middle.0, middle.1 + 21.0 + at as f64 * 18.0, style, line);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     scale::spread,
     series::{Series, Timed, is_whole, runs, stack, timed},
     svg::{Style, Svg},
-    theme::{CARD, MUTED, TEXT, TEXT_2},
+    theme::Ink,
 };
 
 /// Up to this many lines carry their name at their end.
@@ -21,8 +21,8 @@ const LABEL_CHARS_MAX: usize = 18;
 const BAR_WIDTH_MAX: f64 = 34.0;
 const BAR_RADIUS: f64 = 3.0;
 const STACK_GAP: f64 = 1.5;
-const END: Style = Style::new(11.5, Weight::Medium, TEXT_2);
-const NOTE: Style = Style::new(11.5, Weight::Regular, MUTED);
+const END: Style = Style::new(11.5, Weight::Medium, Ink::Text2);
+const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 
 fn is_partial(model: &Timed, at: usize) -> bool {
     (model.partial_last && at + 1 == model.buckets.len()) || (model.partial_first && at == 0)
@@ -59,7 +59,7 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let g = frame(svg, area, &model, &ticks, false, margin, &answer.zone);
     if let Some(previous) = &model.previous {
         for run in runs(previous) {
-            svg.stroke(&line_path(&run, previous, &g), MUTED, 1.5, "2 3");
+            svg.stroke(&line_path(&run, previous, &g), Ink::Muted, 1.5, "2 3");
         }
     }
     for one in model.series.iter().rev() {
@@ -87,27 +87,16 @@ fn line_path(run: &[usize], values: &[Option<f64>], g: &Geometry) -> String {
 
 /// One series: its fill, its solid part, and the dashed ends.
 fn line(svg: &mut Svg, one: &Series, model: &Timed, g: &Geometry, filled: bool) {
-    let gradient = svg.new_id();
-    if filled {
-        let color = one.color;
-        svg.raw(format_args!(
-            r#"<defs><linearGradient id="{gradient}" x1="0" x2="0" y1="0" y2="1"><stop offset="0" stop-color="{color}" stop-opacity="0.2"/><stop offset="1" stop-color="{color}" stop-opacity="0"/></linearGradient></defs>"#
-        ));
-    }
     for run in runs(&one.values) {
         let (Some(&first), Some(&end)) = (run.first(), run.last()) else { continue };
         if first == end {
-            let (x, y) = (g.x(first), g.y(one.values[first].unwrap_or_default()));
-            svg.raw(format_args!(
-                r#"<circle cx="{x:.1}" cy="{y:.1}" r="3" fill="{}"/>"#,
-                one.color
-            ));
+            svg.dot((g.x(first), g.y(one.values[first].unwrap_or_default())), one.color);
             continue;
         }
         if filled {
             let (path, zero) = (line_path(&run, &one.values, g), g.y(0.0));
             let area = format!("{path}L{:.1} {zero:.1}L{:.1} {zero:.1}Z", g.x(end), g.x(first));
-            svg.fill(&area, &format!("url(#{gradient})"));
+            svg.fade(&area, one.color, 0.2);
         }
         let from = usize::from(is_partial(model, first));
         let to = run.len() - usize::from(is_partial(model, end));
@@ -131,11 +120,7 @@ fn end_labels(svg: &mut Svg, series: &[Series], g: &Geometry) {
     let wanted: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
     let placed = spread(&wanted, 15.0, g.top + 4.0, g.bottom - 2.0);
     for ((one, _), y) in ends.iter().zip(placed) {
-        svg.raw(format_args!(
-            r#"<circle cx="{:.1}" cy="{y:.1}" r="3" fill="{}"/>"#,
-            g.right + 11.0,
-            one.color
-        ));
+        svg.dot((g.right + 11.0, y), one.color);
         let text = font::fit(&clip(&one.label), END.size, END.weight, 130.0);
         svg.text(g.right + 19.0, y, END, &text);
     }
@@ -174,13 +159,15 @@ pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     for at in (0..model.buckets.len()).filter(|&at| is_partial(&model, at)) {
         let highest = parts.iter().map(|layer| layer[at].1).fold(0.0, f64::max);
         let path = bar_path(g.x(at) - width / 2.0, width, g.y(0.0), g.y(highest), true);
-        svg.raw(format_args!(r#"<path d="{path}" fill="{CARD}" fill-opacity="0.45"/>"#));
+        let card = svg.color(Ink::Card);
+        svg.raw(format_args!(r#"<path d="{path}" fill="{card}" fill-opacity="0.45"/>"#));
     }
+    let ink = svg.color(Ink::Text);
     for (at, value) in model.previous.iter().flatten().enumerate() {
         let Some(value) = value else { continue };
         let (left, y) = (g.x(at) - width / 2.0 - 1.0, g.y(*value));
         svg.raw(format_args!(
-            r#"<path d="M{left:.1} {y:.1}h{:.1}" stroke="{TEXT}" stroke-width="1.5" stroke-opacity="0.55"/>"#,
+            r#"<path d="M{left:.1} {y:.1}h{:.1}" stroke="{ink}" stroke-width="1.5" stroke-opacity="0.55"/>"#,
             width + 2.0
         ));
     }

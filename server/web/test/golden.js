@@ -6,6 +6,8 @@
 
 import { writeFileSync } from "node:fs";
 import { bucketEnd, change, createFormat, humanize } from "../shared/format.js";
+import { contrast, readableOn } from "../shared/color.js";
+import { apart, rotate } from "../shared/palette.js";
 import { domain, labelStride, spread, ticks } from "../shared/scale.js";
 import { ranked, runs, stack, timed } from "../charts/series.js";
 
@@ -48,6 +50,12 @@ const RANKED = [
   { answer: { data: [{ group: "a", value: 1 }, { group: "b", value: 2.5 }, { group: "c", value: null }], meta: {} }, limit: 2, metric: "avg", order: "none" },
 ];
 
+/** Colours far from each other and close, grey ones and the ends. @type {import("../shared/color.js").Rgb[]} */
+const COLORS = [[0, 0, 0], [255, 255, 255], [23, 24, 28], [127, 127, 127], [128, 128, 128], [255, 0, 0], [0, 255, 0], [0, 0, 255], [15, 118, 110],
+  [22, 163, 74], [14, 165, 233], [225, 29, 72], [49, 94, 217], [3, 164, 144], [16, 24, 32], [250, 204, 21], [88, 28, 135], [1, 2, 3]];
+const PAIRS = COLORS.flatMap((a) => COLORS.map((b) => /** @type {const} */ ([a, b])));
+const rounded = (/** @type {number} */ value) => Math.round(value * 1e6) / 1e6;
+
 /** All cases with their answers. */
 export function golden() {
   return {
@@ -57,6 +65,9 @@ export function golden() {
       return [max, divisor, TICKS.map(label)];
     }) })),
     ticks_of: TICKS,
+    contrast: each(PAIRS, ([a, b]) => [rounded(contrast(a, b)), readableOn(a, b, 3), readableOn(a, b, 4.5)]),
+    apart: each(PAIRS, ([a, b]) => rounded(apart(a, b))),
+    rotate: each(COLORS, (color) => rotate(color, COLORS)),
     share: each([0, 0.001, 0.0049, 0.005, 0.014, 0.015, 0.5, 0.995, 1, 1.5], (v) => f.share(v)),
     change: each([[5, 4], [4, 5], [0, 0], [5, 0], [-5, 0], [1000, 1], [100, 99.99], [109.94, 100], [109.96, 100], [-4, -8], [null, 1], [1, null]],
       ([a, b]) => [change(a, b)?.direction ?? null, f.change(a, b)]),
