@@ -29,6 +29,7 @@ use crate::{
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
+    scan::Snapshot,
     store::{BackupProgress, Erasure, Ingested, Limits, Metrics, Scope, Store},
     vfs::{Vfs, os::OsVfs},
 };
@@ -265,6 +266,13 @@ impl Engine {
         let version = self.store.version();
         let from_ms = from_ms.max(self.store.horizon_ms(&version, namespace));
         exec::discover(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
+    }
+
+    /// What this instant shows of a namespace, for who computes over its rows elsewhere.
+    pub fn snapshot(&self, namespace: Namespace) -> Snapshot {
+        let version = self.store.version();
+        let horizon_ms = self.store.horizon_ms(&version, namespace);
+        Snapshot::new(version, namespace, horizon_ms, self.store.database())
     }
 
     /// Tenants of a namespace with their numbers of events in whole hours, most first.

@@ -38,11 +38,20 @@ mod inspect;
 mod query;
 
 mod exec;
+mod scan;
 
 mod engine;
 
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+
+/// Rows of one namespace, for who computes over them elsewhere.
+pub mod rows {
+    pub use crate::scan::{
+        Column, Filter, Hour, HourStates, NumberState, Scan, Series, Snapshot, Source, Strip,
+        TextTable, Unit, UserState, Values, Wanted,
+    };
+}
 
 /// Encodings and sketches alone, for benches.
 #[cfg(feature = "parts")]

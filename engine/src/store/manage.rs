@@ -253,6 +253,11 @@ impl Store {
         Arc::clone(&self.vfs)
     }
 
+    /// Whose files these are.
+    pub fn database(&self) -> Database {
+        self.database
+    }
+
     /// Secret seed of the stored hashes.
     pub fn hash_seed(&self) -> u64 {
         self.database.hash_seed

@@ -1,0 +1,25 @@
+//! Rows of one namespace, column by column, for who computes over them elsewhere.
+//!
+//! A [`Snapshot`] is what one instant shows of a namespace. It is opened where it was taken, or handed over to
+//! another process as bytes: the list of segments, which that process maps for itself, and the rows that
+//! no segment holds yet. A [`Scan`] names sources; a source its series and, for times that are asked for,
+//! the strips of rows to read. Rows of other namespaces, and rows that expired, are never among them.
+//!
+//! Nothing here evaluates more than equality of texts and bounds of numbers: that is for whoever reads.
+
+mod hours;
+mod strips;
+mod values;
+
+mod recent;
+mod sealed;
+
+mod source;
+
+mod snapshot;
+
+pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
+pub use snapshot::{Scan, Snapshot};
+pub use source::Source;
+pub use strips::{Series, Strip, Unit};
+pub use values::{Column, Filter, TextTable, Values};

@@ -1,0 +1,366 @@
+//! What one instant shows of a namespace, here or in another process.
+
+use std::{path::Path, sync::Arc};
+
+use super::{recent::Recent, sealed::Sealed, source::Source};
+use crate::{
+    base::coding::{Cursor, Put},
+    column::{Rows, RowsBuilder},
+    error::{IoContext, Result},
+    event::Namespace,
+    segment::{Database, Segment, SegmentMeta},
+    store::Version,
+    vfs::{Vfs, os::OsVfs},
+};
+
+/// What one instant shows of a namespace. Holding it keeps its segments readable here.
+pub struct Snapshot {
+    version: Arc<Version>,
+    namespace: Namespace,
+    horizon_ms: i64,
+    database: Database,
+}
+
+impl Snapshot {
+    /// Of a version.
+    pub fn new(
+        version: Arc<Version>,
+        namespace: Namespace,
+        horizon_ms: i64,
+        database: Database,
+    ) -> Self {
+        Self { version, namespace, horizon_ms, database }
+    }
+
+    /// Segments with rows of the namespace that have not expired.
+    fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.version.segments.iter().filter(|segment| {
+            segment.meta().ts_max >= self.horizon_ms
+                && segment.namespaces().binary_search(&self.namespace.0).is_ok()
+        })
+    }
+
+    /// The rows of the namespace that no segment holds yet.
+    fn recent(&self) -> Rows {
+        let mut builder = RowsBuilder::new(self.database.hash_seed);
+        for chunk in self.version.memtables().flat_map(|memtable| memtable.chunks()) {
+            let is_ours: Vec<bool> =
+                chunk.series.iter().map(|key| key.namespace == self.namespace).collect();
+            if !is_ours.contains(&true) {
+                continue;
+            }
+            let rows = (0..).zip(&chunk.series_codes);
+            let ours = rows.filter(|(_, code)| is_ours[**code as usize]).map(|(row, _)| row);
+            builder.append(chunk, &ours.collect::<Vec<u32>>());
+        }
+        builder.finish()
+    }
+
+    /// For another process of this machine: the list of segments, and the rows that they lack.
+    pub fn hand_over(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(self.namespace.0);
+        out.put_i64(self.horizon_ms);
+        out.extend_from_slice(&self.database.id);
+        out.put_u64(self.database.hash_seed);
+        let segments: Vec<_> = self.segments().collect();
+        out.put_varint(segments.len() as u64);
+        for segment in segments {
+            let mut record = Vec::new();
+            segment.meta().write(&mut record);
+            out.put_bytes(&record);
+        }
+        self.recent().write(&mut out);
+        out
+    }
+
+    /// Opens it in this process.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn open(&self) -> Result<Scan> {
+        let segments = self.segments().map(Arc::clone).collect();
+        Scan::new(segments, self.recent(), self.namespace, self.horizon_ms)
+    }
+}
+
+/// Rows of one namespace as one instant shows them.
+pub struct Scan {
+    sources: Vec<Source>,
+}
+
+impl Scan {
+    /// Opens what [`Snapshot::hand_over`] of the process that has `directory` gave.
+    ///
+    /// Errors: `Io` of the kind `NotFound` when a segment was merged away meanwhile: take another
+    /// snapshot; `Corrupt`.
+    pub fn receive(directory: &Path, bytes: &[u8]) -> Result<Self> {
+        let mut cursor = Cursor::new(bytes, "a snapshot");
+        let (namespace, horizon_ms) = (Namespace(cursor.u32()?), cursor.i64()?);
+        let mut id = [0; 16];
+        id.copy_from_slice(cursor.take(16)?);
+        let database = Database { id, hash_seed: cursor.u64()? };
+        let vfs = OsVfs::existing(directory);
+        let mut segments = Vec::new();
+        for _ in 0..cursor.count(40)? {
+            let meta = SegmentMeta::read(cursor.bytes()?)?;
+            let view = vfs.map(&meta.path()).at(&meta.path())?;
+            segments.push(Arc::new(Segment::open(view, meta, database)?));
+        }
+        let rows = Rows::read(&mut cursor, database.hash_seed)?;
+        cursor.finish()?;
+        Self::new(segments, rows, namespace, horizon_ms)
+    }
+
+    fn new(
+        segments: Vec<Arc<Segment>>,
+        rows: Rows,
+        namespace: Namespace,
+        horizon_ms: i64,
+    ) -> Result<Self> {
+        let mut sources = Vec::new();
+        for segment in segments {
+            sources.push(Sealed::new(segment, namespace, horizon_ms)?.into());
+        }
+        if rows.len() > 0 {
+            sources.push(Recent::new(rows, namespace, horizon_ms).into());
+        }
+        Ok(Self { sources })
+    }
+
+    /// Where the rows are.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        Engine, Error, Event, Limits, ManualClock, NumberFilter, Options, Query, TextFilter,
+        base::time::HOUR_MS,
+        scan::{Column, Filter, HourStates, NumberState, UserState, Values, Wanted},
+    };
+
+    const DAY_MS: i64 = 24 * HOUR_MS;
+    const NOW_MS: i64 = 20_000 * DAY_MS;
+
+    /// An engine with rows of two namespaces, some in segments, some in memory, some expired.
+    fn engine(directory: &Path) -> Engine {
+        let clock = Arc::new(ManualClock::new(NOW_MS));
+        let options = Options {
+            clock,
+            background: false,
+            limits: Limits { retention_days: Some(30), ..Limits::default() },
+            ..Options::default()
+        };
+        let engine = Engine::open_directory(directory, options).unwrap();
+        for part in 0..4 {
+            for namespace in [1, 2] {
+                let mut batch = engine.batch(Namespace(namespace));
+                for n in (0..3_000u32).map(|n| n * 4 + part) {
+                    let (id, user) = (format!("e{n}"), format!("u{}", n % 500));
+                    let event = Event {
+                        tenant: ["acme", "beta", "core"][n as usize % 3],
+                        name: ["call", "login"][n as usize % 2],
+                        timestamp_ms: NOW_MS - i64::from(n % 977) * HOUR_MS - i64::from(n),
+                        event_id: n.is_multiple_of(2).then_some(&id),
+                        user_id: (!n.is_multiple_of(7)).then_some(&user),
+                    };
+                    let plan = format!("plan {}", n % 5 * namespace);
+                    let texts = [("plan", &*plan), ("rare", "x")];
+                    let texts = &texts[..1 + usize::from(n.is_multiple_of(100))];
+                    let numbers = &[("ms", f64::from(n % 300) / 4.0)][..usize::from(n % 11 > 0)];
+                    batch.push(&event, texts, numbers).unwrap();
+                }
+                engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+            }
+            if part < 3 {
+                engine.flush().unwrap();
+            }
+            if part == 1 {
+                engine.compact().unwrap();
+            }
+        }
+        engine
+    }
+
+    fn text(values: &Values, row: usize) -> String {
+        let bytes = match values {
+            Values::Codes(codes, table) => match codes[row].checked_sub(1) {
+                Some(code) => table.at(code as usize),
+                None => b"-",
+            },
+            Values::Texts(table) => table.at(row),
+            _ => unreachable!("a column of texts"),
+        };
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    /// All rows of a scan as one line each, sorted.
+    fn lines(scan: &Scan, filter: &Filter, from_ms: i64, to_ms: i64) -> Vec<String> {
+        let mut lines = Vec::new();
+        for source in scan.sources() {
+            for unit in
+                source.units(&|series| &*series.tenant != "core", &(from_ms..to_ms)).unwrap()
+            {
+                if source.excludes(&unit, filter).unwrap() {
+                    continue;
+                }
+                let marks = source.passing(&unit, filter).unwrap();
+                let read = |column: Column| {
+                    let mut values = source.read(&unit, &column).unwrap();
+                    marks.iter().for_each(|marks| values.retain(marks));
+                    values
+                };
+                let series = unit
+                    .strips
+                    .iter()
+                    .flat_map(|strip| strip.rows.clone().map(|_| &source.series()[strip.series]));
+                let mut at = 0..;
+                let is_kept = |_: &&_| marks.as_ref().is_none_or(|marks| marks[at.next().unwrap()]);
+                let series: Vec<_> = series.filter(is_kept).collect();
+                let Values::Times(times) = read(Column::Time) else { unreachable!() };
+                let Values::Numbers(ms) = read(Column::Number("ms".to_owned())) else {
+                    unreachable!()
+                };
+                let (ids, users) = (read(Column::EventId), read(Column::User));
+                let (plan, rare) =
+                    (read(Column::Text("plan".to_owned())), read(Column::Text("rare".to_owned())));
+                let none = read(Column::Text("nobody has it".to_owned()));
+                for row in 0..times.len() {
+                    lines.push(format!(
+                        "{} {} {} {} {} {} {} {} {}",
+                        series[row].tenant,
+                        series[row].name,
+                        times[row],
+                        text(&ids, row),
+                        text(&users, row),
+                        text(&plan, row),
+                        text(&rare, row),
+                        ms[row],
+                        text(&none, row),
+                    ));
+                }
+            }
+        }
+        lines.sort();
+        lines
+    }
+
+    /// The same rows, from how they were made.
+    fn expected(passes: impl Fn(u32) -> bool, from_ms: i64, to_ms: i64) -> Vec<String> {
+        let time = |n: u32| NOW_MS - i64::from(n % 977) * HOUR_MS - i64::from(n);
+        let is_shown = |n: &u32| {
+            n % 3 != 2 && (from_ms..to_ms).contains(&time(*n)) && time(*n) >= NOW_MS - 30 * DAY_MS
+        };
+        let or = |is: bool, text: String, or: &str| if is { text } else { or.to_owned() };
+        let mut lines: Vec<String> = (0..12_000)
+            .filter(is_shown)
+            .filter(|n| passes(*n))
+            .map(|n| {
+                let ms = if n % 11 > 0 { f64::from(n % 300) / 4.0 } else { f64::NAN };
+                format!(
+                    "{} {} {} {} {} plan {} {} {ms} -",
+                    ["acme", "beta", "core"][n as usize % 3],
+                    ["call", "login"][n as usize % 2],
+                    time(n),
+                    or(n.is_multiple_of(2), format!("e{n}"), ""),
+                    or(!n.is_multiple_of(7), format!("u{}", n % 500), ""),
+                    n % 5,
+                    or(n.is_multiple_of(100), "x".to_owned(), "-"),
+                )
+            })
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn a_scan_shows_the_rows_of_its_namespace_here_and_elsewhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let snapshot = engine.snapshot(Namespace(1));
+        let here = snapshot.open().unwrap();
+        let elsewhere = Scan::receive(directory.path(), &snapshot.hand_over()).unwrap();
+        assert!(here.sources().len() >= 3);
+        let odd = NOW_MS - 3 * DAY_MS - 12_345;
+        for (from_ms, to_ms) in [(i64::MIN, i64::MAX), (odd, NOW_MS), (odd - DAY_MS, odd), (0, 1)] {
+            let all = expected(|_| true, from_ms, to_ms);
+            assert_eq!(lines(&here, &Filter::default(), from_ms, to_ms), all);
+            assert_eq!(lines(&elsewhere, &Filter::default(), from_ms, to_ms), all);
+        }
+        let any_of = vec!["plan 1".to_owned(), "plan 3".to_owned(), "plan 6".to_owned()];
+        let filter = Filter {
+            texts: vec![TextFilter { name: "plan".to_owned(), any_of }],
+            numbers: vec![NumberFilter { name: "ms".to_owned(), min: 10.0, max: 20.0 }],
+        };
+        let passes =
+            |n: u32| [1, 3].contains(&(n % 5)) && n % 11 > 0 && (40..=80).contains(&(n % 300));
+        let all = expected(passes, i64::MIN, i64::MAX);
+        assert!(!all.is_empty());
+        assert_eq!(lines(&here, &filter, i64::MIN, i64::MAX), all);
+        assert_eq!(lines(&elsewhere, &filter, i64::MIN, i64::MAX), all);
+        let none = engine.snapshot(Namespace(3)).open().unwrap();
+        assert_eq!(lines(&none, &Filter::default(), i64::MIN, i64::MAX), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hours_add_up_to_what_a_query_answers() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let scan = engine.snapshot(Namespace(2)).open().unwrap();
+        let wanted = Wanted { users: true, numbers: vec!["ms".to_owned()] };
+        let (from_ms, to_ms) = (NOW_MS - 9 * DAY_MS, NOW_MS - DAY_MS);
+        let mut hours = HourStates::new();
+        let mut by_tenant: BTreeMap<String, u64> = BTreeMap::new();
+        for source in scan.sources() {
+            for (at, series) in source.series().iter().enumerate() {
+                let states = source.hours(at, &(from_ms..to_ms), &wanted).unwrap();
+                for (hour, state) in states.into_iter().filter(|_| &*series.name == "call") {
+                    *by_tenant.entry(series.tenant.to_string()).or_default() += state.count;
+                    hours
+                        .entry(hour)
+                        .or_insert_with(|| super::super::Hour::empty(&wanted))
+                        .merge(&state);
+                }
+            }
+        }
+        let count = Query::count(Namespace(2), "call", from_ms..to_ms);
+        let answer = |query: &Query| engine.query_rows(query, &|| false).unwrap();
+        let all: u64 = hours.values().map(|state| state.count).sum();
+        assert_eq!(answer(&count).values[0][0].as_f64(), Some(all as f64));
+        let of_acme = Query { tenant: Some("acme".to_owned()), ..count.clone() };
+        assert_eq!(answer(&of_acme).values[0][0].as_f64(), Some(by_tenant["acme"] as f64));
+        let (mut users, mut numbers) = (UserState::default(), NumberState::default());
+        for state in hours.values() {
+            users.add(&state.users().unwrap()).unwrap();
+            state.number(0).iter().for_each(|bytes| numbers.add(bytes).unwrap());
+        }
+        assert!(users.add(b"no state").is_err() && numbers.add(b"\xff\xff").is_err());
+        // As many as are listed are known nearly exactly.
+        let distinct = Query { metric: crate::Metric::Distinct, ..count.clone() };
+        let exact = answer(&distinct).values[0][0].as_f64().unwrap();
+        assert!((users.estimate() as f64 - exact).abs() <= exact * 0.01, "{exact}");
+        let metric = crate::Metric::Percentile(95);
+        let p95 = Query { metric, number: Some("ms".to_owned()), ..count };
+        let exact = answer(&p95).values[0][0].as_f64().unwrap();
+        assert!((numbers.quantile(0.95).unwrap() - exact).abs() <= exact * 0.02, "{exact}");
+    }
+
+    #[test]
+    fn a_segment_that_went_away_is_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let bytes = engine.snapshot(Namespace(1)).hand_over();
+        let gone = Scan::receive(&directory.path().join("elsewhere"), &bytes);
+        let is_not_found =
+            matches!(gone, Err(Error::Io { kind: std::io::ErrorKind::NotFound, .. }));
+        assert!(is_not_found);
+        for len in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+            assert!(Scan::receive(directory.path(), &bytes[..len]).is_err(), "{len}");
+        }
+    }
+}

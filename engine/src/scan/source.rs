@@ -1,0 +1,184 @@
+//! Where rows come from: a segment, or rows that no segment holds yet.
+
+use std::ops::Range;
+
+use super::{
+    hours::{HourStates, Wanted},
+    recent::Recent,
+    sealed::Sealed,
+    strips::{Series, Strip, Unit},
+    values::{Column, Filter, Values},
+};
+use crate::error::Result;
+
+/// A segment, or rows that no segment holds yet, as far as they belong to the namespace.
+pub struct Source(Kind);
+
+enum Kind {
+    Sealed(Sealed),
+    Recent(Recent),
+}
+
+impl From<Sealed> for Source {
+    fn from(sealed: Sealed) -> Self {
+        Self(Kind::Sealed(sealed))
+    }
+}
+
+impl From<Recent> for Source {
+    fn from(recent: Recent) -> Self {
+        Self(Kind::Recent(recent))
+    }
+}
+
+impl Source {
+    /// Its series, ordered by tenant and name.
+    pub fn series(&self) -> &[Series] {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.series(),
+            Kind::Recent(recent) => recent.series(),
+        }
+    }
+
+    /// Names of string properties that its rows may have.
+    pub fn texts(&self) -> Vec<&str> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.texts(),
+            Kind::Recent(recent) => recent.texts(),
+        }
+    }
+
+    /// Names of numeric properties that its rows may have.
+    pub fn numbers(&self) -> Vec<&str> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.numbers(),
+            Kind::Recent(recent) => recent.numbers(),
+        }
+    }
+
+    /// The rows of the chosen series from `times.start` to before `times.end`, in units.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn units(&self, chosen: &dyn Fn(&Series) -> bool, times: &Range<i64>) -> Result<Vec<Unit>> {
+        let mut units: Vec<Unit> = Vec::new();
+        let mut open: Option<usize> = None;
+        for (at, series) in self.series().iter().enumerate() {
+            if series.last_ms < times.start || series.first_ms >= times.end || !chosen(series) {
+                continue;
+            }
+            let mut rows = self.rows_between(series, times)?;
+            while !rows.is_empty() {
+                let block = self.block_of(rows.start);
+                let end = self.block_end(rows.start).min(rows.end);
+                let strip = Strip { series: at, rows: rows.start..end };
+                match units.last_mut().filter(|_| open == Some(block)) {
+                    Some(unit) => unit.strips.push(strip),
+                    None => units.push(Unit { strips: vec![strip] }),
+                }
+                open = Some(block);
+                rows.start = end;
+            }
+        }
+        Ok(units)
+    }
+
+    fn rows_between(&self, series: &Series, times: &Range<i64>) -> Result<Range<u32>> {
+        if series.first_ms >= times.start && series.last_ms < times.end {
+            return Ok(series.rows.clone());
+        }
+        let at = |ms: i64| match &self.0 {
+            Kind::Sealed(sealed) => sealed.first_row_at(series, ms),
+            Kind::Recent(recent) => Ok(recent.first_row_at(series, ms)),
+        };
+        let start = at(times.start)?;
+        Ok(start..at(times.end)?.max(start))
+    }
+
+    fn block_of(&self, row: u32) -> usize {
+        match &self.0 {
+            Kind::Sealed(_) => Sealed::block_of(row),
+            Kind::Recent(_) => 0,
+        }
+    }
+
+    fn block_end(&self, row: u32) -> u32 {
+        match &self.0 {
+            Kind::Sealed(_) => Sealed::block_end(row),
+            Kind::Recent(_) => u32::MAX,
+        }
+    }
+
+    /// Whether no row of a unit can pass, as far as that is known without reading it.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn excludes(&self, unit: &Unit, filter: &Filter) -> Result<bool> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.excludes(unit, filter),
+            Kind::Recent(_) => Ok(false),
+        }
+    }
+
+    /// Which rows of a unit pass; nothing when all do.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn passing(&self, unit: &Unit, filter: &Filter) -> Result<Option<Vec<bool>>> {
+        if filter.is_empty() {
+            return Ok(None);
+        }
+        let mut marks = vec![true; unit.rows()];
+        for text in &filter.texts {
+            let any_of: Vec<&[u8]> = text.any_of.iter().map(String::as_bytes).collect();
+            self.mark_texts(unit, &text.name, &any_of, &mut marks)?;
+        }
+        for number in &filter.numbers {
+            let column = Column::Number(number.name.clone());
+            if let Values::Numbers(numbers) = self.read(unit, &column)? {
+                let passes = |value: &f64| (number.min..=number.max).contains(value);
+                marks.iter_mut().zip(&numbers).for_each(|(mark, value)| *mark &= passes(value));
+            }
+        }
+        Ok(if marks.iter().all(|mark| *mark) { None } else { Some(marks) })
+    }
+
+    fn mark_texts(
+        &self,
+        unit: &Unit,
+        name: &str,
+        any_of: &[&[u8]],
+        marks: &mut [bool],
+    ) -> Result<()> {
+        if let Kind::Sealed(sealed) = &self.0 {
+            // By codes: the dictionary need not be read as a whole.
+            return sealed.mark_texts(unit, name, any_of, marks);
+        }
+        if let Values::Codes(codes, table) = self.read(unit, &Column::Text(name.to_owned()))? {
+            let accepted: Vec<bool> = std::iter::once(false)
+                .chain((0..table.len()).map(|at| any_of.contains(&table.at(at))))
+                .collect();
+            let passes = |code: u32| accepted.get(code as usize) == Some(&true);
+            marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
+        }
+        Ok(())
+    }
+
+    /// Values of the rows of a unit. A property that no row of the source has is lacking in all.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.read(unit, column),
+            Kind::Recent(recent) => Ok(recent.read(unit, column)),
+        }
+    }
+
+    /// What the rows of a series add up to, hour by hour, of the hours that begin from `times.start` to
+    /// before `times.end`.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> Result<HourStates> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.hours(series, times, wanted),
+            Kind::Recent(recent) => Ok(recent.hours(series, times, wanted)),
+        }
+    }
+}
