@@ -127,6 +127,11 @@ impl Scan {
         Ok(Self { sources })
     }
 
+    /// No rows.
+    pub fn empty() -> Self {
+        Self { sources: Vec::new() }
+    }
+
     /// Where the rows are.
     pub fn sources(&self) -> &[Source] {
         &self.sources

@@ -1,0 +1,80 @@
+//! Names for subqueries: what they come to when each is put where it is used.
+//!
+//! The planner does that, so twenty-five of them, each using the one before twice, would be thirty million.
+
+use std::{collections::HashMap, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit as _, Visitor};
+
+use crate::message::Refusal;
+
+/// Names for subqueries in a statement.
+const NAMED_MAX: usize = 20;
+/// Uses of tables and names when all names are put in place.
+const USES_MAX: usize = 64;
+
+/// Checks a statement.
+///
+/// Errors: when it has too many names, or comes to too much.
+pub fn check(query: &Query) -> Result<(), Refusal> {
+    let mut names = Names { weights: HashMap::new(), count: 0 };
+    let weight = names.weigh(query);
+    if names.count > NAMED_MAX {
+        return Err(Refusal::invalid(format!("names in WITH: at most {NAMED_MAX}")));
+    }
+    if weight > USES_MAX {
+        let message = format!("uses of tables, names in WITH put in place: at most {USES_MAX}");
+        return Err(Refusal::invalid(message));
+    }
+    Ok(())
+}
+
+struct Names {
+    /// What each name comes to. Of names that are used twice the heavier one counts.
+    weights: HashMap<String, usize>,
+    count: usize,
+}
+
+impl Names {
+    fn weigh(&mut self, query: &Query) -> usize {
+        for named in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.count += 1;
+            if self.count > NAMED_MAX {
+                return 0;
+            }
+            let weight = self.weigh(&named.query).max(1);
+            let slot = self.weights.entry(named.alias.name.value.to_lowercase()).or_default();
+            *slot = weight.max(*slot);
+        }
+        let mut uses = Uses { names: self, weight: 0 };
+        let _: ControlFlow<()> = query.body.visit(&mut uses);
+        if let Some(order_by) = &query.order_by {
+            let _: ControlFlow<()> = order_by.visit(&mut uses);
+        }
+        uses.weight
+    }
+}
+
+struct Uses<'a> {
+    names: &'a mut Names,
+    weight: usize,
+}
+
+impl Visitor for Uses<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        // Names within are known before what uses them is counted.
+        if query.with.is_some() {
+            self.names.weigh(query);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        let name = relation.to_string().replace('"', "").to_lowercase();
+        let weight = self.names.weights.get(&name).copied().unwrap_or(1);
+        self.weight = self.weight.saturating_add(weight);
+        ControlFlow::Continue(())
+    }
+}

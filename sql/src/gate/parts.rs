@@ -1,0 +1,198 @@
+//! Which kinds of parts a statement may have.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArguments, GroupByExpr, LimitClause, Query, Select, SelectFlavor,
+    SetExpr, TableFactor,
+};
+
+use crate::message::Refusal;
+
+type Checked = Result<(), Refusal>;
+
+fn no(what: &str) -> Checked {
+    Err(Refusal::invalid(format!("{what} is not answered here")))
+}
+
+fn refuse(is_there: bool, what: &str) -> Checked {
+    if is_there { no(what) } else { Ok(()) }
+}
+
+/// The whole statement must select something.
+pub fn check_top(query: &Query) -> Checked {
+    let mut body = &*query.body;
+    loop {
+        match body {
+            SetExpr::Query(inner) => body = &inner.body,
+            SetExpr::SetOperation { left, .. } => body = left,
+            SetExpr::Select(_) => return Ok(()),
+            _ => {
+                let message = "only SELECT and WITH statements are answered";
+                return Err(Refusal::invalid(message));
+            }
+        }
+    }
+}
+
+/// A query, without what is within it.
+pub fn check_query(query: &Query) -> Checked {
+    let Query {
+        with,
+        body,
+        order_by: _,
+        limit_clause,
+        fetch,
+        locks,
+        for_clause,
+        settings,
+        format_clause,
+        pipe_operators,
+    } = query;
+    refuse(!locks.is_empty(), "FOR UPDATE or FOR SHARE")?;
+    refuse(for_clause.is_some(), "FOR XML, JSON or BROWSE")?;
+    refuse(settings.is_some() || format_clause.is_some(), "SETTINGS or FORMAT")?;
+    refuse(!pipe_operators.is_empty(), "a pipe operator")?;
+    refuse(
+        fetch.as_ref().is_some_and(|fetch| fetch.percent || fetch.with_ties),
+        "FETCH WITH TIES",
+    )?;
+    let is_odd = |clause: &LimitClause| match clause {
+        LimitClause::LimitOffset { limit_by, .. } => !limit_by.is_empty(),
+        LimitClause::OffsetCommaLimit { .. } => true,
+    };
+    refuse(limit_clause.as_ref().is_some_and(is_odd), "LIMIT BY")?;
+    refuse(with.as_ref().is_some_and(|with| with.recursive), "WITH RECURSIVE")?;
+    check_body(body)
+}
+
+fn check_body(body: &SetExpr) -> Checked {
+    match body {
+        SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => Ok(()),
+        SetExpr::SetOperation { left, right, .. } => {
+            check_body(left)?;
+            check_body(right)
+        }
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+            no("a statement that writes")
+        }
+        SetExpr::Table(_) => no("TABLE"),
+    }
+}
+
+/// A SELECT, without what is within it.
+pub fn check_select(select: &Select) -> Checked {
+    refuse(select.into.is_some(), "SELECT INTO")?;
+    refuse(!select.lateral_views.is_empty(), "LATERAL VIEW")?;
+    refuse(select.prewhere.is_some(), "PREWHERE")?;
+    refuse(!select.connect_by.is_empty(), "CONNECT BY")?;
+    refuse(!select.cluster_by.is_empty() || !select.distribute_by.is_empty(), "CLUSTER BY")?;
+    refuse(!select.sort_by.is_empty(), "SORT BY")?;
+    refuse(select.value_table_mode.is_some() || select.exclude.is_some(), "SELECT AS or EXCLUDE")?;
+    refuse(select.top.is_some(), "TOP")?;
+    refuse(select.select_modifiers.is_some(), "a modifier of SELECT")?;
+    refuse(!matches!(select.flavor, SelectFlavor::Standard), "FROM before SELECT")?;
+    let modifiers = match &select.group_by {
+        GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers) => modifiers,
+    };
+    refuse(!modifiers.is_empty(), "GROUP BY … WITH")
+}
+
+/// Something that rows come from.
+pub fn check_factor(factor: &TableFactor) -> Checked {
+    match factor {
+        TableFactor::Table {
+            name: _,
+            alias: _,
+            args,
+            with_hints,
+            version,
+            with_ordinality,
+            partitions,
+            json_path,
+            sample,
+            index_hints,
+        } => {
+            refuse(args.is_some(), "a function as a table")?;
+            refuse(sample.is_some(), "TABLESAMPLE")?;
+            let is_odd = *with_ordinality || version.is_some() || json_path.is_some();
+            let has_hints =
+                !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty();
+            refuse(is_odd || has_hints, "more than a table's name")
+        }
+        TableFactor::Derived { lateral, sample, .. } => {
+            refuse(*lateral, "LATERAL")?;
+            refuse(sample.is_some(), "TABLESAMPLE")
+        }
+        TableFactor::NestedJoin { .. } => Ok(()),
+        _ => no("a function as a table"),
+    }
+}
+
+/// An expression, without what is within it.
+pub fn check_expr(expr: &Expr) -> Checked {
+    match expr {
+        Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::CompoundFieldAccess { .. }
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Between { .. }
+        | Expr::BinaryOp { .. }
+        | Expr::Like { .. }
+        | Expr::ILike { .. }
+        | Expr::SimilarTo { .. }
+        | Expr::UnaryOp { .. }
+        | Expr::Cast { .. }
+        | Expr::AtTimeZone { .. }
+        | Expr::Extract { .. }
+        | Expr::Ceil { .. }
+        | Expr::Floor { .. }
+        | Expr::Position { .. }
+        | Expr::Substring { .. }
+        | Expr::Trim { .. }
+        | Expr::Overlay { .. }
+        | Expr::Nested(_)
+        | Expr::Value(_)
+        | Expr::TypedString(_)
+        | Expr::Case { .. }
+        | Expr::Exists { .. }
+        | Expr::Subquery(_)
+        | Expr::GroupingSets(_)
+        | Expr::Cube(_)
+        | Expr::Rollup(_)
+        | Expr::Tuple(_)
+        | Expr::Interval(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..) => Ok(()),
+        Expr::Function(function) => check_function(function),
+        _ => {
+            let text: String = expr.to_string().chars().take(40).collect();
+            Err(Refusal::invalid(format!(
+                "an expression of this kind is not answered here: {text}"
+            )))
+        }
+    }
+}
+
+fn check_function(function: &Function) -> Checked {
+    refuse(function.uses_odbc_syntax, "ODBC syntax")?;
+    refuse(!matches!(function.parameters, FunctionArguments::None), "a parametric function")?;
+    refuse(matches!(function.args, FunctionArguments::Subquery(_)), "a subquery as arguments")?;
+    let name = function.name.to_string().to_lowercase();
+    if REFUSED.contains(&name.as_str()) {
+        return Err(Refusal::invalid(format!("the function {name} is not offered")));
+    }
+    Ok(())
+}
+
+/// Functions that the planner knows by itself, whatever the session offers.
+const REFUSED: [&str; 3] = ["unnest", "make_map", "struct"];

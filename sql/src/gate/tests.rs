@@ -1,0 +1,115 @@
+//! What comes in and what does not.
+
+use super::*;
+
+#[test]
+fn plain_statements_come_in() {
+    for sql in [
+        "SELECT 1",
+        "select a from t;",
+        "WITH x AS (SELECT 1 AS a) SELECT a FROM x",
+        "(SELECT 1) UNION ALL SELECT 2 ORDER BY 1 LIMIT 3",
+        "SELECT string_props['model'], count(*) FROM events GROUP BY 1 HAVING count(*) > 2",
+        "SELECT * FROM events e JOIN events_daily d ON e.tenant_id = d.tenant_id AND e.timestamp > d.day",
+        "SELECT a FROM events CROSS JOIN (SELECT max(timestamp) AS a FROM events) m",
+        "SELECT sum(x) OVER (PARTITION BY y ORDER BY z ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM events",
+        "SELECT a, b, count(*) FROM events GROUP BY CUBE (a, b)",
+        "SELECT CASE WHEN a IN (1, 2) THEN 'x' ELSE NULL END FROM events WHERE b BETWEEN $1 AND $2",
+        "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) v(n, t)",
+        "-- what is this; a comment\nSELECT /* ; */ 1",
+    ] {
+        assert_eq!(admit(sql).err(), None, "{sql}");
+    }
+}
+
+#[test]
+fn what_else_there_is_stays_out() {
+    for sql in [
+        "",
+        ";",
+        "SELECT 1; SELECT 2",
+        "INSERT INTO events VALUES (1)",
+        "WITH x AS (DELETE FROM events RETURNING *) SELECT * FROM x",
+        "EXPLAIN SELECT 1",
+        "EXPLAIN ANALYZE SELECT 1",
+        "SHOW TABLES",
+        "SET a = 1",
+        "COPY events TO 'x'",
+        "VALUES (1)",
+        "TABLE events",
+        "SELECT 1 INTO x",
+        "SELECT 1 FROM events FOR UPDATE",
+        "SELECT * FROM events TABLESAMPLE SYSTEM (1)",
+        "SELECT * FROM generate_series(1, 5)",
+        "SELECT * FROM unnest(a)",
+        "SELECT unnest(a) FROM events",
+        "SELECT * FROM events, LATERAL (SELECT 1) x",
+        "WITH RECURSIVE x AS (SELECT 1 UNION ALL SELECT 1 FROM x) SELECT * FROM x",
+        "SELECT * FROM events a CROSS JOIN events b",
+        "SELECT * FROM events a, events b",
+        "SELECT * FROM events a, events b WHERE a.x = 1",
+        "SELECT * FROM events a JOIN events b ON a.x < b.x",
+        "SELECT * FROM events a JOIN events b ON a.x = b.x OR true",
+        "FROM events SELECT 1",
+        "SELECT '\0'",
+        "SELECT 'x",
+    ] {
+        assert!(admit(sql).is_err(), "{sql}");
+    }
+}
+
+/// On a stack as large as the worker's.
+#[test]
+fn large_statements_stay_out_and_none_breaks_the_gate() {
+    let thread = std::thread::Builder::new().stack_size(crate::worker::STACK_BYTES);
+    thread.spawn(large_statements).unwrap().join().unwrap();
+}
+
+fn large_statements() {
+    let chain = |term: &str, count: usize| vec!["1"; count].join(term);
+    assert!(admit(&format!("SELECT {}", chain("+", 150))).is_ok());
+    assert!(admit(&format!("SELECT {} FROM events WHERE a IN ({})", "a", chain(",", 900))).is_ok());
+    let named = |count: usize, uses: &str| {
+        let mut sql = "WITH a0 AS (SELECT 1 AS a)".to_owned();
+        for n in 1..count {
+            let before = n - 1;
+            sql += &format!(
+                ", a{n} AS (SELECT * FROM a{before} {})",
+                uses.replace('?', &before.to_string())
+            );
+        }
+        format!("{sql} SELECT * FROM a{}", count - 1)
+    };
+    assert!(admit(&named(5, "UNION ALL SELECT * FROM a?")).is_ok());
+    for sql in [
+        format!("SELECT {}", chain("+", 250)),
+        format!("SELECT {}", chain("+", 4_000)),
+        format!("SELECT {}", chain(" OR ", 30_000)),
+        format!("SELECT {}", chain(",", 300)),
+        format!("SELECT 1 WHERE 1 IN ({})", chain(",", 1_500)),
+        format!("SELECT {}1{}", "(".repeat(60), ")".repeat(60)),
+        format!("SELECT {}1{}", "(".repeat(30_000), ")".repeat(30_000)),
+        format!("SELECT {}1", "- ".repeat(3_000)),
+        format!("SELECT {}1", "NOT ".repeat(3_000)),
+        format!("SELECT {}1{}", "CASE WHEN 1 = 1 THEN ".repeat(50), " END".repeat(50)),
+        vec!["SELECT 1"; 300].join(" UNION ALL "),
+        format!("{}SELECT 1{}", "SELECT * FROM (".repeat(60), ")".repeat(60)),
+        "SELECT a FROM events GROUP BY CUBE (a, b, c, d, e, f, g, h)".to_owned(),
+        named(10, "UNION ALL SELECT * FROM a?"),
+        named(25, ""),
+        format!("SELECT '{}'", "x".repeat(70_000)),
+        format!("SELECT {}", "a[".repeat(3_000)),
+        format!("SELECT 1 FROM {}", vec!["events"; 30].join(" NATURAL JOIN ")),
+    ] {
+        assert!(admit(&sql).is_err(), "{}", &sql[..sql.len().min(80)]);
+    }
+}
+
+#[test]
+fn a_mistake_has_a_place() {
+    let refusal = admit("SELECT\n  a FRM events WHERE").unwrap_err();
+    assert_eq!(refusal.position.map(|(line, _)| line), Some(2), "{refusal:?}");
+    assert!(refusal.message.starts_with("syntax: "), "{refusal:?}");
+    let refusal = admit("SELECT * FROM events a, events b").unwrap_err();
+    assert!(refusal.hint.is_some());
+}

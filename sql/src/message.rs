@@ -1,0 +1,255 @@
+//! What server and worker say to each other.
+//!
+//! The server writes one request: the length of its head (u32) and of its body (u64), little endian, the head as
+//! JSON, the body as the engine gave it. The worker answers with frames: a kind, a length (u32), and so many
+//! bytes. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+
+use std::{
+    io::{self, Read, Write},
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A frame is not larger.
+pub const FRAME_BYTES_MAX: usize = 1 << 20;
+/// Length of what stands before a frame's bytes.
+pub const FRAME_HEAD_BYTES: usize = 5;
+/// The head of a request is not longer: a statement and its parameters.
+const HEAD_BYTES_MAX: usize = 1 << 20;
+
+/// How rows are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// JSON arrays with commas between them.
+    Rows,
+    /// CSV, the names of the columns first.
+    Csv,
+    /// A JSON object a line.
+    Lines,
+}
+
+/// A statement and what it may take.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ask {
+    /// The statement.
+    pub sql: String,
+    /// Values of `$1`, `$2` and so on: texts, numbers, truths and null.
+    pub params: Vec<Value>,
+    /// How rows are written.
+    pub form: Form,
+    /// Rows that are answered, at most.
+    pub rows_max: usize,
+    /// Bytes of rows that are answered, at most.
+    pub bytes_max: usize,
+    /// Milliseconds until it is given up.
+    pub wall_ms: u64,
+    /// Where the segments are.
+    pub directory: PathBuf,
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type in SQL.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Rows that were answered.
+    pub rows: usize,
+    /// Whether there were more.
+    pub truncated: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    /// The statement cannot be answered as it is.
+    Invalid,
+    /// It takes more memory than there is for it.
+    TooLarge,
+    /// It takes longer than it may.
+    TooSlow,
+    /// Not the statement's fault.
+    Broken,
+}
+
+/// What is said where there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Whose fault it is.
+    pub reason: Reason,
+    /// For the one who asked.
+    pub message: String,
+    /// Line and column in the statement, from 1, where they are known.
+    pub position: Option<(u64, u64)>,
+    /// What may help.
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal without more to say.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), position: None, hint: None }
+    }
+
+    /// The statement cannot be answered as it is.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Reason::Invalid, message)
+    }
+
+    /// The same, with what may help.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// A part of what a worker answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// Its columns.
+    Columns(Vec<OutColumn>),
+    /// Some rows, in the form that was asked for.
+    Rows(Vec<u8>),
+    /// The end.
+    Done(Done),
+    /// The end, without an answer, or without all of it.
+    Refused(Refusal),
+    /// A segment went away before it was opened: ask again with a newer snapshot.
+    Stale,
+}
+
+impl Frame {
+    /// As bytes, with kind and length.
+    ///
+    /// Errors: `InvalidInput` when it is too large.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let (kind, bytes) = match self {
+            Self::Columns(columns) => (b'C', serde_json::to_vec(columns)?),
+            Self::Rows(rows) => (b'R', rows.clone()),
+            Self::Done(done) => (b'D', serde_json::to_vec(done)?),
+            Self::Refused(refusal) => (b'X', serde_json::to_vec(refusal)?),
+            Self::Stale => (b'S', Vec::new()),
+        };
+        if bytes.len() > FRAME_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame is too large"));
+        }
+        out.write_all(&[kind])?;
+        out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        out.write_all(&bytes)
+    }
+
+    /// Kind and length of a frame from what stands before its bytes.
+    ///
+    /// Errors: `InvalidData`.
+    pub fn head(head: [u8; FRAME_HEAD_BYTES]) -> io::Result<(u8, usize)> {
+        let [kind, a, b, c, d] = head;
+        let len = u32::from_le_bytes([a, b, c, d]) as usize;
+        if len > FRAME_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too large"));
+        }
+        Ok((kind, len))
+    }
+
+    /// A frame of a kind from its bytes.
+    ///
+    /// Errors: `InvalidData`.
+    pub fn read(kind: u8, bytes: Vec<u8>) -> io::Result<Self> {
+        Ok(match kind {
+            b'C' => Self::Columns(serde_json::from_slice(&bytes)?),
+            b'R' => Self::Rows(bytes),
+            b'D' => Self::Done(serde_json::from_slice(&bytes)?),
+            b'X' => Self::Refused(serde_json::from_slice(&bytes)?),
+            b'S' => Self::Stale,
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of no kind")),
+        })
+    }
+}
+
+/// What stands before the body of a request.
+///
+/// Errors: `InvalidInput` when the statement is too long for any worker.
+pub fn request_head(ask: &Ask, body_len: usize) -> io::Result<Vec<u8>> {
+    let head = serde_json::to_vec(ask)?;
+    if head.len() > HEAD_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a statement is too long"));
+    }
+    let mut out = (head.len() as u32).to_le_bytes().to_vec();
+    out.extend_from_slice(&(body_len as u64).to_le_bytes());
+    out.extend_from_slice(&head);
+    Ok(out)
+}
+
+/// Reads a request: what is asked, and the snapshot.
+///
+/// Errors: `InvalidData`, `UnexpectedEof` when the server went away.
+pub fn read_request(input: &mut impl Read) -> io::Result<(Ask, Vec<u8>)> {
+    let (mut head_len, mut body_len) = ([0; 4], [0; 8]);
+    input.read_exact(&mut head_len)?;
+    input.read_exact(&mut body_len)?;
+    let head_len = u32::from_le_bytes(head_len) as usize;
+    if head_len > HEAD_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a request is too long"));
+    }
+    let mut head = vec![0; head_len];
+    input.read_exact(&mut head)?;
+    let mut body = Vec::new();
+    let body_len = u64::from_le_bytes(body_len);
+    if input.take(body_len).read_to_end(&mut body)? as u64 != body_len {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok((serde_json::from_slice(&head)?, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_understood() {
+        let ask = Ask {
+            sql: "SELECT 'é'".to_owned(),
+            params: vec![Value::from(1), Value::Null],
+            form: Form::Lines,
+            rows_max: 5,
+            bytes_max: 6,
+            wall_ms: 7,
+            directory: "/x".into(),
+        };
+        let mut bytes = request_head(&ask, 3).unwrap();
+        bytes.extend_from_slice(b"abc and more");
+        let (read, body) = read_request(&mut &bytes[..]).unwrap();
+        assert_eq!(
+            (read.sql, read.params, read.form, &*body),
+            (ask.sql, ask.params, ask.form, &b"abc"[..])
+        );
+        assert!(read_request(&mut &bytes[..20]).is_err());
+        let refusal = Refusal::invalid("no").hint("yes");
+        let column = OutColumn { name: "a".to_owned(), kind: "BIGINT".to_owned() };
+        for frame in [
+            Frame::Columns(vec![column]),
+            Frame::Rows(b"[1]".to_vec()),
+            Frame::Done(Done { rows: 1, truncated: true }),
+            Frame::Refused(Refusal { position: Some((1, 2)), ..refusal }),
+            Frame::Stale,
+        ] {
+            let mut bytes = Vec::new();
+            frame.write(&mut bytes).unwrap();
+            let (kind, len) = Frame::head(bytes[..5].try_into().unwrap()).unwrap();
+            assert_eq!(
+                (Frame::read(kind, bytes[5..].to_vec()).unwrap(), len),
+                (frame, bytes.len() - 5)
+            );
+        }
+        assert!(Frame::read(b'?', Vec::new()).is_err());
+        assert!(Frame::head([b'R', 255, 255, 255, 255]).is_err());
+        assert!(Frame::Rows(vec![0; FRAME_BYTES_MAX + 1]).write(&mut Vec::new()).is_err());
+    }
+}

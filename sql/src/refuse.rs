@@ -1,0 +1,68 @@
+//! What the library says, said to the one who asked.
+
+use datafusion::common::{DataFusionError, SchemaError};
+
+use crate::message::{Reason, Refusal};
+
+/// What is offered as "did you mean" resembles what was written at least so much.
+const ALIKE_MIN: f64 = 0.7;
+/// A message is not longer.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// Why there is no answer. `names` are the columns of all tables.
+pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
+    let root = error.find_root();
+    let reason = match root {
+        DataFusionError::ResourcesExhausted(_) => Reason::TooLarge,
+        DataFusionError::Internal(_)
+        | DataFusionError::External(_)
+        | DataFusionError::IoError(_)
+        | DataFusionError::ExecutionJoin(_) => Reason::Broken,
+        _ => Reason::Invalid,
+    };
+    let message = match reason {
+        Reason::TooLarge => "the statement takes more memory than there is for it".to_owned(),
+        _ => plain(&root.strip_backtrace()),
+    };
+    let position = error.diagnostic().and_then(|diagnostic| diagnostic.span);
+    let position = position.map(|span| (span.start.line, span.start.column));
+    Refusal { reason, message, position, hint: hint(root, names) }
+}
+
+/// Without what the library calls its errors, and not too long.
+fn plain(text: &str) -> String {
+    let mut text = text;
+    for label in [
+        "Error during planning: ",
+        "Schema error: ",
+        "Execution error: ",
+        "SQL error: ",
+        "Arrow error: ",
+        "Optimizer rule ",
+    ] {
+        text = text.strip_prefix(label).unwrap_or(text);
+    }
+    // Lists of everything that would have been possible help nobody.
+    let text = text.split("\n\tCandidate functions").next().unwrap_or(text);
+    let text = text.split(". Valid fields are ").next().unwrap_or(text);
+    text.chars().take(MESSAGE_CHARS_MAX).collect()
+}
+
+fn hint(error: &DataFusionError, names: &[String]) -> Option<String> {
+    let DataFusionError::SchemaError(error, _) = error else { return None };
+    let SchemaError::FieldNotFound { field, valid_fields } = &**error else { return None };
+    let mut known: Vec<String> = valid_fields.iter().map(|column| column.name.clone()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let all = if known.is_empty() { names } else { &known };
+    let score =
+        |name: &&String| strsim::jaro_winkler(&name.to_lowercase(), &field.name.to_lowercase());
+    let best = all.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
+    let best = best.filter(|name| score(name) >= ALIKE_MIN);
+    let list = || format!("there are: {}", known.join(", "));
+    match best {
+        Some(best) => Some(format!("did you mean {best}? {}", list())),
+        None if known.is_empty() => None,
+        None => Some(list()),
+    }
+}

@@ -1,0 +1,275 @@
+//! Statements over a snapshot of an engine, in this process.
+
+use std::sync::Arc;
+
+use inlay_engine::{Engine, Error, Event, ManualClock, Namespace, Options};
+use serde_json::json;
+
+use super::*;
+use crate::message::{Form, Frame, OutColumn, Reason};
+
+const HOUR_MS: i64 = 3_600_000;
+const NOW_MS: i64 = 20_000 * 24 * HOUR_MS;
+
+#[derive(Default)]
+struct Kept {
+    columns: Vec<OutColumn>,
+    rows: Vec<u8>,
+}
+
+impl Out for Kept {
+    fn send(&mut self, frame: Frame) -> std::io::Result<()> {
+        match frame {
+            Frame::Columns(columns) => self.columns = columns,
+            Frame::Rows(rows) => self.rows.extend(rows),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// An engine with sealed rows and recent ones of two namespaces.
+fn engine(directory: &std::path::Path) -> Engine {
+    let options = Options {
+        clock: Arc::new(ManualClock::new(NOW_MS)),
+        background: false,
+        ..Options::default()
+    };
+    let engine = Engine::open_directory(directory, options).unwrap();
+    for part in 0..2 {
+        for namespace in [1, 2] {
+            let mut batch = engine.batch(Namespace(namespace));
+            for n in (0..1_000u32).filter(|n| n % 2 == part) {
+                let (id, user) = (format!("e{n}"), format!("u{}", n % 50));
+                let event = Event {
+                    tenant: ["acme", "beta"][n as usize % 2 * (n as usize / 2 % 2)],
+                    name: ["call", "login"][usize::from(n.is_multiple_of(5))],
+                    timestamp_ms: NOW_MS - i64::from(n) * HOUR_MS / 4,
+                    event_id: Some(&id),
+                    user_id: (!n.is_multiple_of(10)).then_some(&user),
+                };
+                let plan = ["free", "pro", "a plan with a long name"][n as usize % 3];
+                let marker = format!("org {namespace}");
+                let texts = [("plan", plan), ("org", &*marker)];
+                let numbers = [("ms", f64::from(n % 100)), ("rare", 1.5)];
+                let numbers = &numbers[..1 + usize::from(n.is_multiple_of(250))];
+                batch
+                    .push(&event, &texts[..2 - usize::from(n.is_multiple_of(4))], numbers)
+                    .unwrap();
+            }
+            engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+        }
+        if part == 0 {
+            engine.flush().unwrap();
+        }
+    }
+    engine
+}
+
+fn ask(engine: &Engine, ask: Ask) -> Result<(Kept, Done), Refusal> {
+    let scan = engine.snapshot(Namespace(1)).open().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(64 << 20)
+        .build()
+        .unwrap();
+    let state = blank(2).unwrap();
+    let answering = runtime.spawn(async move {
+        let mut out = Kept::default();
+        answer(state, scan, &ask, &mut out).await.map(|done| (out, done))
+    });
+    runtime.block_on(answering).unwrap()
+}
+
+fn plain(sql: &str, params: Vec<Value>, form: Form) -> Ask {
+    Ask {
+        sql: sql.to_owned(),
+        params,
+        form,
+        rows_max: 10_000,
+        bytes_max: 1 << 20,
+        wall_ms: 10_000,
+        directory: "".into(),
+    }
+}
+
+fn rows(engine: &Engine, sql: &str) -> Value {
+    let (kept, _) = ask(engine, plain(sql, Vec::new(), Form::Rows))
+        .unwrap_or_else(|refusal| panic!("{sql}: {refusal:?}"));
+    serde_json::from_slice(&[b"[", &*kept.rows, b"]"].concat()).unwrap()
+}
+
+#[test]
+fn statements_are_answered() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let cases = [
+        ("SELECT count(*) FROM events", json!([[1000]])),
+        (
+            "SELECT event_name, count(*) AS n FROM events GROUP BY event_name ORDER BY n DESC",
+            json!([["call", 800], ["login", 200]]),
+        ),
+        (
+            "SELECT tenant_id, count(*), sum(numeric_props['ms']) FROM events GROUP BY 1 ORDER BY 1",
+            json!([["acme", 750, 36750.0], ["beta", 250, 12750.0]]),
+        ),
+        (
+            "SELECT string_props['plan'] AS plan, count(*) FROM events WHERE event_name = 'login' GROUP BY 1 ORDER BY 1",
+            json!([["a plan with a long name", 67], ["free", 67], ["pro", 66]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE string_props['plan'] IN ('pro', 'free') AND numeric_props['ms'] >= 50 AND tenant_id = 'beta'",
+            json!([[87]]),
+        ),
+        ("SELECT count(*) FROM events WHERE string_props['org'] IS NULL", json!([[250]])),
+        ("SELECT count(*) FROM events WHERE string_props['plan'] LIKE 'a plan%'", json!([[333]])),
+        (
+            "SELECT count(numeric_props['rare']), count(string_props['none']) FROM events",
+            json!([[4, 0]]),
+        ),
+        (
+            "SELECT timestamp, event_id, user_id, string_props, numeric_props FROM events ORDER BY timestamp DESC LIMIT 2",
+            json!([
+                ["2024-10-04T00:00:00.000Z", "e0", null, {"plan": "free"}, {"ms": 0.0, "rare": 1.5}],
+                ["2024-10-03T23:45:00.000Z", "e1", "u1", {"org": "org 1", "plan": "pro"}, {"ms": 1.0}],
+            ]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp >= TIMESTAMP '2024-10-03 00:00:00' AND timestamp < '2024-10-04'",
+            json!([[96]]),
+        ),
+        (
+            "SELECT date_trunc('day', timestamp) AS day, count(*) FROM events GROUP BY 1 ORDER BY 1 DESC LIMIT 2",
+            json!([["2024-10-04T00:00:00.000Z", 1], ["2024-10-03T00:00:00.000Z", 96]]),
+        ),
+        (
+            "WITH t AS (SELECT string_props AS s, numeric_props['ms'] AS ms FROM events) SELECT s['plan'], max(ms) FROM t GROUP BY 1 ORDER BY 1 LIMIT 1",
+            json!([["a plan with a long name", 99.0]]),
+        ),
+        (
+            "SELECT e.string_props['plan'] AS p, count(*) FROM (SELECT * FROM events LIMIT 1000) e GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1",
+            json!([["free", 334]]),
+        ),
+        (
+            "SELECT day, sum(count), approx_distinct_merge(users_state) FROM events_daily GROUP BY day ORDER BY day DESC LIMIT 2",
+            json!([["2024-10-04T00:00:00.000Z", 1, 0], ["2024-10-03T00:00:00.000Z", 96, 45]]),
+        ),
+        (
+            "SELECT sum(count) FROM events_hourly WHERE hour >= '2024-10-03' AND tenant_id = 'acme' AND event_name = 'call'",
+            json!([[58]]),
+        ),
+        (
+            "SELECT round(approx_percentile_merge(numeric_states['ms'], 0.5)) FROM events_hourly",
+            json!([[50.0]]),
+        ),
+        (
+            "SELECT a.tenant_id, b.n FROM (SELECT DISTINCT tenant_id FROM events) a JOIN (SELECT tenant_id, sum(count) AS n FROM events_daily GROUP BY 1) b USING (tenant_id) ORDER BY 1",
+            json!([["acme", 750], ["beta", 250]]),
+        ),
+        (
+            "SELECT 9007199254740993, 1.5, 'x', NULL, true, 1e308 * 10, DATE '2024-01-02', INTERVAL '1 day' > INTERVAL '1 hour'",
+            json!([["9007199254740993", 1.5, "x", null, true, "Infinity", "2024-01-02", true]]),
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(rows(&engine, sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn answers_come_in_three_forms_and_end_at_the_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let sql = "SELECT event_id, $1 AS x, '=1+1' AS f FROM events WHERE numeric_props['rare'] > $2 ORDER BY timestamp DESC";
+    let params = vec![json!("é,"), json!(1)];
+    let of = |form| {
+        let (kept, done) = ask(&engine, plain(sql, params.clone(), form)).unwrap();
+        (String::from_utf8(kept.rows).unwrap(), done, kept.columns)
+    };
+    let (rows, done, columns) = of(Form::Rows);
+    assert_eq!(rows.lines().next().unwrap().split("],").count(), 4);
+    assert_eq!(done, Done { rows: 4, truncated: false });
+    let kinds: Vec<&str> = columns.iter().map(|column| &*column.kind).collect();
+    assert_eq!(kinds, ["VARCHAR"; 3]);
+    assert!(
+        of(Form::Csv).0.starts_with("event_id,x,f\r\ne0,\"é,\",'=1+1\r\n"),
+        "{}",
+        of(Form::Csv).0
+    );
+    let first = "{\"event_id\":\"e0\",\"x\":\"é,\",\"f\":\"=1+1\"}\n";
+    assert!(of(Form::Lines).0.starts_with(first), "{}", of(Form::Lines).0);
+    let few = Ask { rows_max: 3, ..plain("SELECT * FROM events", Vec::new(), Form::Rows) };
+    assert_eq!(ask(&engine, few).unwrap().1, Done { rows: 3, truncated: true });
+    let small =
+        Ask { bytes_max: 100, ..plain("SELECT event_id FROM events", Vec::new(), Form::Rows) };
+    let (kept, done) = ask(&engine, small).unwrap();
+    assert!(done.truncated && done.rows > 3 && kept.rows.len() <= 100);
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let refused = |sql: &str, params: Vec<Value>| match ask(&engine, plain(sql, params, Form::Rows))
+    {
+        Ok(_) => panic!("{sql} was answered"),
+        Err(refusal) => refusal,
+    };
+    let refusal = refused("SELECT 1,\n tenant FROM events", Vec::new());
+    assert_eq!(refusal.position, Some((2, 2)), "{refusal:?}");
+    assert!(refusal.hint.as_ref().unwrap().starts_with("did you mean tenant_id?"), "{refusal:?}");
+    for (sql, part) in [
+        ("SELECT * FROM event", "event"),
+        ("SELECT * FROM information_schema.tables", "information_schema"),
+        ("SELECT * FROM pg_catalog.pg_class", "pg_c"),
+        ("SELECT version()", "version"),
+        ("SELECT repeat('x', 10)", "repeat"),
+        ("SELECT * FROM '/etc/passwd'", "/etc/passwd"),
+        ("SELECT 1 + 'x'", "x"),
+        ("SELECT sum(event_name) FROM events", "sum"),
+        ("SELECT $1", "$1"),
+        ("SELECT a.b.c.d FROM events", "a.b.c.d"),
+        ("SELECT count(*) FROM events WHERE", "syntax"),
+    ] {
+        let refusal = refused(sql, Vec::new());
+        assert_eq!(refusal.reason, Reason::Invalid, "{sql}: {refusal:?}");
+        assert!(refusal.message.contains(part), "{sql}: {refusal:?}");
+    }
+    assert_eq!(refused("SELECT 1", vec![json!(1)]).message, "params[0] is not used as $1");
+    assert_eq!(refused("SELECT $2", vec![json!(1)]).message, "$2 has no value: params holds 1");
+    assert_eq!(refused("SELECT $1", vec![json!([1])]).reason, Reason::Invalid);
+}
+
+#[test]
+fn properties_are_read_as_columns_and_conditions_by_the_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
+    let planned = |sql: &'static str| {
+        let scan = engine.snapshot(Namespace(1)).open().unwrap();
+        let plan = runtime.spawn(async move {
+            let context = SessionContext::new_with_state(blank(2).unwrap());
+            for table in all(scan) {
+                context.register_table(table.name(), Arc::new(table)).unwrap();
+            }
+            let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+            datafusion::physical_plan::displayable(&*plan).indent(false).to_string()
+        });
+        runtime.block_on(plan).unwrap()
+    };
+    for sql in [
+        "SELECT string_props['plan'], count(*) FROM events WHERE numeric_props['ms'] > 3 AND tenant_id = 'acme' GROUP BY 1",
+        "SELECT avg(numeric_props['ms']) FROM events WHERE string_props['plan'] IN ('a', 'b', 'c', 'd', 'e') AND timestamp >= '2024-10-01'",
+        "SELECT e.string_props['plan'] FROM events e JOIN events_daily d ON e.tenant_id = d.tenant_id AND e.string_props['plan'] = d.event_name",
+        "SELECT event_id FROM events WHERE timestamp > now() - INTERVAL '7 days' AND event_name IN ('call', 'login')",
+        "SELECT DISTINCT numeric_props['ms'] FROM events WHERE string_props['plan'] = 'pro' OR string_props['plan'] = 'free'",
+    ] {
+        let plan = planned(sql);
+        let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();
+        assert!(!scan.contains("Strings") && !scan.contains("Numbers"), "{sql}\n{plan}");
+        assert!(!plan.contains("FilterExec"), "{sql}\n{plan}");
+    }
+    let counted = planned("SELECT count(*) FROM events");
+    assert!(!counted.contains("RowsExec"), "the number of rows is known: {counted}");
+}

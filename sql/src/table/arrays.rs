@@ -1,0 +1,130 @@
+//! Values of the engine as Arrow arrays.
+//!
+//! Strings are views into the dictionary of their segment, so a row costs sixteen bytes whatever its text.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow::{
+    array::{
+        ArrayRef, Float64Array, MapArray, StringArray, StringBuilder, StringViewArray, StructArray,
+        TimestampMillisecondArray, UInt32Array,
+    },
+    buffer::{Buffer, NullBuffer, OffsetBuffer},
+    compute::take,
+    datatypes::{DataType, Field},
+    error::{ArrowError, Result},
+};
+use inlay_engine::rows::{TextTable, Values};
+use parking_lot::Mutex;
+
+use super::schema::entries_of;
+
+/// Dictionaries as arrays, each made once.
+#[derive(Default)]
+pub struct Dictionaries(Mutex<HashMap<usize, (Arc<TextTable>, ArrayRef)>>);
+
+impl Dictionaries {
+    /// A dictionary's strings. It stays in memory with the table, so that its address stays its own.
+    fn of(&self, table: &Arc<TextTable>) -> Result<ArrayRef> {
+        let key = Arc::as_ptr(table).addr();
+        if let Some((_, array)) = self.0.lock().get(&key) {
+            return Ok(Arc::clone(array));
+        }
+        let array: ArrayRef = Arc::new(StringViewArray::from(&strings(table)?));
+        self.0.lock().insert(key, (Arc::clone(table), Arc::clone(&array)));
+        Ok(array)
+    }
+
+    /// Values as an array.
+    ///
+    /// Errors: when texts are not UTF-8.
+    pub fn array(&self, values: Values) -> Result<ArrayRef> {
+        Self::made(values, |table| self.of(table))
+    }
+
+    /// The same, of a dictionary that nobody else has.
+    ///
+    /// Errors: when texts are not UTF-8.
+    pub fn once(&self, values: Values) -> Result<ArrayRef> {
+        Self::made(values, |table| Ok(Arc::new(StringViewArray::from(&strings(table)?))))
+    }
+
+    fn made(
+        values: Values,
+        dictionary: impl Fn(&Arc<TextTable>) -> Result<ArrayRef>,
+    ) -> Result<ArrayRef> {
+        Ok(match values {
+            Values::Times(times) => Arc::new(TimestampMillisecondArray::from(times)),
+            Values::Numbers(numbers) => Arc::new(number_array(numbers)),
+            Values::Codes(codes, table) => {
+                let nulls = codes
+                    .contains(&0)
+                    .then(|| NullBuffer::from_iter(codes.iter().map(|code| *code > 0)));
+                let keys: Vec<u32> = codes.into_iter().map(|code| code.saturating_sub(1)).collect();
+                if table.is_empty() {
+                    return Ok(Arc::new(StringViewArray::new_null(keys.len())));
+                }
+                take(&dictionary(&table)?, &UInt32Array::new(keys.into(), nulls), None)?
+            }
+            Values::Texts(table) => {
+                let texts = strings(&table)?;
+                let is_there = (0..table.len()).map(|at| !table.at(at).is_empty());
+                let (offsets, bytes, _) = texts.into_parts();
+                let nulls = NullBuffer::from_iter(is_there);
+                Arc::new(StringViewArray::from(&StringArray::try_new(offsets, bytes, Some(nulls))?))
+            }
+        })
+    }
+}
+
+fn strings(table: &TextTable) -> Result<StringArray> {
+    let ends = table.ends.iter().map(|end| i32::try_from(*end));
+    let ends = ends.collect::<std::result::Result<Vec<i32>, _>>();
+    let ends = ends.map_err(|_| ArrowError::MemoryError("too many bytes of strings".to_owned()))?;
+    let offsets = std::iter::once(0).chain(ends).collect::<Vec<i32>>();
+    StringArray::try_new(
+        OffsetBuffer::new(offsets.into()),
+        Buffer::from_slice_ref(&table.bytes),
+        None,
+    )
+}
+
+fn number_array(numbers: Vec<f64>) -> Float64Array {
+    let nulls = numbers
+        .iter()
+        .any(|number| number.is_nan())
+        .then(|| NullBuffer::from_iter(numbers.iter().map(|number| !number.is_nan())));
+    Float64Array::new(numbers.into(), nulls)
+}
+
+/// A map a row, of named columns; what a row lacks is not in its map.
+///
+/// Errors: when they are too many to be counted.
+pub fn map_array(columns: &[(&str, ArrayRef)], rows: usize, value: DataType) -> Result<ArrayRef> {
+    let mut keys = StringBuilder::new();
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut ends = vec![0i32];
+    for row in 0..rows {
+        for (at, (name, column)) in columns.iter().enumerate() {
+            if column.is_valid(row) {
+                keys.append_value(name);
+                places.push((at, row));
+            }
+        }
+        let end = i32::try_from(places.len())
+            .map_err(|_| ArrowError::MemoryError("too many properties".to_owned()))?;
+        ends.push(end);
+    }
+    let arrays: Vec<&dyn arrow::array::Array> =
+        columns.iter().map(|(_, column)| column.as_ref()).collect();
+    let values = if arrays.is_empty() {
+        arrow::array::new_empty_array(&value)
+    } else {
+        arrow::compute::interleave(&arrays, &places)?
+    };
+    let fields = entries_of(value);
+    let entries =
+        StructArray::try_new(fields.clone(), vec![Arc::new(keys.finish()), values], None)?;
+    let field = Arc::new(Field::new("entries", DataType::Struct(fields), false));
+    Ok(Arc::new(MapArray::try_new(field, OffsetBuffer::new(ends.into()), entries, None, false)?))
+}

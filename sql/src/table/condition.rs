@@ -1,0 +1,246 @@
+//! Conditions that the engine answers by itself, exactly.
+//!
+//! A condition is taken only when nothing of it is left to check: what is not understood here stays with DataFusion.
+
+use std::ops::Range;
+
+use datafusion::{
+    common::ScalarValue,
+    logical_expr::{BinaryExpr, Expr, Operator, expr::InList},
+};
+use inlay_engine::{NumberFilter, TextFilter, rows::Filter};
+
+use super::schema::{Kind, NUMBERS, STRINGS};
+
+/// What rows must be like, as the engine understands it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conditions {
+    /// Tenants, where they are limited.
+    pub tenants: Option<Vec<String>>,
+    /// Event names, where they are limited.
+    pub events: Option<Vec<String>>,
+    /// Earliest millisecond.
+    pub from_ms: Option<i64>,
+    /// First millisecond that is too late.
+    pub to_ms: Option<i64>,
+    /// Properties.
+    pub filter: Filter,
+}
+
+/// One condition on one column.
+#[derive(Debug, Clone, PartialEq)]
+enum Condition {
+    Tenants(Vec<String>),
+    Events(Vec<String>),
+    Times(Option<i64>, Option<i64>),
+    Text(String, Vec<String>),
+    Number(String, f64, f64),
+}
+
+/// What is compared.
+enum Subject {
+    Tenant,
+    Event,
+    Time,
+    Text(String),
+    Number(String),
+}
+
+impl Conditions {
+    /// Of expressions that all hold, those that are understood.
+    pub fn of<'a>(kind: Kind, exprs: impl IntoIterator<Item = &'a Expr>) -> Self {
+        let mut all = Self::default();
+        for condition in exprs.into_iter().filter_map(|expr| understood(kind, expr)).flatten() {
+            all.add(condition);
+        }
+        all
+    }
+
+    /// Whether an expression is understood, and so needs no other check.
+    pub fn takes(kind: Kind, expr: &Expr) -> bool {
+        understood(kind, expr).is_some()
+    }
+
+    /// The milliseconds that are asked for.
+    pub fn times(&self) -> Range<i64> {
+        self.from_ms.unwrap_or(i64::MIN)..self.to_ms.unwrap_or(i64::MAX)
+    }
+
+    fn add(&mut self, condition: Condition) {
+        let both = |mine: &mut Option<Vec<String>>, theirs: Vec<String>| match mine {
+            None => *mine = Some(theirs),
+            Some(mine) => mine.retain(|one| theirs.contains(one)),
+        };
+        match condition {
+            Condition::Tenants(list) => both(&mut self.tenants, list),
+            Condition::Events(list) => both(&mut self.events, list),
+            Condition::Times(from, to) => {
+                self.from_ms = self.from_ms.max(from);
+                self.to_ms = match (self.to_ms, to) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            Condition::Text(name, any_of) => self.filter.texts.push(TextFilter { name, any_of }),
+            Condition::Number(name, min, max) => {
+                self.filter.numbers.push(NumberFilter { name, min, max });
+            }
+        }
+    }
+}
+
+fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            let mut both = understood(kind, left)?;
+            both.extend(understood(kind, right)?);
+            Some(both)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            either(understood(kind, left)?, understood(kind, right)?).map(|one| vec![one])
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            if let (Some(subject), Some(value)) = (subject(kind, left), literal(right)) {
+                return compared(kind, subject, *op, value).map(|one| vec![one]);
+            }
+            let (subject, value) = (subject(kind, right)?, literal(left)?);
+            compared(kind, subject, op.swap()?, value).map(|one| vec![one])
+        }
+        Expr::InList(InList { expr, list, negated: false }) => {
+            let texts: Vec<String> =
+                list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
+            among(subject(kind, expr)?, texts).map(|one| vec![one])
+        }
+        Expr::Between(between) if !between.negated => {
+            let (low, high) = (literal(&between.low)?, literal(&between.high)?);
+            let of = |op, value| compared(kind, subject(kind, &between.expr)?, op, value);
+            Some(vec![of(Operator::GtEq, low)?, of(Operator::LtEq, high)?])
+        }
+        _ => None,
+    }
+}
+
+/// One of two lists for the same column.
+fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
+    let ([one], [other]) = (&*one, &*other) else { return None };
+    let all = |a: &[String], b: &[String]| a.iter().chain(b).cloned().collect();
+    match (one, other) {
+        (Condition::Tenants(a), Condition::Tenants(b)) => Some(Condition::Tenants(all(a, b))),
+        (Condition::Events(a), Condition::Events(b)) => Some(Condition::Events(all(a, b))),
+        (Condition::Text(a, some), Condition::Text(b, others)) if a == b => {
+            Some(Condition::Text(a.clone(), all(some, others)))
+        }
+        _ => None,
+    }
+}
+
+/// The map and the name of `map['name']`.
+pub fn property(expr: &Expr) -> Option<(&str, &str)> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let [Expr::Column(column), Expr::Literal(name, _)] = &*call.args else { return None };
+    let name = name.try_as_str().flatten()?;
+    (call.func.name() == "get_field").then_some((&*column.name, name))
+}
+
+fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
+    match expr {
+        Expr::Column(column) if column.name == "tenant_id" => Some(Subject::Tenant),
+        Expr::Column(column) if column.name == "event_name" => Some(Subject::Event),
+        Expr::Column(column) if column.name == kind.time_column() => Some(Subject::Time),
+        // A time that is compared with one of another unit or with its zone, which is UTC.
+        Expr::Cast(cast) if literal_time_type(cast.field.data_type()) => {
+            match subject(kind, &cast.expr)? {
+                Subject::Time => Some(Subject::Time),
+                _ => None,
+            }
+        }
+        _ => match property(expr)? {
+            (STRINGS, name) => Some(Subject::Text(name.to_owned())),
+            (NUMBERS, name) => Some(Subject::Number(name.to_owned())),
+            _ => None,
+        },
+    }
+}
+
+fn literal_time_type(kind: &arrow::datatypes::DataType) -> bool {
+    use arrow::datatypes::{DataType, TimeUnit};
+    match kind {
+        DataType::Timestamp(TimeUnit::Second, _) => false,
+        DataType::Timestamp(_, None) => true,
+        DataType::Timestamp(_, Some(zone)) => ["UTC", "+00:00", "Z"].contains(&&**zone),
+        _ => false,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) if !value.is_null() => Some(value),
+        _ => None,
+    }
+}
+
+fn text(value: &ScalarValue) -> Option<String> {
+    value.try_as_str().flatten().map(str::to_owned)
+}
+
+fn among(subject: Subject, texts: Vec<String>) -> Option<Condition> {
+    match subject {
+        Subject::Tenant => Some(Condition::Tenants(texts)),
+        Subject::Event => Some(Condition::Events(texts)),
+        Subject::Text(name) => Some(Condition::Text(name, texts)),
+        Subject::Time | Subject::Number(_) => None,
+    }
+}
+
+fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> Option<Condition> {
+    match (subject, op) {
+        (Subject::Time, _) => times(kind, op, value),
+        (Subject::Number(name), _) => {
+            let ScalarValue::Float64(Some(number)) = *value else { return None };
+            // The order of SQL puts NaN last, and none is stored; zeros are told apart there.
+            if number.is_nan() || number == 0.0 {
+                return None;
+            }
+            let (min, max) = match op {
+                Operator::Eq => (number, number),
+                Operator::Gt => (number.next_up(), f64::INFINITY),
+                Operator::GtEq => (number, f64::INFINITY),
+                Operator::Lt => (f64::NEG_INFINITY, number.next_down()),
+                Operator::LtEq => (f64::NEG_INFINITY, number),
+                _ => return None,
+            };
+            Some(Condition::Number(name, min, max))
+        }
+        (subject, Operator::Eq) => among(subject, vec![text(value)?]),
+        _ => None,
+    }
+}
+
+/// The rows of a table whose time compares with an instant: in whole milliseconds, at steps of the table.
+fn times(kind: Kind, op: Operator, value: &ScalarValue) -> Option<Condition> {
+    // The first millisecond that is not before the instant, and whether it is the instant.
+    let (ms, is_whole) = match *value {
+        ScalarValue::TimestampMillisecond(Some(ms), _) => (ms, true),
+        ScalarValue::TimestampMicrosecond(Some(us), _) => ceil(us, 1_000),
+        ScalarValue::TimestampNanosecond(Some(ns), _) => ceil(ns, 1_000_000),
+        _ => return None,
+    };
+    let after = if is_whole { ms.checked_add(1)? } else { ms };
+    let (from, to) = match op {
+        Operator::Gt => (Some(after), None),
+        Operator::GtEq => (Some(ms), None),
+        Operator::Lt => (None, Some(ms)),
+        Operator::LtEq => (None, Some(after)),
+        Operator::Eq if is_whole => (Some(ms), Some(after)),
+        _ => return None,
+    };
+    // What starts at or after an instant starts at or after the next step.
+    let step = |ms: i64| ceil(ms, kind.step_ms()).0.checked_mul(kind.step_ms());
+    let step = |ms: Option<i64>| ms.map_or(Some(None), |ms| step(ms).map(Some));
+    Some(Condition::Times(step(from)?, step(to)?))
+}
+
+fn ceil(value: i64, unit: i64) -> (i64, bool) {
+    let is_whole = value.rem_euclid(unit) == 0;
+    (value.div_euclid(unit) + i64::from(!is_whole), is_whole)
+}

@@ -1,0 +1,23 @@
+//! The tables that a statement can name: `events`, `events_hourly`, `events_daily`.
+//!
+//! They hold the rows of one snapshot and nothing else, so no text can reach another one's. Conditions on tenant,
+//! event, time and single properties are answered by the engine's own indexes; `string_props['model']` reads
+//! the column of that property and never a map.
+
+mod arrays;
+mod condition;
+mod schema;
+
+mod rows;
+
+mod rollup;
+
+mod provider;
+
+mod properties;
+
+mod states;
+
+pub use properties::ReadProperties;
+pub use provider::all;
+pub use states::aggregates;

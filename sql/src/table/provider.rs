@@ -1,0 +1,156 @@
+//! The tables as DataFusion asks for them.
+
+use std::{fmt, sync::Arc};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::{
+    catalog::{Session, TableProvider},
+    common::{DataFusionError, Result},
+    datasource::memory::MemorySourceConfig,
+    logical_expr::{Expr, TableProviderFilterPushDown, TableType},
+    physical_plan::ExecutionPlan,
+};
+use inlay_engine::rows::{Scan, Series};
+
+use super::{
+    arrays::Dictionaries,
+    condition::Conditions,
+    rollup::Sums,
+    rows::{Part, Reading, RowsExec, Wanted},
+    schema::{Kind, Property, schema_with},
+};
+
+/// A table over a snapshot.
+#[derive(Clone)]
+pub struct Table {
+    kind: Kind,
+    scan: Arc<Scan>,
+    properties: Vec<Property>,
+    schema: SchemaRef,
+}
+
+/// All tables over a snapshot.
+pub fn all(scan: Scan) -> Vec<Table> {
+    let scan = Arc::new(scan);
+    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(&scan), Vec::new())).into()
+}
+
+impl Table {
+    fn new(kind: Kind, scan: Arc<Scan>, properties: Vec<Property>) -> Self {
+        Self { kind, scan, schema: schema_with(kind, &properties), properties }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// The same with columns for these properties too, and where each of them stands.
+    pub fn with_properties(&self, more: &[Property]) -> (Self, Vec<usize>) {
+        let mut properties = self.properties.clone();
+        let base = self.kind.columns().len();
+        let places = more.iter().map(|property| {
+            let at = properties.iter().position(|other| other == property).unwrap_or_else(|| {
+                properties.push(property.clone());
+                properties.len() - 1
+            });
+            base + at
+        });
+        let places = places.collect();
+        (Self::new(self.kind, Arc::clone(&self.scan), properties), places)
+    }
+
+    /// What a column is made of.
+    fn wanted(&self, at: usize) -> Result<Wanted> {
+        let base = self.kind.columns().len();
+        let wanted = match at.checked_sub(base) {
+            Some(at) => self.properties.get(at).map(Wanted::property),
+            None => Wanted::named(self.schema.field(at).name()),
+        };
+        wanted.ok_or_else(|| DataFusionError::Internal("a column that is none".to_owned()))
+    }
+
+    fn rows(
+        &self,
+        projection: &[usize],
+        conditions: Conditions,
+        limit: Option<usize>,
+        partitions: usize,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let times = conditions.times();
+        let Conditions { tenants, events, filter, .. } = conditions;
+        let is_among = |list: &Option<Vec<String>>, one: &str| {
+            list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
+        };
+        let chosen =
+            |series: &Series| is_among(&tenants, &series.tenant) && is_among(&events, &series.name);
+        let mut parts: Vec<Part> = Vec::new();
+        for (at, source) in self.scan.sources().iter().enumerate() {
+            let units = source.units(&chosen, &times);
+            let units = units.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            parts.extend(units.into_iter().map(|unit| (at, unit)));
+        }
+        let reading = Reading {
+            scan: Arc::clone(&self.scan),
+            wanted: projection.iter().map(|at| self.wanted(*at)).collect::<Result<_>>()?,
+            filter,
+            schema: Arc::new(self.schema.project(projection)?),
+            limit,
+            dictionaries: Dictionaries::default(),
+        };
+        Ok(Arc::new(RowsExec::new(reading, parts, partitions)))
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("kind", &self.kind)
+            .field("properties", &self.properties)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for Table {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answer = |filter: &&Expr| match Conditions::takes(self.kind, filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(answer).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all: Vec<usize> = (0..self.kind.columns().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let conditions = Conditions::of(self.kind, filters);
+        if self.kind == Kind::Events {
+            let partitions = state.config().target_partitions();
+            return self.rows(projection, conditions, limit, partitions);
+        }
+        let schema = Arc::new(self.schema.project(projection)?);
+        let (kind, scan, properties) = (self.kind, &*self.scan, &*self.properties);
+        let sums =
+            Sums { kind, scan, schema: Arc::clone(&schema), properties, conditions: &conditions };
+        Ok(MemorySourceConfig::try_new_exec(&[sums.batches()?], schema, None)?)
+    }
+}

@@ -1,0 +1,298 @@
+//! Reading `events`: units of rows, shared out among partitions, turned into batches.
+
+use std::{fmt, sync::Arc};
+
+use arrow::{
+    array::{ArrayRef, RecordBatch, RecordBatchOptions},
+    datatypes::{DataType, SchemaRef},
+};
+use datafusion::{
+    common::{DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion},
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_expr::EquivalenceProperties,
+    physical_plan::{
+        DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+        execution_plan::{Boundedness, EmissionType},
+        statistics::StatisticsArgs,
+        stream::RecordBatchStreamAdapter,
+    },
+};
+use inlay_engine::rows::{Column, Filter, Scan, Source, TextTable, Unit, Values};
+
+use super::{
+    arrays::{Dictionaries, map_array},
+    schema::{NUMBERS, Property, STRINGS},
+};
+
+/// Rows of a batch that is handed on.
+const BATCH_ROWS: usize = 8_192;
+
+/// What a column of `events` is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// The tenant.
+    Tenant,
+    /// The event's name.
+    Event,
+    /// A column of the engine.
+    Plain(Column),
+    /// All string properties.
+    Strings,
+    /// All numeric properties.
+    Numbers,
+}
+
+impl Wanted {
+    /// By the name of a column.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "tenant_id" => Some(Self::Tenant),
+            "event_name" => Some(Self::Event),
+            "timestamp" => Some(Self::Plain(Column::Time)),
+            "event_id" => Some(Self::Plain(Column::EventId)),
+            "user_id" => Some(Self::Plain(Column::User)),
+            STRINGS => Some(Self::Strings),
+            NUMBERS => Some(Self::Numbers),
+            _ => None,
+        }
+    }
+
+    /// Of a property.
+    pub fn property(property: &Property) -> Self {
+        match &*property.map {
+            STRINGS => Self::Plain(Column::Text(property.name.clone())),
+            _ => Self::Plain(Column::Number(property.name.clone())),
+        }
+    }
+}
+
+/// Rows that are read, and what of them.
+pub struct Reading {
+    /// Where they are.
+    pub scan: Arc<Scan>,
+    /// The columns, in the order of the schema.
+    pub wanted: Vec<Wanted>,
+    /// What rows must be like.
+    pub filter: Filter,
+    /// The columns' types.
+    pub schema: SchemaRef,
+    /// Rows that are enough.
+    pub limit: Option<usize>,
+    /// Dictionaries that were read.
+    pub dictionaries: Dictionaries,
+}
+
+/// A source, by its place in the scan, and some of its rows.
+pub type Part = (usize, Unit);
+
+/// Reads rows.
+pub struct RowsExec {
+    reading: Arc<Reading>,
+    partitions: Vec<Vec<Part>>,
+    properties: Arc<PlanProperties>,
+}
+
+impl RowsExec {
+    /// Shares parts out among so many partitions.
+    pub fn new(reading: Reading, mut parts: Vec<Part>, partitions: usize) -> Self {
+        // The largest first, each to who has the least.
+        parts.sort_by_key(|(_, unit)| std::cmp::Reverse(unit.rows()));
+        let mut shares: Vec<(usize, Vec<Part>)> = vec![(0, Vec::new()); partitions.max(1)];
+        for part in parts {
+            if let Some(share) = shares.iter_mut().min_by_key(|(rows, _)| *rows) {
+                share.0 += part.1.rows();
+                share.1.push(part);
+            }
+        }
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&reading.schema)),
+            Partitioning::UnknownPartitioning(shares.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self {
+            reading: Arc::new(reading),
+            partitions: shares.into_iter().map(|(_, parts)| parts).collect(),
+            properties: Arc::new(properties),
+        }
+    }
+}
+
+impl fmt::Debug for RowsExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowsExec").field("wanted", &self.reading.wanted).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for RowsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RowsExec: {:?}, {:?}", self.reading.wanted, self.reading.filter)
+    }
+}
+
+impl ExecutionPlan for RowsExec {
+    fn name(&self) -> &str {
+        "RowsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let parts = self.partitions.get(partition).cloned().unwrap_or_default();
+        let reading = Arc::clone(&self.reading);
+        let schema = Arc::clone(&reading.schema);
+        let batches = Batches { reading, parts: parts.into_iter(), open: None, sent: 0 };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches))))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let share = |parts: &Vec<Part>| parts.iter().map(|(_, unit)| unit.rows()).sum::<usize>();
+        let rows = match args.partition() {
+            Some(partition) => self.partitions.get(partition).map_or(0, share),
+            None => self.partitions.iter().map(share).sum(),
+        };
+        let is_exact = self.reading.filter.is_empty() && self.reading.limit.is_none();
+        let rows = if is_exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
+        Ok(Arc::new(Statistics::new_unknown(&self.reading.schema).with_num_rows(rows)))
+    }
+}
+
+/// Batches of a partition, one after the other.
+struct Batches {
+    reading: Arc<Reading>,
+    parts: std::vec::IntoIter<Part>,
+    /// What was read and is not yet handed on, and from where on.
+    open: Option<(RecordBatch, usize)>,
+    sent: usize,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let left = self.reading.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.sent));
+        if left == 0 {
+            return None;
+        }
+        loop {
+            if let Some((batch, from)) = &mut self.open {
+                let rows = (batch.num_rows() - *from).min(BATCH_ROWS).min(left);
+                if rows > 0 {
+                    let slice = batch.slice(*from, rows);
+                    *from += rows;
+                    self.sent += rows;
+                    return Some(Ok(slice));
+                }
+            }
+            let (source, unit) = self.parts.next()?;
+            let source = self.reading.scan.sources().get(source)?;
+            match self.reading.batch(source, &unit) {
+                Ok(batch) => self.open = batch.map(|batch| (batch, 0)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// The rows of a unit that pass, if there are any.
+    fn batch(&self, source: &Source, unit: &Unit) -> Result<Option<RecordBatch>> {
+        let broken = |error: inlay_engine::Error| DataFusionError::External(Box::new(error));
+        if !self.filter.is_empty() && source.excludes(unit, &self.filter).map_err(broken)? {
+            return Ok(None);
+        }
+        let marks = source.passing(unit, &self.filter).map_err(broken)?;
+        let rows = match &marks {
+            None => unit.rows(),
+            Some(marks) => marks.iter().filter(|mark| **mark).count(),
+        };
+        if rows == 0 {
+            return Ok(None);
+        }
+        let read = |column: &Column| -> Result<ArrayRef> {
+            let mut values = source.read(unit, column).map_err(broken)?;
+            if let Some(marks) = &marks {
+                values.retain(marks);
+            }
+            Ok(self.dictionaries.array(values)?)
+        };
+        let of_series = |name: &dyn Fn(usize) -> Arc<str>| -> Result<ArrayRef> {
+            let mut values = series_values(unit, name);
+            if let Some(marks) = &marks {
+                values.retain(marks);
+            }
+            Ok(self.dictionaries.once(values)?)
+        };
+        let mut arrays = Vec::with_capacity(self.wanted.len());
+        for wanted in &self.wanted {
+            let series = source.series();
+            arrays.push(match wanted {
+                Wanted::Tenant => of_series(&|at| Arc::clone(&series[at].tenant))?,
+                Wanted::Event => of_series(&|at| Arc::clone(&series[at].name))?,
+                Wanted::Plain(column) => read(column)?,
+                Wanted::Strings => {
+                    let columns = source.texts().into_iter();
+                    let columns =
+                        columns.map(|name| Ok((name, read(&Column::Text(name.to_owned()))?)));
+                    let columns = present(columns.collect::<Result<_>>()?, rows);
+                    map_array(&columns, rows, DataType::Utf8View)?
+                }
+                Wanted::Numbers => {
+                    let columns = source.numbers().into_iter();
+                    let columns =
+                        columns.map(|name| Ok((name, read(&Column::Number(name.to_owned()))?)));
+                    let columns = present(columns.collect::<Result<_>>()?, rows);
+                    map_array(&columns, rows, DataType::Float64)?
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        Ok(Some(RecordBatch::try_new_with_options(schema, arrays, &options)?))
+    }
+}
+
+/// Columns that some row has.
+fn present(mut columns: Vec<(&str, ArrayRef)>, rows: usize) -> Vec<(&str, ArrayRef)> {
+    columns.retain(|(_, column)| column.null_count() < rows);
+    columns
+}
+
+/// A text of its series for each row.
+fn series_values(unit: &Unit, name: &dyn Fn(usize) -> Arc<str>) -> Values {
+    let (mut table, mut codes) = (TextTable::default(), Vec::with_capacity(unit.rows()));
+    let mut last: Option<Arc<str>> = None;
+    for strip in &unit.strips {
+        let text = name(strip.series);
+        if last.as_ref() != Some(&text) {
+            table.push(text.as_bytes());
+            last = Some(text);
+        }
+        codes.resize(codes.len() + strip.rows.len(), table.len() as u32);
+    }
+    Values::Codes(codes, Arc::new(table))
+}

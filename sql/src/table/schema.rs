@@ -1,0 +1,118 @@
+//! Names and types of the tables' columns.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+
+/// A table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Every event.
+    Events,
+    /// What events add up to in each hour.
+    Hourly,
+    /// What events add up to in each day.
+    Daily,
+}
+
+/// The column of string properties.
+pub const STRINGS: &str = "string_props";
+/// The column of numeric properties.
+pub const NUMBERS: &str = "numeric_props";
+/// The column of states of numeric properties.
+pub const STATES: &str = "numeric_states";
+
+impl Kind {
+    /// All tables.
+    pub const ALL: [Self; 3] = [Self::Events, Self::Hourly, Self::Daily];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Hourly => "events_hourly",
+            Self::Daily => "events_daily",
+        }
+    }
+
+    /// The column that says when.
+    pub fn time_column(self) -> &'static str {
+        match self {
+            Self::Events => "timestamp",
+            Self::Hourly => "hour",
+            Self::Daily => "day",
+        }
+    }
+
+    /// Length of its steps in milliseconds.
+    pub fn step_ms(self) -> i64 {
+        match self {
+            Self::Events => 1,
+            Self::Hourly => 3_600_000,
+            Self::Daily => 86_400_000,
+        }
+    }
+
+    /// Its columns.
+    pub fn columns(self) -> Vec<Field> {
+        let text = |name, nullable| Field::new(name, DataType::Utf8View, nullable);
+        let time = DataType::Timestamp(TimeUnit::Millisecond, None);
+        let mut fields = vec![text("tenant_id", false), text("event_name", false)];
+        fields.push(Field::new(self.time_column(), time, false));
+        if self == Self::Events {
+            fields.extend([text("event_id", true), text("user_id", true)]);
+            fields.push(Field::new(STRINGS, map_of(DataType::Utf8View), false));
+            fields.push(Field::new(NUMBERS, map_of(DataType::Float64), false));
+        } else {
+            fields.push(Field::new("count", DataType::Int64, false));
+            fields.push(Field::new("users", DataType::Int64, false));
+            fields.push(Field::new("users_state", DataType::Binary, false));
+            fields.push(Field::new(STATES, map_of(DataType::Binary), false));
+        }
+        fields
+    }
+
+    /// Type of a property in one of its maps.
+    pub fn property_type(map: &str) -> Option<DataType> {
+        match map {
+            STRINGS => Some(DataType::Utf8View),
+            NUMBERS => Some(DataType::Float64),
+            STATES => Some(DataType::Binary),
+            _ => None,
+        }
+    }
+}
+
+/// Key and value of a map.
+pub fn entries_of(value: DataType) -> Fields {
+    Fields::from(vec![Field::new("keys", DataType::Utf8, false), Field::new("values", value, true)])
+}
+
+fn map_of(value: DataType) -> DataType {
+    let entries = Field::new("entries", DataType::Struct(entries_of(value)), false);
+    DataType::Map(Arc::new(entries), false)
+}
+
+/// A property that is read as a column of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Property {
+    /// The map that it belongs to.
+    pub map: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Property {
+    /// As a column, which no statement can name: its name is no identifier and not in the list of columns.
+    pub fn field(&self) -> Field {
+        let kind = Kind::property_type(&self.map).unwrap_or(DataType::Null);
+        Field::new(format!("{}['{}']", self.map, self.name), kind, true)
+    }
+}
+
+/// The columns of a table with some properties behind them.
+pub fn schema_with(kind: Kind, properties: &[Property]) -> Arc<Schema> {
+    let mut fields = kind.columns();
+    fields.extend(properties.iter().map(Property::field));
+    Arc::new(Schema::new(fields))
+}
