@@ -65,6 +65,12 @@ pub struct Config {
     /// The billing provider
     #[command(flatten)]
     pub billing: BillingConfig,
+    /// Processes that wait for a statement of SQL; with 0 each is started when it is needed
+    #[arg(long, env = "INLAY_SQL_IDLE_WORKERS", default_value = "2", value_parser = parse_idle_workers)]
+    pub sql_idle_workers: usize,
+    /// Program that answers statements; this one
+    #[arg(skip)]
+    pub sql_program: Option<PathBuf>,
     /// Rate limits, such as query=1000,login=100
     #[arg(long, env = "INLAY_RATE_LIMITS", default_value = "", value_parser = parse_rate_limits)]
     pub rate_limits: RateLimits,
@@ -198,6 +204,11 @@ const RATE_LIMITS: [(&str, u32); 7] = [
     ("login", 10),
     ("register", 20),
 ];
+
+fn parse_idle_workers(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count <= 16);
+    count.ok_or_else(|| "it is a number up to 16".to_owned())
+}
 
 fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
     let mut limits: BTreeMap<String, u32> =

@@ -46,6 +46,7 @@ codes! {
     UnknownValue "unknown_value" 400 InvalidArgument;
     OutOfRange "out_of_range" 400 OutOfRange;
     TooManyEvents "too_many_events" 400 InvalidArgument;
+    InvalidSql "invalid_sql" 400 InvalidArgument;
     QueryTimeout "query_timeout" 400 DeadlineExceeded;
     QueryTooLarge "query_too_large" 400 ResourceExhausted;
     Unauthenticated "unauthenticated" 401 Unauthenticated;
@@ -87,6 +88,15 @@ pub struct PlanLimit {
     pub used: u64,
 }
 
+/// Where a statement is wrong, and what may help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// Line and column, from 1.
+    pub position: Option<(u64, u64)>,
+    /// What may help.
+    pub hint: Option<String>,
+}
+
 /// One of several faults of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -112,6 +122,8 @@ pub struct ApiError {
     pub faults: Vec<Fault>,
     /// The plan limit behind a 402.
     pub plan_limit: Option<Box<PlanLimit>>,
+    /// Where a statement is wrong, and what may help.
+    pub advice: Option<Box<Advice>>,
     /// Seconds after which a retry makes sense, where that is known.
     pub retry_after: Option<u32>,
     /// What the log should say and the caller should not see.
@@ -127,6 +139,7 @@ impl ApiError {
             field: None,
             faults: Vec::new(),
             plan_limit: None,
+            advice: None,
             retry_after: None,
             cause: None,
         }

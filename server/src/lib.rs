@@ -11,6 +11,7 @@ mod base;
 mod config;
 mod outbound;
 mod render;
+mod sql;
 mod store;
 
 mod app;

@@ -1,6 +1,6 @@
 //! The `inlay` binary.
 
-use std::{io::IsTerminal as _, time::Duration};
+use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 use inlay_server::{Backup, Config, Restore, Verify};
@@ -25,7 +25,12 @@ enum Command {
     Verify(Verify),
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
+    // A worker reads no settings and shares nothing with its server but two pipes.
+    #[cfg(feature = "sql")]
+    if std::env::args_os().nth(1).is_some_and(|command| command == "sql-worker") {
+        return Ok(inlay_sql::run());
+    }
     if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
         anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
     }
@@ -44,7 +49,7 @@ fn main() -> anyhow::Result<()> {
     };
     // The store is closed: a drawing that is not done, which cannot be interrupted, must not keep us.
     runtime.shutdown_timeout(Duration::from_secs(3));
-    ended
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 fn start_log(config: &Config) -> anyhow::Result<()> {

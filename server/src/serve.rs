@@ -34,6 +34,7 @@ use crate::{
     http::{Http, Peer, Throttle, router},
     jobs,
     outbound::{Courier, Mailer, Poster, WebhookRules},
+    sql::Workers,
 };
 
 /// Connections at once, at most.
@@ -123,6 +124,7 @@ pub async fn serve_with(
         webhooks: WebhookRules { allowed: config.webhook_allow.0.clone() },
         webhook_waits_s: config.webhook_backoff_seconds.0.clone(),
         alert_interval_s: config.alert_interval_seconds.into(),
+        data_dir: std::path::absolute(&config.data_dir)?,
         billing: billing_settings(&config.billing),
         ..Settings::default()
     };
@@ -149,7 +151,10 @@ pub async fn serve_with(
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
-    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone());
+    let program = config.sql_program.clone().map_or_else(std::env::current_exe, Ok)?;
+    let workers = Arc::new(Workers::new(program, config.sql_idle_workers));
+    workers.prepare();
+    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone(), workers);
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
         tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),

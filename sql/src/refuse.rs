@@ -44,7 +44,7 @@ fn plain(text: &str) -> String {
     }
     // Lists of everything that would have been possible help nobody.
     let text = text.split("\n\tCandidate functions").next().unwrap_or(text);
-    let text = text.split(". Valid fields are ").next().unwrap_or(text);
+    let text = text.split(".\nValid fields are ").next().unwrap_or(text);
     text.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 

@@ -3,9 +3,13 @@
 //! There is no catalogue of files, no information schema, no store to read from, no disk to spill to, and no
 //! setting that a statement could change.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use datafusion::{
+    catalog::{
+        CatalogProvider as _, CatalogProviderList as _, MemoryCatalogProvider,
+        MemoryCatalogProviderList, MemorySchemaProvider, SchemaProvider as _, TableProvider as _,
+    },
     common::ParamValues,
     execution::{
         SessionStateBuilder,
@@ -45,7 +49,7 @@ pub fn blank(threads: usize) -> Result<SessionState, Refusal> {
     let mut config = SessionConfig::new()
         .with_target_partitions(threads)
         .with_information_schema(false)
-        .with_create_default_catalog_and_schema(true)
+        .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema("inlay", "public");
     let options = config.options_mut();
     options.sql_parser.dialect = datafusion::config::Dialect::PostgreSQL;
@@ -84,18 +88,7 @@ pub async fn answer(
     out: &mut dyn Out,
 ) -> Result<Done, Refusal> {
     let statement = gate::admit(&ask.sql)?;
-    let tables = all(scan);
-    let context = SessionContext::new_with_state(state);
-    let mut names: Vec<String> = Vec::new();
-    for table in tables {
-        use datafusion::catalog::TableProvider as _;
-        names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
-        context
-            .register_table(table.name(), Arc::new(table))
-            .map_err(|error| refusal(&error, &[]))?;
-    }
-    let names: HashSet<String> = names.into_iter().collect();
-    let names: Vec<String> = names.into_iter().collect();
+    let (context, names) = session_over(state, scan).map_err(|error| refusal(&error, &[]))?;
     let state = context.state();
     let failed = |error: datafusion::error::DataFusionError| refusal(&error, &names);
     let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
@@ -116,6 +109,27 @@ pub async fn answer(
         }
     }
     writer.finish()
+}
+
+/// A session that knows the tables of a snapshot and nothing else; and the names of their columns.
+fn session_over(
+    mut state: SessionState,
+    scan: Scan,
+) -> datafusion::error::Result<(SessionContext, Vec<String>)> {
+    let mut names: Vec<String> = Vec::new();
+    let tables = MemorySchemaProvider::new();
+    for table in all(scan) {
+        names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
+        tables.register_table(table.name().to_owned(), Arc::new(table))?;
+    }
+    names.sort_unstable();
+    names.dedup();
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema("public", Arc::new(tables))?;
+    let list = MemoryCatalogProviderList::new();
+    list.register_catalog("inlay".to_owned(), Arc::new(catalog));
+    state.register_catalog_list(Arc::new(list));
+    Ok((SessionContext::new_with_state(state), names))
 }
 
 fn with_params(plan: LogicalPlan, params: &[Value]) -> Result<LogicalPlan, Refusal> {

@@ -35,6 +35,9 @@ GET /v1/embed-sessions
 GET /v1/discover
 POST /v1/discover/auto-create
 GET /v1/query
+POST /v1/query/adhoc
+GET /v1/datasets
+GET /v1/datasets/:id/ddl
 GET /v1/saved-queries
 POST /v1/saved-queries
 PATCH /v1/saved-queries/:id
@@ -82,6 +85,7 @@ DELETE /v1/members/invites/:id
 POST /v1/alerts/:id/test
 POST /v1/alerts/preview
 POST /v1/reports/:id/run
+POST /v1/saved-queries/:id/run
 DELETE /v1/tenants/:id/events
 DELETE /v1/tenants/:id/users/:id/events
 GET /v1/erasures

@@ -22,4 +22,5 @@ mod query;
 mod reports;
 mod rules;
 mod settings;
+mod sql;
 mod usage;

@@ -102,6 +102,12 @@ pub struct Org {
     pub body: Value,
 }
 
+/// The worker that is built beside the tests.
+fn sql_program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().and_then(std::path::Path::parent).unwrap().join("sql-worker")
+}
+
 impl TestServer {
     /// Starts a server.
     pub async fn start() -> Self {
@@ -152,6 +158,8 @@ impl TestServer {
             smtp_url: self.smtp_url.clone(),
             mail_from: None,
             billing: self.billing.clone(),
+            sql_idle_workers: 0,
+            sql_program: Some(sql_program()),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
             demo: false,

@@ -19,7 +19,7 @@ mod source;
 mod snapshot;
 
 pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
-pub use snapshot::{Scan, Snapshot};
+pub use snapshot::{Scan, Sizes, Snapshot};
 pub use source::Source;
 pub use strips::{Series, Strip, Unit};
 pub use values::{Column, Filter, TextTable, Values};

@@ -4,7 +4,10 @@ use std::{path::Path, sync::Arc};
 
 use super::{recent::Recent, sealed::Sealed, source::Source};
 use crate::{
-    base::coding::{Cursor, Put},
+    base::{
+        coding::{Cursor, Put},
+        time::HOUR_MS,
+    },
     column::{Rows, RowsBuilder},
     error::{IoContext, Result},
     event::Namespace,
@@ -12,6 +15,9 @@ use crate::{
     store::Version,
     vfs::{Vfs, os::OsVfs},
 };
+
+/// Numbers of the kinds of sections that are rollups.
+const ROLLUP_KINDS: std::ops::RangeInclusive<u16> = 64..=95;
 
 /// What one instant shows of a namespace. Holding it keeps its segments readable here.
 pub struct Snapshot {
@@ -74,6 +80,51 @@ impl Snapshot {
         out
     }
 
+    /// How much there is of the namespace.
+    pub fn sizes(&self) -> Sizes {
+        let mut sizes = Sizes::default();
+        for segment in self.segments() {
+            let mut rows = 0u64;
+            for run in segment.runs().of(self.namespace, None) {
+                let hours = run.hour_rows().filter(|(hour, _)| hour * HOUR_MS >= self.horizon_ms);
+                let mut days: Vec<i64> = Vec::new();
+                for (hour, of_hour) in hours {
+                    rows += of_hour.len() as u64;
+                    sizes.hours += 1;
+                    days.push(hour.div_euclid(24));
+                }
+                days.dedup();
+                sizes.days += days.len() as u64;
+                sizes.last_ms = sizes.last_ms.max(Some(run.ts_max).filter(|_| rows > 0));
+            }
+            sizes.rows += rows;
+            // A segment's bytes are everybody's in it; a share of them is as many rows.
+            let share = rows as f64 / f64::from(segment.meta().rows.max(1));
+            for section in segment.sections() {
+                let bytes: u64 = section.blocks.iter().map(|block| u64::from(block.len)).sum();
+                let bytes = (bytes as f64 * share) as u64;
+                match ROLLUP_KINDS.contains(&section.kind) {
+                    true => sizes.rollup_bytes += bytes,
+                    false => sizes.bytes += bytes,
+                }
+            }
+        }
+        let recent = self.recent();
+        sizes.rows += recent.len() as u64;
+        sizes.bytes += recent.bytes_used() as u64;
+        sizes.last_ms = sizes.last_ms.max(recent.timestamps.iter().copied().max());
+        let mut hours: Vec<(u32, i64)> = (0..recent.len())
+            .map(|row| (recent.series_codes[row], recent.timestamps[row].div_euclid(HOUR_MS)))
+            .collect();
+        hours.sort_unstable();
+        hours.dedup();
+        sizes.hours += hours.len() as u64;
+        hours.iter_mut().for_each(|(_, hour)| *hour = hour.div_euclid(24));
+        hours.dedup();
+        sizes.days += hours.len() as u64;
+        sizes
+    }
+
     /// Opens it in this process.
     ///
     /// Errors: `Corrupt`.
@@ -81,6 +132,23 @@ impl Snapshot {
         let segments = self.segments().map(Arc::clone).collect();
         Scan::new(segments, self.recent(), self.namespace, self.horizon_ms)
     }
+}
+
+/// How much there is of a namespace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Events.
+    pub rows: u64,
+    /// Hours of each series with events, those in several segments counted in each.
+    pub hours: u64,
+    /// Days of each series with events, counted alike.
+    pub days: u64,
+    /// Bytes of the events, about.
+    pub bytes: u64,
+    /// Bytes of their rollups, about.
+    pub rollup_bytes: u64,
+    /// Time of the newest event.
+    pub last_ms: Option<i64>,
 }
 
 /// Rows of one namespace as one instant shows them.
@@ -308,7 +376,13 @@ mod tests {
         assert!(!all.is_empty());
         assert_eq!(lines(&here, &filter, i64::MIN, i64::MAX), all);
         assert_eq!(lines(&elsewhere, &filter, i64::MIN, i64::MAX), all);
+        let sizes = snapshot.sizes();
+        let shown = (0..12_000).filter(|n| n % 977 * 3_600_000 + n < 30 * DAY_MS + 1).count();
+        assert_eq!(sizes.rows, shown as u64);
+        assert!(sizes.days < sizes.hours && sizes.hours < sizes.rows, "{sizes:?}");
+        assert!(sizes.bytes > 0 && sizes.last_ms == Some(NOW_MS), "{sizes:?}");
         let none = engine.snapshot(Namespace(3)).open().unwrap();
+        assert_eq!(engine.snapshot(Namespace(3)).sizes().rows, 0);
         assert_eq!(lines(&none, &Filter::default(), i64::MIN, i64::MAX), Vec::<String>::new());
     }
 

@@ -42,6 +42,8 @@ pub enum Quota {
     Ingest,
     /// Questions, a second, per organisation.
     Query,
+    /// Statements, a second, per organisation.
+    Sql,
     /// Data of embeds, a second, per embed session.
     Embed,
     /// Everything else, a second, per key or session.
@@ -60,6 +62,7 @@ impl Quota {
         match self {
             Self::Ingest => "ingest",
             Self::Query => "query",
+            Self::Sql => "sql",
             Self::Embed => "embed",
             Self::Management => "management",
             Self::Named => "named",
@@ -136,10 +139,14 @@ operations! {
     Discover b"1yyyyy31" Query "Lists the events of the last 30 days with their properties.";
     AutoCreateDashboard b"13yyyy31" Query "Makes a dashboard from discovered events.";
     Query b"1yyyyy31" Query "Answers a metric query.";
+    QuerySql b"133yyy31" Sql "Answers a SELECT over the caller's events.";
+    ListDatasets b"133yyy31" Query "Lists the tables of SQL with what is in them.";
+    GetDatasetDdl b"133yyy31" Management "Shows the create statement of a table of SQL.";
     ListSavedQueries b"1yyyyy31" Management "Lists saved queries, starred ones first.";
     CreateSavedQuery b"133yyy31" Management "Keeps a query.";
     UpdateSavedQuery b"133yyy31" Management "Changes a saved query.";
     DeleteSavedQuery b"133yyy31" Management "Deletes a saved query.";
+    RunSavedQuery b"133yyy31" Sql "Answers a saved query.";
     ListAlerts b"1yyyyy31" Management "Lists alert rules, newest first.";
     GetAlert b"1yyyyy31" Management "Shows an alert rule.";
     ListAlertEvents b"1yyyyy31" Management "Lists the newest firings and resolutions of an alert.";

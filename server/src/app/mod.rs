@@ -51,6 +51,7 @@ mod run_queue;
 mod standalone_widgets;
 
 mod alert_checks;
+mod datasets;
 mod embed_views;
 mod report_sheets;
 mod reports;
@@ -73,6 +74,7 @@ pub use billing::{BillingState, Received};
 pub use context::{App, Caller};
 pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
+pub use datasets::Dataset;
 pub use deliveries::{RuleDeliveries, WINDOW_HOURS};
 pub use demo::demo_tenants;
 pub use discover::is_rollup_dimension;

@@ -1,5 +1,7 @@
 //! Settings that decide how the product behaves.
 
+use std::path::PathBuf;
+
 use ipnet::IpNet;
 
 use crate::outbound::WebhookRules;
@@ -25,6 +27,8 @@ pub struct Settings {
     pub webhook_waits_s: Vec<u64>,
     /// Seconds in which each alert rule is looked at once.
     pub alert_interval_s: i64,
+    /// Where the store's files are.
+    pub data_dir: PathBuf,
     /// How the billing provider is spoken to.
     pub billing: BillingSettings,
 }
@@ -41,6 +45,7 @@ impl Default for Settings {
             webhooks: WebhookRules::default(),
             webhook_waits_s: vec![0, 30, 120],
             alert_interval_s: 60,
+            data_dir: PathBuf::new(),
             billing: BillingSettings::default(),
         }
     }

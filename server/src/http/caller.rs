@@ -155,7 +155,7 @@ async fn admit(
                 }
             }
             let who = match (operation.quota(), &cookie) {
-                (Quota::Query, _) => format!("org {}", caller.org),
+                (Quota::Query | Quota::Sql, _) => format!("org {}", caller.org),
                 (_, Some(SessionCookie(cookie))) => format!("session {}", secret::digest(cookie)),
                 (_, None) => format!("key {}", caller.actor.id),
             };

@@ -13,6 +13,7 @@ use crate::{
     base::memory::Shares,
     error::{ApiError, Code, Result},
     outbound::Courier,
+    sql::Workers,
     web::Files,
 };
 
@@ -53,6 +54,8 @@ pub struct Http {
     pub throttle: Arc<Throttle>,
     /// The ways out.
     pub courier: Courier,
+    /// Who answers statements.
+    pub workers: Arc<Workers>,
     ingest: Arc<Bytes>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
@@ -61,7 +64,13 @@ pub struct Http {
 
 impl Http {
     /// A router's state.
-    pub fn new(app: App, shares: &Shares, throttle: Arc<Throttle>, courier: Courier) -> Self {
+    pub fn new(
+        app: App,
+        shares: &Shares,
+        throttle: Arc<Throttle>,
+        courier: Courier,
+        workers: Arc<Workers>,
+    ) -> Self {
         Self {
             app,
             files: Arc::new(Files::load()),
@@ -70,6 +79,7 @@ impl Http {
             under_way: Arc::default(),
             throttle,
             courier,
+            workers,
             ingest: Arc::new(Bytes::new(shares.ingest)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
@@ -199,7 +209,8 @@ mod tests {
     async fn work_is_told_when_its_caller_leaves() {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
-        let http = Http::new(app, &Shares::of(0), throttle, Courier::in_tests());
+        let workers = Arc::new(Workers::new("/nowhere".into(), 0));
+        let http = Http::new(app, &Shares::of(0), throttle, Courier::in_tests(), workers);
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query(move |app| {
             let must_stop = app.query_control();

@@ -90,6 +90,8 @@ macro_rules! path_texts {
 path_texts! {
     /// The `{widget_id}` of a path, any text.
     WidgetId "widget_id";
+    /// The `{name}` of a path, any text.
+    DatasetName "name";
     /// The `{tenant_id}` of a path, any text.
     TenantId "tenant_id";
     /// The `{user_id}` of a path, any text.

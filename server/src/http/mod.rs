@@ -19,6 +19,7 @@ mod openapi;
 mod caller;
 
 mod extract;
+mod statements;
 
 mod layers;
 

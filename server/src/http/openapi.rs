@@ -43,6 +43,12 @@ struct ErrorView {
     details: Option<Vec<FaultView>>,
     /// Finds the request in the log.
     request_id: String,
+    /// Line of a statement where it is wrong, from 1; with `invalid_sql` only.
+    line: Option<u64>,
+    /// Column of it, from 1.
+    column: Option<u64>,
+    /// What may help.
+    hint: Option<String>,
     /// Current plan; with 402 only.
     plan: Option<String>,
     /// Plan that has room; with 402 only.

@@ -222,6 +222,15 @@ pub fn error_body(error: &ApiError) -> Value {
         let fault = |fault: &crate::error::Fault| json!({"field": fault.field, "code": fault.code.name(), "message": fault.message});
         body["details"] = error.faults.iter().map(fault).collect();
     }
+    if let Some(advice) = &error.advice {
+        if let Some((line, column)) = advice.position {
+            body["line"] = json!(line);
+            body["column"] = json!(column);
+        }
+        if let Some(hint) = &advice.hint {
+            body["hint"] = json!(hint);
+        }
+    }
     if let Some(limit) = &error.plan_limit {
         body["plan"] = json!(limit.plan);
         body["upgrade_to"] = json!(limit.upgrade_to);

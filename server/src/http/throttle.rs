@@ -22,9 +22,10 @@ use crate::{
     error::{ApiError, Code, Result},
 };
 
-const QUOTAS: [Quota; 7] = [
+const QUOTAS: [Quota; 8] = [
     Quota::Ingest,
     Quota::Query,
+    Quota::Sql,
     Quota::Embed,
     Quota::Management,
     Quota::Named,

@@ -249,10 +249,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     let planned = |sql: &'static str| {
         let scan = engine.snapshot(Namespace(1)).open().unwrap();
         let plan = runtime.spawn(async move {
-            let context = SessionContext::new_with_state(blank(2).unwrap());
-            for table in all(scan) {
-                context.register_table(table.name(), Arc::new(table)).unwrap();
-            }
+            let context = session_over(blank(2).unwrap(), scan).unwrap().0;
             let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
             datafusion::physical_plan::displayable(&*plan).indent(false).to_string()
         });

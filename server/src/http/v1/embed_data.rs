@@ -283,7 +283,7 @@ fn stream(
 }
 
 /// A body whose chunks are what the channel brings.
-struct Lines(mpsc::Receiver<Bytes>);
+pub struct Lines(pub mpsc::Receiver<Bytes>);
 
 impl http_body::Body for Lines {
     type Data = Bytes;

@@ -26,6 +26,7 @@ mod api_keys;
 mod audit;
 mod billing;
 mod dashboards;
+mod datasets;
 mod demo;
 mod discover;
 mod embed;
@@ -44,6 +45,7 @@ mod widgets;
 mod auth;
 
 mod settings;
+mod sql;
 
 /// Bytes of a request body, at most, unless its operation says otherwise.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
@@ -124,10 +126,14 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         GET "/v1/discover" Discover discover::get [QueryTimeout QueryTooLarge];
         POST "/v1/discover/auto-create" AutoCreateDashboard discover::auto_create [NotFound QueryTimeout QueryTooLarge];
         GET "/v1/query" Query query::query [MissingField UnknownValue QueryTimeout QueryTooLarge];
+        GET "/v1/datasets" ListDatasets datasets::list [QueryTimeout QueryTooLarge];
+        GET "/v1/datasets/{name}/ddl" GetDatasetDdl datasets::ddl [NotFound];
         GET "/v1/saved-queries" ListSavedQueries saved_queries::list [];
+        POST "/v1/query/adhoc" QuerySql sql::adhoc [InvalidSql QueryTimeout QueryTooLarge Overloaded];
         POST "/v1/saved-queries" CreateSavedQuery saved_queries::create [Conflict];
         PATCH "/v1/saved-queries/{id}" UpdateSavedQuery saved_queries::update [];
         DELETE "/v1/saved-queries/{id}" DeleteSavedQuery saved_queries::delete [];
+        POST "/v1/saved-queries/{id}/run" RunSavedQuery sql::run_saved [InvalidSql QueryTimeout QueryTooLarge Overloaded];
         GET "/v1/alerts" ListAlerts alerts::list [];
         GET "/v1/alerts/{alert_id}" GetAlert alerts::get [];
         GET "/v1/alerts/{alert_id}/events" ListAlertEvents alerts::events [];

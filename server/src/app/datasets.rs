@@ -1,0 +1,185 @@
+//! The tables of SQL, as the console lists them: what they are, and how much is in them.
+
+use std::collections::BTreeMap;
+
+use inlay_engine::rows::Sizes;
+
+use super::context::{App, Caller};
+use crate::error::{ApiError, Result};
+
+/// A column: name, type, whether it may be null, what it holds.
+type Column = (&'static str, &'static str, bool, &'static str);
+
+/// What is always the same of a table.
+struct Table {
+    name: &'static str,
+    kind: &'static str,
+    about: &'static str,
+    columns: &'static [Column],
+    /// What follows the name in its create statement.
+    is: &'static str,
+}
+
+const SERIES: [Column; 2] = [
+    ("tenant_id", "VARCHAR", false, "Your customer whose event it is."),
+    ("event_name", "VARCHAR", false, "Name of the event."),
+];
+const STATES: [Column; 4] = [
+    ("count", "BIGINT", false, "Number of events."),
+    ("users", "BIGINT", false, "Distinct users, about."),
+    ("users_state", "BLOB", false, "For approx_distinct_merge(users_state) over several rows."),
+    (
+        "numeric_states",
+        "MAP(VARCHAR, BLOB)",
+        false,
+        "For approx_percentile_merge(numeric_states['latency_ms'], 0.95) over several rows.",
+    ),
+];
+
+const TABLES: [Table; 3] = [
+    Table {
+        name: "events",
+        kind: "table",
+        about: "Every event.",
+        columns: &[
+            SERIES[0],
+            SERIES[1],
+            ("timestamp", "TIMESTAMP", false, "When it happened, in UTC."),
+            ("event_id", "VARCHAR", true, "What its sender calls it."),
+            ("user_id", "VARCHAR", true, "Who did it."),
+            ("string_props", "MAP(VARCHAR, VARCHAR)", false, "Read one as string_props['model']."),
+            (
+                "numeric_props",
+                "MAP(VARCHAR, DOUBLE)",
+                false,
+                "Read one as numeric_props['latency_ms'].",
+            ),
+        ],
+        is: "",
+    },
+    Table {
+        name: "events_hourly",
+        kind: "materialized view",
+        about: "What the events of each hour add up to.",
+        columns: &[
+            SERIES[0],
+            SERIES[1],
+            ("hour", "TIMESTAMP", false, "When the hour begins, in UTC."),
+            STATES[0],
+            STATES[1],
+            STATES[2],
+            STATES[3],
+        ],
+        is: "SELECT tenant_id, event_name, date_trunc('hour', timestamp) AS hour, count(*) AS count,\n       \
+             approx_distinct(user_id) AS users\nFROM events\nGROUP BY 1, 2, 3",
+    },
+    Table {
+        name: "events_daily",
+        kind: "materialized view",
+        about: "What the events of each day add up to.",
+        columns: &[
+            SERIES[0],
+            SERIES[1],
+            ("day", "TIMESTAMP", false, "When the day begins, in UTC."),
+            STATES[0],
+            STATES[1],
+            STATES[2],
+            STATES[3],
+        ],
+        is: "SELECT tenant_id, event_name, date_trunc('day', timestamp) AS day, count(*) AS count,\n       \
+             approx_distinct(user_id) AS users\nFROM events\nGROUP BY 1, 2, 3",
+    },
+];
+
+/// A table with what is in it.
+pub struct Dataset {
+    /// Its name.
+    pub name: &'static str,
+    /// `table` or `materialized view`.
+    pub kind: &'static str,
+    /// What it holds.
+    pub about: &'static str,
+    /// Rows, about.
+    pub rows: u64,
+    /// Bytes, about.
+    pub bytes: u64,
+    /// Time of its newest event.
+    pub updated_at: Option<i64>,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Properties of the events of the last thirty days, where the table has them.
+    pub properties: Vec<Property>,
+}
+
+/// A property that events have.
+pub struct Property {
+    /// Its name.
+    pub name: String,
+    /// How a statement reads it.
+    pub sql: String,
+    /// Its type.
+    pub kind: &'static str,
+    /// Events that have it.
+    pub events: Vec<String>,
+}
+
+impl App {
+    /// The tables that statements of the caller can name.
+    pub fn datasets(&self, caller: &Caller) -> Result<Vec<Dataset>> {
+        let sizes = self.engine.snapshot(caller.environment.namespace()).sizes();
+        let mut properties = self.properties(caller)?;
+        let of = |table: &'static Table| {
+            let Sizes { rows, hours, days, bytes, rollup_bytes, last_ms } = sizes;
+            let (rows, bytes) = match table.name {
+                "events" => (rows, bytes),
+                "events_hourly" => (hours, rollup_bytes),
+                _ => (days, rollup_bytes),
+            };
+            let properties =
+                if table.name == "events" { std::mem::take(&mut properties) } else { Vec::new() };
+            Dataset {
+                name: table.name,
+                kind: table.kind,
+                about: table.about,
+                rows,
+                bytes,
+                updated_at: last_ms,
+                columns: table.columns,
+                properties,
+            }
+        };
+        Ok(TABLES.iter().map(of).collect())
+    }
+
+    fn properties(&self, caller: &Caller) -> Result<Vec<Property>> {
+        let mut all: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+        for event in self.discover(caller)?.events {
+            let texts = event.texts.into_iter().map(|text| ("string_props", text.name));
+            let numbers = event.numbers.into_iter().map(|number| ("numeric_props", number.name));
+            for property in texts.chain(numbers) {
+                all.entry(property).or_default().push(event.name.clone());
+            }
+        }
+        let property = |((map, name), events): ((&str, String), Vec<String>)| Property {
+            sql: format!("{map}['{}']", name.replace('\'', "''")),
+            kind: if map == "string_props" { "VARCHAR" } else { "DOUBLE" },
+            name,
+            events,
+        };
+        Ok(all.into_iter().map(property).collect())
+    }
+
+    /// The create statement of a table. 404 for what is none.
+    pub fn dataset_ddl(&self, name: &str) -> Result<String> {
+        let table = TABLES.iter().find(|table| table.name == name);
+        let table = table.ok_or_else(|| ApiError::not_found("dataset"))?;
+        let columns = table.columns.iter().map(|(name, kind, nullable, about)| {
+            let null = if *nullable { "" } else { " NOT NULL" };
+            format!("  -- {about}\n  {name} {kind}{null}")
+        });
+        let columns = columns.collect::<Vec<_>>().join(",\n");
+        let (name, what) = (table.name, table.kind.to_uppercase());
+        let tail = if table.is.is_empty() { ";".to_owned() } else { format!(" AS\n{};", table.is) };
+        Ok(format!("CREATE {what} {name} (\n{columns}\n){tail}\n"))
+    }
+}

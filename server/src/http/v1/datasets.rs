@@ -1,0 +1,116 @@
+//! `/v1/datasets`: the tables of SQL.
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::view::Time;
+use crate::{
+    app::{Caller, Dataset},
+    error::Result,
+    http::{
+        context::Http,
+        extract::DatasetName,
+        respond::{Answer, List},
+    },
+};
+
+/// A table that statements can name.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Dataset)]
+pub struct DatasetView {
+    #[schema(example = "events")]
+    name: &'static str,
+    /// `table` or `materialized view`.
+    kind: &'static str,
+    /// What it is kept in.
+    engine: &'static str,
+    description: &'static str,
+    /// Rows, approximately.
+    rows: u64,
+    /// Bytes, approximately.
+    bytes: u64,
+    /// Time of its newest event.
+    updated_at: Option<Time>,
+    columns: Vec<ColumnView>,
+    /// Properties of the events of the last thirty days; of `events` only.
+    properties: Vec<PropertyView>,
+}
+
+/// A column.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DatasetColumn)]
+struct ColumnView {
+    #[schema(example = "tenant_id")]
+    name: &'static str,
+    /// Type in SQL.
+    #[schema(example = "VARCHAR")]
+    r#type: &'static str,
+    nullable: bool,
+    description: &'static str,
+}
+
+/// A property of events.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DatasetProperty)]
+struct PropertyView {
+    #[schema(example = "model")]
+    name: String,
+    /// Type in SQL.
+    r#type: &'static str,
+    /// How a statement reads it.
+    #[schema(example = "string_props['model']")]
+    sql: String,
+    /// Events that have it.
+    events: Vec<String>,
+}
+
+/// A create statement.
+#[derive(Serialize, ToSchema)]
+pub struct Ddl {
+    name: String,
+    #[schema(example = "CREATE TABLE events (…);")]
+    ddl: String,
+}
+
+/// The tables that statements can name, with what is in them.
+pub async fn list(State(http): State<Http>, caller: Caller) -> Result<List<DatasetView>> {
+    let datasets = http.run_query(move |app| app.datasets(&caller)).await?;
+    Ok(List { data: datasets.into_iter().map(view).collect(), next: None })
+}
+
+/// The create statement of one.
+pub async fn ddl(
+    State(http): State<Http>,
+    _: Caller,
+    DatasetName(name): DatasetName,
+) -> Result<Answer<Ddl>> {
+    let ddl = http.app.dataset_ddl(&name)?;
+    Ok(Answer(Ddl { name, ddl }))
+}
+
+fn view(dataset: Dataset) -> DatasetView {
+    let columns = dataset.columns.iter().map(|&(name, r#type, nullable, description)| ColumnView {
+        name,
+        r#type,
+        nullable,
+        description,
+    });
+    let properties = dataset.properties.into_iter().map(|property| PropertyView {
+        name: property.name,
+        r#type: property.kind,
+        sql: property.sql,
+        events: property.events,
+    });
+    DatasetView {
+        name: dataset.name,
+        kind: dataset.kind,
+        engine: "inlay",
+        description: dataset.about,
+        rows: dataset.rows,
+        bytes: dataset.bytes,
+        updated_at: dataset.updated_at.map(Time),
+        columns: columns.collect(),
+        properties: properties.collect(),
+    }
+}

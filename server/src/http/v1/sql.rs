@@ -1,0 +1,238 @@
+//! `/v1/query/adhoc` and the run of a saved query: SQL over the caller's events.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body as ResponseBody, Bytes},
+    extract::State,
+    http::{HeaderMap, HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use inlay_proto::names::NDJSON;
+use inlay_sql::{Form, OutColumn};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use utoipa::{ToSchema, openapi::Content};
+
+use super::embed_data::Lines;
+use crate::{
+    app::Caller,
+    error::{ApiError, Result},
+    http::{
+        context::Http,
+        describe::{Description, Gives},
+        extract::{Body, Id},
+        statements::{Part, Running, begin},
+    },
+};
+
+const CSV: &str = "text/csv";
+/// A reader that takes nothing for this long is given up.
+const READER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Parts that wait for a slow reader.
+const PARTS_AHEAD: usize = 4;
+
+/// A statement.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskSql {
+    /// One SELECT or WITH over `events`, `events_hourly` and `events_daily`; 64 KiB at most.
+    #[schema(
+        min_length = 1,
+        example = "SELECT event_name, count(*) AS n FROM events GROUP BY 1 ORDER BY n DESC"
+    )]
+    sql: String,
+    /// Values of `$1`, `$2` and so on: texts, numbers, truths and null.
+    #[serde(default)]
+    params: Vec<Value>,
+}
+
+/// Values for a saved statement.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunSavedQuery {
+    /// Values of `$1`, `$2` and so on: texts, numbers, truths and null.
+    #[serde(default)]
+    params: Vec<Value>,
+}
+
+/// Rows of a statement.
+#[derive(Serialize, ToSchema)]
+struct SqlAnswer {
+    columns: Vec<SqlColumn>,
+    /// A list of values a row. Integers beyond 2^53 are texts.
+    rows: Vec<Vec<Value>>,
+    stats: SqlStats,
+}
+
+/// A column.
+#[derive(Serialize, ToSchema)]
+struct SqlColumn {
+    #[schema(example = "n")]
+    name: String,
+    /// Type in SQL.
+    #[schema(example = "BIGINT")]
+    r#type: String,
+}
+
+/// How it went.
+#[derive(Serialize, ToSchema)]
+struct SqlStats {
+    /// Milliseconds that it took.
+    wall_ms: u64,
+    rows_returned: usize,
+    /// Whether there were more than 10,000 rows or 16 MiB.
+    truncated: bool,
+}
+
+/// Rows in the form that was asked for.
+pub struct SqlResponse(Response);
+
+impl IntoResponse for SqlResponse {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Gives for SqlResponse {
+    fn gives(description: &mut Description) {
+        description.answers::<SqlAnswer>(
+            200,
+            "Columns and rows; as NDJSON an object a row and the stats last; or CSV.",
+        );
+        if let Some((_, response)) = description.success.last_mut() {
+            for kind in [NDJSON, CSV] {
+                let text = Content::new(Some(utoipa::openapi::schema::empty()));
+                response.content.insert(kind.to_owned(), text.into());
+            }
+        }
+    }
+}
+
+/// Answers a statement.
+pub async fn adhoc(
+    State(http): State<Http>,
+    caller: Caller,
+    headers: HeaderMap,
+    body: Body<AskSql>,
+) -> Result<SqlResponse> {
+    let AskSql { sql, params } = body.read()?;
+    run(&http, &caller, sql, params, form(&headers)).await
+}
+
+/// Answers a statement that was kept.
+pub async fn run_saved(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+    headers: HeaderMap,
+    body: Body<RunSavedQuery>,
+) -> Result<SqlResponse> {
+    let (query, body) = http
+        .run({
+            let caller = caller.clone();
+            move |app| Ok((app.find_saved_query(&caller, &id)?, body.read()?))
+        })
+        .await?;
+    run(&http, &caller, query.sql, body.params, form(&headers)).await
+}
+
+fn form(headers: &HeaderMap) -> Form {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    match accept.unwrap_or_default() {
+        accept if accept.contains(NDJSON) => Form::Lines,
+        accept if accept.contains(CSV) => Form::Csv,
+        _ => Form::Rows,
+    }
+}
+
+async fn run(
+    http: &Http,
+    caller: &Caller,
+    sql: String,
+    params: Vec<Value>,
+    form: Form,
+) -> Result<SqlResponse> {
+    let running = begin(http, caller, sql, params, form).await?;
+    let response = match form {
+        Form::Rows => whole(running).await?,
+        Form::Csv => csv(running).await?,
+        Form::Lines => lines(running),
+    };
+    Ok(SqlResponse(response))
+}
+
+fn stats(running: std::time::Instant, done: inlay_sql::Done) -> SqlStats {
+    SqlStats {
+        wall_ms: running.elapsed().as_millis() as u64,
+        rows_returned: done.rows,
+        truncated: done.truncated,
+    }
+}
+
+fn text<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    let failed = |error| ApiError::internal(format!("an answer cannot be written: {error}"));
+    serde_json::to_vec(value).map_err(failed)
+}
+
+/// One object, as the specification has it.
+async fn whole(running: Running) -> Result<Response> {
+    let (columns, rows, done, started) = running.rest().await?;
+    let mut body = b"{\"columns\":".to_vec();
+    body.extend(text::<Vec<OutColumn>>(&columns)?);
+    body.extend_from_slice(b",\"rows\":[");
+    body.extend(rows);
+    body.extend_from_slice(b"],\"stats\":");
+    body.extend(text(&stats(started, done))?);
+    body.push(b'}');
+    Ok(answer("application/json", ResponseBody::from(body)))
+}
+
+/// A file for a spreadsheet. Whether there was more is in a header.
+async fn csv(running: Running) -> Result<Response> {
+    let (_, rows, done, _) = running.rest().await?;
+    let mut response = answer("text/csv; charset=utf-8", ResponseBody::from(rows));
+    let truncated = HeaderValue::from_static(if done.truncated { "true" } else { "false" });
+    response.headers_mut().insert("x-truncated", truncated);
+    Ok(response)
+}
+
+/// An object a row, as they come; what went wrong meanwhile, or the stats, is the last line.
+fn lines(mut running: Running) -> Response {
+    let (sender, receiver) = mpsc::channel::<Bytes>(PARTS_AHEAD);
+    tokio::spawn(async move {
+        let last = loop {
+            // Nobody reads any more: the worker ends with this.
+            let part = tokio::select! {
+                part = running.next() => part,
+                () = sender.closed() => return,
+            };
+            match part {
+                Ok(Part::Rows(rows)) => {
+                    let sent = sender.send_timeout(Bytes::from(rows), READER_TIMEOUT).await;
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+                Ok(Part::End(done)) => break json!({"stats": stats(running.started, done)}),
+                Err(error) => {
+                    if let Some(cause) = &error.cause {
+                        tracing::error!(code = error.code.name(), cause, "a statement failed");
+                    }
+                    break json!({"error": error.message, "code": error.code.name()});
+                }
+            }
+        };
+        let _ = sender.send_timeout(Bytes::from(format!("{last}\n")), READER_TIMEOUT).await;
+    });
+    answer(NDJSON, ResponseBody::new(Lines(receiver)))
+}
+
+fn answer(kind: &'static str, body: ResponseBody) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    ];
+    (headers, body).into_response()
+}

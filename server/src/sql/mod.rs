@@ -1,0 +1,11 @@
+//! Statements run in workers: processes of this program that are started ahead of need and used once.
+//!
+//! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
+//! overflows its stack ends, and one that does not end in time is ended.
+
+mod worker;
+
+mod workers;
+
+pub use worker::Answering;
+pub use workers::{Place, Workers};
