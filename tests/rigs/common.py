@@ -83,6 +83,8 @@ class Server:
             "INLAY_GRPC_ADDR": "127.0.0.1:0",
             "INLAY_LOG": "warn",
             "INLAY_RATE_LIMITS": RATE_LIMITS,
+            # Rigs that are not about SQL look at one process.
+            "INLAY_SQL_IDLE_WORKERS": "0",
         } | (environment or {})
         started = time.monotonic()
         with open(self.log, "ab") as log_file:

@@ -101,7 +101,7 @@ class Watched:
         self.server = self.start()
 
     def start(self):
-        self.server = self.rig.start(before=self.group.words())
+        self.server = self.rig.start(before=self.group.words(), environment={"INLAY_SQL_IDLE_WORKERS": "2"})
         return self.server
 
     def phase(self, name, work):

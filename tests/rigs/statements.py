@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Statements that want more than they may are refused or bounded, and nobody else notices.
+
+`attacks.py` has them. One organisation sends them, two at a time; another one has events with markers, which no answer
+may hold; a third asks small questions meanwhile, which may take twice as long as before at most. The server's process
+must stay the same, its memory and that of its workers within their limits, and no answer may come later than the limit and
+a second.
+
+With `--sabotage` an honest statement counts as one that must be refused: the rig must fail.
+"""
+
+import json
+import pathlib
+import statistics
+import threading
+import time
+
+import attacks
+from common import Connection, Failed, main, register
+
+EVENTS = 6_000
+LIMIT_MS = 3_000
+# An answer is made, read and checked after the limit.
+LATE_SECONDS = 1.0
+WORKER_MIB_MAX = 1_400
+SERVER_MIB_MORE = 150
+AT_ONCE = 2
+REFUSALS = ("invalid_sql", "query_timeout", "query_too_large")
+MARKER = "marker"
+
+
+def options(parser):
+    parser.add_argument("--limit-ms", type=int, default=LIMIT_MS)
+    parser.add_argument("--part", type=int, default=1, help="every so manieth statement only")
+
+
+def fill(host, key, word):
+    connection = Connection(host, key)
+    for start in range(0, EVENTS, 1_000):
+        events = [
+            {"event_name": f"{word}_call", "tenant_id": f"{word}{n % 9}", "user_id": f"{word}{n % 997}", "event_id": f"{word}-{n}",
+             "string_props": {"a": f"{word}{n % 7}", f"{word}_prop": "x"}, "numeric_props": {"ms": n % 977}}
+            for n in range(start, start + 1_000)
+        ]  # fmt: skip
+        status, _, answer = connection.call("POST", "/v1/events", {"events": events})
+        if status != 200:
+            raise Failed(f"events: {status} {answer}")
+
+
+def children(pid):
+    """Processes whose parent this is."""
+    found = []
+    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+        try:
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+        except OSError:
+            continue
+        if int(lines.get("PPid", 0)) == pid:
+            found.append(lines)
+    return found
+
+
+def mib(lines, name):
+    return int(lines.get(name, "0 kB").split()[0]) // 1_024
+
+
+class Watch:
+    """Looks at the workers, and asks small questions as somebody else."""
+
+    def __init__(self, server, key):
+        self.server, self.connection = server, Connection(server.host, key)
+        self.worker_mib, self.took, self.is_over = 0, [], threading.Event()
+
+    def ask(self):
+        began = time.monotonic()
+        self.connection.get("/v1/query", tenant_id="quiet1", event_name="quiet_call", metric="p95", numeric_prop="ms", period="24h")
+        self.took.append((time.monotonic() - began) * 1_000)
+
+    def run(self):
+        while not self.is_over.wait(0.02):
+            self.ask()
+            if len(self.took) % 10 == 0:
+                for worker in children(self.server.pid):
+                    self.worker_mib = max(self.worker_mib, mib(worker, "RssAnon"))
+
+
+def p99(took):
+    return statistics.quantiles(took, n=100)[98]
+
+
+class Attack:
+    """Sends statements, and judges what comes back."""
+
+    def __init__(self, rig, server, key):
+        self.rig, self.server, self.key = rig, server, key
+        self.wrong, self.slowest, self.counts = [], 0.0, {}
+        self.left = [each for n, each in enumerate(attacks.corpus()) if n % rig.arguments.part == 0]
+        self.count = len(self.left)
+        if rig.arguments.sabotage:
+            self.left.insert(0, ("no", "SELECT 1"))
+        self.lock = threading.Lock()
+
+    def run(self):
+        connection = Connection(self.server.host, self.key)
+        while True:
+            with self.lock:
+                if not self.left:
+                    return
+                verdict, statement = self.left.pop(0)
+            began = time.monotonic()
+            status, _, answer = connection.call("POST", "/v1/query/adhoc", {"sql": statement})
+            took = time.monotonic() - began
+            with self.lock:
+                self.judge(verdict, statement, status, answer, took)
+
+    def judge(self, verdict, statement, status, answer, took):
+        shown = statement[:100] + ("…" if len(statement) > 100 else "")
+        code = answer.get("code", "answered")
+        self.counts[code] = self.counts.get(code, 0) + 1
+        self.slowest = max(self.slowest, took)
+        if took > self.rig.arguments.limit_ms / 1_000 + LATE_SECONDS:
+            self.wrong.append(f"{took:.1f} s: {shown}")
+        # What the statement itself says may come back in an error.
+        if status == 200 and MARKER in json.dumps(answer.get("rows")) and MARKER not in statement:
+            self.wrong.append(f"another one's events: {shown}")
+        fits = {
+            "no": status == 400 and code in ("invalid_sql", "invalid_field"),
+            "some": status == 200 or status == 400 and code in REFUSALS,
+            "yes": status == 200,
+        }
+        if not fits[verdict]:
+            self.wrong.append(f"{status} {code} where {verdict} was expected: {shown}: {str(answer)[:200]}")
+
+
+def run(rig):
+    settings = {"INLAY_QUERY_MS_MAX": str(rig.arguments.limit_ms), "INLAY_SQL_IDLE_WORKERS": "2"}
+    server = rig.start(environment=settings)
+    keys = {word: register(server.host, word) for word in ("attacker", "marker", "quiet")}
+    for word, key in keys.items():
+        fill(server.host, key, word)
+    watch = Watch(server, keys["quiet"])
+    for _ in range(150):
+        watch.ask()
+        time.sleep(0.02)
+    before, watch.took = p99(watch.took[20:]), []
+    memory = server.memory_peak_mib()
+    watching = threading.Thread(target=watch.run)
+    watching.start()
+    attack = Attack(rig, server, keys["attacker"])
+    attackers = [threading.Thread(target=attack.run) for _ in range(AT_ONCE)]
+    for attacker in attackers:
+        attacker.start()
+    for attacker in attackers:
+        attacker.join()
+    watch.is_over.set()
+    watching.join()
+    server.expect_alive()
+
+    wrong, during = attack.wrong, p99(watch.took)
+    more = server.memory_peak_mib() - memory
+    if attack.count != sum(attack.counts.values()) - bool(rig.arguments.sabotage):
+        wrong.append(f"{attack.count} statements and {attack.counts} answers")
+    if watch.worker_mib > WORKER_MIB_MAX:
+        wrong.append(f"a worker had {watch.worker_mib} MiB")
+    if more > SERVER_MIB_MORE:
+        wrong.append(f"the server took {more} MiB more")
+    # Below some milliseconds a p99 is what the machine does.
+    if during > max(2 * before, before + 10):
+        wrong.append(f"others waited {during:.1f} ms instead of {before:.1f} ms")
+    time.sleep(1)
+    waiting = children(server.pid)
+    if len(waiting) > 2:
+        wrong.append(f"{len(waiting)} workers are left")
+    idle = max((mib(worker, "RssAnon") for worker in waiting), default=0)
+    if server.stop() != 0:
+        wrong.append("the server did not end well")
+    told = ", ".join(f"{count} {code}" for code, count in sorted(attack.counts.items()))
+    return wrong, (
+        f"{attack.count} statements: {told}; the slowest {attack.slowest:.1f} s of {rig.arguments.limit_ms / 1_000:.0f} s; workers had "
+        f"{watch.worker_mib} MiB at most and {idle} MiB while they wait, the server {more} MiB more; others' p99 {before:.1f} ms before and {during:.1f} ms meanwhile"
+    )
+
+
+if __name__ == "__main__":
+    main("statements", __doc__, run, options)
