@@ -97,6 +97,15 @@ pub struct Advice {
     pub hint: Option<String>,
 }
 
+/// What belongs to errors of one kind only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum More {
+    /// The limit behind a 402.
+    Plan(PlanLimit),
+    /// Where a statement is wrong.
+    Statement(Advice),
+}
+
 /// One of several faults of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -120,10 +129,8 @@ pub struct ApiError {
     pub field: Option<String>,
     /// All faults, when there is more than the one above.
     pub faults: Vec<Fault>,
-    /// The plan limit behind a 402.
-    pub plan_limit: Option<Box<PlanLimit>>,
-    /// Where a statement is wrong, and what may help.
-    pub advice: Option<Box<Advice>>,
+    /// What belongs to errors of its kind only.
+    pub more: Option<Box<More>>,
     /// Seconds after which a retry makes sense, where that is known.
     pub retry_after: Option<u32>,
     /// What the log should say and the caller should not see.
@@ -138,8 +145,7 @@ impl ApiError {
             message: message.into(),
             field: None,
             faults: Vec::new(),
-            plan_limit: None,
-            advice: None,
+            more: None,
             retry_after: None,
             cause: None,
         }

@@ -24,6 +24,7 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
 /// Errors: what the kernel says.
 pub fn limits() -> io::Result<()> {
     // Where memory runs out, a statement is the first to go, and not the server. Not given everywhere either.
+    #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;

@@ -35,4 +35,8 @@ pub use message::{
     read_request, request_head,
 };
 #[cfg(feature = "worker")]
-pub use {session::answer, worker::run};
+pub use {
+    answer::Out,
+    session::{answer, blank},
+    worker::{STACK_BYTES, run},
+};

@@ -68,7 +68,7 @@ async fn statements_are_answered_in_three_forms() {
 async fn what_is_wrong_is_said_with_its_place() {
     let server = TestServer::start().await;
     let org = &server.register("acme").await;
-    let refused = ask(&org.admin, "SELECT 1,\n tennant_id FROM events").await;
+    let refused = ask(&org.admin, "SELECT 1,\n tenant_ids FROM events").await;
     assert_eq!(refused.refused(400, "invalid_sql").as_deref(), Some("sql"));
     let body = refused.json();
     assert_eq!((&body["line"], &body["column"]), (&json!(2), &json!(2)));

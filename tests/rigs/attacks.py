@@ -25,7 +25,7 @@ STATEMENTS = (
     "CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", "CREATE EXTERNAL TABLE x (a INT) STORED AS PARQUET LOCATION 's3://x/y'",
     "CREATE INDEX x ON events (tenant_id)", "ANALYZE events", "VACUUM events", "LISTEN x", "NOTIFY x", "ATTACH DATABASE 'x' AS y", "LOAD DATA INPATH '/x' INTO TABLE events",
     "INSTALL httpfs", "LOAD httpfs", "PRAGMA database_list", "KILL 1", "VALUES (1), (2)", "TABLE events", "FROM events", "FROM events SELECT 1", "",
-    ";", ";;", "-- nothing", "/* nothing */", "SELECT", "SELECT 1 SELECT 2", "SELEC 1", "SELECT 1; SELECT 2", "SELECT 1;;SELECT 2", "\ufeffDROP TABLE events",
+    ";", ";;", "-- nothing", "/* nothing */", "SELECT", "SELECT 1 SELECT 2", "SELECTED 1", "SELECT 1; SELECT 2", "SELECT 1;;SELECT 2", "\ufeffDROP TABLE events",
     "DR/**/OP TABLE events", "dRoP tAbLe events", "ＳＥＬＥＣＴ 1", "WITH x AS (SELECT 1) DELETE FROM events", "WITH x AS (SELECT 1) INSERT INTO events SELECT * FROM x",
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ use super::{
     query::parse_period,
 };
 use crate::{
-    error::{ApiError, Code, PlanLimit, Result},
+    error::{ApiError, Code, More, PlanLimit, Result},
     store::{
         Dashboard, EmbedSession, Environment, Org, Permissions, SigningKey, global_delete,
         global_find, global_put,
@@ -307,12 +307,12 @@ fn check_plan(org: &Org, permissions: &Permissions) -> Result<()> {
         return Ok(());
     }
     Err(ApiError {
-        plan_limit: Some(Box::new(PlanLimit {
+        more: Some(Box::new(More::Plan(PlanLimit {
             plan: plan.name.to_owned(),
             upgrade_to: Some("growth".to_owned()),
             limit: 0,
             used: 0,
-        })),
+        }))),
         ..ApiError::new(
             Code::AdvancedEmbedPermissions,
             format!("the plan {} has no advanced embed permissions", plan.name),

@@ -1,7 +1,7 @@
 //! Plans: what an organisation may have at once.
 
 use crate::{
-    error::{ApiError, Code, PlanLimit, Result},
+    error::{ApiError, Code, More, PlanLimit, Result},
     store::Org,
 };
 
@@ -77,12 +77,12 @@ pub fn check(
     let has_room = |plan: &&Plan| limit_of(plan).is_none_or(|limit| used + more <= limit);
     let upgrade_to = PLANS.iter().filter(|other| other.name != "self_hosted").find(has_room);
     Err(ApiError {
-        plan_limit: Some(Box::new(PlanLimit {
+        more: Some(Box::new(More::Plan(PlanLimit {
             plan: plan.name.to_owned(),
             upgrade_to: upgrade_to.map(|plan| plan.name.to_owned()),
             limit,
             used,
-        })),
+        }))),
         ..ApiError::new(code, format!("the plan {} allows {limit} {what}", plan.name))
     })
 }
@@ -114,11 +114,13 @@ mod tests {
             )
         };
         assert!(published(0).is_ok());
-        let limit = published(1).unwrap_err().plan_limit.unwrap();
+        let limit = |used| match published(used).unwrap_err().more.map(|more| *more) {
+            Some(More::Plan(limit)) => limit,
+            other => panic!("{other:?}"),
+        };
+        let room = limit(50).upgrade_to;
+        let limit = limit(1);
         assert_eq!((limit.limit, limit.used, limit.upgrade_to.as_deref()), (1, 1, Some("growth")));
-        assert_eq!(
-            published(50).unwrap_err().plan_limit.unwrap().upgrade_to.as_deref(),
-            Some("scale")
-        );
+        assert_eq!(room.as_deref(), Some("scale"));
     }
 }

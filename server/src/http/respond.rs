@@ -15,7 +15,7 @@ use utoipa::{
 };
 
 use super::describe::{Description, Gives};
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, Code, More};
 
 /// 200 with an object.
 pub struct Answer<T>(pub T);
@@ -222,20 +222,23 @@ pub fn error_body(error: &ApiError) -> Value {
         let fault = |fault: &crate::error::Fault| json!({"field": fault.field, "code": fault.code.name(), "message": fault.message});
         body["details"] = error.faults.iter().map(fault).collect();
     }
-    if let Some(advice) = &error.advice {
-        if let Some((line, column)) = advice.position {
-            body["line"] = json!(line);
-            body["column"] = json!(column);
+    match error.more.as_deref() {
+        Some(More::Plan(limit)) => {
+            body["plan"] = json!(limit.plan);
+            body["upgrade_to"] = json!(limit.upgrade_to);
+            body["limit"] = json!(limit.limit);
+            body["used"] = json!(limit.used);
         }
-        if let Some(hint) = &advice.hint {
-            body["hint"] = json!(hint);
+        Some(More::Statement(advice)) => {
+            if let Some((line, column)) = advice.position {
+                body["line"] = json!(line);
+                body["column"] = json!(column);
+            }
+            if let Some(hint) = &advice.hint {
+                body["hint"] = json!(hint);
+            }
         }
-    }
-    if let Some(limit) = &error.plan_limit {
-        body["plan"] = json!(limit.plan);
-        body["upgrade_to"] = json!(limit.upgrade_to);
-        body["limit"] = json!(limit.limit);
-        body["used"] = json!(limit.used);
+        None => {}
     }
     body
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::context::Http;
 use crate::{
     app::Caller,
-    error::{Advice, ApiError, Code, Result},
+    error::{Advice, ApiError, Code, More, Result},
     sql::{Answering, Place},
 };
 
@@ -125,7 +125,6 @@ fn explained(refusal: Refusal) -> ApiError {
         Some(hint) => format!("{message}; {hint}"),
         None => message,
     };
-    let advice =
-        (position.is_some() || hint.is_some()).then(|| Box::new(Advice { position, hint }));
-    ApiError { advice, ..ApiError::field(code, "sql", message) }
+    let more = More::Statement(Advice { position, hint });
+    ApiError { more: Some(Box::new(more)), ..ApiError::field(code, "sql", message) }
 }
