@@ -14,8 +14,7 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
     let root = error.find_root();
     let reason = match root {
         DataFusionError::ResourcesExhausted(_) => Reason::TooLarge,
-        DataFusionError::Internal(_)
-        | DataFusionError::External(_)
+        DataFusionError::External(_)
         | DataFusionError::IoError(_)
         | DataFusionError::ExecutionJoin(_) => Reason::Broken,
         _ => Reason::Invalid,
@@ -38,12 +37,14 @@ fn plain(text: &str) -> String {
         "Execution error: ",
         "SQL error: ",
         "Arrow error: ",
-        "Optimizer rule ",
+        "Internal error: ",
     ] {
         text = text.strip_prefix(label).unwrap_or(text);
     }
     // Lists of everything that would have been possible help nobody.
     let text = text.split("\n\tCandidate functions").next().unwrap_or(text);
+    // The library calls it its own fault where a statement of another kind would have been answered.
+    let text = text.split("\nThis issue was likely caused").next().unwrap_or(text);
     let text = text.split(".\nValid fields are ").next().unwrap_or(text);
     text.chars().take(MESSAGE_CHARS_MAX).collect()
 }

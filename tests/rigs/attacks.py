@@ -64,6 +64,7 @@ BOMBS = (
 
 # May be answered, or refused in any of the three ways; must end in time.
 HEAVY = (
+    "SELECT 0x" + "f" * 5_000, "SELECT " + "9" * 10_000, "SELECT 1e" + "9" * 1_000,
     "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.tenant_id", "SELECT sum(a.numeric_props['ms'] * b.numeric_props['ms']) FROM events a JOIN events b USING (event_name)",
     "SELECT count(*) FROM events a JOIN events b USING (event_name) JOIN events c USING (event_name)", "SELECT count(*) FROM events a JOIN events b USING (event_name) JOIN events c USING (event_name) JOIN events d USING (event_name)",
     "SELECT * FROM events a JOIN events b USING (event_name) ORDER BY a.timestamp, b.timestamp", "SELECT DISTINCT a.user_id, b.user_id, a.timestamp FROM events a JOIN events b USING (event_name)",
@@ -95,7 +96,7 @@ HEAVY = (
 TOO_LARGE = (
     "SELECT " + " + ".join(["1"] * 5_000), "SELECT " + " OR ".join(["true"] * 15_000), "SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "SELECT " + "(" * 31_000, "SELECT " + "abs(" * 3_000 + "1" + ")" * 3_000, "SELECT " + "NOT " * 10_000 + "true", "SELECT " + "- " * 30_000 + "1", "SELECT " + "CASE WHEN true THEN " * 1_000 + "1" + " END" * 1_000,
     " UNION ALL ".join(["SELECT 1"] * 4_000), "SELECT * FROM " + "(SELECT * FROM " * 2_000 + "events" + ") x" * 2_000, "SELECT 1 WHERE 1 IN (" + ", ".join(["1"] * 20_000) + ")", "SELECT " + ", ".join(["1"] * 20_000), "SELECT '" + "x" * 70_000 + "'", "SELECT 1 -- " + "x" * 70_000, "SELECT '\0'", "SELECT 'x", "SELECT /* x", "SELECT \"x",
-    "SELECT $$x", "SELECT E'\\x", "SELECT 0x" + "f" * 5_000, "SELECT " + "9" * 10_000, "SELECT 1e" + "9" * 1_000, "WITH " + ", ".join(f"a{n} AS (SELECT 1)" for n in range(50)) + " SELECT 1", "WITH a0 AS (SELECT 1 AS x)" + "".join(f", a{n} AS (SELECT * FROM a{n - 1} UNION ALL SELECT * FROM a{n - 1})" for n in range(1, 19)) + " SELECT count(*) FROM a18",
+    "SELECT $$x", "SELECT E'\\x", "WITH " + ", ".join(f"a{n} AS (SELECT 1)" for n in range(50)) + " SELECT 1", "WITH a0 AS (SELECT 1 AS x)" + "".join(f", a{n} AS (SELECT * FROM a{n - 1} UNION ALL SELECT * FROM a{n - 1})" for n in range(1, 19)) + " SELECT count(*) FROM a18",
     "SELECT " + "a[" * 5_000, "SELECT a" + "[1]" * 5_000 + " FROM events", "SELECT a" + ".b" * 5_000 + " FROM events", "SELECT a" + "::int" * 5_000 + " FROM events", "SELECT CAST(" * 2_000 + "1" + " AS INT)" * 2_000, "SELECT 1 FROM events WHERE " + " AND ".join(["EXISTS (SELECT 1 FROM events)"] * 400), "SELECT [" * 5_000, "SELECT {" * 5_000,
 )  # fmt: skip
 
