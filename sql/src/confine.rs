@@ -12,8 +12,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 const DATA_BYTES: u64 = 1 << 30;
 /// Seconds of all its processors.
 const CPU_SECONDS: u64 = 60;
-/// Least urgent.
-const NICE: i32 = 19;
+/// Less urgent than the server, whose own work comes first. Not the least urgent: where something else keeps the
+/// machine busy, a statement would never be done.
+const NICE: i32 = 10;
 
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(Into::into)
@@ -32,24 +33,8 @@ pub fn limits() -> io::Result<()> {
     limit(Resource::Cpu, CPU_SECONDS)?;
     // Being less urgent is a favour, and not given everywhere.
     let _ = rustix::process::nice(NICE);
-    give_way();
     Ok(())
 }
-
-/// Computes only while nobody else wants to: what the server itself does comes first, and at once.
-#[cfg(target_os = "linux")]
-fn give_way() {
-    #[expect(unsafe_code, reason = "a call of the kernel without a safe wrapper")]
-    // SAFETY: the structure is whole and outlives the call, which keeps nothing of it.
-    unsafe {
-        let none = libc::sched_param { sched_priority: 0 };
-        // Threads that are made from here on inherit it. Refused, the niceness stays.
-        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn give_way() {}
 
 /// Gives up files, network and all that is not computing, for all threads of the process.
 ///
