@@ -153,7 +153,8 @@ pub async fn serve_with(
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
     let program = config.sql_program.clone().map_or_else(std::env::current_exe, Ok)?;
     let workers = Arc::new(Workers::new(program, config.sql_idle_workers));
-    workers.prepare();
+    let prepared = Arc::clone(&workers);
+    drop(tokio::task::spawn_blocking(move || prepared.prepare()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone(), workers);
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![

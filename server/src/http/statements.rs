@@ -95,7 +95,7 @@ pub async fn begin(
             let message = "statements cannot be run right now; retry soon";
             ApiError { cause, ..ApiError::new(Code::Overloaded, message) }
         };
-        let worker = http.workers.take().map_err(broken)?;
+        let worker = http.workers.take().await.map_err(broken)?;
         let mut answering = worker.ask(&ask, &snapshot).await.map_err(broken)?;
         match answering.next().await {
             Frame::Columns(columns) => {

@@ -27,10 +27,17 @@ pub struct Workers {
     program: PathBuf,
     /// How many wait, once somebody has asked for the first or the server has started.
     idle_count: usize,
-    idle: Mutex<VecDeque<Worker>>,
+    idle: Mutex<Idle>,
     places: Arc<Semaphore>,
     /// Places of organisations that have some taken.
     of_org: Mutex<HashMap<String, Arc<Semaphore>>>,
+}
+
+/// Workers that wait, and how many are being started.
+#[derive(Default)]
+struct Idle {
+    workers: VecDeque<Worker>,
+    starting: usize,
 }
 
 /// A place among the statements that run.
@@ -51,13 +58,22 @@ impl Workers {
         }
     }
 
-    /// Starts workers until enough wait.
+    /// Starts workers until enough wait. Starting a process keeps a thread waiting.
     pub fn prepare(&self) {
-        let mut idle = self.idle.lock();
-        idle.retain_mut(Worker::is_there);
-        while idle.len() < self.idle_count {
-            match Worker::start(&self.program) {
-                Ok(worker) => idle.push_back(worker),
+        loop {
+            {
+                let mut idle = self.idle.lock();
+                idle.workers.retain_mut(Worker::is_there);
+                if idle.workers.len() + idle.starting >= self.idle_count {
+                    return;
+                }
+                idle.starting += 1;
+            }
+            let started = Worker::start(&self.program);
+            let mut idle = self.idle.lock();
+            idle.starting -= 1;
+            match started {
+                Ok(worker) => idle.workers.push_back(worker),
                 Err(error) => {
                     warn!(%error, "cannot start a worker for SQL");
                     return;
@@ -69,14 +85,22 @@ impl Workers {
     /// A worker that waits, or a new one. Another one takes its place.
     ///
     /// Errors: when none can be started.
-    pub fn take(&self) -> io::Result<Worker> {
+    pub async fn take(self: &Arc<Self>) -> io::Result<Worker> {
         let waiting = {
             let mut idle = self.idle.lock();
-            idle.retain_mut(Worker::is_there);
-            idle.pop_front()
+            idle.workers.retain_mut(Worker::is_there);
+            idle.workers.pop_front()
         };
-        let worker = waiting.map_or_else(|| Worker::start(&self.program), Ok)?;
-        self.prepare();
+        let worker = match waiting {
+            Some(worker) => worker,
+            None => {
+                let program = self.program.clone();
+                let started = tokio::task::spawn_blocking(move || Worker::start(&program)).await;
+                started.map_err(io::Error::other)??
+            }
+        };
+        let workers = Arc::clone(self);
+        drop(tokio::task::spawn_blocking(move || workers.prepare()));
         Ok(worker)
     }
 
