@@ -55,8 +55,9 @@ impl Snapshot {
             if !is_ours.contains(&true) {
                 continue;
             }
-            let rows = (0..).zip(&chunk.series_codes);
-            let ours = rows.filter(|(_, code)| is_ours[**code as usize]).map(|(row, _)| row);
+            let rows = (0..).zip(chunk.series_codes.iter().zip(&chunk.timestamps));
+            let is_shown = |code: u32, ms: i64| is_ours[code as usize] && ms >= self.horizon_ms;
+            let ours = rows.filter(|(_, (code, ms))| is_shown(**code, **ms)).map(|(row, _)| row);
             builder.append(chunk, &ours.collect::<Vec<u32>>());
         }
         builder.finish()
