@@ -39,7 +39,7 @@ RIGS = (
     ("rules", "--rules 10000", "--rules 10000 --interval 30"),
     ("deliveries", "--kills 10", "--kills 200"),
     ("webhooks", "", ""),
-    ("statements", "--limit-ms 3000", "--limit-ms 10000"),
+    ("statements", "--slack-ms 200", "--limit-ms 10000"),
     ("contract", "--examples 10", "--examples 300"),
     ("billing", "--mutations 1000", "--mutations 100000"),
 )
