@@ -38,6 +38,7 @@ mod golden;
 #[cfg(test)]
 mod odd;
 
+pub use color::is_dark;
 pub use csv::csv;
 pub use format::{Grain, Spec, humanize, period};
 pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};

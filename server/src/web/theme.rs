@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::render::is_dark;
+
 /// Theme key and the custom property it sets.
 const TOKENS: [(&str, &str); 6] = [
     ("primaryColor", "--primary"),
@@ -19,8 +21,6 @@ const TOKENS: [(&str, &str); 6] = [
 const COLOR_CHARS_MAX: usize = 80;
 const NAMES: [&str; 3] = ["transparent", "white", "black"];
 const FUNCTIONS: [&str; 8] = ["rgb", "rgba", "hsl", "hsla", "hwb", "lab", "oklab", "oklch"];
-/// Surfaces below this luminance are dark: white reads better on them than black.
-const DARK_LUMINANCE: f64 = 0.179;
 
 /// A theme as the shell uses it.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ fn mode(theme: &Map<String, Value>) -> Option<&'static str> {
         _ => {}
     }
     let card = theme.get("cardBackground").and_then(Value::as_str).and_then(hex)?;
-    Some(if luminance(card) < DARK_LUMINANCE { "dark" } else { "light" })
+    Some(if is_dark(card) { "dark" } else { "light" })
 }
 
 /// Hexadecimal colours, three names, and functions over three or four plain numbers: nothing that could
@@ -113,15 +113,6 @@ fn hex(text: &str) -> Option<[u8; 3]> {
         _ => None,
     };
     Some([channel(0)?, channel(1)?, channel(2)?])
-}
-
-/// Relative luminance, WCAG 2.
-fn luminance(rgb: [u8; 3]) -> f64 {
-    let [r, g, b] = rgb.map(|channel| {
-        let c = f64::from(channel) / 255.0;
-        if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
-    });
-    0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
 #[cfg(test)]
