@@ -30,6 +30,8 @@ class Metadata:
         self.changes = collections.Counter()
         # Changes that were cut off, and those of them that had happened although nobody was told.
         self.cut = self.untold = 0
+        # What ended the talk, and of a change that happened without an answer, which one it was.
+        self.ended_by = self.last_untold = None
         self.wrong = []
         self.stopping, self.running = threading.Event(), threading.Event()
         self.running.set()
@@ -57,9 +59,9 @@ class Metadata:
             while not self.stopping.wait(pause):
                 self.running.wait()
                 self._change(connection)
-        except Gone:
+        except Gone as gone:
             # What was under way stays so until somebody looks.
-            pass
+            self.ended_by = gone
         except Exception as failure:  # told by the thread that joins
             self.failure = failure
 
@@ -78,6 +80,7 @@ class Metadata:
             if status != 503 or "Retry-After" not in headers:
                 self.wrong.append(f"{method} {path}: {status} {answer}")
             # Whether it happened is known at the next start; one change in doubt is enough.
+            self.ended_by = f"{method} {path}: {status} {answer}"
             self.stopping.set()
             return
         self._apply(part.told(kind, headers, answer))
@@ -125,6 +128,7 @@ class Metadata:
         new = part.happened(connection, kind, target, name, seen[type(part).__name__])
         if new is not None:
             self.untold += 1
+            self.last_untold = f"{kind} {target} {name} ({self.ended_by})"
             self._apply(new)
         self.under_way = None
 

@@ -363,10 +363,16 @@ class Tenants(Part):
     EVENT, USERS = "farewell", {"ann": 12, "bob": 8}
 
     def kinds(self, parts):
-        return ["fill"] + self.ends("forget") + self.ends("erase")
+        return ["fill"] + ["forget"] * bool(self._whole()) + self.ends("erase")
 
     def choose(self, kind, lots, parts):
+        if kind == "forget":
+            return lots.choice(self._whole())
         return None if kind == "fill" else super().choose(kind, lots, parts)
+
+    def _whole(self):
+        """Of whom no user was forgotten: from an earlier job nobody could tell whether a later one was asked for."""
+        return sorted(name for name, count in self.live.items() if count == sum(self.USERS.values()))
 
     def request(self, kind, target, name):
         if kind == "fill":

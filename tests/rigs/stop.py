@@ -57,7 +57,10 @@ def run(rig):
         metadata.compare(server.host, key)
         untold = ledger.seen["whole"] + metadata.untold - untold
         if untold:
-            ledger.wrong.append(f"stop {stop + 1}: {untold} requests took effect without an answer")
+            ledger.wrong.append(
+                f"stop {stop + 1}: {untold} requests took effect without an answer; of the metadata "
+                f"it was last: {metadata.last_untold}"
+            )
         ledger.close_round()
         if ledger.wrong or metadata.wrong:
             ledger.wrong.append(f"found after stop {stop + 1}")
