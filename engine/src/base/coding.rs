@@ -143,7 +143,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// A variable-length integer of at most 64 bits.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64> {
+        // Most are small.
+        if let [first @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(*first));
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;

@@ -91,14 +91,18 @@ impl RowsBuilder {
     /// Appends the chosen rows of `other`, which rise.
     pub fn append(&mut self, other: &Rows, chosen: &[u32]) {
         let row = self.rows.len();
-        let series: Vec<u32> = other
-            .series
-            .iter()
-            .map(|key| self.series_code(key.namespace, &key.tenant, &key.name))
-            .collect();
+        // Of the chosen rows only: who asks for his rows learns nobody else's tenants.
+        let mut series: Vec<Option<u32>> = vec![None; other.series.len()];
         for &from in chosen {
             let from = from as usize;
-            let code = series[other.series_codes[from] as usize];
+            let code = match series[other.series_codes[from] as usize] {
+                Some(code) => code,
+                None => {
+                    let key = other.series_of(from);
+                    let code = self.series_code(key.namespace, &key.tenant, &key.name);
+                    *series[other.series_codes[from] as usize].insert(code)
+                }
+            };
             self.push_fixed(code, other.timestamps[from], other.event_ids.value(from));
             self.push_user(other.users.value(from), other.user_hashes[from]);
         }

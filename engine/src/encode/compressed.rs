@@ -2,6 +2,10 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use std::cell::RefCell;
+
+use zstd::bulk::Decompressor;
+
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -19,6 +23,24 @@ pub fn write(plain: &[u8], level: i32, out: &mut Vec<u8>) -> std::io::Result<()>
     Ok(())
 }
 
+thread_local! {
+    /// What unfolding needs, kept: making it anew for each block takes longer than a small block.
+    static UNFOLDING: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// The bytes of a zstd frame, at most `len_max`.
+///
+/// Errors: what zstd says of a damaged frame.
+pub fn unfold(frame: &[u8], len_max: usize) -> std::io::Result<Vec<u8>> {
+    UNFOLDING.with_borrow_mut(|kept| {
+        let context = match kept {
+            Some(context) => context,
+            none => none.insert(Decompressor::new()?),
+        };
+        context.decompress(frame, len_max)
+    })
+}
+
 /// Reads at most `len_max` bytes back from all that is left of `cursor`.
 ///
 /// Errors: `Corrupt` when more are claimed, or more than a frame of this size can hold.
@@ -29,6 +51,6 @@ pub fn read(mut cursor: Cursor<'_>, len_max: usize) -> Result<Vec<u8>> {
         return Err(cursor.error("a compressed block claims an impossible size"));
     }
     let frame = cursor.take(cursor.remaining())?;
-    zstd::bulk::decompress(frame, len)
+    unfold(frame, len)
         .map_err(|error| cursor.error(&format!("a block does not decompress: {error}")))
 }

@@ -205,7 +205,7 @@ impl<'a> NumberBlock<'a> {
     pub fn open(bytes: &'a [u8], rows: usize, exponent: u8, place: &'a str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         if exponent == RAW {
-            let raw = zstd::bulk::decompress(bytes, rows * 8)
+            let raw = super::compressed::unfold(bytes, rows * 8)
                 .map_err(|error| cursor.error(&format!("numbers do not decompress: {error}")))?;
             if raw.len() != rows * 8 {
                 return Err(cursor.error("numbers are fewer than rows"));

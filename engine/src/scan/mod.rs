@@ -16,10 +16,13 @@ mod sealed;
 
 mod source;
 
+mod sizes;
+
 mod snapshot;
 
 pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
-pub use snapshot::{Scan, Sizes, Snapshot};
+pub use sizes::Sizes;
+pub use snapshot::{Scan, Snapshot};
 pub use source::Source;
 pub use strips::{Series, Strip, Unit};
 pub use values::{Column, Filter, TextTable, Values};

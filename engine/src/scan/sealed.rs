@@ -2,13 +2,17 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use parking_lot::Mutex;
 
 use super::{
     hours::{Hour, HourStates, Wanted},
-    strips::{Series, Unit},
+    strips::{Series, Strip, Unit},
     values::{Column, Filter, TextTable, Values},
 };
 use crate::{
@@ -30,6 +34,9 @@ pub struct Sealed {
     tables: Mutex<HashMap<String, Arc<TextTable>>>,
     /// Blocks of users that were read, by number.
     users: Mutex<HashMap<usize, Arc<TextList>>>,
+    /// Names of properties that rows here have, when they were asked for.
+    text_names: OnceLock<Vec<String>>,
+    number_names: OnceLock<Vec<String>>,
 }
 
 impl Sealed {
@@ -43,6 +50,8 @@ impl Sealed {
             positions: Vec::new(),
             tables: Mutex::default(),
             users: Mutex::default(),
+            text_names: OnceLock::new(),
+            number_names: OnceLock::new(),
             segment: Arc::clone(&segment),
         };
         for position in positions {
@@ -72,14 +81,102 @@ impl Sealed {
         &self.series
     }
 
-    /// Names of string properties.
-    pub fn texts(&self) -> Vec<&str> {
-        self.segment.names(SectionKind::TextValues).collect()
+    /// Names of string properties that rows of it have. The segment is others' too: theirs are not told, and not paid
+    /// for again.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn texts(&self) -> Result<&[String]> {
+        let has_any = |name: &str, unit: &Unit, block: usize| {
+            let Some(reader) = self.segment.text(name)? else { return Ok(false) };
+            if reader.zone(block).is_some_and(|zone| zone.max == 0) {
+                return Ok(false);
+            }
+            let mut has_any = false;
+            read_ints(&reader.codes(block)?, unit, |here| {
+                has_any |= here.iter().any(|code| *code > 0);
+            })?;
+            Ok(has_any)
+        };
+        self.names(&self.text_names, SectionKind::TextValues, &has_any)
     }
 
-    /// Names of numeric properties.
-    pub fn numbers(&self) -> Vec<&str> {
-        self.segment.names(SectionKind::Numbers).collect()
+    /// Names of numeric properties that rows of it have.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn numbers(&self) -> Result<&[String]> {
+        let has_any = |name: &str, unit: &Unit, block: usize| {
+            let Some(reader) = self.segment.numbers(name)? else { return Ok(false) };
+            if reader.zone(block).is_some_and(|zone| zone.max < zone.min) {
+                return Ok(false);
+            }
+            let (block, mut vector) = (reader.block(block)?, [0.0; VECTOR_ROWS]);
+            for piece in pieces(unit) {
+                let (here, _) = vector.split_at_mut(piece.len());
+                block.read_rows(in_block(piece.start), here)?;
+                if here.iter().any(|number| !number.is_nan()) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        self.names(&self.number_names, SectionKind::Numbers, &has_any)
+    }
+
+    /// Names of properties of which some row here has a value, found once.
+    fn names<'a>(
+        &'a self,
+        found: &'a OnceLock<Vec<String>>,
+        kind: SectionKind,
+        has_any: &dyn Fn(&str, &Unit, usize) -> Result<bool>,
+    ) -> Result<&'a [String]> {
+        if let Some(names) = found.get() {
+            return Ok(names);
+        }
+        // Alone in its segment it has what the segment has.
+        let is_alone = self.segment.namespaces().len() == 1;
+        let mut names = Vec::new();
+        for name in self.segment.names(kind) {
+            let mut is_there = is_alone;
+            for unit in self.all_units() {
+                if is_there {
+                    break;
+                }
+                is_there = has_any(name, &unit, block_of(&unit).unwrap_or_default())?;
+            }
+            if is_there {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(found.get_or_init(|| names))
+    }
+
+    /// All rows, block by block. Series follow each other, and so do their rows.
+    fn all_units(&self) -> impl Iterator<Item = Unit> {
+        let mut series = self.series.iter().enumerate();
+        let mut rest: Option<Strip> = None;
+        std::iter::from_fn(move || {
+            let mut strips: Vec<Strip> = Vec::new();
+            loop {
+                let next = rest.take().or_else(|| {
+                    let (at, series) = series.next()?;
+                    Some(Strip { series: at, rows: series.rows.clone() })
+                });
+                let Some(strip) = next else { break };
+                let (start, end) = (strip.rows.start, strip.rows.end);
+                let block = strips.first().map_or(start, |first| first.rows.start);
+                if Self::block_of(start) != Self::block_of(block) {
+                    rest = Some(strip);
+                    break;
+                }
+                let cut = Self::block_end(start).min(end);
+                strips.push(Strip { series: strip.series, rows: start..cut });
+                if cut < end {
+                    rest = Some(Strip { series: strip.series, rows: cut..end });
+                    break;
+                }
+            }
+            (!strips.is_empty()).then_some(Unit { strips })
+        })
     }
 
     /// The block of a row.
@@ -285,30 +382,50 @@ impl Sealed {
         Ok(table)
     }
 
+    /// Users of the rows of a unit. A tenant's stand together, and so do those of tenants beside each other: they are
+    /// the dictionary, unless there are more of them than rows.
     fn read_users(&self, unit: &Unit, block: usize) -> Result<Values> {
         let codes = self.segment.user_codes(block)?;
         let tenants = self.segment.tenants();
-        let mut table = TextTable::default();
-        let mut vector = [0; VECTOR_ROWS];
-        for piece in pieces(unit) {
-            let (here, _) = vector.split_at_mut(piece.len());
-            codes.read_rows(in_block(piece.start), here)?;
-            let users = tenants.users(tenants.of_row(piece.start));
-            for &mut code in here {
-                let Some(at) = usize::try_from(code).unwrap_or(usize::MAX).checked_sub(1) else {
-                    table.push(&[]);
-                    continue;
-                };
-                let at = users.start.saturating_add(at);
-                if at >= users.end {
-                    let place = self.segment.meta().path();
-                    return Err(Error::corrupt(place, "a row's user is not one of its tenant"));
-                }
+        let users_at = |row: Option<u32>| tenants.users(tenants.of_row(row.unwrap_or_default()));
+        let first = users_at(unit.strips.first().map(|strip| strip.rows.start)).start;
+        let end = users_at(unit.strips.last().map(|strip| strip.rows.end - 1)).end;
+        let rows = unit.rows();
+        let is_dense = end.saturating_sub(first) <= rows;
+        let (mut table, mut places) = (TextTable::default(), Vec::new());
+        if is_dense {
+            places.reserve(rows);
+            for at in first..end {
                 let list = self.user_block(at / crate::segment::USERS_A_BLOCK)?;
                 table.push(list.at(at % crate::segment::USERS_A_BLOCK));
             }
         }
-        Ok(Values::Texts(Arc::new(table)))
+        let mut vector = [0; VECTOR_ROWS];
+        for piece in pieces(unit) {
+            let (here, _) = vector.split_at_mut(piece.len());
+            codes.read_rows(in_block(piece.start), here)?;
+            // A strip is of one tenant.
+            let users = users_at(Some(piece.start));
+            for &mut code in here {
+                let at = usize::try_from(code).unwrap_or(usize::MAX);
+                // Zero is nobody.
+                let user = at.checked_sub(1).map(|at| users.start.saturating_add(at));
+                if user.is_some_and(|user| user >= users.end) {
+                    let place = self.segment.meta().path();
+                    return Err(Error::corrupt(place, "a row's user is not one of its tenant"));
+                }
+                match user {
+                    _ if is_dense => places.push(user.map_or(0, |user| (user - first + 1) as u32)),
+                    None => table.push(&[]),
+                    Some(user) => {
+                        let list = self.user_block(user / crate::segment::USERS_A_BLOCK)?;
+                        table.push(list.at(user % crate::segment::USERS_A_BLOCK));
+                    }
+                }
+            }
+        }
+        let table = Arc::new(table);
+        Ok(if is_dense { Values::Codes(places, table) } else { Values::Texts(table) })
     }
 
     fn user_block(&self, index: usize) -> Result<Arc<TextList>> {

@@ -2,22 +2,16 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{recent::Recent, sealed::Sealed, source::Source};
+use super::{recent::Recent, sealed::Sealed, sizes::Sizes, source::Source};
 use crate::{
-    base::{
-        coding::{Cursor, Put},
-        time::HOUR_MS,
-    },
+    base::coding::{Cursor, Put},
     column::{Rows, RowsBuilder},
-    error::{IoContext, Result},
+    error::{Error, IoContext, Result},
     event::Namespace,
     segment::{Database, Segment, SegmentMeta},
     store::Version,
     vfs::{Vfs, os::OsVfs},
 };
-
-/// Numbers of the kinds of sections that are rollups.
-const ROLLUP_KINDS: std::ops::RangeInclusive<u16> = 64..=95;
 
 /// What one instant shows of a namespace. Holding it keeps its segments readable here.
 pub struct Snapshot {
@@ -83,73 +77,21 @@ impl Snapshot {
 
     /// How much there is of the namespace.
     pub fn sizes(&self) -> Sizes {
-        let mut sizes = Sizes::default();
-        for segment in self.segments() {
-            let mut rows = 0u64;
-            for run in segment.runs().of(self.namespace, None) {
-                let hours = run.hour_rows().filter(|(hour, _)| hour * HOUR_MS >= self.horizon_ms);
-                let mut days: Vec<i64> = Vec::new();
-                for (hour, of_hour) in hours {
-                    rows += of_hour.len() as u64;
-                    sizes.hours += 1;
-                    days.push(hour.div_euclid(24));
-                }
-                days.dedup();
-                sizes.days += days.len() as u64;
-                sizes.last_ms = sizes.last_ms.max(Some(run.ts_max).filter(|_| rows > 0));
-            }
-            sizes.rows += rows;
-            // A segment's bytes are everybody's in it; a share of them is as many rows.
-            let share = rows as f64 / f64::from(segment.meta().rows.max(1));
-            for section in segment.sections() {
-                let bytes: u64 = section.blocks.iter().map(|block| u64::from(block.len)).sum();
-                let bytes = (bytes as f64 * share) as u64;
-                match ROLLUP_KINDS.contains(&section.kind) {
-                    true => sizes.rollup_bytes += bytes,
-                    false => sizes.bytes += bytes,
-                }
-            }
-        }
-        let recent = self.recent();
-        sizes.rows += recent.len() as u64;
-        sizes.bytes += recent.bytes_used() as u64;
-        sizes.last_ms = sizes.last_ms.max(recent.timestamps.iter().copied().max());
-        let mut hours: Vec<(u32, i64)> = (0..recent.len())
-            .map(|row| (recent.series_codes[row], recent.timestamps[row].div_euclid(HOUR_MS)))
-            .collect();
-        hours.sort_unstable();
-        hours.dedup();
-        sizes.hours += hours.len() as u64;
-        hours.iter_mut().for_each(|(_, hour)| *hour = hour.div_euclid(24));
-        hours.dedup();
-        sizes.days += hours.len() as u64;
-        sizes
+        let segments: Vec<_> = self.segments().map(|segment| &**segment).collect();
+        Sizes::of(&segments, &self.recent(), self.namespace, self.horizon_ms)
     }
 
     /// Opens it in this process.
     ///
     /// Errors: `Corrupt`.
     pub fn open(&self) -> Result<Scan> {
-        let segments = self.segments().map(Arc::clone).collect();
-        Scan::new(segments, self.recent(), self.namespace, self.horizon_ms)
+        let (namespace, horizon_ms) = (self.namespace, self.horizon_ms);
+        let sealed = |segment: &Arc<Segment>| {
+            Ok(Sealed::new(Arc::clone(segment), namespace, horizon_ms)?.into())
+        };
+        let sources = self.segments().map(sealed).collect::<Result<_>>()?;
+        Ok(Scan::with(sources, self.recent(), namespace, horizon_ms))
     }
-}
-
-/// How much there is of a namespace.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sizes {
-    /// Events.
-    pub rows: u64,
-    /// Hours of each series with events, those in several segments counted in each.
-    pub hours: u64,
-    /// Days of each series with events, counted alike.
-    pub days: u64,
-    /// Bytes of the events, about.
-    pub bytes: u64,
-    /// Bytes of their rollups, about.
-    pub rollup_bytes: u64,
-    /// Time of the newest event.
-    pub last_ms: Option<i64>,
 }
 
 /// Rows of one namespace as one instant shows them.
@@ -168,32 +110,40 @@ impl Scan {
         let mut id = [0; 16];
         id.copy_from_slice(cursor.take(16)?);
         let database = Database { id, hash_seed: cursor.u64()? };
-        let vfs = OsVfs::existing(directory);
-        let mut segments = Vec::new();
+        let mut metas = Vec::new();
         for _ in 0..cursor.count(40)? {
-            let meta = SegmentMeta::read(cursor.bytes()?)?;
-            let view = vfs.map(&meta.path()).at(&meta.path())?;
-            segments.push(Arc::new(Segment::open(view, meta, database)?));
+            metas.push(SegmentMeta::read(cursor.bytes()?)?);
         }
         let rows = Rows::read(&mut cursor, database.hash_seed)?;
         cursor.finish()?;
-        Self::new(segments, rows, namespace, horizon_ms)
+        let vfs = OsVfs::existing(directory);
+        let open = |metas: &[SegmentMeta]| -> Result<Vec<Source>> {
+            let mut sources = Vec::with_capacity(metas.len());
+            for meta in metas {
+                let view = vfs.map(&meta.path()).at(&meta.path())?;
+                let segment = Arc::new(Segment::open(view, meta.clone(), database)?);
+                sources.push(Sealed::new(segment, namespace, horizon_ms)?.into());
+            }
+            Ok(sources)
+        };
+        // Directories of many tenants take their time: half of them beside the other half.
+        let (some, others) = metas.split_at(metas.len() / 2);
+        let (some, others) = std::thread::scope(|scope| {
+            let some = scope.spawn(|| open(some));
+            let others = open(others);
+            (some.join(), others)
+        });
+        let mut sources =
+            some.map_err(|_| Error::corrupt("a snapshot", "opening a segment failed"))??;
+        sources.extend(others?);
+        Ok(Self::with(sources, rows, namespace, horizon_ms))
     }
 
-    fn new(
-        segments: Vec<Arc<Segment>>,
-        rows: Rows,
-        namespace: Namespace,
-        horizon_ms: i64,
-    ) -> Result<Self> {
-        let mut sources = Vec::new();
-        for segment in segments {
-            sources.push(Sealed::new(segment, namespace, horizon_ms)?.into());
-        }
+    fn with(mut sources: Vec<Source>, rows: Rows, namespace: Namespace, horizon_ms: i64) -> Self {
         if rows.len() > 0 {
             sources.push(Recent::new(rows, namespace, horizon_ms).into());
         }
-        Ok(Self { sources })
+        Self { sources }
     }
 
     /// No rows.

@@ -40,19 +40,23 @@ impl Source {
         }
     }
 
-    /// Names of string properties that its rows may have.
-    pub fn texts(&self) -> Vec<&str> {
+    /// Names of string properties that its rows have.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn texts(&self) -> Result<Vec<&str>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.texts(),
-            Kind::Recent(recent) => recent.texts(),
+            Kind::Sealed(sealed) => Ok(sealed.texts()?.iter().map(String::as_str).collect()),
+            Kind::Recent(recent) => Ok(recent.texts()),
         }
     }
 
-    /// Names of numeric properties that its rows may have.
-    pub fn numbers(&self) -> Vec<&str> {
+    /// Names of numeric properties that its rows have.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn numbers(&self) -> Result<Vec<&str>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.numbers(),
-            Kind::Recent(recent) => recent.numbers(),
+            Kind::Sealed(sealed) => Ok(sealed.numbers()?.iter().map(String::as_str).collect()),
+            Kind::Recent(recent) => Ok(recent.numbers()),
         }
     }
 

@@ -172,9 +172,10 @@ impl EventIds {
             TEXTS => Ok(Self::Texts(text::read(rest, rows, place)?)),
             UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows)?)),
             PLANES => {
-                let planes = zstd::bulk::decompress(rest, rows * UUID_LEN).map_err(|error| {
-                    cursor.error(&format!("event ids do not decompress: {error}"))
-                })?;
+                let planes =
+                    crate::encode::compressed::unfold(rest, rows * UUID_LEN).map_err(|error| {
+                        cursor.error(&format!("event ids do not decompress: {error}"))
+                    })?;
                 if planes.len() != rows * UUID_LEN {
                     return Err(cursor.error("event ids have another number than rows"));
                 }

@@ -5,7 +5,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use super::runs::{Run, RunDirectory};
 use crate::{
@@ -88,6 +88,7 @@ impl RunDirectory {
         let mut cursor = Cursor::new(bytes, place);
         let count = cursor.count(RUN_BYTES_MIN)?;
         let mut keys: Vec<SeriesKey> = Vec::with_capacity(count);
+        let mut names: HashMap<&str, Arc<str>> = HashMap::new();
         for _ in 0..count {
             let (namespace, tenant) = match (cursor.u8()?, keys.last()) {
                 (SAME_TENANT, Some(last)) => (last.namespace, Arc::clone(&last.tenant)),
@@ -95,7 +96,10 @@ impl RunDirectory {
                 (NEW_NAMESPACE, _) => (Namespace(cursor.u32()?), cursor.text()?.into()),
                 _ => return Err(cursor.error("a run has no tenant")),
             };
-            keys.push(SeriesKey { namespace, tenant, name: cursor.text()?.into() });
+            // Tenants have the same events: one text in memory for all of them.
+            let name = cursor.text()?;
+            let name = Arc::clone(names.entry(name).or_insert_with(|| name.into()));
+            keys.push(SeriesKey { namespace, tenant, name });
         }
         let rows = { 0..count }.map(|_| cursor.varint_u32()).collect::<Result<Vec<_>>>()?;
         let mut time = || {
@@ -109,11 +113,18 @@ impl RunDirectory {
         if hour_counts.contains(&0) {
             return Err(cursor.error("a run has no hour"));
         }
+        // An hour takes a byte, and one for its row behind the first: before room is made for them.
+        let more: u64 = hour_counts.iter().map(|&hours| 2 * u64::from(hours) - 1).sum();
+        if more > cursor.remaining() as u64 {
+            return Err(cursor.error("runs have more hours than there are bytes"));
+        }
         let mut hours: Vec<Vec<(i64, u32)>> = Vec::with_capacity(count);
         let mut hour = 0i64;
-        for _ in 0..count {
+        for &hours_here in &hour_counts {
             hour = hour.wrapping_add(unzigzag(cursor.varint()?));
-            hours.push(vec![(hour, 0)]);
+            let mut here = Vec::with_capacity(hours_here as usize);
+            here.push((hour, 0));
+            hours.push(here);
         }
         for (hours, &count) in hours.iter_mut().zip(&hour_counts) {
             let (mut hour, _) = hours.first().copied().unwrap_or_default();

@@ -153,7 +153,10 @@ impl RunDirectory {
 
     /// Whether rows of more than one day are in it.
     pub fn spans_days(&self) -> bool {
-        let mut days = self.runs.iter().flat_map(Run::days).map(|(day, _)| day);
+        // Hours rise, so the first and the last of a run tell.
+        let ends =
+            |run: &Run| [run.ts_min, run.ts_max].map(|ms| ms.div_euclid(HOUR_MS * HOURS_A_DAY));
+        let mut days = self.runs.iter().flat_map(ends);
         let first = days.next();
         days.any(|day| Some(day) != first)
     }
