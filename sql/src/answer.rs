@@ -1,6 +1,6 @@
 //! Rows in the form that was asked for.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray as _, RecordBatch},
@@ -8,6 +8,7 @@ use arrow::{
         DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
         Schema, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     },
+    error::ArrowError,
     util::display::{ArrayFormatter, FormatOptions},
 };
 use serde_json::{Map, Value};
@@ -73,6 +74,7 @@ impl<'a> Writer<'a> {
         let heads: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         writer.send(Frame::Columns(columns))?;
         if writer.form == Form::Csv {
+            let heads: Vec<String> = heads.into_iter().map(|head| cell(head.into())).collect();
             let line = csv_line(&heads)?;
             writer.buffer.extend(line);
         }
@@ -87,19 +89,18 @@ impl<'a> Writer<'a> {
     ///
     /// Errors: a row that is too large, or nobody who takes it.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<bool, Refusal> {
-        let broken =
-            |error: arrow::error::ArrowError| Refusal::new(Reason::Broken, error.to_string());
         let options = FormatOptions::new().with_null("");
-        let formats = batch.columns().iter().map(|array| ArrayFormatter::try_new(array, &options));
-        let formats = formats.collect::<Result<Vec<_>, _>>().map_err(broken)?;
+        let columns: Vec<ArrayRef> = batch.columns().iter().map(in_utc).collect();
+        let formats = columns.iter().map(|array| ArrayFormatter::try_new(array, &options));
+        let formats = formats.collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
         for row in 0..batch.num_rows() {
             if self.rows == self.rows_max {
                 self.truncated = true;
                 return Ok(false);
             }
             let mut values = Vec::with_capacity(formats.len());
-            for (array, format) in batch.columns().iter().zip(&formats) {
-                values.push(value(array, row, format).map_err(broken)?);
+            for (array, format) in columns.iter().zip(&formats) {
+                values.push(value(array, row, format).map_err(unwritable)?);
             }
             let line = self.line(values)?;
             if line.len() > FRAME_BYTES_MAX - SEND_BYTES {
@@ -176,6 +177,18 @@ fn csv_line(cells: &[String]) -> Result<Vec<u8>, Refusal> {
     writer.into_inner().map_err(|error| broken(error.to_string()))
 }
 
+/// A value that no answer can hold, as a time in the year 300,000.
+fn unwritable(error: ArrowError) -> Refusal {
+    Refusal::invalid(format!("a value of the answer cannot be written: {error}"))
+}
+
+/// Times with a zone as the same instants in UTC.
+fn in_utc(array: &ArrayRef) -> ArrayRef {
+    let DataType::Timestamp(unit, Some(_)) = array.data_type() else { return Arc::clone(array) };
+    let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+    arrow::compute::cast(array, &utc).unwrap_or_else(|_| Arc::clone(array))
+}
+
 /// A cell of CSV. Text that a spreadsheet would run as a formula gets an apostrophe before it.
 fn cell(value: Value) -> String {
     match value {
@@ -237,11 +250,7 @@ pub fn sql_type(kind: &DataType) -> String {
     }
 }
 
-fn value(
-    array: &ArrayRef,
-    row: usize,
-    format: &ArrayFormatter<'_>,
-) -> Result<Value, arrow::error::ArrowError> {
+fn value(array: &ArrayRef, row: usize, format: &ArrayFormatter<'_>) -> Result<Value, ArrowError> {
     if array.is_null(row) {
         return Ok(Value::Null);
     }
@@ -278,7 +287,10 @@ fn value(
         DataType::Timestamp(unit, zone) => timestamp(row, *unit, zone.is_some(), format)?,
         DataType::Date32 => {
             let date = array.as_primitive::<Date32Type>();
-            date.value_as_date(row).map_or(Value::Null, |date| date.to_string().into())
+            let date = date.value_as_date(row).ok_or_else(|| {
+                ArrowError::CastError(format!("{} days since 1970 are no date", date.value(row)))
+            })?;
+            date.to_string().into()
         }
         DataType::Binary => hex(array.as_binary::<i32>().value(row)),
         DataType::List(_) => list(&array.as_list::<i32>().value(row))?,
@@ -327,11 +339,10 @@ fn timestamp(
     unit: TimeUnit,
     has_zone: bool,
     format: &ArrayFormatter<'_>,
-) -> Result<Value, arrow::error::ArrowError> {
+) -> Result<Value, ArrowError> {
     let text = format.value(row).try_to_string()?;
-    if has_zone {
-        return Ok(text.replace("+00:00", "Z").into());
-    }
+    // Zones have become UTC.
+    let text = if has_zone { text.replace("+00:00", "Z") } else { text };
     let text = text.trim_end_matches('Z');
     let (whole, parts) = text.split_once('.').unwrap_or((text, ""));
     let digits = if unit == TimeUnit::Second { "" } else { parts };
@@ -339,13 +350,13 @@ fn timestamp(
     Ok(format!("{whole}.{digits:0<3}Z").into())
 }
 
-fn elements(array: &ArrayRef) -> Result<Vec<Value>, arrow::error::ArrowError> {
-    let options = FormatOptions::new().with_null("");
+fn elements(array: &ArrayRef) -> Result<Vec<Value>, ArrowError> {
+    let (array, options) = (&in_utc(array), FormatOptions::new().with_null(""));
     let format = ArrayFormatter::try_new(array, &options)?;
     (0..array.len()).map(|row| value(array, row, &format)).collect()
 }
 
-fn list(array: &ArrayRef) -> Result<Value, arrow::error::ArrowError> {
+fn list(array: &ArrayRef) -> Result<Value, ArrowError> {
     elements(array).map(Value::Array)
 }
 

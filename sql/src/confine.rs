@@ -6,10 +6,8 @@
 
 use std::io;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Bytes that the process may write to: operators, plans, stacks. What is only read of segments is not counted.
-const DATA_BYTES: u64 = 1 << 30;
 /// Seconds of all its processors.
 const CPU_SECONDS: u64 = 60;
 /// Less urgent than the server, whose own work comes first. Not the least urgent: where something else keeps the
@@ -17,23 +15,38 @@ const CPU_SECONDS: u64 = 60;
 const NICE: i32 = 10;
 
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    // Who started the server may have allowed less, which cannot be raised.
+    let most = getrlimit(resource).maximum.map_or(most, |allowed| allowed.min(most));
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(Into::into)
 }
 
-/// Limits of memory and time.
+/// Limits of time and memory: so many bytes that the process may write to, which are operators, plans and stacks.
+/// What is only read of segments is not counted.
 ///
 /// Errors: what the kernel says.
-pub fn limits() -> io::Result<()> {
+pub fn limits(data_bytes: u64) -> io::Result<()> {
+    close_inherited();
     // Where memory runs out, a statement is the first to go, and not the server. Not given everywhere either.
     #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
-    limit(Resource::Data, DATA_BYTES)?;
+    limit(Resource::Data, data_bytes)?;
     limit(Resource::Cpu, CPU_SECONDS)?;
     // Being less urgent is a favour, and not given everywhere.
     let _ = rustix::process::nice(NICE);
     Ok(())
+}
+
+/// Closes what the server got from whoever started it, and passed on without knowing.
+fn close_inherited() {
+    const FIRST_INHERITED: libc::c_uint = 3;
+    // SAFETY: nothing was opened in this process yet, so nobody holds a descriptor that is closed here.
+    // An old kernel without the call leaves them open, to which the limits below do nothing.
+    #[expect(unsafe_code, reason = "closing what nobody owns")]
+    unsafe {
+        libc::syscall(libc::SYS_close_range, FIRST_INHERITED, libc::c_uint::MAX, 0);
+    }
 }
 
 /// Gives up files, network and all that is not computing, for all threads of the process.
@@ -48,10 +61,13 @@ pub fn seal() -> io::Result<()> {
 mod calls {
     use std::{collections::BTreeMap, io};
 
-    use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter_all_threads};
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, TargetArch, apply_filter_all_threads,
+    };
 
-    /// Reading, writing and closing what is open; memory, threads, clocks; ending.
-    const ALLOWED: [i64; 44] = [
+    /// Reading, writing and closing what is open; memory, clocks; ending. Threads are below.
+    const ALLOWED: [i64; 43] = [
         libc::SYS_read,
         libc::SYS_write,
         libc::SYS_readv,
@@ -66,7 +82,6 @@ mod calls {
         libc::SYS_madvise,
         libc::SYS_brk,
         libc::SYS_futex,
-        libc::SYS_clone,
         libc::SYS_clone3,
         libc::SYS_rseq,
         libc::SYS_set_robust_list,
@@ -98,18 +113,35 @@ mod calls {
         libc::SYS_ppoll,
     ];
 
-    /// Every other call fails with EPERM.
+    /// Every other call fails with EPERM, and so does making a process: threads are made.
     pub fn restrict() -> io::Result<()> {
-        let rules: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
+        let refuse = |error: libc::c_int| SeccompAction::Errno(error.unsigned_abs());
+        // What makes threads and processes by a structure that no filter can look into. Who is told that there is
+        // no such call takes the older one.
+        let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        apply(newer, SeccompAction::Allow, refuse(libc::ENOSYS))?;
+        let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        let thread = libc::CLONE_THREAD.unsigned_abs().into();
+        let is_thread = SeccompCmpOp::MaskedEq(thread);
+        let flags = SeccompCondition::new(0, SeccompCmpArgLen::Qword, is_thread, thread);
+        let rule = SeccompRule::new(vec![flags.map_err(io::Error::other)?]);
+        rules.insert(libc::SYS_clone, vec![rule.map_err(io::Error::other)?]);
+        apply(rules, refuse(libc::EPERM), SeccompAction::Allow)
+    }
+
+    fn apply(
+        rules: BTreeMap<i64, Vec<SeccompRule>>,
+        otherwise: SeccompAction,
+        listed: SeccompAction,
+    ) -> io::Result<()> {
         let arch = match std::env::consts::ARCH {
             "aarch64" => TargetArch::aarch64,
             _ => TargetArch::x86_64,
         };
-        let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-        let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch);
+        let filter = SeccompFilter::new(rules, otherwise, listed, arch);
         let filter = filter.map_err(io::Error::other)?;
-        let program: seccompiler::BpfProgram = filter.try_into().map_err(io::Error::other)?;
+        let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
         apply_filter_all_threads(&program).map_err(io::Error::other)
     }
 }

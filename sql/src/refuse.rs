@@ -2,7 +2,10 @@
 
 use datafusion::common::{DataFusionError, SchemaError};
 
-use crate::message::{Reason, Refusal};
+use crate::{
+    message::{Reason, Refusal},
+    table::Kind,
+};
 
 /// What is offered as "did you mean" resembles what was written at least so much.
 const ALIKE_MIN: f64 = 0.7;
@@ -14,9 +17,14 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
     let root = error.find_root();
     let reason = match root {
         DataFusionError::ResourcesExhausted(_) => Reason::TooLarge,
-        DataFusionError::External(_)
-        | DataFusionError::IoError(_)
-        | DataFusionError::ExecutionJoin(_) => Reason::Broken,
+        // Ours: a segment that cannot be read, or that is too large to be. The rest are functions that refuse what
+        // they were given.
+        DataFusionError::External(error) => match error.downcast_ref::<inlay_engine::Error>() {
+            Some(inlay_engine::Error::Limit { .. }) => Reason::TooLarge,
+            Some(_) => Reason::Broken,
+            None => Reason::Invalid,
+        },
+        DataFusionError::IoError(_) => Reason::Broken,
         _ => Reason::Invalid,
     };
     let message = match reason {
@@ -45,12 +53,25 @@ fn plain(text: &str) -> String {
     let text = text.split("\n\tCandidate functions").next().unwrap_or(text);
     // The library calls it its own fault where a statement of another kind would have been answered.
     let text = text.split("\nThis issue was likely caused").next().unwrap_or(text);
-    let text = text.split(".\nValid fields are ").next().unwrap_or(text);
+    let text = text.split("\nValid fields are ").next().unwrap_or(text);
+    // Ours is better: it knows all columns.
+    let text = text.split(" Did you mean ").next().unwrap_or(text).trim_end_matches('.');
+    let text = text.replace("inlay.public.", "");
     text.chars().take(MESSAGE_CHARS_MAX).collect()
 }
 
+fn is_unknown_table(text: &str) -> bool {
+    text.starts_with("table '") && text.ends_with("' not found")
+}
+
 fn hint(error: &DataFusionError, names: &[String]) -> Option<String> {
-    let DataFusionError::SchemaError(error, _) = error else { return None };
+    let DataFusionError::SchemaError(error, _) = error else {
+        let is_table = matches!(error, DataFusionError::Plan(text) if is_unknown_table(text));
+        return is_table.then(|| {
+            let tables: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            format!("there are: {}", tables.join(", "))
+        });
+    };
     let SchemaError::FieldNotFound { field, valid_fields } = &**error else { return None };
     let mut known: Vec<String> = valid_fields.iter().map(|column| column.name.clone()).collect();
     known.sort_unstable();
@@ -62,8 +83,8 @@ fn hint(error: &DataFusionError, names: &[String]) -> Option<String> {
     let best = best.filter(|name| score(name) >= ALIKE_MIN);
     let list = || format!("there are: {}", known.join(", "));
     match best {
+        Some(_) | None if known.is_empty() => best.map(|best| format!("did you mean {best}?")),
         Some(best) => Some(format!("did you mean {best}? {}", list())),
-        None if known.is_empty() => None,
         None => Some(list()),
     }
 }

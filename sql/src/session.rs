@@ -20,7 +20,7 @@ use datafusion::{
         session_state::SessionState,
     },
     logical_expr::{AggregateUDF, LogicalPlan},
-    optimizer::{Optimizer, OptimizerRule},
+    optimizer::{Analyzer, Optimizer, OptimizerRule},
     prelude::SessionConfig,
     sql::parser::Statement,
 };
@@ -33,19 +33,17 @@ use crate::{
     gate,
     message::{Ask, Done, Refusal},
     refuse::refusal,
-    table::{ReadProperties, aggregates, all},
+    table::{KeepCasts, ReadProperties, aggregates, all},
 };
 
 mod functions;
 mod params;
 
-/// Memory of operators, in bytes. The process has more, which they do not count.
-const POOL_BYTES: usize = 256 << 20;
-
-/// A session without tables: what takes time to make and is the same for everybody.
+/// A session without tables: what takes time to make and is the same for everybody. Operators may take `pool_bytes`
+/// of memory; what they do not count comes on top.
 ///
 /// Errors: none that is expected; what the library says.
-pub fn blank(threads: usize) -> Result<SessionState, Refusal> {
+pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal> {
     let mut config = SessionConfig::new()
         .with_target_partitions(threads)
         .with_information_schema(false)
@@ -57,7 +55,7 @@ pub fn blank(threads: usize) -> Result<SessionState, Refusal> {
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(POOL_BYTES)))
+        .with_memory_pool(Arc::new(FairSpillPool::new(pool_bytes)))
         .with_disk_manager_builder(
             DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
         )
@@ -65,6 +63,9 @@ pub fn blank(threads: usize) -> Result<SessionState, Refusal> {
         .map_err(|error| refusal(&error, &[]))?;
     let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
     rules.push(Arc::new(ReadProperties));
+    let mut analyzers = Analyzer::new().rules;
+    analyzers.insert(0, Arc::new(KeepCasts::Written));
+    analyzers.push(Arc::new(KeepCasts::Added));
     let mut aggregate_functions = functions::aggregates();
     aggregate_functions.extend(aggregates().into_iter().map(Arc::<AggregateUDF>::new));
     Ok(SessionStateBuilder::new()
@@ -74,6 +75,7 @@ pub fn blank(threads: usize) -> Result<SessionState, Refusal> {
         .with_scalar_functions(functions::scalars())
         .with_aggregate_functions(aggregate_functions)
         .with_window_functions(functions::windows())
+        .with_analyzer_rules(analyzers)
         .with_optimizer_rules(rules)
         .build())
 }

@@ -6,7 +6,7 @@
 use std::{
     io::{self, Write},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use datafusion::execution::session_state::SessionState;
@@ -24,30 +24,48 @@ use crate::{
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
 pub const STACK_BYTES: usize = 64 << 20;
+/// Bytes that the process may write to when nobody says.
+const DATA_BYTES: u64 = 1 << 30;
+/// Of them, what operators may take that count what they take.
+const POOL_SHARE: u64 = 2;
 /// Says that it is ready.
 const READY: &[u8] = b"+";
+/// Says that it never will be; why comes behind it.
+const UNFIT: &[u8] = b"-";
+/// A statement that computes on after its time, where nobody is left to end it, ends itself so much later.
+const LINGER: Duration = Duration::from_millis(250);
 
-/// Waits for a statement on the standard input, answers it on the standard output, and ends.
+/// Waits for a statement on the standard input, answers it on the standard output, and ends. The second argument
+/// of the program, if there is one, is the number of bytes that the process may write to.
 pub fn run() -> ExitCode {
-    match serve() {
+    let data_bytes = std::env::args().nth(2).and_then(|argument| argument.parse().ok());
+    match serve(data_bytes.unwrap_or(DATA_BYTES)) {
         Ok(()) => ExitCode::SUCCESS,
-        // The server went away, or its machine is out of something: it knows that nothing came.
+        // The server went away: it knows that nothing came.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn serve() -> io::Result<()> {
-    confine::limits()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_stack_size(STACK_BYTES)
-        .enable_time()
-        .build()?;
-    let state = warm(&runtime)?;
+fn serve(data_bytes: u64) -> io::Result<()> {
     let mut stdout = io::stdout();
+    let (runtime, state) = match prepare(data_bytes) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            stdout.write_all(UNFIT)?;
+            stdout.write_all(error.to_string().as_bytes())?;
+            return stdout.flush();
+        }
+    };
     stdout.write_all(READY)?;
     stdout.flush()?;
     let (ask, snapshot) = read_request(&mut io::stdin().lock())?;
+    let wall = Duration::from_millis(ask.wall_ms);
+    let end = Instant::now() + wall;
+    // Whatever computes: the server may be gone, and the runtime waits for what does not yield.
+    std::thread::spawn(move || {
+        std::thread::sleep(wall + LINGER);
+        std::process::exit(1);
+    });
     let scan = match Scan::receive(&ask.directory, &snapshot) {
         Ok(scan) => scan,
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
@@ -56,26 +74,46 @@ fn serve() -> io::Result<()> {
         Err(error) => return refuse(Refusal::new(Reason::Broken, error.to_string())),
     };
     drop(snapshot);
-    confine::seal()?;
-    let wall = Duration::from_millis(ask.wall_ms);
+    if let Err(error) = confine::seal() {
+        let message = format!("the process cannot give up what it need not have: {error}");
+        return refuse(Refusal::new(Reason::Broken, message));
+    }
     let answering = runtime.spawn(async move {
         let mut out = Stdout;
         session::answer(state, scan, &ask, &mut out).await
     });
-    let ended = runtime.block_on(async { tokio::time::timeout(wall, answering).await });
+    let ended = runtime.block_on(async { tokio::time::timeout_at(end.into(), answering).await });
     let frame = match ended {
         Ok(Ok(Ok(done))) => Frame::Done(done),
         Ok(Ok(Err(refusal))) => Frame::Refused(refusal),
-        Ok(Err(_)) => Frame::Refused(Refusal::new(Reason::Broken, "the worker failed")),
+        // A fault of the library that this statement met; what it said is nothing to show.
+        Ok(Err(_)) => Frame::Refused(Refusal::invalid("a function of this statement fails")),
         Err(_) => {
             let message = format!("the statement took longer than {} s", wall.as_secs_f64());
             Frame::Refused(Refusal::new(Reason::TooSlow, message))
         }
     };
-    frame.write(&mut stdout)?;
-    stdout.flush()?;
-    // What still runs is not waited for.
-    std::process::exit(0);
+    let told = frame.write(&mut stdout).and_then(|()| stdout.flush());
+    // What still runs is not waited for, whether anybody was told or not.
+    std::process::exit(i32::from(told.is_err()));
+}
+
+/// Everything that can be done before a statement is known.
+fn prepare(data_bytes: u64) -> io::Result<(Runtime, SessionState)> {
+    let step = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| io::Error::other(format!("{what}: {error}"))
+    };
+    confine::limits(data_bytes).map_err(step("its limits"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_stack_size(STACK_BYTES)
+        .enable_time()
+        .build()
+        .map_err(step("its threads"))?;
+    let pool_bytes = usize::try_from(data_bytes / POOL_SHARE).unwrap_or(usize::MAX);
+    let state = warm(&runtime, pool_bytes).map_err(step("its first statement"))?;
+    Ok((runtime, state))
 }
 
 fn refuse(refusal: Refusal) -> io::Result<()> {
@@ -105,9 +143,9 @@ impl Out for Nowhere {
 }
 
 /// A session through which a statement has gone.
-fn warm(runtime: &Runtime) -> io::Result<SessionState> {
+fn warm(runtime: &Runtime, pool_bytes: usize) -> io::Result<SessionState> {
     let made = |refusal: Refusal| io::Error::other(refusal.message);
-    let state = session::blank(THREADS).map_err(made)?;
+    let state = session::blank(THREADS, pool_bytes).map_err(made)?;
     let ask = Ask {
         sql: "SELECT event_name, date_trunc('day', timestamp) AS day, count(*), avg(numeric_props['n']) \
               FROM events WHERE string_props['s'] = 'x' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5"

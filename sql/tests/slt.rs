@@ -110,7 +110,7 @@ impl DB for Tables {
             directory: "".into(),
         };
         let scan = self.engine.snapshot(Namespace(1)).open().unwrap();
-        let state = blank(2).map_err(|refusal| Refused(refusal.message))?;
+        let state = blank(2, 512 << 20).map_err(|refusal| Refused(refusal.message))?;
         let answering = self.runtime.spawn(async move {
             let mut out = Answer::default();
             answer(state, scan, &ask, &mut out).await.map(|_| out)

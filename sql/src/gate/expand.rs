@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{ObjectName, Query, Visit as _, Visitor};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Visit as _, Visitor};
 
 use crate::message::Refusal;
 
@@ -17,35 +17,48 @@ const USES_MAX: usize = 64;
 ///
 /// Errors: when it has too many names, or comes to too much.
 pub fn check(query: &Query) -> Result<(), Refusal> {
-    let mut names = Names { weights: HashMap::new(), count: 0 };
-    let weight = names.weigh(query);
-    if names.count > NAMED_MAX {
+    let mut count = Count(0);
+    let _: ControlFlow<()> = query.visit(&mut count);
+    if count.0 > NAMED_MAX {
         return Err(Refusal::invalid(format!("names in WITH: at most {NAMED_MAX}")));
     }
-    if weight > USES_MAX {
+    let mut names = Names { weights: HashMap::new() };
+    if names.weigh(query) > USES_MAX {
         let message = format!("uses of tables, names in WITH put in place: at most {USES_MAX}");
         return Err(Refusal::invalid(message));
     }
     Ok(())
 }
 
+/// Names for subqueries, wherever they are.
+struct Count(usize);
+
+impl Visitor for Count {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.0 += query.with.iter().map(|with| with.cte_tables.len()).sum::<usize>();
+        ControlFlow::Continue(())
+    }
+}
+
 struct Names {
     /// What each name comes to. Of names that are used twice the heavier one counts.
     weights: HashMap<String, usize>,
-    count: usize,
 }
 
 impl Names {
-    fn weigh(&mut self, query: &Query) -> usize {
+    /// Learns what the names come to that a query makes.
+    fn learn(&mut self, query: &Query) {
         for named in query.with.iter().flat_map(|with| &with.cte_tables) {
-            self.count += 1;
-            if self.count > NAMED_MAX {
-                return 0;
-            }
             let weight = self.weigh(&named.query).max(1);
-            let slot = self.weights.entry(named.alias.name.value.to_lowercase()).or_default();
+            let slot = self.weights.entry(name_of(&named.alias.name)).or_default();
             *slot = weight.max(*slot);
         }
+    }
+
+    fn weigh(&mut self, query: &Query) -> usize {
+        self.learn(query);
         let mut uses = Uses { names: self, weight: 0 };
         let _: ControlFlow<()> = query.body.visit(&mut uses);
         if let Some(order_by) = &query.order_by {
@@ -53,6 +66,10 @@ impl Names {
         }
         uses.weight
     }
+}
+
+fn name_of(name: &Ident) -> String {
+    name.value.to_lowercase()
 }
 
 struct Uses<'a> {
@@ -65,15 +82,13 @@ impl Visitor for Uses<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         // Names within are known before what uses them is counted.
-        if query.with.is_some() {
-            self.names.weigh(query);
-        }
+        self.names.learn(query);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
-        let name = relation.to_string().replace('"', "").to_lowercase();
-        let weight = self.names.weights.get(&name).copied().unwrap_or(1);
+        let name = relation.0.last().and_then(|part| part.as_ident()).map(name_of);
+        let weight = name.and_then(|name| self.names.weights.get(&name)).copied().unwrap_or(1);
         self.weight = self.weight.saturating_add(weight);
         ControlFlow::Continue(())
     }

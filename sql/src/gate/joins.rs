@@ -2,11 +2,14 @@
 //!
 //! Without an equality every row meets every other one; a million of each would run for ever.
 
+use std::{collections::BTreeSet, ops::ControlFlow};
+
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, JoinConstraint, JoinOperator, LimitClause, Query, Select,
-    SelectItem, SetExpr, TableFactor, Value,
+    SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
 };
 
+use super::parts::name_of;
 use crate::message::Refusal;
 
 /// Joins of a statement.
@@ -20,7 +23,7 @@ const HINT: &str =
 pub fn check(select: &Select) -> Result<usize, Refusal> {
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
-    let wide = select.from.iter().filter(|from| !is_one_row(&from.relation)).count();
+    let wide = select.from.iter().filter(|from| !are_one_row(from)).count();
     let equal = select.selection.as_ref().map_or(0, equalities);
     if wide > equal + 1 {
         let message = "tables side by side need an equality in WHERE for each";
@@ -28,28 +31,37 @@ pub fn check(select: &Select) -> Result<usize, Refusal> {
     }
     for (at, from) in select.from.iter().enumerate() {
         joins += usize::from(at > 0) + from.joins.len();
-        for join in &from.joins {
-            check_factor(&join.relation)?;
-            check_join(&join.join_operator, &join.relation, &from.relation)?;
-        }
-        check_factor(&from.relation)?;
+        check_chain(from)?;
     }
     Ok(joins)
 }
 
+/// Tables joined one after the other.
+fn check_chain(from: &TableWithJoins) -> Result<(), Refusal> {
+    check_factor(&from.relation)?;
+    // Whether everything so far comes to one row.
+    let mut is_one = is_one_row(&from.relation);
+    for join in &from.joins {
+        check_factor(&join.relation)?;
+        check_join(&join.join_operator, &join.relation, is_one)?;
+        is_one &= is_one_row(&join.relation);
+    }
+    Ok(())
+}
+
+fn are_one_row(from: &TableWithJoins) -> bool {
+    is_one_row(&from.relation) && from.joins.iter().all(|join| is_one_row(&join.relation))
+}
+
 fn check_factor(factor: &TableFactor) -> Result<(), Refusal> {
     let TableFactor::NestedJoin { table_with_joins, .. } = factor else { return Ok(()) };
-    for join in &table_with_joins.joins {
-        check_factor(&join.relation)?;
-        check_join(&join.join_operator, &join.relation, &table_with_joins.relation)?;
-    }
-    check_factor(&table_with_joins.relation)
+    check_chain(table_with_joins)
 }
 
 fn check_join(
     operator: &JoinOperator,
     right: &TableFactor,
-    left: &TableFactor,
+    left_is_one_row: bool,
 ) -> Result<(), Refusal> {
     let constraint = match operator {
         JoinOperator::Join(constraint)
@@ -71,10 +83,14 @@ fn check_join(
     let has_equality = match constraint {
         JoinConstraint::On(expr) => equalities(expr) > 0,
         JoinConstraint::Using(names) => !names.is_empty(),
-        JoinConstraint::Natural => true,
+        // Tables without a common column would be joined by none.
+        JoinConstraint::Natural => {
+            return Err(Refusal::invalid("NATURAL is not answered here")
+                .hint("name the columns: USING (…)"));
+        }
         JoinConstraint::None => false,
     };
-    if has_equality || is_one_row(right) || is_one_row(left) {
+    if has_equality || is_one_row(right) || left_is_one_row {
         return Ok(());
     }
     Err(Refusal::invalid("a join needs an equality").hint(HINT))
@@ -88,19 +104,53 @@ fn equalities(expr: &Expr) -> usize {
             equalities(left) + equalities(right)
         }
         Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-            usize::from(!is_constant(left) && !is_constant(right))
+            usize::from(connects(left, right))
         }
         _ => 0,
     }
 }
 
-fn is_constant(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(_) | Expr::TypedString(_) => true,
-        Expr::Nested(inner)
-        | Expr::Cast { expr: inner, .. }
-        | Expr::UnaryOp { expr: inner, .. } => is_constant(inner),
-        _ => false,
+/// Whether an equality is one between rows of two tables, as far as that is written.
+fn connects(left: &Expr, right: &Expr) -> bool {
+    let (left, right) = (Tables::of(left), Tables::of(right));
+    let are_known = !left.has_unnamed && !right.has_unnamed;
+    left.has_columns() && right.has_columns() && !(are_known && left.named == right.named)
+}
+
+/// Tables whose columns an expression reads.
+#[derive(Default)]
+struct Tables {
+    named: BTreeSet<String>,
+    /// Whether there are columns whose table is not named.
+    has_unnamed: bool,
+}
+
+impl Tables {
+    fn of(expr: &Expr) -> Self {
+        let mut tables = Self::default();
+        let _: ControlFlow<()> = expr.visit(&mut tables);
+        tables
+    }
+
+    fn has_columns(&self) -> bool {
+        self.has_unnamed || !self.named.is_empty()
+    }
+}
+
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(_) => self.has_unnamed = true,
+            Expr::CompoundIdentifier(names) => {
+                // The table is the last but one; of a field of a column, it is not told apart.
+                let table = names.iter().rev().nth(1);
+                self.named.extend(table.map(|name| name.value.to_lowercase()));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -129,7 +179,7 @@ fn has_one_row(query: &Query) -> bool {
     let is_aggregate = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
             matches!(expr, Expr::Function(function)
-                if function.over.is_none() && AGGREGATES.contains(&&*function.name.to_string().to_lowercase()))
+                if function.over.is_none() && AGGREGATES.contains(&&*name_of(function)))
         }
         _ => false,
     };

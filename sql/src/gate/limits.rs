@@ -19,8 +19,10 @@ const CHAIN_MAX: usize = 200;
 const COLUMNS_MAX: usize = 200;
 /// Values of an IN.
 const LIST_MAX: usize = 1_000;
-/// Columns of a CUBE or ROLLUP.
+/// Columns of all CUBEs and ROLLUPs: what they come to is multiplied.
 const CUBE_MAX: usize = 6;
+/// Columns of a SELECT that stand for all columns of a table.
+const STARS_MAX: usize = 8;
 /// Sets of GROUPING SETS.
 const SETS_MAX: usize = 64;
 
@@ -30,6 +32,7 @@ pub struct Walk {
     nodes: usize,
     depth: usize,
     joins: usize,
+    cubes: usize,
     /// Whether each open expression goes on a chain, which does not count as deeper.
     chained: Vec<bool>,
     /// Length of the chain that each open expression belongs to.
@@ -82,7 +85,8 @@ impl Walk {
         match expr {
             Expr::InList { list, .. } => at_most(list.len(), LIST_MAX, "values of an IN"),
             Expr::Cube(sets) | Expr::Rollup(sets) => {
-                at_most(sets.len(), CUBE_MAX, "columns of a CUBE or ROLLUP")
+                self.cubes += sets.len();
+                at_most(self.cubes, CUBE_MAX, "columns of all CUBE and ROLLUP")
             }
             Expr::GroupingSets(sets) => at_most(sets.len(), SETS_MAX, "sets of GROUPING SETS"),
             _ => Ok(()),
@@ -103,7 +107,11 @@ impl Walk {
         let wildcards = |item: &&SelectItem| {
             matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
         };
-        at_most(select.projection.iter().filter(wildcards).count(), 8, "stars of a SELECT")?;
+        at_most(
+            select.projection.iter().filter(wildcards).count(),
+            STARS_MAX,
+            "stars of a SELECT",
+        )?;
         parts::check_select(select)?;
         self.joins += joins::check(select)?;
         at_most(self.joins, joins::JOINS_MAX, "joins of a statement")

@@ -1,8 +1,8 @@
 //! Which kinds of parts a statement may have.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArguments, GroupByExpr, LimitClause, Query, Select, SelectFlavor,
-    SetExpr, TableFactor,
+    AccessExpr, Expr, Function, FunctionArguments, GroupByExpr, LimitClause, Query, Select,
+    SelectFlavor, SetExpr, Subscript, TableFactor,
 };
 
 use crate::message::Refusal;
@@ -132,7 +132,6 @@ pub fn check_expr(expr: &Expr) -> Checked {
     match expr {
         Expr::Identifier(_)
         | Expr::CompoundIdentifier(_)
-        | Expr::CompoundFieldAccess { .. }
         | Expr::IsFalse(_)
         | Expr::IsNotFalse(_)
         | Expr::IsTrue(_)
@@ -174,6 +173,12 @@ pub fn check_expr(expr: &Expr) -> Checked {
         | Expr::Wildcard(_)
         | Expr::QualifiedWildcard(..) => Ok(()),
         Expr::Function(function) => check_function(function),
+        Expr::CompoundFieldAccess { access_chain, .. } => {
+            let is_slice = |access: &AccessExpr| {
+                matches!(access, AccessExpr::Subscript(Subscript::Slice { .. }))
+            };
+            refuse(access_chain.iter().any(is_slice), "a slice of a list")
+        }
         _ => {
             let text: String = expr.to_string().chars().take(40).collect();
             Err(Refusal::invalid(format!(
@@ -187,11 +192,17 @@ fn check_function(function: &Function) -> Checked {
     refuse(function.uses_odbc_syntax, "ODBC syntax")?;
     refuse(!matches!(function.parameters, FunctionArguments::None), "a parametric function")?;
     refuse(matches!(function.args, FunctionArguments::Subquery(_)), "a subquery as arguments")?;
-    let name = function.name.to_string().to_lowercase();
+    let name = name_of(function);
     if REFUSED.contains(&name.as_str()) {
         return Err(Refusal::invalid(format!("the function {name} is not offered")));
     }
     Ok(())
+}
+
+/// What a function is called, without quotes.
+pub fn name_of(function: &Function) -> String {
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    name.map(|name| name.value.to_lowercase()).unwrap_or_default()
 }
 
 /// Functions that the planner knows by itself, whatever the session offers.

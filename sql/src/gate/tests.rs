@@ -17,6 +17,12 @@ fn plain_statements_come_in() {
         "SELECT CASE WHEN a IN (1, 2) THEN 'x' ELSE NULL END FROM events WHERE b BETWEEN $1 AND $2",
         "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) v(n, t)",
         "-- what is this; a comment\nSELECT /* ; */ 1",
+        "SELECT * FROM (WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH b AS (SELECT x FROM a) SELECT * FROM (WITH c \
+         AS (SELECT x FROM b) SELECT * FROM (WITH d AS (SELECT x FROM c) SELECT * FROM (WITH e AS (SELECT x FROM d) \
+         SELECT * FROM e) v) w) x) y) z",
+        "SELECT * FROM (SELECT 1 AS a) x CROSS JOIN (SELECT 2 AS b) y CROSS JOIN events",
+        "SELECT * FROM events a, events b WHERE lower(a.x) = lower(b.x)",
+        "SELECT * FROM events JOIN events_daily USING (tenant_id)",
     ] {
         assert_eq!(admit(sql).err(), None, "{sql}");
     }
@@ -50,6 +56,16 @@ fn what_else_there_is_stays_out() {
         "SELECT * FROM events a, events b WHERE a.x = 1",
         "SELECT * FROM events a JOIN events b ON a.x < b.x",
         "SELECT * FROM events a JOIN events b ON a.x = b.x OR true",
+        "SELECT * FROM events a JOIN events b ON a.x = a.x",
+        "SELECT * FROM events a JOIN events b ON lower('x') = b.x",
+        "SELECT * FROM events NATURAL JOIN events_daily",
+        "SELECT * FROM (SELECT max(x) FROM events) m CROSS JOIN events a CROSS JOIN events b",
+        "SELECT * FROM events e, (SELECT 1 AS z) x CROSS JOIN events b",
+        "SELECT * FROM events e JOIN ((SELECT 1) x CROSS JOIN events a CROSS JOIN events b) ON e.x = a.x",
+        "SELECT \"unnest\"(a) FROM events",
+        "SELECT \"struct\"(1, 2)",
+        "SELECT a[1:5] FROM events",
+        "SELECT 1 FROM events GROUP BY CUBE (a, b, c, d), CUBE (e, f, g)",
         "FROM events SELECT 1",
         "SELECT '\0'",
         "SELECT 'x",
@@ -96,6 +112,9 @@ fn large_statements() {
         format!("{}SELECT 1{}", "SELECT * FROM (".repeat(60), ")".repeat(60)),
         "SELECT a FROM events GROUP BY CUBE (a, b, c, d, e, f, g, h)".to_owned(),
         named(10, "UNION ALL SELECT * FROM a?"),
+        named(10, "UNION ALL SELECT * FROM a?")
+            .replace("a0", r#""a""0""#)
+            .replace("a1", r#""A""1""#),
         named(25, ""),
         format!("SELECT '{}'", "x".repeat(70_000)),
         format!("SELECT {}", "a[".repeat(3_000)),

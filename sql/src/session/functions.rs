@@ -116,10 +116,8 @@ const SCALARS: &[&str] = &[
     "array_has",
     "array_to_string",
     "cardinality",
-    "map_entries",
     // Others.
     "named_struct",
-    "struct",
     "make_time",
     "regexp_instr",
 ];
@@ -165,6 +163,20 @@ const AGGREGATES: &[&str] = &[
     "regr_syy",
 ];
 
+const WINDOWS: &[&str] = &[
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
     all.into_iter().filter(|function| names.contains(&&*name(function))).collect()
 }
@@ -184,7 +196,8 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
 
 /// Functions of rows around a row.
 pub fn windows() -> Vec<Arc<WindowUDF>> {
-    datafusion::functions_window::all_default_window_functions()
+    let all = datafusion::functions_window::all_default_window_functions();
+    offered(all, WINDOWS, |function| function.name().to_owned())
 }
 
 #[cfg(test)]
@@ -200,5 +213,7 @@ mod tests {
         assert_eq!(missing(&names, SCALARS), Vec::<&str>::new());
         let names: Vec<String> = aggregates().iter().map(|f| f.name().to_owned()).collect();
         assert_eq!(missing(&names, AGGREGATES), Vec::<&str>::new());
+        let names: Vec<String> = windows().iter().map(|f| f.name().to_owned()).collect();
+        assert_eq!(missing(&names, WINDOWS), Vec::<&str>::new());
     }
 }

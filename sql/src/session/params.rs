@@ -42,7 +42,8 @@ pub fn scalar(value: &Value) -> Result<ScalarValue, Refusal> {
         Value::String(text) => ScalarValue::Utf8(Some(text.clone())),
         Value::Number(number) => match number.as_i64() {
             Some(number) => ScalarValue::Int64(Some(number)),
-            None => ScalarValue::Float64(number.as_f64()),
+            // There is one zero.
+            None => ScalarValue::Float64(number.as_f64().map(|number| number + 0.0)),
         },
         Value::Array(_) | Value::Object(_) => {
             let message = "params holds texts, numbers, truths and null";

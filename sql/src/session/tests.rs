@@ -51,7 +51,9 @@ fn engine(directory: &std::path::Path) -> Engine {
                 let plan = ["free", "pro", "a plan with a long name"][n as usize % 3];
                 let marker = format!("org {namespace}");
                 let texts = [("plan", plan), ("org", &*marker)];
-                let numbers = [("ms", f64::from(n % 100)), ("rare", 1.5)];
+                // A zero may have a sign.
+                let ms = if n.is_multiple_of(200) { -0.0 } else { f64::from(n % 100) };
+                let numbers = [("ms", ms), ("rare", 1.5)];
                 let numbers = &numbers[..1 + usize::from(n.is_multiple_of(250))];
                 batch
                     .push(&event, &texts[..2 - usize::from(n.is_multiple_of(4))], numbers)
@@ -73,7 +75,7 @@ fn ask(engine: &Engine, ask: Ask) -> Result<(Kept, Done), Refusal> {
         .thread_stack_size(64 << 20)
         .build()
         .unwrap();
-    let state = blank(2).unwrap();
+    let state = blank(2, 512 << 20).unwrap();
     let answering = runtime.spawn(async move {
         let mut out = Kept::default();
         answer(state, scan, &ask, &mut out).await.map(|done| (out, done))
@@ -122,6 +124,52 @@ fn statements_are_answered() {
             json!([[87]]),
         ),
         ("SELECT count(*) FROM events WHERE string_props['org'] IS NULL", json!([[250]])),
+        // There is one zero, in lists, groups and choices.
+        ("SELECT count(*) FROM events WHERE numeric_props['ms'] IN (0, 7, 8, 9)", json!([[40]])),
+        ("SELECT count(*) FROM events WHERE numeric_props['ms'] IN (-0.0, 7, 8, 9)", json!([[40]])),
+        ("SELECT count(*) FROM events WHERE numeric_props['ms'] = -0.0", json!([[10]])),
+        (
+            "SELECT count(DISTINCT numeric_props['ms']), count(DISTINCT tenant_id) FROM events WHERE numeric_props['ms'] <= 0",
+            json!([[1, 1]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE CASE numeric_props['ms'] WHEN 0 THEN true ELSE false END",
+            json!([[10]]),
+        ),
+        // Finer than the events' own times.
+        (
+            "SELECT count(*) FROM events WHERE timestamp < TIMESTAMP '2024-10-03 23:45:00.000500'",
+            json!([[999]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp > '2024-10-03 23:44:59.999999'",
+            json!([[2]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp = TIMESTAMP '2024-10-03 23:45:00.000001'",
+            json!([[0]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp <> TIMESTAMP '2024-10-03 23:45:00.000001'",
+            json!([[1000]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp IN (TIMESTAMP '2024-10-03 23:45:00.0005')",
+            json!([[0]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp = TIMESTAMP '2024-10-03 23:45:00'",
+            json!([[1]]),
+        ),
+        // Of an instant and a time of day there: both in UTC.
+        (
+            "SELECT count(*) FROM events WHERE timestamp AT TIME ZONE 'Europe/Berlin' < TIMESTAMP '2024-10-03 21:45:00'",
+            json!([[998]]),
+        ),
+        (
+            "SELECT count(*) FROM events WHERE timestamp AT TIME ZONE 'America/New_York' >= TIMESTAMPTZ '2024-10-04 03:45:00+00:00'",
+            json!([[2]]),
+        ),
         ("SELECT count(*) FROM events WHERE string_props['plan'] LIKE 'a plan%'", json!([[333]])),
         (
             "SELECT count(numeric_props['rare']), count(string_props['none']) FROM events",
@@ -249,7 +297,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     let planned = |sql: &'static str| {
         let scan = engine.snapshot(Namespace(1)).open().unwrap();
         let plan = runtime.spawn(async move {
-            let context = session_over(blank(2).unwrap(), scan).unwrap().0;
+            let context = session_over(blank(2, 512 << 20).unwrap(), scan).unwrap().0;
             let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
             datafusion::physical_plan::displayable(&*plan).indent(false).to_string()
         });

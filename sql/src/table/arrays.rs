@@ -89,7 +89,9 @@ fn strings(table: &TextTable) -> Result<StringArray> {
     )
 }
 
-fn number_array(numbers: Vec<f64>) -> Float64Array {
+fn number_array(mut numbers: Vec<f64>) -> Float64Array {
+    // There is one zero: some operators of the library would tell two of them apart.
+    numbers.iter_mut().for_each(|number| *number += 0.0);
     let nulls = numbers
         .iter()
         .any(|number| number.is_nan())

@@ -10,7 +10,10 @@ use datafusion::{
 };
 use inlay_engine::{NumberFilter, TextFilter, rows::Filter};
 
-use super::schema::{Kind, NUMBERS, STRINGS};
+use super::{
+    schema::{Kind, NUMBERS, STRINGS},
+    times::kept_cast,
+};
 
 /// What rows must be like, as the engine understands it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -148,11 +151,9 @@ fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
         Expr::Column(column) if column.name == "event_name" => Some(Subject::Event),
         Expr::Column(column) if column.name == kind.time_column() => Some(Subject::Time),
         // A time that is compared with one of another unit or with its zone, which is UTC.
-        Expr::Cast(cast) if literal_time_type(cast.field.data_type()) => {
-            match subject(kind, &cast.expr)? {
-                Subject::Time => Some(Subject::Time),
-                _ => None,
-            }
+        _ if let Some((inner, to)) = kept_cast(expr) => {
+            let is_time = matches!(subject(kind, inner)?, Subject::Time);
+            (is_time && literal_time_type(to)).then_some(Subject::Time)
         }
         _ => match property(expr)? {
             (STRINGS, name) => Some(Subject::Text(name.to_owned())),
@@ -197,8 +198,8 @@ fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> 
         (Subject::Time, _) => times(kind, op, value),
         (Subject::Number(name), _) => {
             let ScalarValue::Float64(Some(number)) = *value else { return None };
-            // The order of SQL puts NaN last, and none is stored; zeros are told apart there.
-            if number.is_nan() || number == 0.0 {
+            // The order of SQL puts NaN last, and none is stored.
+            if number.is_nan() {
                 return None;
             }
             let (min, max) = match op {

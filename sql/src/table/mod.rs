@@ -5,8 +5,10 @@
 //! the column of that property and never a map.
 
 mod arrays;
-mod condition;
 mod schema;
+mod times;
+
+mod condition;
 
 mod rows;
 
@@ -20,4 +22,6 @@ mod states;
 
 pub use properties::ReadProperties;
 pub use provider::all;
+pub use schema::Kind;
 pub use states::aggregates;
+pub use times::KeepCasts;

@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{DataFusionError, Result},
-    datasource::memory::MemorySourceConfig,
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
 };
@@ -148,9 +147,8 @@ impl TableProvider for Table {
             return self.rows(projection, conditions, limit, partitions);
         }
         let schema = Arc::new(self.schema.project(projection)?);
-        let (kind, scan, properties) = (self.kind, &*self.scan, &*self.properties);
-        let sums =
-            Sums { kind, scan, schema: Arc::clone(&schema), properties, conditions: &conditions };
-        Ok(MemorySourceConfig::try_new_exec(&[sums.batches()?], schema, None)?)
+        let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
+        Sums { kind, scan, schema, properties, conditions, limit }
+            .plan(state.config().target_partitions())
     }
 }

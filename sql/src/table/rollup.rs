@@ -3,7 +3,7 @@
 //! Counts come from the directories of segments, states from their rollups where they are kept; what is not
 //! sealed yet is added. So a row is what the events of its hour or day are, whenever it is read.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use arrow::{
     array::{
@@ -12,8 +12,16 @@ use arrow::{
     },
     datatypes::{DataType, SchemaRef},
 };
-use datafusion::common::{DataFusionError, Result};
-use inlay_engine::rows::{Hour, Scan, UserState, Wanted as States};
+use datafusion::{
+    common::{DataFusionError, Result},
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_plan::{
+        ExecutionPlan,
+        stream::RecordBatchStreamAdapter,
+        streaming::{PartitionStream, StreamingTableExec},
+    },
+};
+use inlay_engine::rows::{Hour, Scan, Series, UserState, Wanted as States};
 
 use super::{
     arrays::map_array,
@@ -21,90 +29,128 @@ use super::{
     schema::{Kind, Property, STATES},
 };
 
+/// Rows of a batch without states, and with them: a state takes kilobytes.
 const BATCH_ROWS: usize = 8_192;
+const BATCH_ROWS_WITH_STATES: usize = 512;
 const HOUR_MS: i64 = 3_600_000;
 
+/// A tenant's event.
+type Name = (Arc<str>, Arc<str>);
 /// A row: tenant, event, and the start of its hour or day.
 type Key = (Arc<str>, Arc<str>, i64);
 
 /// What is read of a table of sums.
-pub struct Sums<'a> {
+pub struct Sums {
     /// Which table.
     pub kind: Kind,
     /// The rows that they are of.
-    pub scan: &'a Scan,
+    pub scan: Arc<Scan>,
     /// Columns, in the order of the schema.
     pub schema: SchemaRef,
     /// Properties that are columns of their own.
-    pub properties: &'a [Property],
+    pub properties: Vec<Property>,
     /// What rows must be like.
-    pub conditions: &'a Conditions,
+    pub conditions: Conditions,
+    /// Rows that are enough.
+    pub limit: Option<usize>,
 }
 
-impl Sums<'_> {
-    /// The rows.
+impl Sums {
+    /// Reads them in so many parts beside each other, tenants' events in their order.
     ///
     /// Errors: damage of a segment.
-    pub fn batches(&self) -> Result<Vec<RecordBatch>> {
-        let (states, numbers) = self.states();
-        let rows = self.rows(&states)?;
-        let rows: Vec<_> = rows.into_iter().collect();
-        rows.chunks(BATCH_ROWS).map(|rows| self.batch(rows, &numbers)).collect()
+    pub fn plan(self, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
+        let names = self.names();
+        let (states, numbers) = self.states()?;
+        let (schema, limit) = (Arc::clone(&self.schema), self.limit);
+        let rows = match states == States::default() {
+            true => BATCH_ROWS,
+            false => BATCH_ROWS_WITH_STATES,
+        };
+        let batch_rows = limit.map_or(rows, |limit| limit.clamp(1, rows));
+        let reading = Arc::new(Reading { sums: self, states, numbers, batch_rows });
+        let parts = (0..partitions.max(1)).map(|part| {
+            let names = names.iter().skip(part).step_by(partitions.max(1)).cloned().collect();
+            Arc::new(Part { reading: Arc::clone(&reading), names }) as Arc<dyn PartitionStream>
+        });
+        let plan = StreamingTableExec::try_new(schema, parts.collect(), None, [], false, limit)?;
+        Ok(Arc::new(plan))
+    }
+
+    /// The tenants' events that are asked for, in order.
+    fn names(&self) -> Vec<Name> {
+        let Conditions { tenants, events, .. } = &self.conditions;
+        let is_among = |list: &Option<Vec<String>>, one: &str| {
+            list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
+        };
+        let (start, end) = self.span();
+        let series = self.scan.sources().iter().flat_map(|source| source.series());
+        let asked = series.filter(|series| {
+            let is_named = is_among(tenants, &series.tenant) && is_among(events, &series.name);
+            is_named && series.last_ms >= start && series.first_ms < end
+        });
+        let name = |series: &Series| (Arc::clone(&series.tenant), Arc::clone(&series.name));
+        let mut names: Vec<Name> = asked.map(name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The hours of what begins in time: a day is asked for as a whole, or not at all.
+    fn span(&self) -> (i64, i64) {
+        let times = self.conditions.times();
+        let whole = times.end.checked_add(self.kind.step_ms() - HOUR_MS);
+        (times.start, whole.unwrap_or(times.end))
     }
 
     /// Which states are needed, and the numeric properties among them by their places.
-    fn states(&self) -> (States, Vec<String>) {
+    fn states(&self) -> Result<(States, Vec<String>)> {
         let has = |name: &str| self.schema.fields().iter().any(|field| field.name() == name);
-        let mut numbers: Vec<String> = match has(STATES) {
-            true => {
-                self.scan.sources().iter().flat_map(|s| s.numbers()).map(str::to_owned).collect()
+        let mut numbers: Vec<String> = Vec::new();
+        if has(STATES) {
+            for source in self.scan.sources() {
+                numbers.extend(source.numbers().map_err(broken)?.into_iter().map(str::to_owned));
             }
-            false => Vec::new(),
-        };
+        }
         let single = self.properties.iter().filter(|property| has(property.field().name()));
         numbers.extend(single.map(|property| property.name.clone()));
         numbers.sort_unstable();
         numbers.dedup();
         let users = has("users") || has("users_state");
-        (States { users, numbers: numbers.clone() }, numbers)
+        Ok((States { users, numbers: numbers.clone() }, numbers))
     }
 
-    fn rows(&self, states: &States) -> Result<BTreeMap<Key, Hour>> {
-        let Conditions { tenants, events, .. } = self.conditions;
-        let is_among = |list: &Option<Vec<String>>, one: &str| {
-            list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
-        };
-        let times = self.conditions.times();
-        let step = self.kind.step_ms();
-        // The hours of days that begin in time: a day is asked for as a whole, or not at all.
-        let end = times.end.checked_add(step - HOUR_MS).unwrap_or(times.end);
-        let mut rows: BTreeMap<Key, Hour> = BTreeMap::new();
+    /// The rows of a tenant's event.
+    fn rows(&self, name: &Name, states: &States, rows: &mut Vec<(Key, Hour)>) -> Result<()> {
+        let (start, end) = self.span();
+        let (times, step) = (self.conditions.times(), self.kind.step_ms());
+        let mut sums: BTreeMap<i64, Hour> = BTreeMap::new();
         for source in self.scan.sources() {
-            for (at, series) in source.series().iter().enumerate() {
-                let is_asked = is_among(tenants, &series.tenant) && is_among(events, &series.name);
-                if !is_asked || series.last_ms < times.start || series.first_ms >= end {
+            let all = source.series();
+            let found = all
+                .binary_search_by(|series| (&series.tenant, &series.name).cmp(&(&name.0, &name.1)));
+            let Ok(at) = found else { continue };
+            if all[at].last_ms < start || all[at].first_ms >= end {
+                continue;
+            }
+            for (hour, state) in source.hours(at, &(start..end), states).map_err(broken)? {
+                let start = hour.saturating_mul(HOUR_MS).div_euclid(step).saturating_mul(step);
+                if !times.contains(&start) {
                     continue;
                 }
-                let hours = source.hours(at, &(times.start..end), states);
-                let hours = hours.map_err(|error| DataFusionError::External(Box::new(error)))?;
-                for (hour, state) in hours {
-                    let start = hour.saturating_mul(HOUR_MS).div_euclid(step).saturating_mul(step);
-                    if !times.contains(&start) {
-                        continue;
+                match sums.entry(start) {
+                    std::collections::btree_map::Entry::Vacant(slot) => {
+                        slot.insert(state);
                     }
-                    let key = (Arc::clone(&series.tenant), Arc::clone(&series.name), start);
-                    match rows.entry(key) {
-                        std::collections::btree_map::Entry::Vacant(slot) => {
-                            slot.insert(state);
-                        }
-                        std::collections::btree_map::Entry::Occupied(mut slot) => {
-                            slot.get_mut().merge(&state);
-                        }
+                    std::collections::btree_map::Entry::Occupied(mut slot) => {
+                        slot.get_mut().merge(&state);
                     }
                 }
             }
         }
-        Ok(rows)
+        let key = |start| (Arc::clone(&name.0), Arc::clone(&name.1), start);
+        rows.extend(sums.into_iter().map(|(start, sum)| (key(start), sum)));
+        Ok(())
     }
 
     fn batch(&self, rows: &[(Key, Hour)], numbers: &[String]) -> Result<RecordBatch> {
@@ -147,6 +193,71 @@ impl Sums<'_> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+    }
+}
+
+fn broken(error: inlay_engine::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// Sums and what of them is read.
+struct Reading {
+    sums: Sums,
+    states: States,
+    numbers: Vec<String>,
+    batch_rows: usize,
+}
+
+/// Some tenants' events.
+struct Part {
+    reading: Arc<Reading>,
+    names: Vec<Name>,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("names", &self.names.len()).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for Part {
+    fn schema(&self) -> &SchemaRef {
+        &self.reading.sums.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.reading.sums.schema);
+        let reading = Arc::clone(&self.reading);
+        let batches = Batches { reading, names: self.names.clone().into_iter(), rows: Vec::new() };
+        Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches)))
+    }
+}
+
+/// Batches of some tenants' events, made as they are wanted.
+struct Batches {
+    reading: Arc<Reading>,
+    names: std::vec::IntoIter<Name>,
+    /// Rows that no batch has yet.
+    rows: Vec<(Key, Hour)>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Reading { sums, states, numbers, batch_rows } = &*self.reading;
+        while self.rows.len() < *batch_rows {
+            let Some(name) = self.names.next() else { break };
+            if let Err(error) = sums.rows(&name, states, &mut self.rows) {
+                return Some(Err(error));
+            }
+        }
+        if self.rows.is_empty() {
+            return None;
+        }
+        let later = self.rows.split_off(self.rows.len().min(*batch_rows));
+        let now = std::mem::replace(&mut self.rows, later);
+        Some(sums.batch(&now, numbers))
     }
 }
 

@@ -238,7 +238,11 @@ impl Reading {
             if let Some(marks) = &marks {
                 values.retain(marks);
             }
-            Ok(self.dictionaries.array(values)?)
+            match column {
+                // Dictionaries of properties are a segment's, those of users are made for these rows.
+                Column::User | Column::EventId => Ok(self.dictionaries.once(values)?),
+                _ => Ok(self.dictionaries.array(values)?),
+            }
         };
         let of_series = |name: &dyn Fn(usize) -> Arc<str>| -> Result<ArrayRef> {
             let mut values = series_values(unit, name);
@@ -255,14 +259,14 @@ impl Reading {
                 Wanted::Event => of_series(&|at| Arc::clone(&series[at].name))?,
                 Wanted::Plain(column) => read(column)?,
                 Wanted::Strings => {
-                    let columns = source.texts().into_iter();
+                    let columns = source.texts().map_err(broken)?.into_iter();
                     let columns =
                         columns.map(|name| Ok((name, read(&Column::Text(name.to_owned()))?)));
                     let columns = present(columns.collect::<Result<_>>()?, rows);
                     map_array(&columns, rows, DataType::Utf8View)?
                 }
                 Wanted::Numbers => {
-                    let columns = source.numbers().into_iter();
+                    let columns = source.numbers().map_err(broken)?.into_iter();
                     let columns =
                         columns.map(|name| Ok((name, read(&Column::Number(name.to_owned()))?)));
                     let columns = present(columns.collect::<Result<_>>()?, rows);
