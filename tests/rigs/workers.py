@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What becomes of the processes that answer SQL, whatever happens to them, to the server and to who asks.
+
+Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. A client goes away,
+with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
+clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
+where processes get little memory: its workers start all the same, or statements are refused and the log says why.
+
+    python3 tests/rigs/workers.py PATH/TO/inlay
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+
+from common import Connection, main, register
+from statements import children, fill
+
+LIMIT_MS = 3_000
+ENDED_SECONDS = 1.5
+# Clients that read nothing, of two organisations; what their answers may take of the server's memory.
+IDLERS = 24
+UNREAD_MIB_MAX = 150
+LARGE = "SELECT concat(a.event_id, '" + "x" * 2_600 + "') AS x FROM events a"
+SLOW = "SELECT max(levenshtein(concat(a.event_id, a.event_name, a.timestamp), concat(b.event_id, b.timestamp))) FROM events a JOIN events b ON a.event_name = b.event_name"
+
+
+def wait_for(what, seconds):
+    """Whether something becomes true within so many seconds."""
+    limit = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def busy(server):
+    """Process ids of workers that have computed for a while."""
+    return [pid for pid in map(pid_of, children(server.pid)) if cpu_seconds(pid) > 0.4]
+
+
+def pid_of(lines):
+    return int(lines["Pid"])
+
+
+def cpu_seconds(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def is_there(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def ask(server, key, sql):
+    status, _, answer = Connection(server.host, key).call("POST", "/v1/query/adhoc", {"sql": sql})
+    return status, answer
+
+
+def send(server, key, sql, *headers, receive_bytes=None):
+    """Asks, and leaves the answer where it is."""
+    body = json.dumps({"sql": sql})
+    host, port = server.host.split(":")
+    connection = socket.socket()
+    if receive_bytes:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    connection.connect((host, int(port)))
+    lines = ["POST /v1/query/adhoc HTTP/1.1", f"Host: {server.host}", f"Authorization: Bearer {key}",
+             "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]  # fmt: skip
+    connection.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
+    return connection
+
+
+def killed(server, key):
+    for worker in children(server.pid):
+        os.kill(pid_of(worker), signal.SIGKILL)
+    status, answer = ask(server, key, "SELECT count(*) FROM events")
+    if status != 200:
+        yield f"after workers that waited were killed: {status} {answer}"
+    told = []
+    asking = threading.Thread(target=lambda: told.append(ask(server, key, SLOW)))
+    asking.start()
+    if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
+        yield "no worker computes"
+    for pid in busy(server):
+        os.kill(pid, signal.SIGKILL)
+    asking.join()
+    status, answer = told[0]
+    if status != 400 or answer["code"] != "query_too_large":
+        yield f"a worker killed while it computed: {status} {answer}"
+
+
+def left_alone(server, key):
+    for headers in ([], ["Accept: application/x-ndjson"]):
+        connection = send(server, key, SLOW, *headers)
+        if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
+            yield "no worker computes"
+        connection.close()
+        if not wait_for(lambda: not busy(server), ENDED_SECONDS):
+            yield f"a worker computes on for nobody: {headers}"
+
+
+def unread(server, keys):
+    before = server.memory_peak_mib()
+    open_ones = []
+    for n in range(IDLERS):
+        open_ones.append(send(server, keys[n % 2], LARGE, receive_bytes=4_096))
+        time.sleep(0.25)
+    more = server.memory_peak_mib() - before
+    if more > UNREAD_MIB_MAX:
+        yield f"answers that nobody reads took {more} MiB"
+    status, answer = ask(server, keys[2], "SELECT count(*) FROM events")
+    if status != 200:
+        yield f"while others do not read: {status} {answer}"
+    for connection in open_ones:
+        connection.close()
+    if not wait_for(lambda: ask(server, keys[0], "SELECT 1")[0] == 200, 5):
+        yield "who has gone still holds his place"
+
+
+def orphaned(rig, server, key):
+    """Kills the server; the next one has the same data."""
+    connection = send(server, key, SLOW)
+    if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
+        yield "no worker computes"
+    workers = list(map(pid_of, children(server.pid)))
+    server.kill()
+    if not wait_for(lambda: not any(map(is_there, workers)), LIMIT_MS / 1_000 + 1):
+        yield f"workers live on without a server: {[pid for pid in workers if is_there(pid)]}"
+    connection.close()
+
+
+def little(rig, key):
+    """Little memory for any process: enough, and not enough."""
+    for mib, expected in ((512, 200), (100, 503)):
+        limit = ["prlimit", f"--data={mib << 20}:{mib << 20}"]
+        data = rig.folder / f"little-{mib}"
+        server = rig.start(data=data, before=limit, log=rig.folder / f"little-{mib}.log",
+                           environment={"INLAY_SQL_IDLE_WORKERS": "16", "INLAY_MEMORY_MB": "256"})  # fmt: skip
+        own = register(server.host, "little")
+        status, answer = ask(server, own, "SELECT 1")
+        if status != expected:
+            yield f"with {mib} MiB: {status} {answer}: {server.log_end()[-300:]}"
+        time.sleep(1)
+        before = cpu_seconds(server.pid)
+        time.sleep(1)
+        if cpu_seconds(server.pid) - before > 0.5:
+            yield f"with {mib} MiB the server is busy starting workers"
+        if expected == 503 and "cannot start" not in server.log_end():
+            yield "the log does not say why there are no workers"
+        server.end()
+
+
+def run(rig):
+    settings = {"INLAY_QUERY_MS_MAX": str(LIMIT_MS), "INLAY_SQL_IDLE_WORKERS": "2"}
+    server = rig.start(environment=settings)
+    keys = [register(server.host, word) for word in ("first", "second", "third")]
+    for key, word in zip(keys, ("first", "second", "third"), strict=True):
+        fill(server.host, key, word)
+    wrong = [*killed(server, keys[0]), *left_alone(server, keys[0])]
+    before = server.memory_peak_mib()
+    wrong += unread(server, keys)
+    more = server.memory_peak_mib() - before
+    server.expect_alive()
+    wrong += orphaned(rig, server, keys[0])
+    wrong += little(rig, keys[0])
+    return wrong, f"{IDLERS} clients that do not read took {more} MiB"
+
+
+if __name__ == "__main__":
+    main("workers", __doc__, run)
