@@ -15,6 +15,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinHandle,
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{
@@ -49,6 +50,8 @@ const GRPC_ALIVE_EVERY: Duration = Duration::from_secs(20);
 const WAITING_MAX: u32 = 1_024;
 /// A client gets this long to send its headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client that takes nothing of its answer for so long is given up.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a request's head, at most.
 const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one gRPC message, at most.
@@ -151,8 +154,9 @@ pub async fn serve_with(
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
-    let program = config.sql_program.clone().map_or_else(std::env::current_exe, Ok)?;
-    let workers = Arc::new(Workers::new(program, config.sql_idle_workers));
+    // This very program, even where another version has taken its place in the directory.
+    let program = config.sql_program.clone().unwrap_or_else(|| "/proc/self/exe".into());
+    let workers = Arc::new(Workers::new(program, config.sql_idle_workers, total));
     let prepared = Arc::clone(&workers);
     drop(tokio::task::spawn_blocking(move || prepared.prepare()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone(), workers);
@@ -381,6 +385,10 @@ fn connect(
                 }
             }
         }
+        // Who reads nothing for so long has gone, and holds an answer in memory.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(WRITE_TIMEOUT));
+        let stream = Box::pin(stream);
         let service = TowerToHyperService::new(service);
         // A client that goes away is not an event worth a line.
         let _ = match tls {

@@ -92,6 +92,72 @@ async fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn values_that_a_function_refuses_are_the_statements_fault() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    send(&org.admin, &[("t1", "large", 10.0)]).await;
+    for sql in [
+        "SELECT count(*) FROM events WHERE tenant_id ~ '('",
+        "SELECT regexp_replace(tenant_id, '(', '') FROM events",
+        "SELECT map_entries(string_props) FROM events",
+        "SELECT to_timestamp_seconds(9999999999999) FROM events",
+        "SELECT CAST(2000000000 AS DATE) FROM events",
+        "SELECT * FROM event",
+        "SELECT current_user",
+    ] {
+        let reply = ask(&org.admin, sql).await;
+        reply.refused(400, "invalid_sql");
+        let message = reply.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(!message.is_empty() && !message.contains("inlay.public"), "{sql}: {message}");
+        assert!(!message.ends_with("there are: "), "{sql}: {message}");
+    }
+    let unknown = ask(&org.admin, "SELECT * FROM event").await.json();
+    assert_eq!(unknown["hint"], "there are: events, events_hourly, events_daily");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn properties_of_others_cost_nobody_anything() {
+    let server = TestServer::start().await;
+    let (org, other) = (server.register("acme").await, server.register("beta").await);
+    send(&org.admin, &[("ours", "ours", 1.0)]).await;
+    for part in 0..16 {
+        let props = |prefix: &str| -> serde_json::Map<String, Value> {
+            (0..50).map(|n| (format!("{prefix}{part}x{n}"), json!(n))).collect()
+        };
+        let texts: serde_json::Map<String, Value> =
+            props("t").into_iter().map(|(name, value)| (name, json!(value.to_string()))).collect();
+        let event = json!({"event_name": "e", "tenant_id": "t", "string_props": texts, "numeric_props": props("n")});
+        other.admin.post("/v1/events", &json!({"events": [event]})).await.expect(200);
+    }
+    super::internal::connect(&server).await.flush(inlay_proto::v1::FlushRequest {}).await.unwrap();
+    let rows = ask(&org.admin, "SELECT string_props, numeric_props FROM events").await.expect(200);
+    assert_eq!(rows["rows"], json!([[{"model": "ours"}, {"ms": 1.0}]]));
+    let hourly = ask(&org.admin, "SELECT numeric_states FROM events_hourly").await.expect(200);
+    let states = hourly["rows"][0][0].as_object().unwrap();
+    assert_eq!(states.keys().collect::<Vec<_>>(), ["ms"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_is_the_one_that_is_liked_best() {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let kinds = [
+        ("application/json, text/csv;q=0", "application/json"),
+        ("text/csv;q=0.5, application/json;q=0.2", "text/csv; charset=utf-8"),
+        ("TEXT/CSV", "text/csv; charset=utf-8"),
+        ("text/html, */*", "application/json"),
+        ("application/x-ndjson", "application/x-ndjson"),
+    ];
+    for (accept, kind) in kinds {
+        let headers = [("accept", accept), ("content-type", "application/json")];
+        let body = json!({"sql": "SELECT 1 AS \"=1+1\""}).to_string();
+        let reply = org.admin.post_raw("/v1/query/adhoc", &headers, body.into()).await;
+        assert_eq!(reply.headers["content-type"], kind, "{accept}");
+        assert!(!kind.starts_with("text/csv") || reply.text.starts_with("'=1+1"), "{}", reply.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_statement_that_takes_too_much_ends_alone_and_in_time() {
     let mut server = TestServer::start().await;
     server.query_ms_max = 2_000;
@@ -193,7 +259,13 @@ async fn datasets_tell_what_statements_can_name() {
         (&empty["data"][0]["rows"], &empty["data"][0]["updated_at"]),
         (&json!(0), &Value::Null)
     );
-    send(&org.admin, &[("t1", "large", 10.0), ("t2", "it's", 20.0)]).await;
+    // Hours in several segments and in memory are rows all the same.
+    let mut grpc = super::internal::connect(&server).await;
+    for tenant in ["t1", "t2", "t1"] {
+        send(&org.admin, &[("t1", "large", 10.0), (tenant, "it's", 20.0)]).await;
+        grpc.flush(inlay_proto::v1::FlushRequest {}).await.unwrap();
+    }
+    send(&org.admin, &[("t1", "large", 10.0), ("t3", "it's", 20.0)]).await;
     let datasets = org.admin.get("/v1/datasets").await.expect(200);
     for dataset in datasets["data"].as_array().unwrap() {
         let name = dataset["name"].as_str().unwrap();
@@ -206,6 +278,7 @@ async fn datasets_tell_what_statements_can_name() {
             .collect();
         assert_eq!(json!(columns), rows["columns"], "{name}");
         assert_eq!(dataset["rows"], rows["stats"]["rows_returned"], "{name}");
+        assert_eq!(dataset["kind"], if name == "events" { "table" } else { "view" });
         assert!(dataset["updated_at"].is_string() && dataset["engine"] == "inlay", "{dataset}");
         let ddl = org.admin.get(&format!("/v1/datasets/{name}/ddl")).await.expect(200);
         assert!(ddl["ddl"].as_str().unwrap().starts_with("CREATE "), "{ddl}");
@@ -234,6 +307,11 @@ async fn a_saved_query_is_run() {
     let answer = org.console.post(&path, &json!({"params": ["t1"]})).await.expect(200);
     assert_eq!(answer["rows"], json!([[1]]));
     org.console.post(&path, &json!({})).await.refused(400, "invalid_sql");
+    let plain = json!({"name": "All", "sql": "SELECT count(*) FROM events"});
+    let plain = org.console.post("/v1/saved-queries", &plain).await.expect(201);
+    let plain = format!("/v1/saved-queries/{}/run", plain["id"].as_str().unwrap());
+    let answer = org.console.post_raw(&plain, &[], Vec::new()).await.expect(200);
+    assert_eq!(answer["rows"], json!([[2]]));
     let other = server.register("beta").await;
     other.admin.post(&path, &json!({"params": ["t1"]})).await.refused(404, "not_found");
 }

@@ -13,11 +13,10 @@ type Column = (&'static str, &'static str, bool, &'static str);
 /// What is always the same of a table.
 struct Table {
     name: &'static str,
-    kind: &'static str,
     about: &'static str,
     columns: &'static [Column],
-    /// What follows the name in its create statement.
-    is: &'static str,
+    /// What it selects, where it is a view.
+    selects: Option<&'static str>,
 }
 
 const SERIES: [Column; 2] = [
@@ -39,7 +38,6 @@ const STATES: [Column; 4] = [
 const TABLES: [Table; 3] = [
     Table {
         name: "events",
-        kind: "table",
         about: "Every event.",
         columns: &[
             SERIES[0],
@@ -55,11 +53,10 @@ const TABLES: [Table; 3] = [
                 "Read one as numeric_props['latency_ms'].",
             ),
         ],
-        is: "",
+        selects: None,
     },
     Table {
         name: "events_hourly",
-        kind: "materialized view",
         about: "What the events of each hour add up to.",
         columns: &[
             SERIES[0],
@@ -70,12 +67,13 @@ const TABLES: [Table; 3] = [
             STATES[2],
             STATES[3],
         ],
-        is: "SELECT tenant_id, event_name, date_trunc('hour', timestamp) AS hour, count(*) AS count,\n       \
-             approx_distinct(user_id) AS users\nFROM events\nGROUP BY 1, 2, 3",
+        selects: Some(
+            "SELECT tenant_id, event_name, date_trunc('hour', timestamp) AS hour, count(*) AS count,\n       \
+             approx_distinct(user_id) AS users -- with users_state and numeric_states kept beside\nFROM events\nGROUP BY 1, 2, 3",
+        ),
     },
     Table {
         name: "events_daily",
-        kind: "materialized view",
         about: "What the events of each day add up to.",
         columns: &[
             SERIES[0],
@@ -86,8 +84,10 @@ const TABLES: [Table; 3] = [
             STATES[2],
             STATES[3],
         ],
-        is: "SELECT tenant_id, event_name, date_trunc('day', timestamp) AS day, count(*) AS count,\n       \
-             approx_distinct(user_id) AS users\nFROM events\nGROUP BY 1, 2, 3",
+        selects: Some(
+            "SELECT tenant_id, event_name, date_trunc('day', timestamp) AS day, count(*) AS count,\n       \
+             approx_distinct(user_id) AS users -- with users_state and numeric_states kept beside\nFROM events\nGROUP BY 1, 2, 3",
+        ),
     },
 ];
 
@@ -95,7 +95,7 @@ const TABLES: [Table; 3] = [
 pub struct Dataset {
     /// Its name.
     pub name: &'static str,
-    /// `table` or `materialized view`.
+    /// `table` or `view`.
     pub kind: &'static str,
     /// What it holds.
     pub about: &'static str,
@@ -139,7 +139,7 @@ impl App {
                 if table.name == "events" { std::mem::take(&mut properties) } else { Vec::new() };
             Dataset {
                 name: table.name,
-                kind: table.kind,
+                kind: if table.selects.is_some() { "view" } else { "table" },
                 about: table.about,
                 rows,
                 bytes,
@@ -173,13 +173,20 @@ impl App {
     pub fn dataset_ddl(&self, name: &str) -> Result<String> {
         let table = TABLES.iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| ApiError::not_found("dataset"))?;
+        let name = table.name;
+        let Some(selects) = table.selects else {
+            let columns = table.columns.iter().map(|(name, kind, nullable, about)| {
+                let null = if *nullable { "" } else { " NOT NULL" };
+                format!("  -- {about}\n  {name} {kind}{null}")
+            });
+            let columns = columns.collect::<Vec<_>>().join(",\n");
+            return Ok(format!("CREATE TABLE {name} (\n{columns}\n);\n"));
+        };
         let columns = table.columns.iter().map(|(name, kind, nullable, about)| {
             let null = if *nullable { "" } else { " NOT NULL" };
-            format!("  -- {about}\n  {name} {kind}{null}")
+            format!("-- {name} {kind}{null}: {about}\n")
         });
-        let columns = columns.collect::<Vec<_>>().join(",\n");
-        let (name, what) = (table.name, table.kind.to_uppercase());
-        let tail = if table.is.is_empty() { ";".to_owned() } else { format!(" AS\n{};", table.is) };
-        Ok(format!("CREATE {what} {name} (\n{columns}\n){tail}\n"))
+        let columns = columns.collect::<String>();
+        Ok(format!("CREATE MATERIALIZED VIEW {name} AS\n{selects};\n\n{columns}"))
     }
 }

@@ -404,6 +404,11 @@ fn parse_range(from: Option<&str>, to: Option<&str>) -> Result<Option<(i64, i64)
 }
 
 impl App {
+    /// Counts a statement of SQL among the questions of the caller.
+    pub fn count_statement(&self, caller: &Caller) {
+        self.counters.add(&caller.org, &caller.environment, Counted::Query);
+    }
+
     /// Answers a question of `GET /v1/query`. Keys must name a tenant.
     pub fn query(&self, caller: &Caller, ask: &Ask) -> Result<QueryAnswer> {
         if ask.tenant.is_none() && caller.is_key() {

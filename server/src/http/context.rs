@@ -209,7 +209,7 @@ mod tests {
     async fn work_is_told_when_its_caller_leaves() {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
-        let workers = Arc::new(Workers::new("/nowhere".into(), 0));
+        let workers = Arc::new(Workers::new("/nowhere".into(), 0, 0));
         let http = Http::new(app, &Shares::of(0), throttle, Courier::in_tests(), workers);
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query(move |app| {

@@ -335,11 +335,21 @@ pub async fn received(request: Request, http: &Http) -> Result<Bytes> {
 }
 
 impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
+    /// Reads the body; none at all is an empty object.
+    ///
+    /// Errors: as of [`Body::read`].
+    pub fn read_or_empty(&self) -> Result<T> {
+        if self.bytes.is_empty() { self.read_text("{}") } else { self.read() }
+    }
+
     /// Reads the body.
     ///
     /// Errors: 415 for another media type, 400 naming every field that is wrong.
     pub fn read(&self) -> Result<T> {
-        let text = text(&self.headers, &self.bytes)?;
+        self.read_text(text(&self.headers, &self.bytes)?)
+    }
+
+    fn read_text(&self, text: &str) -> Result<T> {
         base_json::check_shape(text)?;
         let body = base_json::parse(text)?;
         let faults = self.shapes.of::<T>()?.faults(&body);

@@ -1,9 +1,10 @@
 //! Running a statement: a snapshot, a worker, and what becomes of its answer.
 
-use std::time::Instant;
+use std::{io, time::Duration};
 
 use inlay_sql::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::context::Http;
 use crate::{
@@ -12,13 +13,16 @@ use crate::{
     sql::{Answering, Place},
 };
 
-/// Longest time of a statement, in milliseconds.
+/// Longest time of a statement, in milliseconds: from when it came to when its last row is there.
 const WALL_MS_MAX: u64 = 10_000;
+/// Of this time, what it may wait for others to end, at most.
+const WAIT_SHARE: u32 = 2;
 /// Rows of an answer.
 const ROWS_MAX: usize = 10_000;
 /// Bytes of an answer.
 const BYTES_MAX: usize = 16 << 20;
-/// A snapshot whose segments were merged away while it was handed over is taken again so often.
+/// So often it is tried again with another snapshot, when segments were merged away while it was handed over, or with
+/// another worker, when one has ended while it waited.
 const TRIES: usize = 4;
 
 /// A statement that is being answered.
@@ -28,7 +32,19 @@ pub struct Running {
     /// Since when.
     pub started: Instant,
     answering: Answering,
-    _place: Place,
+    place: Place,
+}
+
+/// All rows of a statement.
+pub struct Answer {
+    /// What it begins with, and rows, as they are written.
+    pub rows: Vec<u8>,
+    /// How it ended.
+    pub done: Done,
+    /// Since when it ran.
+    pub started: Instant,
+    /// Memory that the rows take until somebody has read them.
+    pub held: Place,
 }
 
 /// A part of its rows, or the end.
@@ -52,17 +68,29 @@ impl Running {
         }
     }
 
+    /// Until when it ends.
+    pub fn deadline(&self) -> Instant {
+        self.answering.deadline()
+    }
+
     /// All rows.
     ///
-    /// Errors: why not all come.
-    pub async fn rest(mut self) -> Result<(Vec<OutColumn>, Vec<u8>, Done, Instant)> {
-        let mut all = Vec::new();
-        loop {
+    /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
+    /// Rows are appended to what the answer begins with.
+    pub async fn rest(mut self, http: &Http, caller: &Caller, mut rows: Vec<u8>) -> Result<Answer> {
+        let done = loop {
             match self.next().await? {
-                Part::Rows(rows) => all.extend(rows),
-                Part::End(done) => return Ok((self.columns, all, done, self.started)),
+                Part::Rows(more) => rows.extend(more),
+                Part::End(done) => break done,
             }
-        }
+        };
+        let (places, deadline) = (http.workers.places(), self.deadline());
+        let Self { started, answering, place, .. } = self;
+        drop(answering);
+        // The place is kept while the answer waits for room: what is not counted yet is not more than may run.
+        let held = places.hold(&caller.org, rows.len(), deadline).await?;
+        drop(place);
+        Ok(Answer { rows, done, started, held })
     }
 }
 
@@ -76,31 +104,36 @@ pub async fn begin(
     params: Vec<Value>,
     form: Form,
 ) -> Result<Running> {
-    let place = http.workers.place(&caller.org).await?;
+    let wall_ms = WALL_MS_MAX.min(http.app.settings.query_ms_max);
+    let (started, wall) = (Instant::now(), Duration::from_millis(wall_ms));
+    let place = http.workers.places().run(&caller.org, started + wall / WAIT_SHARE).await?;
+    http.app.count_statement(caller);
     let ask = Ask {
         sql,
         params,
         form,
         rows_max: ROWS_MAX,
         bytes_max: BYTES_MAX,
-        wall_ms: WALL_MS_MAX.min(http.app.settings.query_ms_max),
+        wall_ms,
         directory: http.app.settings.data_dir.clone(),
     };
-    let started = Instant::now();
+    let mut cause = None;
     for _ in 0..TRIES {
+        if started.elapsed() >= wall {
+            break;
+        }
         let namespace = caller.environment.namespace();
         let snapshot = http.run(move |app| Ok(app.engine.snapshot(namespace).hand_over())).await?;
-        let broken = |error: std::io::Error| {
-            let cause = Some(format!("a worker for SQL: {error}"));
-            let message = "statements cannot be run right now; retry soon";
-            ApiError { cause, ..ApiError::new(Code::Overloaded, message) }
-        };
-        let worker = http.workers.take().await.map_err(broken)?;
-        let mut answering = worker.ask(&ask, &snapshot).await.map_err(broken)?;
-        match answering.next().await {
-            Frame::Columns(columns) => {
-                return Ok(Running { columns, started, answering, _place: place });
+        let mut answering = match handed(http, &ask, &snapshot, started + wall).await {
+            Ok(answering) => answering,
+            Err(error) => {
+                // What went wrong first says most.
+                cause.get_or_insert_with(|| format!("a worker for SQL: {error}"));
+                continue;
             }
+        };
+        match answering.next().await {
+            Frame::Columns(columns) => return Ok(Running { columns, started, answering, place }),
             Frame::Stale => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
             Frame::Rows(_) | Frame::Done(_) => {
@@ -108,8 +141,18 @@ pub async fn begin(
             }
         }
     }
-    let message = "the store is busy merging; retry soon";
-    Err(ApiError::new(Code::Overloaded, message))
+    let message = "statements cannot be run right now; retry soon";
+    Err(ApiError { cause, ..ApiError::new(Code::Overloaded, message) })
+}
+
+/// A worker that has a statement and what it is about.
+async fn handed(
+    http: &Http,
+    ask: &Ask,
+    snapshot: &[u8],
+    deadline: Instant,
+) -> io::Result<Answering> {
+    http.workers.take().await?.ask(ask, snapshot, deadline).await
 }
 
 /// A refusal as the API says it.

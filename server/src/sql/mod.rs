@@ -3,9 +3,11 @@
 //! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
 //! overflows its stack ends, and one that does not end in time is ended.
 
+mod places;
 mod worker;
 
 mod workers;
 
+pub use places::Place;
 pub use worker::Answering;
-pub use workers::{Place, Workers};
+pub use workers::Workers;

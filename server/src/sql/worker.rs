@@ -13,8 +13,12 @@ use tokio::{
 const COMMAND: &str = "sql-worker";
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
+/// What a worker says first: that it is ready, or that it never will be and why.
+const READY: u8 = b'+';
 /// A worker that is not ready by then never will be.
-const READY_WITHIN: Duration = Duration::from_secs(10);
+const READY_WITHIN: Duration = Duration::from_secs(5);
+/// Characters of why, at most.
+const UNFIT_CHARS_MAX: u64 = 500;
 
 /// A worker that waits for its statement.
 pub struct Worker {
@@ -24,12 +28,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts one. It gets ready meanwhile.
+    /// Starts one that may take so much memory. It gets ready meanwhile.
     ///
     /// Errors: when the program cannot be started.
-    pub fn start(program: &Path) -> io::Result<Self> {
+    pub fn start(program: &Path, memory_bytes: u64) -> io::Result<Self> {
         let mut child = Command::new(program)
-            .arg(COMMAND)
+            .args([COMMAND, &memory_bytes.to_string()])
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -50,20 +54,40 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it. `snapshot` is what the engine hands over.
+    /// Asks it. `snapshot` is what the engine hands over. It has until `deadline` to answer.
     ///
     /// Errors: when it ended before it was asked.
-    pub async fn ask(mut self, ask: &Ask, snapshot: &[u8]) -> io::Result<Answering> {
-        let mut ready = [0];
-        match tokio::time::timeout(READY_WITHIN, self.stdout.read_exact(&mut ready)).await {
-            Ok(read) => read?,
-            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+    pub async fn ask(
+        mut self,
+        ask: &Ask,
+        snapshot: &[u8],
+        deadline: Instant,
+    ) -> io::Result<Answering> {
+        let unfit = |why: &str| io::Error::other(format!("it cannot start: {why}"));
+        let handed = async {
+            let mut first = [0];
+            let ready = self.stdout.read_exact(&mut first);
+            match tokio::time::timeout(READY_WITHIN, ready).await {
+                Ok(Ok(_)) if first == [READY] => {}
+                Ok(Ok(_)) => {
+                    let mut why = String::new();
+                    (&mut self.stdout).take(UNFIT_CHARS_MAX).read_to_string(&mut why).await?;
+                    return Err(unfit(&why));
+                }
+                Ok(Err(error)) => return Err(unfit(&error.to_string())),
+                Err(_) => return Err(unfit("it does not get ready")),
+            }
+            let left = deadline.saturating_duration_since(Instant::now()).as_millis();
+            let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
+            self.stdin.write_all(&request_head(&ask, snapshot.len())?).await?;
+            self.stdin.write_all(snapshot).await?;
+            self.stdin.flush().await
         };
-        let deadline = Instant::now() + Duration::from_millis(ask.wall_ms) + GRACE;
-        let head = request_head(ask, snapshot.len())?;
-        self.stdin.write_all(&head).await?;
-        self.stdin.write_all(snapshot).await?;
-        self.stdin.flush().await?;
+        match tokio::time::timeout_at(deadline, handed).await {
+            Ok(handed) => handed?,
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+        let deadline = deadline + GRACE;
         Ok(Answering { child: self.child, stdin: Some(self.stdin), stdout: self.stdout, deadline })
     }
 }
@@ -77,6 +101,11 @@ pub struct Answering {
 }
 
 impl Answering {
+    /// Until when the answer must have come.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
     /// The next part of the answer. A worker that ended without a word had too much to do.
     pub async fn next(&mut self) -> Frame {
         drop(self.stdin.take());
@@ -92,14 +121,17 @@ impl Answering {
         use std::os::unix::process::ExitStatusExt as _;
         let ended = tokio::time::timeout_at(self.deadline, self.child.wait()).await;
         let signal = ended.ok().and_then(Result::ok).and_then(|status| status.signal());
-        match signal {
-            Some(signal) if signal == rustix::process::Signal::XCPU.as_raw() => too_slow(),
-            Some(_) => {
-                let message = "the statement takes more memory than there is for it";
-                Refusal::new(Reason::TooLarge, message)
-            }
-            None => Refusal::new(Reason::Broken, "a worker ended without an answer"),
+        let is = |one: rustix::process::Signal| signal == Some(one.as_raw());
+        use rustix::process::Signal;
+        if is(Signal::XCPU) {
+            return too_slow();
         }
+        // An allocation that fails, a stack that overflows, the kernel that needs memory elsewhere.
+        if [Signal::ABORT, Signal::SEGV, Signal::BUS, Signal::KILL].into_iter().any(is) {
+            let message = "the statement takes more memory than there is for it";
+            return Refusal::new(Reason::TooLarge, message);
+        }
+        Refusal::new(Reason::Broken, "a worker ended without an answer")
     }
 }
 

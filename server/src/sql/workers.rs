@@ -1,36 +1,39 @@
-//! Workers that wait, and how many may run.
+//! Workers that wait.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    io,
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, io, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::warn;
 
-use super::worker::Worker;
-use crate::error::{ApiError, Code, Result};
+use super::{places::Places, worker::Worker};
 
-/// Statements that run at once: each computes on two threads.
-const AT_ONCE: usize = 4;
-/// Statements of an organisation at once.
-const OF_ORG: usize = 2;
-/// A statement waits so long for a place that is taken.
-const WAIT: Duration = Duration::from_secs(5);
+/// Memory of a worker, at least and at most: the library takes its time and room to start with.
+const MEMORY_MIN: u64 = 512 << 20;
+const MEMORY_MAX: u64 = 1 << 30;
+/// Statements that run at once, at most: each computes on two threads.
+const AT_ONCE_MAX: u64 = 5;
+/// As many run on all but the smallest machines.
+const AT_ONCE_MIN: u64 = 3;
+/// Where there is less memory than this, one statement runs at a time.
+const SMALL: u64 = 1 << 30;
+
+/// How many statements run at once, and the memory of each, where the server has so many bytes: a quarter of them,
+/// which the shares of everything else leave.
+fn room(total: u64) -> (usize, u64) {
+    let part = total / 4;
+    let memory = (part / 4).clamp(MEMORY_MIN, MEMORY_MAX);
+    let at_once = if total < SMALL { 1 } else { (part / memory).clamp(AT_ONCE_MIN, AT_ONCE_MAX) };
+    (at_once as usize, memory)
+}
 
 /// Workers of this server.
 pub struct Workers {
     program: PathBuf,
+    memory_bytes: u64,
     /// How many wait, once somebody has asked for the first or the server has started.
     idle_count: usize,
     idle: Mutex<Idle>,
-    places: Arc<Semaphore>,
-    /// Places of organisations that have some taken.
-    of_org: Mutex<HashMap<String, Arc<Semaphore>>>,
+    places: Arc<Places>,
 }
 
 /// Workers that wait, and how many are being started.
@@ -40,44 +43,41 @@ struct Idle {
     starting: usize,
 }
 
-/// A place among the statements that run.
-pub struct Place {
-    _everywhere: OwnedSemaphorePermit,
-    _of_org: OwnedSemaphorePermit,
-}
-
 impl Workers {
-    /// Workers that `program` is, of which so many wait.
-    pub fn new(program: PathBuf, idle_count: usize) -> Self {
-        Self {
-            program,
-            idle_count,
-            idle: Mutex::default(),
-            places: Arc::new(Semaphore::new(AT_ONCE)),
-            of_org: Mutex::default(),
-        }
+    /// Workers that `program` is, of which so many wait, on a server that has so many bytes.
+    pub fn new(program: PathBuf, idle_count: usize, total_bytes: u64) -> Self {
+        let (at_once, memory_bytes) = room(total_bytes);
+        let places = Arc::new(Places::new(at_once));
+        Self { program, memory_bytes, idle_count, idle: Mutex::default(), places }
+    }
+
+    /// Places among the statements that run.
+    pub fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     /// Starts workers until enough wait. Starting a process keeps a thread waiting.
     pub fn prepare(&self) {
-        loop {
-            {
-                let mut idle = self.idle.lock();
-                idle.workers.retain_mut(Worker::is_there);
-                if idle.workers.len() + idle.starting >= self.idle_count {
-                    return;
-                }
-                idle.starting += 1;
+        let missing = {
+            let mut idle = self.idle.lock();
+            let before = idle.workers.len();
+            idle.workers.retain_mut(Worker::is_there);
+            let died = before - idle.workers.len();
+            if died > 0 {
+                warn!(died, "workers for SQL ended before they were asked");
             }
-            let started = Worker::start(&self.program);
+            let missing = self.idle_count.saturating_sub(idle.workers.len() + idle.starting);
+            idle.starting += missing;
+            missing
+        };
+        // Each once: where workers end by themselves, the next statement tries again.
+        for _ in 0..missing {
+            let started = Worker::start(&self.program, self.memory_bytes);
             let mut idle = self.idle.lock();
             idle.starting -= 1;
             match started {
                 Ok(worker) => idle.workers.push_back(worker),
-                Err(error) => {
-                    warn!(%error, "cannot start a worker for SQL");
-                    return;
-                }
+                Err(error) => warn!(%error, "cannot start a worker for SQL"),
             }
         }
     }
@@ -94,38 +94,29 @@ impl Workers {
         let worker = match waiting {
             Some(worker) => worker,
             None => {
-                let program = self.program.clone();
-                let started = tokio::task::spawn_blocking(move || Worker::start(&program)).await;
-                started.map_err(io::Error::other)??
+                let (program, memory) = (self.program.clone(), self.memory_bytes);
+                let start = move || Worker::start(&program, memory);
+                tokio::task::spawn_blocking(start).await.map_err(io::Error::other)??
             }
         };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.prepare()));
         Ok(worker)
     }
+}
 
-    /// A place to run a statement of an organisation.
-    ///
-    /// Errors: 429 while it has as many as it may have, 503 while all are taken.
-    pub async fn place(&self, org: &str) -> Result<Place> {
-        let of_org = {
-            let mut all = self.of_org.lock();
-            // Who has none taken has no entry.
-            all.retain(|_, places| {
-                Arc::strong_count(places) > 1 || places.available_permits() < OF_ORG
-            });
-            let places = all.entry(org.to_owned());
-            Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(OF_ORG))))
-        };
-        let own = tokio::time::timeout(WAIT, of_org.acquire_owned()).await;
-        let Ok(Ok(own)) = own else {
-            let message = format!("{OF_ORG} statements run already; retry when one has ended");
-            return Err(ApiError::new(Code::RateLimited, message));
-        };
-        let everywhere = Arc::clone(&self.places).acquire_owned();
-        let Ok(Ok(everywhere)) = tokio::time::timeout(WAIT, everywhere).await else {
-            return Err(ApiError::new(Code::Overloaded, "the server is busy; retry soon"));
-        };
-        Ok(Place { _everywhere: everywhere, _of_org: own })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_have_room_on_machines_of_all_sizes() {
+        const GIB: u64 = 1 << 30;
+        assert_eq!(room(0), (1, GIB / 2));
+        assert_eq!(room(GIB / 2), (1, GIB / 2));
+        assert_eq!(room(GIB), (3, GIB / 2));
+        assert_eq!(room(12 * GIB), (4, 3 * GIB / 4));
+        assert_eq!(room(64 * GIB), (5, GIB));
+        assert_eq!(room(u64::MAX), (5, GIB));
     }
 }

@@ -21,7 +21,8 @@ use crate::{
 pub struct DatasetView {
     #[schema(example = "events")]
     name: &'static str,
-    /// `table` or `materialized view`.
+    /// `table` or `view`.
+    #[schema(example = "table")]
     kind: &'static str,
     /// What it is kept in.
     engine: &'static str,

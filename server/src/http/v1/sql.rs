@@ -1,7 +1,5 @@
 //! `/v1/query/adhoc` and the run of a saved query: SQL over the caller's events.
 
-use std::time::Duration;
-
 use axum::{
     body::{Body as ResponseBody, Bytes},
     extract::State,
@@ -12,7 +10,10 @@ use inlay_proto::names::NDJSON;
 use inlay_sql::{Form, OutColumn};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
 use utoipa::{ToSchema, openapi::Content};
 
 use super::embed_data::Lines;
@@ -23,13 +24,12 @@ use crate::{
         context::Http,
         describe::{Description, Gives},
         extract::{Body, Id},
-        statements::{Part, Running, begin},
+        statements::{Answer, Part, Running, begin},
     },
+    sql::Place,
 };
 
 const CSV: &str = "text/csv";
-/// A reader that takes nothing for this long is given up.
-const READER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Parts that wait for a slow reader.
 const PARTS_AHEAD: usize = 4;
 
@@ -132,19 +132,31 @@ pub async fn run_saved(
     let (query, body) = http
         .run({
             let caller = caller.clone();
-            move |app| Ok((app.find_saved_query(&caller, &id)?, body.read()?))
+            move |app| Ok((app.find_saved_query(&caller, &id)?, body.read_or_empty()?))
         })
         .await?;
     run(&http, &caller, query.sql, body.params, form(&headers)).await
 }
 
+/// The form that is liked best; of those that are liked alike, the one that is named first.
 fn form(headers: &HeaderMap) -> Form {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    match accept.unwrap_or_default() {
-        accept if accept.contains(NDJSON) => Form::Lines,
-        accept if accept.contains(CSV) => Form::Csv,
-        _ => Form::Rows,
+    let mut best = (0.0, Form::Rows);
+    for part in accept.unwrap_or_default().split(',') {
+        let mut words = part.split(';').map(str::trim);
+        let form = match words.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            NDJSON => Form::Lines,
+            CSV => Form::Csv,
+            "application/json" | "application/*" | "*/*" => Form::Rows,
+            _ => continue,
+        };
+        let weight = words.find_map(|word| word.strip_prefix("q=")?.parse().ok());
+        let weight: f32 = weight.unwrap_or(1.0);
+        if weight > best.0 {
+            best = (weight, form);
+        }
     }
+    best.1
 }
 
 async fn run(
@@ -156,16 +168,19 @@ async fn run(
 ) -> Result<SqlResponse> {
     let running = begin(http, caller, sql, params, form).await?;
     let response = match form {
-        Form::Rows => whole(running).await?,
-        Form::Csv => csv(running).await?,
+        Form::Rows => {
+            let head = head(&running.columns)?;
+            whole(running.rest(http, caller, head).await?)?
+        }
+        Form::Csv => csv(running.rest(http, caller, Vec::new()).await?),
         Form::Lines => lines(running),
     };
     Ok(SqlResponse(response))
 }
 
-fn stats(running: std::time::Instant, done: inlay_sql::Done) -> SqlStats {
+fn stats(started: Instant, done: inlay_sql::Done) -> SqlStats {
     SqlStats {
-        wall_ms: running.elapsed().as_millis() as u64,
+        wall_ms: started.elapsed().as_millis() as u64,
         rows_returned: done.rows,
         truncated: done.truncated,
     }
@@ -176,26 +191,42 @@ fn text<T: Serialize>(value: &T) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(failed)
 }
 
+/// What the answer as one object begins with.
+fn head(columns: &Vec<OutColumn>) -> Result<Vec<u8>> {
+    Ok([b"{\"columns\":", &*text(columns)?, b",\"rows\":["].concat())
+}
+
 /// One object, as the specification has it.
-async fn whole(running: Running) -> Result<Response> {
-    let (columns, rows, done, started) = running.rest().await?;
-    let mut body = b"{\"columns\":".to_vec();
-    body.extend(text::<Vec<OutColumn>>(&columns)?);
-    body.extend_from_slice(b",\"rows\":[");
-    body.extend(rows);
+fn whole(answer: Answer) -> Result<Response> {
+    let mut body = answer.rows;
     body.extend_from_slice(b"],\"stats\":");
-    body.extend(text(&stats(started, done))?);
+    body.extend(text(&stats(answer.started, answer.done))?);
     body.push(b'}');
-    Ok(answer("application/json", ResponseBody::from(body)))
+    Ok(response("application/json", held(body, answer.held)))
 }
 
 /// A file for a spreadsheet. Whether there was more is in a header.
-async fn csv(running: Running) -> Result<Response> {
-    let (_, rows, done, _) = running.rest().await?;
-    let mut response = answer("text/csv; charset=utf-8", ResponseBody::from(rows));
-    let truncated = HeaderValue::from_static(if done.truncated { "true" } else { "false" });
-    response.headers_mut().insert("x-truncated", truncated);
-    Ok(response)
+fn csv(answer: Answer) -> Response {
+    let truncated = if answer.done.truncated { "true" } else { "false" };
+    let mut response = response("text/csv; charset=utf-8", held(answer.rows, answer.held));
+    response.headers_mut().insert("x-truncated", HeaderValue::from_static(truncated));
+    response
+}
+
+/// A body whose memory is somebody's until it has been read.
+fn held(bytes: Vec<u8>, place: Place) -> ResponseBody {
+    ResponseBody::from(Bytes::from_owner(HeldBytes { bytes, _place: place }))
+}
+
+struct HeldBytes {
+    bytes: Vec<u8>,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// An object a row, as they come; what went wrong meanwhile, or the stats, is the last line.
@@ -210,8 +241,9 @@ fn lines(mut running: Running) -> Response {
             };
             match part {
                 Ok(Part::Rows(rows)) => {
-                    let sent = sender.send_timeout(Bytes::from(rows), READER_TIMEOUT).await;
-                    if sent.is_err() {
+                    // The statement's place is not held longer than the statement may take.
+                    let sent = timeout_at(running.deadline(), sender.send(Bytes::from(rows))).await;
+                    if !matches!(sent, Ok(Ok(()))) {
                         return;
                     }
                 }
@@ -224,12 +256,14 @@ fn lines(mut running: Running) -> Response {
                 }
             }
         };
-        let _ = sender.send_timeout(Bytes::from(format!("{last}\n")), READER_TIMEOUT).await;
+        let deadline = running.deadline();
+        drop(running);
+        let _ = timeout_at(deadline, sender.send(Bytes::from(format!("{last}\n")))).await;
     });
-    answer(NDJSON, ResponseBody::new(Lines(receiver)))
+    response(NDJSON, ResponseBody::new(Lines(receiver)))
 }
 
-fn answer(kind: &'static str, body: ResponseBody) -> Response {
+fn response(kind: &'static str, body: ResponseBody) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
