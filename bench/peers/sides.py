@@ -58,14 +58,15 @@ def say(text: str) -> None:
 class Peer:
     """A store that is compared with ours."""
 
-    def __init__(self, name: str, directory: Path, threads: int):
+    def __init__(self, name: str, directory: Path, threads: int, store: type | None = None):
         self.name = name
-        self.forms = PEERS[name].forms
+        store = store or PEERS[name]
+        self.forms = store.forms
         self.loaded = directory / f"{name}.loaded"
         ours, theirs = multiprocessing.get_context("spawn").Pipe()
         self.pipe = ours
         self.process = multiprocessing.get_context("spawn").Process(
-            target=converse, args=(theirs, name, directory, threads), daemon=True
+            target=converse, args=(theirs, store, directory, threads), daemon=True
         )
         self.process.start()
         theirs.close()
@@ -102,9 +103,9 @@ class Peer:
         self.process.join()
 
 
-def converse(pipe, name: str, directory: Path, threads: int) -> None:
+def converse(pipe, kind: type, directory: Path, threads: int) -> None:
     """The life of a store's process."""
-    store = PEERS[name](directory, threads)
+    store = kind(directory, threads)
     gc.disable()
     while message := received(pipe):
         method, arguments = message

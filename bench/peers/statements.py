@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""Ten analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
+
+    pip install -r bench/peers/requirements.txt
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY
+
+The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
+HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
+instants. `analysts.py` lists what is asked, of all events of an organisation.
+
+Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
+statement, the answer as JSON. The others answer within their own process, already connected, in the form
+that is fastest to fetch. All have two threads, everything is in files and warm, and there is a pause
+before each statement in which a process is started ahead, as there is between an analyst's statements.
+"""
+
+import argparse
+import http.client
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from analysts import CLICK, DUCK, OURS, STATEMENTS
+from clickhouse import Click
+from duck import Duck
+from queries import provide_rows
+from report import processor, time as shown
+from sides import Peer, say
+from workload import connect, find_facts
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "rigs"))
+
+BATCH_EVENTS = 1_000
+CLIENTS = 3
+# The others' approximate percentiles differ from each other by as much.
+APPROXIMATE, EXACT = 0.05, 1e-9
+# An organisation may ask five statements a second.
+PAUSE_SECONDS = 0.3
+ROUNDS = 9
+# Of a second in which everything is merged and sealed, the share of a core that the server takes.
+IDLE_SHARE = 0.05
+
+
+class RowsOfDuck(Duck):
+    """The rows alone, with instants."""
+
+    def load(self, parquet, facts):
+        self.path.unlink(missing_ok=True)
+        db = connect(self.path, self.threads)
+        coded = ("tenant", "name", *facts.strings)
+        for name in coded:
+            db.execute(
+                f"CREATE TYPE {name}_values AS ENUM (SELECT DISTINCT {name} FROM '{parquet}' ORDER BY 1)"
+            )
+        columns = ", ".join(f"{name}::{name}_values AS {name}" for name in facts.strings)
+        db.execute(
+            "CREATE TABLE events AS SELECT tenant::tenant_values AS tenant_id, name::name_values AS event_name, "
+            "make_timestamp_ms(time_ms) AS timestamp, event_id, user_id, "
+            f"{columns}, {', '.join(facts.numbers)} FROM '{parquet}'"
+        )
+        db.execute("CHECKPOINT")
+        db.close()
+
+
+class RowsOfClick(Click):
+    """The rows alone, with instants."""
+
+    def load(self, parquet, facts):
+        self.connect()
+        self.create(
+            "events",
+            "tenant_id LowCardinality(String), event_name LowCardinality(String), timestamp DateTime64(3, 'UTC'), "
+            "event_id String, user_id String"
+            + "".join(f", {name} LowCardinality(String)" for name in facts.strings)
+            + "".join(f", {name} Float64" for name in facts.numbers),
+            "MergeTree",
+            "tenant_id, event_name, timestamp",
+            "SELECT tenant, name, fromUnixTimestamp64Milli(time_ms, 'UTC'), event_id, user_id, "
+            f"{', '.join([*facts.strings, *facts.numbers])} FROM file('{parquet}', Parquet)",
+        )
+        self.db.close()
+
+
+PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
+
+
+class Ours:
+    """The server, asked over HTTP."""
+
+    def __init__(self, binary: Path, directory: Path, parquet: Path, facts):
+        from common import Connection, Server, register
+
+        data, key_file = directory / "ours", directory / "ours.key"
+        if not key_file.exists():
+            # A load that was broken off.
+            shutil.rmtree(data, ignore_errors=True)
+        self.server = Server(str(binary), data, environment={"INLAY_SQL_IDLE_WORKERS": "2"})
+        try:
+            if not key_file.exists():
+                key = register(self.server.host)
+                start = time.monotonic()
+                fill(self.server.host, key, parquet, facts)
+                self.wait_until_idle()
+                key_file.write_text(key)
+                say(f"loaded {OURS} in {time.monotonic() - start:.0f} s")
+            self.connection = Connection(self.server.host, key_file.read_text())
+        except BaseException:
+            self.server.end()
+            raise
+
+    def wait_until_idle(self):
+        """Until everything is merged and sealed."""
+        idle = 0
+        while idle < 5:
+            before = self.cpu_seconds()
+            time.sleep(1)
+            idle = idle + 1 if self.cpu_seconds() - before < IDLE_SHARE else 0
+
+    def cpu_seconds(self):
+        fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+    def ask(self, text: str) -> dict:
+        status, _, answer = self.connection.call("POST", "/v1/query/adhoc", {"sql": text})
+        if status != 200:
+            raise SystemExit(f"{OURS}: {status} {answer}: {text}")
+        return answer
+
+    def answer(self, text: str) -> list[list]:
+        return self.ask(text)["rows"]
+
+    def time(self, text: str) -> float:
+        """Nanoseconds from the request to the parsed answer."""
+        start = time.perf_counter_ns()
+        self.ask(text)
+        return time.perf_counter_ns() - start
+
+    def close(self):
+        code = self.server.stop()
+        if code != 0:
+            raise SystemExit(f"{OURS} ended with {code}")
+
+
+def fill(host: str, key: str, parquet: Path, facts) -> None:
+    """Sends all rows. DuckDB writes the bodies."""
+    strings = ", ".join(f"'{name}', {name}" for name in facts.strings)
+    numbers = ", ".join(f"'{name}', {name}" for name in facts.numbers)
+    bodies = connect(":memory:", 1).execute(
+        f"""SELECT '{{"events":[' || string_agg(json_object('event_id', event_id, 'tenant_id', tenant,
+            'event_name', name, 'user_id', user_id, 'timestamp',
+            strftime(make_timestamp_ms(time_ms), '%Y-%m-%dT%H:%M:%S.%gZ'),
+            'string_props', json_object({strings}), 'numeric_props', json_object({numbers}))::VARCHAR, ',') || ']}}'
+            FROM (SELECT *, row_number() OVER (ORDER BY time_ms) - 1 AS place FROM '{parquet}')
+            GROUP BY place // {BATCH_EVENTS} ORDER BY place // {BATCH_EVENTS}"""
+    )
+    lock, failures = threading.Lock(), []
+
+    def send():
+        connection = http.client.HTTPConnection(host, timeout=60)
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        while not failures:
+            with lock:
+                row = bodies.fetchone()
+            if row is None:
+                return
+            connection.request("POST", "/v1/events", row[0].encode(), headers)
+            answer = connection.getresponse()
+            said = answer.read()
+            accepted = json.loads(said).get("accepted") if answer.status == 200 else None
+            if not accepted:
+                failures.append(f"{answer.status} {said[:300]}")
+
+    clients = [threading.Thread(target=send) for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    if failures:
+        raise SystemExit(f"{OURS}: {failures[0]}")
+
+
+def main():
+    options = arguments()
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = Path(options.work or temporary).resolve()
+        directory.mkdir(parents=True, exist_ok=True)
+        _, parquet = provide_rows(options, directory)
+        facts = find_facts(parquet)
+        peers = {name: Peer(name, directory, options.threads, PEERS[name]) for name in PEERS}
+        for peer in peers.values():
+            peer.load(parquet, facts)
+        versions = {name: peer.call("open") for name, peer in peers.items()}
+        ours = Ours(options.binary, directory, parquet, facts)
+        try:
+            asked = [one for one in STATEMENTS if options.only in one.name]
+            for one in asked:
+                compare(one, facts, ours, peers)
+            say(f"{len(asked)} statements: all answers agree")
+            print_table([(one, measure(one, facts, ours, peers, options.rounds)) for one in asked])
+        finally:
+            ours.close()
+            for peer in peers.values():
+                peer.close()
+        said = ", ".join(f"{name} {version}" for name, version in versions.items())
+        print(f"\n{facts.rows:,} events; {said}. {processor()}, {options.threads} threads.")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("binary", type=lambda text: Path(text).resolve(strict=True))
+    parser.add_argument("--data", type=Path, help="rows as our bench exports them")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows to make up when there is no --data")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", help="directory to keep what was loaded in, for the next run")
+    parser.add_argument("--only", default="", help="only statements with this text in their name")
+    return parser.parse_args()
+
+
+def compare(one, facts, ours: Ours, peers) -> None:
+    """Stops unless all answers are alike."""
+    time.sleep(PAUSE_SECONDS)
+    mine = [plain(row) for row in ours.answer(one.of(OURS, facts))]
+    if not mine:
+        raise SystemExit(f"{one.name}: the answer is empty, so nothing would be compared")
+    for name, peer in peers.items():
+        theirs = [plain(row) for row in peer.call("answer", one.of(name, facts))[1]]
+        tolerance = APPROXIMATE if one.approximate else EXACT
+        alike = len(mine) == len(theirs) and all(
+            same(a, b, tolerance) for left, right in zip(mine, theirs, strict=True) for a, b in zip(left, right, strict=True)
+        )
+        if not alike:
+            differ = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]][:3]
+            raise SystemExit(f"{one.name}: {len(mine)} and {len(theirs)} rows of {name}: {differ}")
+
+
+def plain(row) -> list:
+    """Instants as seconds, numbers as floats, whatever the store made of them."""
+    return [cell_of(cell) for cell in row]
+
+
+def cell_of(cell):
+    if isinstance(cell, datetime):
+        return cell.replace(tzinfo=UTC).timestamp()
+    if isinstance(cell, str):
+        try:
+            return datetime.fromisoformat(cell).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            pass
+        # Large numbers come as text.
+        return float(cell) if cell.replace(".", "", 1).isdigit() else cell
+    return cell.toordinal() * 86_400.0 - 62_135_683_200.0 if hasattr(cell, "toordinal") else float(cell)
+
+
+def same(mine, theirs, tolerance: float) -> bool:
+    if isinstance(mine, str) or isinstance(theirs, str):
+        return mine == theirs
+    return abs(mine - theirs) <= tolerance * max(abs(mine), abs(theirs), 1.0)
+
+
+def measure(one, facts, ours: Ours, peers, rounds: int) -> dict[str, list[float]]:
+    """Nanoseconds a statement: each side in turn, in every round."""
+    questions = {}
+    for name, peer in peers.items():
+        text = one.of(name, facts)
+        forms = {form: peer.time((text, form), 1).mean for form in peer.forms}
+        questions[name] = (text, min(forms, key=forms.get))
+    samples: dict[str, list[float]] = {OURS: [], **{name: [] for name in peers}}
+    for _ in range(rounds):
+        time.sleep(PAUSE_SECONDS)
+        samples[OURS].append(ours.time(one.of(OURS, facts)))
+        for name, peer in peers.items():
+            samples[name].append(peer.time(questions[name], 1).mean)
+    say(one.name)
+    return samples
+
+
+def print_table(measured) -> None:
+    """A line a statement: median and minimum of each side, ours to theirs."""
+    print(f"| statement | {OURS} | {DUCK} | {CLICK} | to {DUCK} | to {CLICK} |")
+    print("|---|---|---|---|---|---|")
+    ratios = {DUCK: [], CLICK: []}
+    for one, samples in measured:
+        median = {name: statistics.median(times) for name, times in samples.items()}
+        cells = [f"{shown(median[name])} / {shown(min(samples[name]))}" for name in (OURS, DUCK, CLICK)]
+        for name, all_ratios in ratios.items():
+            all_ratios.append(median[OURS] / median[name])
+        compared = [f"{all_ratios[-1]:.2f}" for all_ratios in ratios.values()]
+        print(f"| {one.name} | {' | '.join(cells + compared)} |")
+    means = " | ".join(f"{statistics.geometric_mean(each):.2f}" for each in ratios.values())
+    print(f"| geometric mean | | | | {means} |")
+
+
+if __name__ == "__main__":
+    main()
