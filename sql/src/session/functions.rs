@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
+use super::calendar::quick;
+
 const SCALARS: &[&str] = &[
     // Numbers.
     "abs",
@@ -185,7 +187,8 @@ fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> 
 pub fn scalars() -> Vec<Arc<ScalarUDF>> {
     let mut all = datafusion::functions::all_default_functions();
     all.extend(datafusion::functions_nested::all_default_nested_functions());
-    offered(all, SCALARS, |function| function.name().to_owned())
+    let all = offered(all, SCALARS, |function| function.name().to_owned());
+    all.into_iter().map(quick).collect()
 }
 
 /// Functions of many values.

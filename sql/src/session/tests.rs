@@ -136,6 +136,20 @@ fn statements_are_answered() {
             "SELECT count(*) FROM events WHERE CASE numeric_props['ms'] WHEN 0 THEN true ELSE false END",
             json!([[10]]),
         ),
+        // Texts that are grouped by, under more than one name, and counted.
+        (
+            "SELECT a, b, count(*), count(DISTINCT user_id) FROM (SELECT string_props['plan'] AS a, string_props['plan'] AS b, \
+             user_id FROM events WHERE string_props['org'] IS NULL) x GROUP BY a, b ORDER BY a",
+            json!([
+                ["a plan with a long name", "a plan with a long name", 83, 20],
+                ["free", "free", 84, 20],
+                ["pro", "pro", 83, 20]
+            ]),
+        ),
+        (
+            "SELECT tenant_id, string_props['none'], count(DISTINCT string_props['org']) FROM events GROUP BY 1, 2 ORDER BY 1",
+            json!([["acme", null, 1], ["beta", null, 1]]),
+        ),
         // Finer than the events' own times.
         (
             "SELECT count(*) FROM events WHERE timestamp < TIMESTAMP '2024-10-03 23:45:00.000500'",
@@ -314,6 +328,15 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();
         assert!(!scan.contains("Strings") && !scan.contains("Numbers"), "{sql}\n{plan}");
         assert!(!plan.contains("FilterExec"), "{sql}\n{plan}");
+    }
+    for sql in [
+        "SELECT string_props['plan'], count(*) FROM events WHERE string_props['org'] LIKE 'o%' GROUP BY 1",
+        "SELECT tenant_id, event_name, count(DISTINCT user_id) FROM events e GROUP BY 1, 2",
+        "SELECT DISTINCT plan FROM (SELECT string_props['plan'] AS plan FROM events) x",
+    ] {
+        let plan = planned(sql);
+        let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();
+        assert!(scan.contains("Number(") && plan.contains("text_of("), "{sql}\n{plan}");
     }
     let counted = planned("SELECT count(*) FROM events");
     assert!(!counted.contains("RowsExec"), "the number of rows is known: {counted}");

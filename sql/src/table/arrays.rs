@@ -77,7 +77,10 @@ impl Dictionaries {
     }
 }
 
-fn strings(table: &TextTable) -> Result<StringArray> {
+/// The strings of a table.
+///
+/// Errors: when they are too large, or not UTF-8.
+pub fn strings(table: &TextTable) -> Result<StringArray> {
     let ends = table.ends.iter().map(|end| i32::try_from(*end));
     let ends = ends.collect::<std::result::Result<Vec<i32>, _>>();
     let ends = ends.map_err(|_| ArrowError::MemoryError("too many bytes of strings".to_owned()))?;

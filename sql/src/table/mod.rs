@@ -10,16 +10,20 @@ mod times;
 
 mod condition;
 
+mod codes;
+
 mod rows;
 
 mod rollup;
 
 mod provider;
 
+mod groups;
 mod properties;
 
 mod states;
 
+pub use groups::GroupByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;
 pub use schema::Kind;

@@ -8,10 +8,7 @@
 use std::sync::Arc;
 
 use datafusion::{
-    catalog::{
-        TableProvider,
-        default_table_source::{DefaultTableSource, provider_as_source},
-    },
+    catalog::{TableProvider, default_table_source::provider_as_source},
     common::{
         Column, Result,
         tree_node::{Transformed, TreeNode as _},
@@ -24,6 +21,7 @@ use datafusion::{
 
 use super::{
     condition::property,
+    groups::table_of,
     provider::Table,
     schema::{Kind, Property},
 };
@@ -56,12 +54,6 @@ impl OptimizerRule for ReadProperties {
             None => Ok(Transformed::no(plan)),
         }
     }
-}
-
-fn table_of(scan: &TableScan) -> Option<&Table> {
-    let source: &dyn std::any::Any = &*scan.source;
-    let source = source.downcast_ref::<DefaultTableSource>()?;
-    source.table_provider.downcast_ref::<Table>()
 }
 
 fn rewritten(

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
@@ -14,11 +14,15 @@ use inlay_engine::rows::{Scan, Series};
 
 use super::{
     arrays::Dictionaries,
+    codes::Codes,
     condition::Conditions,
     rollup::Sums,
     rows::{Part, Reading, RowsExec, Wanted},
-    schema::{Kind, Property, schema_with},
+    schema::{Kind, Property, number_column, schema_with},
 };
+
+/// The name of a column, and what numbers stand for in one of numbers.
+pub type Numbered = (String, Arc<Codes>);
 
 /// A table over a snapshot.
 #[derive(Clone)]
@@ -26,18 +30,21 @@ pub struct Table {
     kind: Kind,
     scan: Arc<Scan>,
     properties: Vec<Property>,
+    /// Columns of texts that are read as numbers, too.
+    numbers: Vec<Numbered>,
     schema: SchemaRef,
 }
 
 /// All tables over a snapshot.
 pub fn all(scan: Scan) -> Vec<Table> {
     let scan = Arc::new(scan);
-    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(&scan), Vec::new())).into()
+    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(&scan), Vec::new(), Vec::new())).into()
 }
 
 impl Table {
-    fn new(kind: Kind, scan: Arc<Scan>, properties: Vec<Property>) -> Self {
-        Self { kind, scan, schema: schema_with(kind, &properties), properties }
+    fn new(kind: Kind, scan: Arc<Scan>, properties: Vec<Property>, numbers: Vec<Numbered>) -> Self {
+        let schema = schema_with(kind, &properties, numbers.iter().map(|(name, _)| &**name));
+        Self { kind, scan, schema, properties, numbers }
     }
 
     /// Its name.
@@ -57,15 +64,49 @@ impl Table {
             base + at
         });
         let places = places.collect();
-        (Self::new(self.kind, Arc::clone(&self.scan), properties), places)
+        let numbers = self.numbers.clone();
+        (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers), places)
+    }
+
+    /// The same with a column of numbers for each of these columns of texts: its name, and what the numbers stand for.
+    /// Nothing when the table has no such column.
+    pub fn with_numbers(&self, names: &[&str]) -> Option<(Self, Vec<Numbered>)> {
+        // Hours and days are few.
+        if self.kind != Kind::Events {
+            return None;
+        }
+        let mut numbers = self.numbers.clone();
+        let mut found = Vec::new();
+        for &name in names {
+            let field = self.schema.field_with_name(name).ok()?;
+            // Ids of events differ: they would all be kept.
+            if *field.data_type() != DataType::Utf8View || name == "event_id" {
+                return None;
+            }
+            let known = numbers.iter().find(|(known, _)| known == name).cloned();
+            let (_, codes) = known.unwrap_or_else(|| {
+                numbers.push((name.to_owned(), Arc::default()));
+                numbers[numbers.len() - 1].clone()
+            });
+            found.push((number_column(name), codes));
+        }
+        let properties = self.properties.clone();
+        Some((Self::new(self.kind, Arc::clone(&self.scan), properties, numbers), found))
     }
 
     /// What a column is made of.
     fn wanted(&self, at: usize) -> Result<Wanted> {
         let base = self.kind.columns().len();
         let wanted = match at.checked_sub(base) {
-            Some(at) => self.properties.get(at).map(Wanted::property),
             None => Wanted::named(self.schema.field(at).name()),
+            Some(at) if at < self.properties.len() => self.properties.get(at).map(Wanted::property),
+            Some(at) => match self.numbers.get(at - self.properties.len()) {
+                Some((name, codes)) => {
+                    let of = self.wanted(self.schema.index_of(name)?)?;
+                    Some(Wanted::Number(Box::new(of), Arc::clone(codes)))
+                }
+                None => None,
+            },
         };
         wanted.ok_or_else(|| DataFusionError::Internal("a column that is none".to_owned()))
     }

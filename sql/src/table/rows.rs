@@ -21,6 +21,7 @@ use inlay_engine::rows::{Column, Filter, Scan, Source, TextTable, Unit, Values};
 
 use super::{
     arrays::{Dictionaries, map_array},
+    codes::Codes,
     schema::{NUMBERS, Property, STRINGS},
 };
 
@@ -28,7 +29,7 @@ use super::{
 const BATCH_ROWS: usize = 8_192;
 
 /// What a column of `events` is made of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Wanted {
     /// The tenant.
     Tenant,
@@ -40,6 +41,8 @@ pub enum Wanted {
     Strings,
     /// All numeric properties.
     Numbers,
+    /// Texts of something as numbers.
+    Number(Box<Wanted>, Arc<Codes>),
 }
 
 impl Wanted {
@@ -233,31 +236,38 @@ impl Reading {
         if rows == 0 {
             return Ok(None);
         }
+        let kept = |mut values: Values| {
+            if let Some(marks) = &marks {
+                values.retain(marks);
+            }
+            values
+        };
         let read = |column: &Column| -> Result<ArrayRef> {
-            let mut values = source.read(unit, column).map_err(broken)?;
-            if let Some(marks) = &marks {
-                values.retain(marks);
-            }
-            match column {
-                // Dictionaries of properties are a segment's, those of users are made for these rows.
-                Column::User | Column::EventId => Ok(self.dictionaries.once(values)?),
-                _ => Ok(self.dictionaries.array(values)?),
+            let values = kept(source.read(unit, column).map_err(broken)?);
+            if is_shared(column) {
+                Ok(self.dictionaries.array(values)?)
+            } else {
+                Ok(self.dictionaries.once(values)?)
             }
         };
-        let of_series = |name: &dyn Fn(usize) -> Arc<str>| -> Result<ArrayRef> {
-            let mut values = series_values(unit, name);
-            if let Some(marks) = &marks {
-                values.retain(marks);
-            }
-            Ok(self.dictionaries.once(values)?)
-        };
+        let series = source.series();
+        let tenants = || kept(series_values(unit, &|at| Arc::clone(&series[at].tenant)));
+        let events = || kept(series_values(unit, &|at| Arc::clone(&series[at].name)));
         let mut arrays = Vec::with_capacity(self.wanted.len());
         for wanted in &self.wanted {
-            let series = source.series();
             arrays.push(match wanted {
-                Wanted::Tenant => of_series(&|at| Arc::clone(&series[at].tenant))?,
-                Wanted::Event => of_series(&|at| Arc::clone(&series[at].name))?,
+                Wanted::Tenant => self.dictionaries.once(tenants())?,
+                Wanted::Event => self.dictionaries.once(events())?,
                 Wanted::Plain(column) => read(column)?,
+                Wanted::Number(of, codes) => match &**of {
+                    Wanted::Tenant => codes.array(&tenants(), false)?,
+                    Wanted::Event => codes.array(&events(), false)?,
+                    Wanted::Plain(column) => {
+                        let values = kept(source.read(unit, column).map_err(broken)?);
+                        codes.array(&values, is_shared(column))?
+                    }
+                    _ => return Err(DataFusionError::Internal("numbers of no texts".to_owned())),
+                },
                 Wanted::Strings => {
                     let columns = source.texts().map_err(broken)?.into_iter();
                     let columns =
@@ -278,6 +288,11 @@ impl Reading {
         let schema = Arc::clone(&self.schema);
         Ok(Some(RecordBatch::try_new_with_options(schema, arrays, &options)?))
     }
+}
+
+/// Whether other rows of the segment have the same dictionary: those of users are made for the rows that are read.
+fn is_shared(column: &Column) -> bool {
+    matches!(column, Column::Text(_))
 }
 
 /// Columns that some row has.

@@ -110,9 +110,23 @@ impl Property {
     }
 }
 
-/// The columns of a table with some properties behind them.
-pub fn schema_with(kind: Kind, properties: &[Property]) -> Arc<Schema> {
+/// What the numbers of a column of texts are called as a column, which no statement can name.
+pub fn number_column(name: &str) -> String {
+    format!("number of {name}")
+}
+
+/// The columns of a table with some properties behind them, and numbers of these columns of texts.
+pub fn schema_with<'a>(
+    kind: Kind,
+    properties: &[Property],
+    numbered: impl Iterator<Item = &'a str>,
+) -> Arc<Schema> {
     let mut fields = kind.columns();
     fields.extend(properties.iter().map(Property::field));
+    for name in numbered {
+        let nullable =
+            fields.iter().find(|field| field.name() == name).is_none_or(Field::is_nullable);
+        fields.push(Field::new(number_column(name), DataType::UInt32, nullable));
+    }
     Arc::new(Schema::new(fields))
 }

@@ -1,0 +1,180 @@
+//! Hours, weekdays and weeks of instants, by arithmetic.
+//!
+//! The library makes a date of every instant to take its hour. Instants here are milliseconds in UTC, where hours,
+//! days and weeks are of one length; all else is left to the library.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{ArrayRef, AsArray as _},
+    datatypes::{DataType, FieldRef, TimeUnit, TimestampMillisecondType},
+};
+use datafusion::{
+    common::Result,
+    logical_expr::{
+        ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+        ScalarUDFImpl, Signature,
+        preimage::PreimageResult,
+        simplify::{ExprSimplifyResult, SimplifyContext},
+        sort_properties::{ExprProperties, SortProperties},
+    },
+};
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+const WEEK_MS: i64 = 7 * DAY_MS;
+/// The first Monday after the start of 1970, which was a Thursday.
+const MONDAY_MS: i64 = 4 * DAY_MS;
+const SUNDAY_MS: i64 = 3 * DAY_MS;
+
+/// A function of the library with its quick cases before it.
+pub fn quick(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    match function.name() {
+        "date_part" | "date_trunc" => Arc::new(ScalarUDF::new_from_impl(Quick(function))),
+        _ => function,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Quick(Arc<ScalarUDF>);
+
+impl Quick {
+    /// The answer, if this is a quick case.
+    fn answer(&self, args: &[ColumnarValue]) -> Option<ArrayRef> {
+        let [ColumnarValue::Scalar(part), ColumnarValue::Array(times)] = args else { return None };
+        if *times.data_type() != DataType::Timestamp(TimeUnit::Millisecond, None) {
+            return None;
+        }
+        let times = times.as_primitive::<TimestampMillisecondType>();
+        let part = part.try_as_str().flatten()?.to_lowercase();
+        if self.0.name() == "date_trunc" {
+            return (part == "week").then(|| {
+                let week = |ms: i64| (ms - MONDAY_MS).div_euclid(WEEK_MS) * WEEK_MS + MONDAY_MS;
+                Arc::new(times.unary::<_, TimestampMillisecondType>(week)) as ArrayRef
+            });
+        }
+        let within = |of: i64, unit: i64, start: i64, first: i32| -> ArrayRef {
+            let number = move |ms: i64| ((ms - start).rem_euclid(of) / unit) as i32 + first;
+            Arc::new(times.unary::<_, arrow::datatypes::Int32Type>(number))
+        };
+        Some(match part.as_str() {
+            "minute" => within(HOUR_MS, MINUTE_MS, 0, 0),
+            "hour" => within(DAY_MS, HOUR_MS, 0, 0),
+            "dow" => within(WEEK_MS, DAY_MS, SUNDAY_MS, 0),
+            "isodow" => within(WEEK_MS, DAY_MS, MONDAY_MS, 1),
+            _ => return None,
+        })
+    }
+}
+
+impl ScalarUDFImpl for Quick {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.0.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.0.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.0.return_field_from_args(args)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self.answer(&args.args) {
+            Some(array) => Ok(ColumnarValue::Array(array)),
+            None => self.0.inner().invoke_with_args(args),
+        }
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        self.0.simplify(args, info)
+    }
+
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        info: &SimplifyContext,
+    ) -> Result<PreimageResult> {
+        self.0.preimage(args, literal, info)
+    }
+
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        self.0.output_ordering(inputs)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.0.coerce_types(types)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.0.documentation()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, TimestampMillisecondArray};
+    use datafusion::{common::ScalarValue, config::ConfigOptions};
+
+    use super::*;
+
+    #[test]
+    fn quick_answers_are_those_of_the_library() {
+        let times: Vec<Option<i64>> = (-40..4_000)
+            .map(|n| (n % 13 != 0).then_some(n * 7_919_000_003 / 13))
+            .chain([Some(0), Some(-1), Some(MONDAY_MS), Some(SUNDAY_MS - 1)])
+            .collect();
+        let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(times));
+        let all = datafusion::functions::all_default_functions();
+        for (name, parts) in [
+            ("date_part", &["minute", "HOUR", "dow", "isodow", "day", "month"][..]),
+            ("date_trunc", &["week", "Week", "day", "month"]),
+        ] {
+            let function = all.iter().find(|function| function.name() == name).unwrap();
+            for part in parts {
+                let args = |times: &ArrayRef| {
+                    let part = ScalarValue::from(*part);
+                    vec![ColumnarValue::Scalar(part), ColumnarValue::Array(Arc::clone(times))]
+                };
+                let answer = |function: &ScalarUDF| {
+                    let field = |name: &str, kind: &DataType| {
+                        Arc::new(arrow::datatypes::Field::new(name, kind.clone(), true))
+                    };
+                    let (text, time) =
+                        (field("part", &DataType::Utf8), field("time", times.data_type()));
+                    let args = ScalarFunctionArgs {
+                        args: args(&times),
+                        arg_fields: vec![text, Arc::clone(&time)],
+                        number_rows: times.len(),
+                        return_field: time,
+                        config_options: Arc::new(ConfigOptions::default()),
+                    };
+                    let answer = function.inner().invoke_with_args(args).unwrap();
+                    answer.into_array(times.len()).unwrap()
+                };
+                let (plain, quick) = (answer(function), answer(&quick(Arc::clone(function))));
+                assert_eq!(&plain, &quick, "{name} {part}");
+            }
+        }
+        let is_quick = |part: &str| {
+            let function = all.iter().find(|function| function.name() == "date_part").unwrap();
+            let part = ColumnarValue::Scalar(ScalarValue::from(part));
+            let args = [part, ColumnarValue::Array(Arc::clone(&times))];
+            Quick(Arc::clone(function))
+                .answer(&args)
+                .is_some_and(|answer| answer.as_any().is::<Int32Array>())
+        };
+        assert!(is_quick("dow") && !is_quick("month"));
+    }
+}
