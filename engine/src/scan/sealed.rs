@@ -395,9 +395,13 @@ impl Sealed {
         let (mut table, mut places) = (TextTable::default(), Vec::new());
         if is_dense {
             places.reserve(rows);
-            for at in first..end {
+            let mut at = first;
+            while at < end {
                 let list = self.user_block(at / crate::segment::USERS_A_BLOCK)?;
-                table.push(list.at(at % crate::segment::USERS_A_BLOCK));
+                let from = at % crate::segment::USERS_A_BLOCK;
+                let here = (end - at).min(crate::segment::USERS_A_BLOCK - from);
+                (from..from + here).for_each(|at| table.push(list.at(at)));
+                at += here;
             }
         }
         let mut vector = [0; VECTOR_ROWS];

@@ -3,10 +3,12 @@
 //! Rows are grouped by numbers several times as fast as by texts, and a segment has them already: its dictionary's
 //! codes need only be translated, once a text and not once a row.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, hash::BuildHasher as _, sync::Arc};
 
 use arrow::{
-    array::{ArrayRef, AsArray as _, StringViewArray, UInt32Array},
+    array::{
+        Array as _, ArrayRef, AsArray as _, StringArray, StringViewArray, UInt32Array, UInt64Array,
+    },
     buffer::NullBuffer,
     compute::take,
     datatypes::{DataType, UInt32Type},
@@ -24,14 +26,18 @@ use parking_lot::Mutex;
 
 use super::arrays::strings;
 
+/// Parts of the texts, so that threads seldom wait for each other.
+const PARTS: usize = 16;
+
 /// The numbers of a column's texts.
 #[derive(Default)]
 pub struct Codes {
-    texts: Mutex<Texts>,
+    /// Texts by their hashes: the text at place p of part k has the number p times the parts plus k.
+    parts: [Mutex<Texts>; PARTS],
     /// Dictionaries that were translated, by their addresses; they stay, so that these stay theirs.
     translated: Mutex<HashMap<usize, Translated>>,
-    /// All texts as an array, made when they are shown.
-    shown: Mutex<Option<ArrayRef>>,
+    /// All texts as an array, part after part, and where each part begins; made when they are shown.
+    shown: Mutex<Option<(Arc<StringArray>, [usize; PARTS])>>,
 }
 
 /// A dictionary, and the number of each of its texts.
@@ -39,23 +45,23 @@ type Translated = (Arc<TextTable>, Arc<[u32]>);
 
 #[derive(Default)]
 struct Texts {
-    numbers: HashMap<Box<[u8]>, u32, RandomState>,
+    places: HashMap<Box<[u8]>, u32, RandomState>,
     list: TextTable,
 }
 
 impl Texts {
-    fn number(&mut self, text: &[u8]) -> Result<u32> {
-        if let Some(number) = self.numbers.get(text) {
-            return Ok(*number);
+    fn place(&mut self, text: &[u8]) -> Result<usize> {
+        if let Some(place) = self.places.get(text) {
+            return Ok(*place as usize);
         }
         // Lists of strings count their bytes in 31 bits.
-        if self.list.bytes.len() + text.len() > i32::MAX as usize {
+        if self.list.bytes.len() + text.len() > i32::MAX as usize / PARTS {
             return Err(ArrowError::MemoryError("too many texts".to_owned()));
         }
-        let number = self.list.len() as u32;
+        let place = self.list.len();
         self.list.push(text);
-        self.numbers.insert(text.into(), number);
-        Ok(number)
+        self.places.insert(text.into(), place as u32);
+        Ok(place)
     }
 }
 
@@ -66,6 +72,14 @@ impl std::fmt::Debug for Codes {
 }
 
 impl Codes {
+    fn number(&self, text: &[u8]) -> Result<u32> {
+        // Other bits than those that a part looks for its texts by.
+        let part = (RandomState::default().hash_one(text) >> 40) as usize % PARTS;
+        let place = self.parts[part].lock().place(text)?;
+        let number = u32::try_from(place * PARTS + part);
+        number.map_err(|_| ArrowError::MemoryError("too many texts".to_owned()))
+    }
+
     /// Values of texts as their numbers. `is_shared` tells that other rows have the same dictionary.
     ///
     /// Errors: when there are too many texts.
@@ -83,10 +97,9 @@ impl Codes {
                 codes.iter().map(number).collect()
             }
             Values::Texts(table) => {
-                let mut texts = self.texts.lock();
                 let number = |at: usize| match table.at(at) {
                     [] => Ok(None),
-                    text => texts.number(text).map(Some),
+                    text => self.number(text).map(Some),
                 };
                 (0..table.len()).map(number).collect::<Result<_>>()?
             }
@@ -105,10 +118,8 @@ impl Codes {
         if is_shared && let Some((_, known)) = self.translated.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
-        let mut texts = self.texts.lock();
-        let numbers = (0..table.len()).map(|at| texts.number(table.at(at)));
+        let numbers = (0..table.len()).map(|at| self.number(table.at(at)));
         let numbers: Arc<[u32]> = numbers.collect::<Result<_>>()?;
-        drop(texts);
         if is_shared {
             let kept = (Arc::clone(table), Arc::clone(&numbers));
             self.translated.lock().insert(key, kept);
@@ -116,19 +127,36 @@ impl Codes {
         Ok(numbers)
     }
 
-    /// The texts of numbers.
+    /// The texts of numbers. They are copied: what is kept of them later must not keep all others, nor be counted as
+    /// if it did.
     fn texts(&self, numbers: &UInt32Array) -> Result<ArrayRef> {
-        let all = {
-            let (mut shown, texts) = (self.shown.lock(), self.texts.lock());
-            match &*shown {
-                Some(all) if all.len() == texts.list.len() => Arc::clone(all),
-                _ => {
-                    let all: ArrayRef = Arc::new(StringViewArray::from(&strings(&texts.list)?));
-                    Arc::clone(shown.insert(all))
-                }
-            }
+        let (all, starts) = self.shown()?;
+        let place = |number: u32| {
+            let number = number as usize;
+            (starts[number % PARTS] + number / PARTS) as u64
         };
-        take(&all, numbers, None)
+        let places: UInt64Array = numbers.unary(place);
+        let texts = take(&*all, &places, None)?;
+        Ok(Arc::new(StringViewArray::from(texts.as_string::<i32>())))
+    }
+
+    fn shown(&self) -> Result<(Arc<StringArray>, [usize; PARTS])> {
+        let mut shown = self.shown.lock();
+        let count: usize = self.parts.iter().map(|part| part.lock().list.len()).sum();
+        if let Some((all, starts)) = &*shown
+            && all.len() == count
+        {
+            return Ok((Arc::clone(all), *starts));
+        }
+        let (mut table, mut starts) = (TextTable::default(), [0; PARTS]);
+        for (part, start) in self.parts.iter().zip(&mut starts) {
+            *start = table.len();
+            let list = &part.lock().list;
+            (0..list.len()).for_each(|at| table.push(list.at(at)));
+        }
+        let all = Arc::new(strings(&table)?);
+        *shown = Some((Arc::clone(&all), starts));
+        Ok((all, starts))
     }
 }
 
