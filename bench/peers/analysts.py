@@ -106,9 +106,9 @@ STATEMENTS = (
     ),
     Asked(
         "slowest calls of one tenant",
-        """SELECT event_id, {endpoint} AS endpoint, {latency_ms} AS latency FROM events
+        """SELECT timestamp, user_id, {endpoint} AS endpoint, {latency_ms} AS latency FROM events
            WHERE tenant_id = {tenant} AND event_name = {event} AND {latency_ms} > 100
-           ORDER BY latency DESC, event_id LIMIT 100""",
+           ORDER BY latency DESC, timestamp, user_id LIMIT 100""",
     ),
     Asked(
         "moving average by plan",

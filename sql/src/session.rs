@@ -82,12 +82,13 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal>
         .build())
 }
 
-/// Answers a statement over a snapshot: columns and rows go to `out`, the end is returned.
+/// Answers a statement over a snapshot: columns and rows go to `out`, the end is returned. Whoever keeps the snapshot
+/// spares the answer the time that taking it down takes.
 ///
 /// Errors: why there is no answer, or not all of it.
 pub async fn answer(
     state: SessionState,
-    scan: Scan,
+    scan: Arc<Scan>,
     ask: &Ask,
     out: &mut dyn Out,
 ) -> Result<Done, Refusal> {
@@ -118,11 +119,11 @@ pub async fn answer(
 /// A session that knows the tables of a snapshot and nothing else; and the names of their columns.
 fn session_over(
     mut state: SessionState,
-    scan: Scan,
+    scan: Arc<Scan>,
 ) -> datafusion::error::Result<(SessionContext, Vec<String>)> {
     let mut names: Vec<String> = Vec::new();
     let tables = MemorySchemaProvider::new();
-    for table in all(scan) {
+    for table in all(&scan) {
         names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
         tables.register_table(table.name().to_owned(), Arc::new(table))?;
     }

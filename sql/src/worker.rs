@@ -6,6 +6,7 @@
 use std::{
     io::{self, Write},
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -67,7 +68,7 @@ fn serve(data_bytes: u64) -> io::Result<()> {
         std::process::exit(1);
     });
     let scan = match Scan::receive(&ask.directory, &snapshot) {
-        Ok(scan) => scan,
+        Ok(scan) => Arc::new(scan),
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
             return Frame::Stale.write(&mut stdout);
         }
@@ -78,9 +79,11 @@ fn serve(data_bytes: u64) -> io::Result<()> {
         let message = format!("the process cannot give up what it need not have: {error}");
         return refuse(Refusal::new(Reason::Broken, message));
     }
+    // It is never taken down: the process ends as it is.
+    let shared = Arc::clone(&scan);
     let answering = runtime.spawn(async move {
         let mut out = Stdout;
-        session::answer(state, scan, &ask, &mut out).await
+        session::answer(state, shared, &ask, &mut out).await
     });
     let ended = runtime.block_on(async { tokio::time::timeout_at(end.into(), answering).await });
     let frame = match ended {
@@ -158,8 +161,9 @@ fn warm(runtime: &Runtime, pool_bytes: usize) -> io::Result<SessionState> {
         directory: "".into(),
     };
     let first = state.clone();
-    let warmed = runtime
-        .spawn(async move { session::answer(first, Scan::empty(), &ask, &mut Nowhere).await });
+    let warmed = runtime.spawn(async move {
+        session::answer(first, Arc::new(Scan::empty()), &ask, &mut Nowhere).await
+    });
     let done: Result<Done, Refusal> = runtime.block_on(warmed).map_err(io::Error::other)?;
     done.map_err(made)?;
     Ok(state)

@@ -109,7 +109,7 @@ impl DB for Tables {
             wall_ms: 60_000,
             directory: "".into(),
         };
-        let scan = self.engine.snapshot(Namespace(1)).open().unwrap();
+        let scan = Arc::new(self.engine.snapshot(Namespace(1)).open().unwrap());
         let state = blank(2, 512 << 20).map_err(|refusal| Refused(refusal.message))?;
         let answering = self.runtime.spawn(async move {
             let mut out = Answer::default();

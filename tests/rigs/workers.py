@@ -102,7 +102,7 @@ def killed(server, key):
 
 
 def left_alone(server, key):
-    for headers in ([], ["Accept: application/x-ndjson"]):
+    for headers in ([], ["Accept: application/x-ndjson"], ["Idempotency-Key: a statement"]):
         connection = send(server, key, SLOW, *headers)
         if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
             yield "no worker computes"

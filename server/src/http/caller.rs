@@ -79,7 +79,9 @@ async fn carry_out(
         Method::POST => idempotency::name_of(&request)?,
         _ => None,
     };
-    let Some(name) = name else {
+    // What a statement reads is read anew; it changes nothing, and ends when its client goes away.
+    let is_statement = matches!(operation, Operation::QuerySql | Operation::RunSavedQuery);
+    let Some(name) = name.filter(|_| !is_statement) else {
         return Ok(ACTING.scope(caller, next.run(request)).await);
     };
     // Of events nothing is kept.

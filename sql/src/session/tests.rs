@@ -69,7 +69,7 @@ fn engine(directory: &std::path::Path) -> Engine {
 }
 
 fn ask(engine: &Engine, ask: Ask) -> Result<(Kept, Done), Refusal> {
-    let scan = engine.snapshot(Namespace(1)).open().unwrap();
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(64 << 20)
@@ -309,7 +309,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
     let planned = |sql: &'static str| {
-        let scan = engine.snapshot(Namespace(1)).open().unwrap();
+        let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
         let plan = runtime.spawn(async move {
             let context = session_over(blank(2, 512 << 20).unwrap(), scan).unwrap().0;
             let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();

@@ -36,9 +36,8 @@ pub struct Table {
 }
 
 /// All tables over a snapshot.
-pub fn all(scan: Scan) -> Vec<Table> {
-    let scan = Arc::new(scan);
-    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(&scan), Vec::new(), Vec::new())).into()
+pub fn all(scan: &Arc<Scan>) -> Vec<Table> {
+    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(scan), Vec::new(), Vec::new())).into()
 }
 
 impl Table {
