@@ -21,7 +21,7 @@ const SMALL: u64 = 1 << 30;
 /// which the shares of everything else leave.
 fn room(total: u64) -> (usize, u64) {
     let part = total / 4;
-    let memory = (part / 4).clamp(MEMORY_MIN, MEMORY_MAX);
+    let memory = (part / AT_ONCE_MIN).clamp(MEMORY_MIN, MEMORY_MAX);
     let at_once = if total < SMALL { 1 } else { (part / memory).clamp(AT_ONCE_MIN, AT_ONCE_MAX) };
     (at_once as usize, memory)
 }
@@ -115,7 +115,8 @@ mod tests {
         assert_eq!(room(0), (1, GIB / 2));
         assert_eq!(room(GIB / 2), (1, GIB / 2));
         assert_eq!(room(GIB), (3, GIB / 2));
-        assert_eq!(room(12 * GIB), (4, 3 * GIB / 4));
+        assert_eq!(room(9 * GIB), (3, 3 * GIB / 4));
+        assert_eq!(room(16 * GIB), (4, GIB));
         assert_eq!(room(64 * GIB), (5, GIB));
         assert_eq!(room(u64::MAX), (5, GIB));
     }

@@ -331,7 +331,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     }
     for sql in [
         "SELECT string_props['plan'], count(*) FROM events WHERE string_props['org'] LIKE 'o%' GROUP BY 1",
-        "SELECT tenant_id, event_name, count(DISTINCT user_id) FROM events e GROUP BY 1, 2",
+        "SELECT tenant_id, event_name, count(DISTINCT user_id), count(DISTINCT string_props['plan']) FROM events e GROUP BY 1, 2",
         "SELECT DISTINCT plan FROM (SELECT string_props['plan'] AS plan FROM events) x",
     ] {
         let plan = planned(sql);

@@ -2,9 +2,9 @@
 //!
 //! `GROUP BY tenant_id` is planned as one over a column of texts. Where that column comes straight from a table, through
 //! filters, names and projections, rows are grouped by numbers instead, and what comes out is turned into texts: a few
-//! groups instead of all rows. `count(DISTINCT user_id)` counts numbers likewise.
+//! groups instead of all rows. `count(DISTINCT string_props['model'])` counts numbers likewise.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use datafusion::{
     catalog::{
@@ -65,16 +65,21 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let is_text = |column: &&Column| is_text(input.schema(), column);
     let groups: Vec<Option<&Column>> =
         group_expr.iter().map(|expr| plain(expr).filter(is_text)).collect();
-    let counts: Vec<Option<&Column>> =
+    let mut counts: Vec<Option<&Column>> =
         aggr_expr.iter().map(|expr| counted(expr).filter(is_text)).collect();
-    let mut wanted: Vec<Column> =
-        groups.iter().chain(&counts).flatten().copied().cloned().collect();
-    wanted.sort_unstable();
-    wanted.dedup();
-    if wanted.is_empty() {
-        return Ok(None);
+    let both = |counts: &[Option<&Column>]| {
+        let columns = groups.iter().chain(counts).flatten();
+        columns.map(|column| (*column).clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    let mut wanted: Vec<Column> = both(&counts);
+    let mut found = numbered(input, &wanted)?;
+    if found.is_none() && counts.iter().any(Option::is_some) {
+        // What is counted has no numbers: groups may have.
+        counts.fill(None);
+        wanted = both(&counts);
+        found = numbered(input, &wanted)?;
     }
-    let Some((input, numbers)) = numbered(input, &wanted)? else { return Ok(None) };
+    let Some((input, numbers)) = found.filter(|_| !wanted.is_empty()) else { return Ok(None) };
     let number =
         |column: &Column| wanted.iter().position(|one| one == column).map(|at| &numbers[at]);
 
