@@ -94,7 +94,7 @@ class Ours:
     """The server, asked over HTTP."""
 
     def __init__(self, binary: Path, directory: Path, parquet: Path, facts):
-        from common import Connection, Server, register
+        from common import Server, register
 
         data, key_file = directory / "ours", directory / "ours.key"
         if not key_file.exists():
@@ -109,7 +109,7 @@ class Ours:
                 self.wait_until_idle()
                 key_file.write_text(key)
                 say(f"loaded {OURS} in {time.monotonic() - start:.0f} s")
-            self.connection = Connection(self.server.host, key_file.read_text())
+            self.key = key_file.read_text()
         except BaseException:
             self.server.end()
             raise
@@ -127,7 +127,12 @@ class Ours:
         return (int(fields[11]) + int(fields[12])) / 100
 
     def ask(self, text: str) -> dict:
-        status, _, answer = self.connection.call("POST", "/v1/query/adhoc", {"sql": text})
+        from common import Connection
+
+        # One that waited for the others would have been closed.
+        connection = Connection(self.server.host, self.key)
+        status, _, answer = connection.call("POST", "/v1/query/adhoc", {"sql": text})
+        connection.close()
         if status != 200:
             raise SystemExit(f"{OURS}: {status} {answer}: {text}")
         return answer
