@@ -13,7 +13,7 @@ use serde_json::json;
 use utoipa::{
     IntoParams, ToSchema,
     openapi::{
-        KnownFormat, SchemaFormat,
+        KnownFormat, Required, SchemaFormat,
         path::ParameterIn,
         schema::{ObjectBuilder, SchemaType, Type},
     },
@@ -335,13 +335,6 @@ pub async fn received(request: Request, http: &Http) -> Result<Bytes> {
 }
 
 impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
-    /// Reads the body; none at all is an empty object.
-    ///
-    /// Errors: as of [`Body::read`].
-    pub fn read_or_empty(&self) -> Result<T> {
-        if self.bytes.is_empty() { self.read_text("{}") } else { self.read() }
-    }
-
     /// Reads the body.
     ///
     /// Errors: 415 for another media type, 400 naming every field that is wrong.
@@ -377,6 +370,34 @@ impl<T: ToSchema> Takes for Body<T> {
             Code::PayloadTooLarge,
             Code::UnsupportedMediaType,
         ]);
+    }
+}
+
+/// A JSON body that need not be sent.
+pub struct OptionalBody<T>(Body<T>);
+
+impl<T> FromRequest<Http> for OptionalBody<T> {
+    type Rejection = ApiError;
+    async fn from_request(request: Request, http: &Http) -> Result<Self> {
+        Body::from_request(request, http).await.map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + ToSchema + 'static> OptionalBody<T> {
+    /// Reads the body; none at all is an empty object.
+    ///
+    /// Errors: as of [`Body::read`].
+    pub fn read(&self) -> Result<T> {
+        if self.0.bytes.is_empty() { self.0.read_text("{}") } else { self.0.read() }
+    }
+}
+
+impl<T: ToSchema> Takes for OptionalBody<T> {
+    fn takes(description: &mut Description) {
+        Body::<T>::takes(description);
+        if let Some(body) = &mut description.body {
+            body.required = Some(Required::False);
+        }
     }
 }
 

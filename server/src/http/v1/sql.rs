@@ -23,7 +23,7 @@ use crate::{
     http::{
         context::Http,
         describe::{Description, Gives},
-        extract::{Body, Id},
+        extract::{Body, Id, OptionalBody},
         statements::{Answer, Part, Running, begin},
     },
     sql::Place,
@@ -127,12 +127,12 @@ pub async fn run_saved(
     caller: Caller,
     Id(id): Id,
     headers: HeaderMap,
-    body: Body<RunSavedQuery>,
+    body: OptionalBody<RunSavedQuery>,
 ) -> Result<SqlResponse> {
     let (query, body) = http
         .run({
             let caller = caller.clone();
-            move |app| Ok((app.find_saved_query(&caller, &id)?, body.read_or_empty()?))
+            move |app| Ok((app.find_saved_query(&caller, &id)?, body.read()?))
         })
         .await?;
     run(&http, &caller, query.sql, body.params, form(&headers)).await
