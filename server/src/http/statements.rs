@@ -73,10 +73,9 @@ impl Running {
         self.answering.deadline()
     }
 
-    /// All rows.
+    /// All rows, behind what the answer begins with.
     ///
     /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
-    /// Rows are appended to what the answer begins with.
     pub async fn rest(mut self, http: &Http, caller: &Caller, mut rows: Vec<u8>) -> Result<Answer> {
         let done = loop {
             match self.next().await? {

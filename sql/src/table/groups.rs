@@ -7,21 +7,18 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use datafusion::{
-    catalog::{
-        TableProvider as _,
-        default_table_source::{DefaultTableSource, provider_as_source},
-    },
+    catalog::TableProvider as _,
     common::{Column, DFSchema, ExprSchema as _, Result, tree_node::Transformed},
     logical_expr::{
         Aggregate, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
-        TableScanBuilder, expr::AggregateFunction,
+        expr::AggregateFunction,
     },
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
 };
 
 use super::{
     codes::{Codes, text_of},
-    provider::Table,
+    scans::{scan_of, table_of},
 };
 
 /// Groups by numbers where texts were to be grouped by.
@@ -48,13 +45,6 @@ impl OptimizerRule for GroupByNumbers {
             None => Transformed::no(plan),
         })
     }
-}
-
-/// The table of a scan, if it is one of ours.
-pub fn table_of(scan: &TableScan) -> Option<&Table> {
-    let source: &dyn std::any::Any = &*scan.source;
-    let source = source.downcast_ref::<DefaultTableSource>()?;
-    source.table_provider.downcast_ref::<Table>()
 }
 
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
@@ -225,15 +215,9 @@ fn of_scan(scan: &TableScan, wanted: &[Column]) -> Result<Option<Numbered>> {
     for (name, _) in &fields {
         columns.push(schema.index_of(name)?);
     }
-    columns.sort_unstable();
-    columns.dedup();
-    let scan = TableScanBuilder::new(scan.table_name.clone(), provider_as_source(Arc::new(wider)))
-        .with_projection(Some(columns))
-        .with_filters(scan.filters.clone())
-        .with_fetch(scan.fetch)
-        .build()?;
+    let plan = scan_of(scan, wider, columns)?;
     let name = scan.table_name.clone();
     let column = |(field, codes)| (Column::new(Some(name.clone()), field), codes);
     let numbers = fields.into_iter().map(column).collect();
-    Ok(Some((LogicalPlan::TableScan(scan), numbers)))
+    Ok(Some((plan, numbers)))
 }

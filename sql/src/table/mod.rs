@@ -18,6 +18,8 @@ mod rollup;
 
 mod provider;
 
+mod scans;
+
 mod groups;
 mod properties;
 

@@ -8,21 +8,19 @@
 use std::sync::Arc;
 
 use datafusion::{
-    catalog::{TableProvider, default_table_source::provider_as_source},
+    catalog::TableProvider,
     common::{
         Column, Result,
         tree_node::{Transformed, TreeNode as _},
     },
-    logical_expr::{
-        Expr, LogicalPlan, Projection, TableScan, TableScanBuilder, expr_rewriter::NamePreserver,
-    },
+    logical_expr::{Expr, LogicalPlan, Projection, TableScan, expr_rewriter::NamePreserver},
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
 };
 
 use super::{
     condition::property,
-    groups::table_of,
     provider::Table,
+    scans::{scan_of, table_of},
     schema::{Kind, Property},
 };
 
@@ -101,14 +99,7 @@ fn rewritten(
             columns.extend(schema.index_of(&column.name).ok());
         }
     }
-    columns.sort_unstable();
-    columns.dedup();
-    let scan = TableScanBuilder::new(scan.table_name.clone(), provider_as_source(Arc::new(wider)))
-        .with_projection(Some(columns))
-        .with_filters(scan.filters.clone())
-        .with_fetch(scan.fetch)
-        .build()?;
-    let input = Arc::new(LogicalPlan::TableScan(scan));
+    let input = Arc::new(scan_of(scan, wider, columns)?);
     Ok(Some(LogicalPlan::Projection(Projection::try_new(exprs, input)?)))
 }
 
