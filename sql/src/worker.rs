@@ -33,8 +33,9 @@ const POOL_SHARE: u64 = 2;
 const READY: &[u8] = b"+";
 /// Says that it never will be; why comes behind it.
 const UNFIT: &[u8] = b"-";
-/// A statement that computes on after its time, where nobody is left to end it, ends itself so much later.
-const LINGER: Duration = Duration::from_millis(250);
+/// A statement that computes on after its time, where nobody is left to end it, ends itself so much later: after the
+/// server, which knows better how to tell it.
+const LINGER: Duration = Duration::from_millis(600);
 
 /// Waits for a statement on the standard input, answers it on the standard output, and ends. The second argument
 /// of the program, if there is one, is the number of bytes that the process may write to.
