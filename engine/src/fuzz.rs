@@ -31,8 +31,8 @@ use crate::{
     keyspace::{Tree, checkpoint as keyspace_checkpoint, read_writes, write_writes},
     query::{Answer, Metric, Query, TextFilter},
     segment::{
-        Database, EventIds, FRESH, Fate, MERGED, MergeContext, RunDirectory, Segment, SegmentMeta,
-        Split, merge,
+        Database, EventIds, FRESH, Fate, Heads, MERGED, MergeContext, RunDirectory, Segment,
+        SegmentMeta, Split, merge,
     },
     sketch::{digest::Digest, hll::Distinct},
     store::{
@@ -390,8 +390,12 @@ fn texts(bytes: &[u8]) {
 
 /// A run directory.
 fn runs(bytes: &[u8]) {
-    let Ok(directory) = RunDirectory::read_plain(bytes, "") else { return };
-    black_box((directory.spans_days(), directory.namespaces()));
+    let Some((heads, hours)) = two_parts(bytes) else { return };
+    let Ok(heads) = Heads::read_plain(heads, "") else { return };
+    black_box((heads.spans_days(), heads.rows()));
+    let Ok(hours) = heads.read_plain_hours(hours, "") else { return };
+    let directory = RunDirectory::whole(&heads, &hours);
+    black_box(directory.namespaces());
     for run in directory.runs() {
         let rows: u64 = run.days().iter().map(|(_, rows)| rows.len() as u64).sum();
         assert_eq!(rows, u64::from(run.rows), "days take all rows");
@@ -399,9 +403,21 @@ fn runs(bytes: &[u8]) {
         assert!(before.iter().all(|&before| before <= run.rows));
         assert!(!directory.of(run.key.namespace, Some(&run.key.tenant)).is_empty());
     }
-    let mut again = Vec::new();
-    directory.write_plain(&mut again);
-    assert_eq!(RunDirectory::read_plain(&again, ""), Ok(directory));
+    let (mut again, mut hours) = (Vec::new(), Vec::new());
+    directory.write_heads(&mut again);
+    directory.write_hours(&mut hours);
+    let heads = Heads::read_plain(&again, "");
+    let read = heads.and_then(|heads| {
+        let hours = heads.read_plain_hours(&hours, "")?;
+        Ok(RunDirectory::whole(&heads, &hours))
+    });
+    assert_eq!(read, Ok(directory));
+}
+
+/// Length of the first part, first part, second part.
+fn two_parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, parts) = u16_of(bytes)?;
+    parts.split_at_checked(len)
 }
 
 /// Bitmaps of a block.

@@ -48,8 +48,8 @@ mod fuzz;
 /// Rows of one namespace, for who computes over them elsewhere.
 pub mod rows {
     pub use crate::scan::{
-        Column, Filter, Hour, HourStates, NumberState, Scan, Series, Sizes, Snapshot, Source,
-        Strip, TextTable, Unit, UserState, Values, Wanted,
+        Chosen, Column, Filter, Grain, Hour, HourStates, NumberState, Scan, Series, Sizes,
+        Snapshot, Source, Stretch, Strip, TextMatch, TextTable, Unit, UserState, Values, Wanted,
     };
 }
 

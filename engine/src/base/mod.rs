@@ -5,6 +5,7 @@ pub mod clock;
 pub mod coding;
 pub mod meter;
 pub mod rng;
+pub mod texts;
 pub mod time;
 
 pub mod hash;

@@ -127,18 +127,24 @@ impl Seeds {
             }
             let rows = (info.rows as u16 - 1).to_le_bytes();
             for section in inspection.sections(info.uuid).unwrap() {
-                for block in &section.blocks {
+                for (index, block) in section.blocks.iter().enumerate() {
                     let bytes = &file[block.offset as usize..][..block.bytes as usize];
                     let counted = |count: &[u8]| [count, bytes].concat();
                     // Blocks of several vectors are a sort of their own.
                     let long = if info.rows > 1_024 { " long" } else { "" };
                     let sort = &format!("{}{long}", block.encoding);
                     match &*section.kind {
-                        "runs" => {
-                            let directory = RunDirectory::read(bytes, "").unwrap();
-                            let mut plain = Vec::new();
-                            directory.write_plain(&mut plain);
-                            self.add("runs", &format!("{} runs", section.values), plain)
+                        // The other part of the directory is its hours.
+                        "runs" if index == 0 => {
+                            let hours = &section.blocks[1];
+                            let hours = &file[hours.offset as usize..][..hours.bytes as usize];
+                            let directory = RunDirectory::read([bytes, hours], "").unwrap();
+                            let (mut heads, mut hours) = (Vec::new(), Vec::new());
+                            directory.write_heads(&mut heads);
+                            directory.write_hours(&mut hours);
+                            let len = (heads.len() as u16).to_le_bytes();
+                            let sort = format!("{} runs", section.values);
+                            self.add("runs", &sort, [&len, &*heads, &*hours].concat())
                         }
                         "times" | "user codes" | "text codes" => {
                             self.add("ints", sort, counted(&rows))

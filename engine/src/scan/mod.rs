@@ -11,6 +11,8 @@ mod hours;
 mod strips;
 mod values;
 
+mod vectors;
+
 mod recent;
 mod sealed;
 
@@ -24,5 +26,5 @@ pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
 pub use sizes::Sizes;
 pub use snapshot::{Scan, Snapshot};
 pub use source::Source;
-pub use strips::{Series, Strip, Unit};
-pub use values::{Column, Filter, TextTable, Values};
+pub use strips::{Chosen, Grain, Series, Stretch, Strip, Unit};
+pub use values::{Column, Filter, TextMatch, TextTable, Values};

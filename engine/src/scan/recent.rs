@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     hours::{Hour, HourStates, Wanted},
-    strips::{Series, Unit},
+    strips::{Grain, Series, Stretch, Unit, push_rows},
     values::{Column, TextTable, Values},
 };
 use crate::{
@@ -20,6 +20,8 @@ pub struct Recent {
     rows: Rows,
     /// The rows in their order here.
     order: Vec<u32>,
+    tenants: TextTable,
+    names: Vec<Arc<str>>,
     series: Vec<Series>,
 }
 
@@ -39,22 +41,53 @@ impl Recent {
             let row = row as usize;
             (rank[rows.series_codes[row] as usize], rows.timestamps[row])
         });
+        let shown = || order.iter().map(|row| rows.series_of(*row as usize));
+        let mut names: Vec<Arc<str>> = shown().map(|key| Arc::clone(&key.name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut tenants = TextTable::default();
         let mut series: Vec<Series> = Vec::new();
         let code = |row: u32| rows.series_codes[row as usize];
         let mut start = 0;
         for run in order.chunk_by(|a, b| code(*a) == code(*b)) {
             let key = rows.series_of(run[0] as usize);
             let end = start + run.len() as u32;
+            // Series are ordered by tenant.
+            if tenants.is_empty() || tenants.at(tenants.len() - 1) != key.tenant.as_bytes() {
+                tenants.push(key.tenant.as_bytes());
+            }
             series.push(Series {
-                tenant: Arc::clone(&key.tenant),
-                name: Arc::clone(&key.name),
+                tenant: tenants.len() as u32 - 1,
+                name: names.partition_point(|other| *other < key.name) as u32,
                 rows: start..end,
                 first_ms: rows.timestamps[run[0] as usize],
                 last_ms: rows.timestamps[run[run.len() - 1] as usize],
             });
             start = end;
         }
-        Self { rows, order, series }
+        Self { rows, order, tenants, names, series }
+    }
+
+    /// Names of its tenants, rising.
+    pub fn tenants(&self) -> &TextTable {
+        &self.tenants
+    }
+
+    /// Names of its events, rising.
+    pub fn names(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    /// The rows of a unit by the hour or day in which they begin.
+    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Vec<Stretch> {
+        let mut out = Vec::new();
+        for strip in &unit.strips {
+            for place in strip.rows.clone() {
+                let start_ms = grain.map_or(0, |grain| grain.start(self.time(place)));
+                push_rows(&mut out, strip.series, start_ms, 1);
+            }
+        }
+        out
     }
 
     /// Its series.
@@ -70,6 +103,11 @@ impl Recent {
     /// Names of numeric properties.
     pub fn numbers(&self) -> Vec<&str> {
         self.rows.numbers.keys().map(|name| &**name).collect()
+    }
+
+    /// How many values a string property has.
+    pub fn values(&self, name: &str) -> usize {
+        self.rows.strings.get(name).map_or(0, |column| column.values.len())
     }
 
     fn time(&self, place: u32) -> i64 {

@@ -11,25 +11,42 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    hours::{Hour, HourStates, Wanted},
-    strips::{Series, Strip, Unit},
+    strips::{Grain, Series, Stretch, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
+    vectors::{block_of, by_vector, in_block, read_ints, vectors},
 };
 use crate::{
     base::time::HOUR_MS,
-    encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, text::TextList},
+    encode::{BLOCK_ROWS, VECTOR_ROWS, text::TextList},
     error::{Error, Limit, Result},
     event::Namespace,
-    segment::{Run, SectionKind, Segment, TextReader, UserReader},
-    sketch::digest::Digest,
+    segment::{Heads, Hours, Segment, SegmentFile, TextReader},
 };
+
+mod names;
+mod states;
+mod users;
+
+/// Series that are shown.
+#[derive(Default)]
+struct Shown {
+    tenants: TextTable,
+    names: Vec<Arc<str>>,
+    series: Vec<Series>,
+}
 
 /// The rows of a namespace in a segment.
 pub struct Sealed {
-    segment: Arc<Segment>,
-    series: Vec<Series>,
-    /// Position of each series in the run directory.
-    positions: Vec<usize>,
+    file: Arc<SegmentFile>,
+    heads: Heads,
+    /// What of the runs is shown, unless that is all of them.
+    shown: Option<Shown>,
+    /// Position of the first series in the run directory.
+    first: usize,
+    /// The hours of all runs, when they were asked for.
+    hours: OnceLock<Hours>,
+    /// All of the segment's directories, when they were asked for.
+    whole: OnceLock<Segment>,
     /// Dictionaries that were asked for.
     tables: Mutex<HashMap<String, Arc<TextTable>>>,
     /// Blocks of users that were read, by number.
@@ -43,140 +60,160 @@ impl Sealed {
     /// The rows of a namespace from `horizon_ms` on, a midnight.
     ///
     /// Errors: `Corrupt`.
-    pub fn new(segment: Arc<Segment>, namespace: Namespace, horizon_ms: i64) -> Result<Self> {
-        let positions = segment.runs().positions_of(namespace, None);
+    pub fn new(
+        file: Arc<SegmentFile>,
+        heads: Heads,
+        namespace: Namespace,
+        horizon_ms: i64,
+    ) -> Result<Self> {
         let mut of = Self {
-            series: Vec::new(),
-            positions: Vec::new(),
+            file,
+            heads,
+            shown: None,
+            first: 0,
+            hours: OnceLock::new(),
+            whole: OnceLock::new(),
             tables: Mutex::default(),
             users: Mutex::default(),
             text_names: OnceLock::new(),
             number_names: OnceLock::new(),
-            segment: Arc::clone(&segment),
         };
-        for position in positions {
-            let Some(run) = segment.runs().runs().get(position) else { continue };
-            if run.ts_max < horizon_ms {
-                continue;
-            }
-            let mut series = Series {
-                tenant: Arc::clone(&run.key.tenant),
-                name: Arc::clone(&run.key.name),
-                rows: run.first_row..run.first_row.saturating_add(run.rows),
-                first_ms: run.ts_min,
-                last_ms: run.ts_max,
-            };
-            if run.ts_min < horizon_ms {
-                series.rows.start = run.first_row.saturating_add(run.rows_before(horizon_ms));
-                series.first_ms = horizon_ms;
-            }
-            of.series.push(series);
-            of.positions.push(position);
+        let is_alone = of.heads.owners.iter().all(|owner| owner.namespace == namespace);
+        let has_expired = of.file.meta().ts_min < horizon_ms;
+        if !is_alone || has_expired {
+            of.shown = Some(of.shown(namespace, horizon_ms)?);
         }
         Ok(of)
     }
 
+    /// The runs of a namespace, with their rows from `horizon_ms` on.
+    fn shown(&mut self, namespace: Namespace, horizon_ms: i64) -> Result<Shown> {
+        let mut shown = Shown::default();
+        let mut places: Vec<Option<u32>> = vec![None; self.heads.names.len()];
+        let owners = self.heads.owners.iter().enumerate();
+        let ours: Vec<usize> =
+            owners.filter(|(_, owner)| owner.namespace == namespace).map(|(at, _)| at).collect();
+        for (tenant, at) in (0..).zip(ours) {
+            shown.tenants.push(self.heads.tenants.at(at));
+            let Some(owner) = self.heads.owners.get(at) else { continue };
+            let runs = owner.runs.start as usize..owner.runs.end as usize;
+            if shown.series.is_empty() {
+                self.first = runs.start;
+            }
+            for position in runs {
+                let Some(run) = self.heads.runs.get(position) else { continue };
+                let mut series = Series { tenant, ..run.clone() };
+                if run.first_ms < horizon_ms {
+                    let rows = run.rows.clone();
+                    // What has expired stays in the list, so that places in it follow each other.
+                    series.rows.start = match run.last_ms < horizon_ms {
+                        true => rows.end,
+                        false => {
+                            rows.start + rows_before(&rows, self.hours_of(position)?, horizon_ms)
+                        }
+                    };
+                    series.first_ms = horizon_ms;
+                    series.last_ms = series.last_ms.max(horizon_ms);
+                }
+                if let Some(place @ None) = places.get_mut(run.name as usize) {
+                    *place = Some(0);
+                }
+                shown.series.push(series);
+            }
+        }
+        // The other names are those of other namespaces.
+        let used = self.heads.names.iter().zip(&mut places);
+        for (name, place) in used.filter(|(_, place)| place.is_some()) {
+            *place = Some(shown.names.len() as u32);
+            shown.names.push(Arc::clone(name));
+        }
+        for series in &mut shown.series {
+            let place = places.get(series.name as usize).copied().flatten();
+            series.name = place.unwrap_or_default();
+        }
+        Ok(shown)
+    }
+
+    /// The hours of a run, each since 1970 and with the row of the run where it begins.
+    fn hours_of(&self, position: usize) -> Result<&[(i64, u32)]> {
+        let hours = match self.hours.get() {
+            Some(hours) => hours,
+            None => {
+                let hours = self.file.hours(&self.heads)?;
+                self.hours.get_or_init(|| hours)
+            }
+        };
+        Ok(hours.of(position))
+    }
+
+    fn whole(&self) -> Result<&Segment> {
+        match self.whole.get() {
+            Some(whole) => Ok(whole),
+            None => {
+                let whole = Segment::of(Arc::clone(&self.file), &self.heads)?;
+                Ok(self.whole.get_or_init(|| whole))
+            }
+        }
+    }
+
+    /// Names of its tenants, rising.
+    pub fn tenants(&self) -> &TextTable {
+        self.shown.as_ref().map_or(&self.heads.tenants, |shown| &shown.tenants)
+    }
+
+    /// Names of its events, rising.
+    pub fn names(&self) -> &[Arc<str>] {
+        self.shown.as_ref().map_or(&self.heads.names, |shown| &shown.names)
+    }
+
     /// Its series.
     pub fn series(&self) -> &[Series] {
-        &self.series
+        self.shown.as_ref().map_or(&self.heads.runs, |shown| &shown.series)
     }
 
-    /// Names of string properties that rows of it have. The segment is others' too: theirs are not told, and not paid
-    /// for again.
+    /// The run of a series: its position in the directory, and all of its rows.
+    fn run(&self, series: usize) -> Option<(usize, Range<u32>)> {
+        let position = self.first + series;
+        Some((position, self.heads.runs.get(position)?.rows.clone()))
+    }
+
+    /// How many values a string property has in the segment.
     ///
     /// Errors: `Corrupt`.
-    pub fn texts(&self) -> Result<&[String]> {
-        let has_any = |name: &str, unit: &Unit, block: usize| {
-            let Some(reader) = self.segment.text(name)? else { return Ok(false) };
-            if reader.zone(block).is_some_and(|zone| zone.max == 0) {
-                return Ok(false);
-            }
-            let mut has_any = false;
-            read_ints(&reader.codes(block)?, unit, |here| {
-                has_any |= here.iter().any(|code| *code > 0);
-            })?;
-            Ok(has_any)
-        };
-        self.names(&self.text_names, SectionKind::TextValues, &has_any)
+    pub fn values(&self, name: &str) -> Result<usize> {
+        self.file.text(name)?.map_or(Ok(0), |reader| reader.value_count())
     }
 
-    /// Names of numeric properties that rows of it have.
+    /// The rows of a unit by the hour or day in which they begin.
     ///
     /// Errors: `Corrupt`.
-    pub fn numbers(&self) -> Result<&[String]> {
-        let has_any = |name: &str, unit: &Unit, block: usize| {
-            let Some(reader) = self.segment.numbers(name)? else { return Ok(false) };
-            if reader.zone(block).is_some_and(|zone| zone.max < zone.min) {
-                return Ok(false);
+    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
+        let mut out = Vec::with_capacity(unit.strips.len());
+        for strip in &unit.strips {
+            let rows = strip.rows.len() as u32;
+            let series = self.series().get(strip.series).zip(self.run(strip.series));
+            let (Some(grain), Some((series, (position, run)))) = (grain, series) else {
+                push_rows(&mut out, strip.series, 0, rows);
+                continue;
+            };
+            let start = grain.start(series.first_ms);
+            if start == grain.start(series.last_ms) {
+                push_rows(&mut out, strip.series, start, rows);
+                continue;
             }
-            let (block, mut vector) = (reader.block(block)?, [0.0; VECTOR_ROWS]);
-            for piece in pieces(unit) {
-                let (here, _) = vector.split_at_mut(piece.len());
-                block.read_rows(in_block(piece.start), here)?;
-                if here.iter().any(|number| !number.is_nan()) {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        self.names(&self.number_names, SectionKind::Numbers, &has_any)
-    }
-
-    /// Names of properties of which some row here has a value, found once.
-    fn names<'a>(
-        &'a self,
-        found: &'a OnceLock<Vec<String>>,
-        kind: SectionKind,
-        has_any: &dyn Fn(&str, &Unit, usize) -> Result<bool>,
-    ) -> Result<&'a [String]> {
-        if let Some(names) = found.get() {
-            return Ok(names);
-        }
-        // Alone in its segment it has what the segment has.
-        let is_alone = self.segment.namespaces().len() == 1;
-        let mut names = Vec::new();
-        for name in self.segment.names(kind) {
-            let mut is_there = is_alone;
-            for unit in self.all_units() {
-                if is_there {
+            let hours = self.hours_of(position)?;
+            let (first, end) = (strip.rows.start - run.start, strip.rows.end - run.start);
+            let at = hours.partition_point(|(_, row)| *row <= first).saturating_sub(1);
+            let ends = hours.iter().skip(at + 1).map(|(_, row)| *row).chain([run.len() as u32]);
+            for ((hour, row), next) in hours.iter().skip(at).zip(ends) {
+                if *row >= end {
                     break;
                 }
-                is_there = has_any(name, &unit, block_of(&unit).unwrap_or_default())?;
-            }
-            if is_there {
-                names.push(name.to_owned());
+                let here = next.min(end) - (*row).max(first);
+                push_rows(&mut out, strip.series, grain.start(hour.saturating_mul(HOUR_MS)), here);
             }
         }
-        Ok(found.get_or_init(|| names))
-    }
-
-    /// All rows, block by block. Series follow each other, and so do their rows.
-    fn all_units(&self) -> impl Iterator<Item = Unit> {
-        let mut series = self.series.iter().enumerate();
-        let mut rest: Option<Strip> = None;
-        std::iter::from_fn(move || {
-            let mut strips: Vec<Strip> = Vec::new();
-            loop {
-                let next = rest.take().or_else(|| {
-                    let (at, series) = series.next()?;
-                    Some(Strip { series: at, rows: series.rows.clone() })
-                });
-                let Some(strip) = next else { break };
-                let (start, end) = (strip.rows.start, strip.rows.end);
-                let block = strips.first().map_or(start, |first| first.rows.start);
-                if Self::block_of(start) != Self::block_of(block) {
-                    rest = Some(strip);
-                    break;
-                }
-                let cut = Self::block_end(start).min(end);
-                strips.push(Strip { series: strip.series, rows: start..cut });
-                if cut < end {
-                    rest = Some(Strip { series: strip.series, rows: cut..end });
-                    break;
-                }
-            }
-            (!strips.is_empty()).then_some(Unit { strips })
-        })
+        Ok(out)
     }
 
     /// The block of a row.
@@ -189,32 +226,28 @@ impl Sealed {
         (row / BLOCK_ROWS as u32).saturating_add(1).saturating_mul(BLOCK_ROWS as u32)
     }
 
-    fn run(&self, series: &Series) -> Option<&Run> {
-        // In the order of their rows: every series may be asked for.
-        let at = self.series.partition_point(|other| other.rows.start < series.rows.start);
-        self.segment.runs().runs().get(*self.positions.get(at)?)
-    }
-
     /// The first row of a series that is not before `ms`.
     ///
     /// Errors: `Corrupt`.
-    pub fn first_row_at(&self, series: &Series, ms: i64) -> Result<u32> {
+    pub fn first_row_at(&self, at: usize, ms: i64) -> Result<u32> {
+        let found = self.series().get(at).zip(self.run(at));
+        let Some((series, (position, run))) = found else { return Ok(0) };
         if ms <= series.first_ms {
             return Ok(series.rows.start);
         }
         if ms > series.last_ms {
             return Ok(series.rows.end);
         }
-        let Some(run) = self.run(series) else { return Ok(series.rows.end) };
+        let hours = self.hours_of(position)?;
         let hour_start = ms.div_euclid(HOUR_MS).saturating_mul(HOUR_MS);
-        let row = |hour_ms: i64| run.first_row.saturating_add(run.rows_before(hour_ms));
+        let row = |ms: i64| run.start.saturating_add(rows_before(&run, hours, ms));
         let mut rows = row(hour_start)..row(hour_start.saturating_add(HOUR_MS));
         // Halves of the hour until one vector is left.
         let mut times = [0; VECTOR_ROWS];
         while rows.len() > VECTOR_ROWS {
             let middle = rows.start + rows.len() as u32 / 2;
             let (one, _) = times.split_at_mut(1);
-            self.segment.times(Self::block_of(middle))?.read_rows(in_block(middle), one)?;
+            self.file.times(Self::block_of(middle))?.read_rows(in_block(middle), one)?;
             match one.first() {
                 Some(&time) if time < ms => rows.start = middle + 1,
                 _ => rows.end = middle,
@@ -222,7 +255,7 @@ impl Sealed {
         }
         for piece in vectors(rows.clone()) {
             let (times, _) = times.split_at_mut(piece.len());
-            self.segment
+            self.file
                 .times(Self::block_of(piece.start))?
                 .read_rows(in_block(piece.start), times)?;
             let before = times.partition_point(|&time| time < ms);
@@ -239,7 +272,7 @@ impl Sealed {
     pub fn excludes(&self, unit: &Unit, filter: &Filter) -> Result<bool> {
         let Some(block) = block_of(unit) else { return Ok(true) };
         for text in &filter.texts {
-            let Some(reader) = self.segment.text(&text.name)? else { return Ok(true) };
+            let Some(reader) = self.file.text(&text.name)? else { return Ok(true) };
             let mut may_pass = false;
             for value in &text.any_of {
                 let code = reader.code_of(value)?;
@@ -252,7 +285,7 @@ impl Sealed {
             }
         }
         for number in &filter.numbers {
-            let Some(reader) = self.segment.numbers(&number.name)? else { return Ok(true) };
+            let Some(reader) = self.file.numbers(&number.name)? else { return Ok(true) };
             if reader.zone(block).is_some_and(|zone| zone.max < number.min || zone.min > number.max)
             {
                 return Ok(true);
@@ -271,7 +304,7 @@ impl Sealed {
         any_of: &[&[u8]],
         marks: &mut [bool],
     ) -> Result<()> {
-        let (Some(reader), Some(block)) = (self.segment.text(name)?, block_of(unit)) else {
+        let (Some(reader), Some(block)) = (self.file.text(name)?, block_of(unit)) else {
             marks.fill(false);
             return Ok(());
         };
@@ -280,22 +313,16 @@ impl Sealed {
             codes.extend(reader.code_of(&String::from_utf8_lossy(value))?.map(i64::from));
         }
         let block = reader.codes(block)?;
-        let mut marks = marks.iter_mut();
-        let mut vector = [0; VECTOR_ROWS];
-        for piece in pieces(unit) {
-            let (here, _) = vector.split_at_mut(piece.len());
-            block.read_rows(in_block(piece.start), here)?;
+        let mut rest = marks;
+        read_ints(&block, unit, |here| {
+            let (marks, behind) = std::mem::take(&mut rest).split_at_mut(here.len());
+            rest = behind;
+            let pairs = here.iter().zip(marks);
             match *codes {
-                [only] => {
-                    here.iter().zip(&mut marks).for_each(|(code, mark)| *mark &= *code == only)
-                }
-                _ => here
-                    .iter()
-                    .zip(&mut marks)
-                    .for_each(|(code, mark)| *mark &= codes.contains(code)),
+                [only] => pairs.for_each(|(code, mark)| *mark &= *code == only),
+                _ => pairs.for_each(|(code, mark)| *mark &= codes.contains(code)),
             }
-        }
-        Ok(())
+        })
     }
 
     /// Values of the rows of a unit.
@@ -307,25 +334,21 @@ impl Sealed {
         match column {
             Column::Time => {
                 let mut times = Vec::with_capacity(rows);
-                read_ints(&self.segment.times(block)?, unit, |here| times.extend_from_slice(here))?;
+                read_ints(&self.file.times(block)?, unit, |here| times.extend_from_slice(here))?;
                 Ok(Values::Times(times))
             }
             Column::Number(name) => {
-                let Some(reader) = self.segment.numbers(name)? else {
+                let Some(reader) = self.file.numbers(name)? else {
                     return Ok(Values::Numbers(vec![f64::NAN; rows]));
                 };
                 let block = reader.block(block)?;
                 let mut numbers = Vec::with_capacity(rows);
-                let mut vector = [0.0; VECTOR_ROWS];
-                for piece in pieces(unit) {
-                    let (here, _) = vector.split_at_mut(piece.len());
-                    block.read_rows(in_block(piece.start), here)?;
-                    numbers.extend_from_slice(here);
-                }
+                let read = |at: usize, to: &mut [f64]| block.read_rows(at, to);
+                by_vector(unit, read, |here| numbers.extend_from_slice(here))?;
                 Ok(Values::Numbers(numbers))
             }
             Column::Text(name) => {
-                let reader = self.segment.text(name)?;
+                let reader = self.file.text(name)?;
                 let has_any =
                     |reader: &TextReader<'_>| reader.zone(block).is_none_or(|zone| zone.max > 0);
                 let Some(reader) = reader.filter(has_any) else {
@@ -345,7 +368,7 @@ impl Sealed {
                 Ok(Values::Codes(codes, table))
             }
             Column::EventId => {
-                let ids = self.segment.event_ids(block)?;
+                let ids = self.file.event_ids(block)?;
                 let (mut table, mut scratch) = (TextTable::default(), Vec::new());
                 for row in unit.strips.iter().flat_map(|strip| strip.rows.clone()) {
                     table.push(ids.value(in_block(row), &mut scratch).unwrap_or_default());
@@ -381,195 +404,11 @@ impl Sealed {
         self.tables.lock().insert(name.to_owned(), Arc::clone(&table));
         Ok(table)
     }
-
-    /// Users of the rows of a unit. A tenant's stand together, and so do those of tenants beside each other: they are
-    /// the dictionary, unless there are more of them than rows.
-    fn read_users(&self, unit: &Unit, block: usize) -> Result<Values> {
-        let codes = self.segment.user_codes(block)?;
-        let tenants = self.segment.tenants();
-        let users_at = |row: Option<u32>| tenants.users(tenants.of_row(row.unwrap_or_default()));
-        let first = users_at(unit.strips.first().map(|strip| strip.rows.start)).start;
-        let end = users_at(unit.strips.last().map(|strip| strip.rows.end - 1)).end;
-        let rows = unit.rows();
-        let is_dense = end.saturating_sub(first) <= rows;
-        let (mut table, mut places) = (TextTable::default(), Vec::new());
-        if is_dense {
-            places.reserve(rows);
-            let mut at = first;
-            while at < end {
-                let list = self.user_block(at / crate::segment::USERS_A_BLOCK)?;
-                let from = at % crate::segment::USERS_A_BLOCK;
-                let here = (end - at).min(crate::segment::USERS_A_BLOCK - from);
-                (from..from + here).for_each(|at| table.push(list.at(at)));
-                at += here;
-            }
-        }
-        let mut vector = [0; VECTOR_ROWS];
-        for piece in pieces(unit) {
-            let (here, _) = vector.split_at_mut(piece.len());
-            codes.read_rows(in_block(piece.start), here)?;
-            // A strip is of one tenant.
-            let users = users_at(Some(piece.start));
-            for &mut code in here {
-                let at = usize::try_from(code).unwrap_or(usize::MAX);
-                // Zero is nobody.
-                let user = at.checked_sub(1).map(|at| users.start.saturating_add(at));
-                if user.is_some_and(|user| user >= users.end) {
-                    let place = self.segment.meta().path();
-                    return Err(Error::corrupt(place, "a row's user is not one of its tenant"));
-                }
-                match user {
-                    _ if is_dense => places.push(user.map_or(0, |user| (user - first + 1) as u32)),
-                    None => table.push(&[]),
-                    Some(user) => {
-                        let list = self.user_block(user / crate::segment::USERS_A_BLOCK)?;
-                        table.push(list.at(user % crate::segment::USERS_A_BLOCK));
-                    }
-                }
-            }
-        }
-        let table = Arc::new(table);
-        Ok(if is_dense { Values::Codes(places, table) } else { Values::Texts(table) })
-    }
-
-    fn user_block(&self, index: usize) -> Result<Arc<TextList>> {
-        let mut users = self.users.lock();
-        if let Some(list) = users.get(&index) {
-            return Ok(Arc::clone(list));
-        }
-        let list = Arc::new(self.segment.users(index)?);
-        users.insert(index, Arc::clone(&list));
-        Ok(list)
-    }
-
-    /// What the rows of a series add up to by hour: from rollups where they are kept.
-    ///
-    /// Errors: `Corrupt`.
-    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> Result<HourStates> {
-        let mut states = HourStates::default();
-        let (Some(shown), Some(&position)) = (self.series.get(series), self.positions.get(series))
-        else {
-            return Ok(states);
-        };
-        let Some(run) = self.segment.runs().runs().get(position) else { return Ok(states) };
-        // Each hour that is asked for: its place among those of the run, and its rows.
-        let mut hours: Vec<(usize, i64, Range<u32>)> = Vec::new();
-        for (at, (hour, rows)) in run.hour_rows().enumerate() {
-            let rows = run.first_row + rows.start..run.first_row + rows.end;
-            let is_asked = times.contains(&hour.saturating_mul(HOUR_MS));
-            if is_asked && rows.start >= shown.rows.start {
-                let count = rows.len() as u64;
-                states.insert(hour, Hour { count, ..Hour::empty(wanted) });
-                hours.push((at, hour, rows));
-            }
-        }
-        let (rollup, count) = (self.segment.rollup_of(position), run.hours.len());
-        if wanted.users {
-            let kept = match rollup {
-                Some(index) => self.segment.rollup_users(index, count, true)?,
-                None => None,
-            };
-            if let Some((_, Some(kept))) = kept {
-                for (at, hour, _) in &hours {
-                    if let (Some(state), Some(users)) = (states.get_mut(hour), kept.get(*at)) {
-                        state.users = Some(users.clone());
-                    }
-                }
-            } else if let Some((_, _, rows)) = hours.first() {
-                self.add_users(rows.start, &hours, &mut states)?;
-            }
-        }
-        for (number, name) in wanted.numbers.iter().enumerate() {
-            let kept = match rollup {
-                Some(index) => self.segment.rollup_digests(index, name, count, true)?,
-                None => None,
-            };
-            let kept = kept.and_then(|(_, hours)| hours);
-            for (at, hour, rows) in &hours {
-                let digest = match &kept {
-                    Some(kept) => kept.get(*at).cloned().unwrap_or_default(),
-                    None => self.digest(name, rows)?,
-                };
-                if let Some(slot) =
-                    states.get_mut(hour).and_then(|state| state.numbers.get_mut(number))
-                {
-                    *slot = digest;
-                }
-            }
-        }
-        states.values_mut().for_each(Hour::settle);
-        Ok(states)
-    }
-
-    fn add_users(
-        &self,
-        row: u32,
-        hours: &[(usize, i64, Range<u32>)],
-        states: &mut HourStates,
-    ) -> Result<()> {
-        let tenant = self.segment.tenants().of_row(row);
-        let hashes = UserReader::default().hashes(&self.segment, tenant, &mut |_| Ok(()))?;
-        let mut vector = [0; VECTOR_ROWS];
-        for (_, hour, rows) in hours {
-            let Some(users) = states.get_mut(hour).and_then(|state| state.users.as_mut()) else {
-                continue;
-            };
-            for piece in vectors(rows.clone()) {
-                let (here, _) = vector.split_at_mut(piece.len());
-                let block = self.segment.user_codes(Self::block_of(piece.start))?;
-                block.read_rows(in_block(piece.start), here)?;
-                let hash = |code: &i64| hashes.get((*code as usize).wrapping_sub(1)).copied();
-                here.iter().filter_map(hash).for_each(|hash| {
-                    users.insert(hash);
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn digest(&self, name: &str, rows: &Range<u32>) -> Result<Digest> {
-        let mut digest = Digest::default();
-        let Some(reader) = self.segment.numbers(name)? else { return Ok(digest) };
-        let mut vector = [0.0; VECTOR_ROWS];
-        for piece in vectors(rows.clone()) {
-            let (here, _) = vector.split_at_mut(piece.len());
-            reader.block(Self::block_of(piece.start))?.read_rows(in_block(piece.start), here)?;
-            here.iter().filter(|value| !value.is_nan()).for_each(|&value| {
-                digest.insert(value);
-            });
-        }
-        Ok(digest)
-    }
 }
 
-fn in_block(row: u32) -> usize {
-    row as usize % BLOCK_ROWS
-}
-
-fn block_of(unit: &Unit) -> Option<usize> {
-    unit.strips.first().map(|strip| Sealed::block_of(strip.rows.start))
-}
-
-/// Pieces of a range of rows, each within a vector.
-fn vectors(mut rows: Range<u32>) -> impl Iterator<Item = Range<u32>> {
-    std::iter::from_fn(move || {
-        let end = (rows.start / VECTOR_ROWS as u32 + 1).saturating_mul(VECTOR_ROWS as u32);
-        let piece = rows.start..end.min(rows.end);
-        rows.start = piece.end;
-        (!piece.is_empty()).then_some(piece)
-    })
-}
-
-fn pieces(unit: &Unit) -> impl Iterator<Item = Range<u32>> + '_ {
-    unit.strips.iter().flat_map(|strip| vectors(strip.rows.clone()))
-}
-
-fn read_ints(block: &IntBlock<'_>, unit: &Unit, mut take: impl FnMut(&[i64])) -> Result<()> {
-    let mut vector = [0; VECTOR_ROWS];
-    for piece in pieces(unit) {
-        let (here, _) = vector.split_at_mut(piece.len());
-        block.read_rows(in_block(piece.start), here)?;
-        take(here);
-    }
-    Ok(())
+/// Rows of a run before the hour that starts at `hour_start_ms`.
+fn rows_before(run: &Range<u32>, hours: &[(i64, u32)], hour_start_ms: i64) -> u32 {
+    let hour = hour_start_ms.div_euclid(HOUR_MS);
+    let at = hours.partition_point(|(known, _)| *known < hour);
+    hours.get(at).map_or(run.len() as u32, |(_, row)| *row)
 }

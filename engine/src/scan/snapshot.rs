@@ -8,7 +8,7 @@ use crate::{
     column::{Rows, RowsBuilder},
     error::{Error, IoContext, Result},
     event::Namespace,
-    segment::{Database, Segment, SegmentMeta},
+    segment::{Database, Segment, SegmentFile, SegmentMeta},
     store::Version,
     vfs::{Vfs, os::OsVfs},
 };
@@ -87,7 +87,9 @@ impl Snapshot {
     pub fn open(&self) -> Result<Scan> {
         let (namespace, horizon_ms) = (self.namespace, self.horizon_ms);
         let sealed = |segment: &Arc<Segment>| {
-            Ok(Sealed::new(Arc::clone(segment), namespace, horizon_ms)?.into())
+            let file = Arc::clone(segment.file());
+            let heads = file.heads()?;
+            Ok(Sealed::new(file, heads, namespace, horizon_ms)?.into())
         };
         let sources = self.segments().map(sealed).collect::<Result<_>>()?;
         Ok(Scan::with(sources, self.recent(), namespace, horizon_ms))
@@ -121,8 +123,8 @@ impl Scan {
             let mut sources = Vec::with_capacity(metas.len());
             for meta in metas {
                 let view = vfs.map(&meta.path()).at(&meta.path())?;
-                let segment = Arc::new(Segment::open(view, meta.clone(), database)?);
-                sources.push(Sealed::new(segment, namespace, horizon_ms)?.into());
+                let (file, heads) = SegmentFile::open(view, meta.clone(), database)?;
+                sources.push(Sealed::new(Arc::new(file), heads, namespace, horizon_ms)?.into());
             }
             Ok(sources)
         };
@@ -165,7 +167,10 @@ mod tests {
     use crate::{
         Engine, Error, Event, Limits, ManualClock, NumberFilter, Options, Query, TextFilter,
         base::time::HOUR_MS,
-        scan::{Column, Filter, HourStates, NumberState, UserState, Values, Wanted},
+        scan::{
+            Chosen, Column, Filter, Grain, HourStates, NumberState, TextMatch, TextTable,
+            UserState, Values, Wanted,
+        },
     };
 
     const DAY_MS: i64 = 24 * HOUR_MS;
@@ -227,9 +232,9 @@ mod tests {
     fn lines(scan: &Scan, filter: &Filter, from_ms: i64, to_ms: i64) -> Vec<String> {
         let mut lines = Vec::new();
         for source in scan.sources() {
-            for unit in
-                source.units(&|series| &*series.tenant != "core", &(from_ms..to_ms)).unwrap()
-            {
+            let tenants = ["acme", "beta"].map(str::to_owned);
+            let chosen = Chosen { tenants: Some(&tenants), names: None };
+            for unit in source.units(chosen, &(from_ms..to_ms)).unwrap() {
                 if source.excludes(&unit, filter).unwrap() {
                     continue;
                 }
@@ -257,8 +262,8 @@ mod tests {
                 for row in 0..times.len() {
                     lines.push(format!(
                         "{} {} {} {} {} {} {} {} {}",
-                        series[row].tenant,
-                        series[row].name,
+                        source.tenants().text(series[row].tenant as usize),
+                        source.names()[series[row].name as usize],
                         times[row],
                         text(&ids, row),
                         // By code or as a text, as there are more rows or more users.
@@ -317,10 +322,16 @@ mod tests {
             assert_eq!(lines(&here, &Filter::default(), from_ms, to_ms), all);
             assert_eq!(lines(&elsewhere, &Filter::default(), from_ms, to_ms), all);
         }
-        let any_of = vec!["plan 1".to_owned(), "plan 3".to_owned(), "plan 6".to_owned()];
+        let any_of = ["plan 1", "plan 3", "plan 4"].map(str::to_owned).to_vec();
+        // All but one of them.
+        let accepts = |table: &TextTable| {
+            let is_like = |at| !table.at(at).ends_with(b" 4");
+            (0..table.len()).map(is_like).collect()
+        };
         let filter = Filter {
             texts: vec![TextFilter { name: "plan".to_owned(), any_of }],
             numbers: vec![NumberFilter { name: "ms".to_owned(), min: 10.0, max: 20.0 }],
+            alike: vec![TextMatch { name: "plan".to_owned(), accepts: Arc::new(accepts) }],
         };
         let passes = |n: u32| {
             [1, 3].contains(&(n % 5)) && !n.is_multiple_of(11) && (40..=80).contains(&(n % 300))
@@ -340,6 +351,42 @@ mod tests {
     }
 
     #[test]
+    fn stretches_are_the_hours_and_days_of_their_rows() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let elsewhere = engine.snapshot(Namespace(1)).hand_over();
+        let scan = Scan::receive(directory.path(), &elsewhere).unwrap();
+        let odd = NOW_MS - 3 * DAY_MS - 12_345;
+        for (times, grain) in [
+            (i64::MIN..i64::MAX, Grain::Hour),
+            (i64::MIN..i64::MAX, Grain::Day),
+            (odd - 5 * DAY_MS..odd, Grain::Hour),
+        ] {
+            for source in scan.sources() {
+                for unit in source.units(Chosen::default(), &times).unwrap() {
+                    let Values::Times(read) = source.read(&unit, &Column::Time).unwrap() else {
+                        unreachable!("times are times");
+                    };
+                    let series = unit
+                        .strips
+                        .iter()
+                        .flat_map(|strip| strip.rows.clone().map(|_| strip.series));
+                    let expected: Vec<_> =
+                        series.zip(read.iter().map(|ms| grain.start(*ms))).collect();
+                    let stretches = source.stretches(&unit, Some(grain)).unwrap();
+                    let told = stretches
+                        .iter()
+                        .flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
+                    assert_eq!(told.collect::<Vec<_>>(), expected);
+                    let whole = source.stretches(&unit, None).unwrap();
+                    let rows: usize = whole.iter().map(|one| one.rows as usize).sum();
+                    assert_eq!((whole.len(), rows), (unit.strips.len(), unit.rows()));
+                }
+            }
+        }
+    }
+
+    #[test]
     fn hours_add_up_to_what_a_query_answers() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
@@ -351,8 +398,10 @@ mod tests {
         for source in scan.sources() {
             for (at, series) in source.series().iter().enumerate() {
                 let states = source.hours(at, &(from_ms..to_ms), &wanted).unwrap();
-                for (hour, state) in states.into_iter().filter(|_| &*series.name == "call") {
-                    *by_tenant.entry(series.tenant.to_string()).or_default() += state.count;
+                let (tenant, name) = (series.tenant as usize, series.name as usize);
+                let (tenant, name) = (source.tenants().text(tenant), &source.names()[name]);
+                for (hour, state) in states.into_iter().filter(|_| &**name == "call") {
+                    *by_tenant.entry(tenant.to_string()).or_default() += state.count;
                     hours
                         .entry(hour)
                         .or_insert_with(|| super::super::Hour::empty(&wanted))

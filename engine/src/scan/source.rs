@@ -1,13 +1,13 @@
 //! Where rows come from: a segment, or rows that no segment holds yet.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use super::{
     hours::{HourStates, Wanted},
     recent::Recent,
     sealed::Sealed,
-    strips::{Series, Strip, Unit},
-    values::{Column, Filter, Values},
+    strips::{Chosen, Grain, Series, Stretch, Strip, Unit},
+    values::{Column, Filter, TextTable, Values},
 };
 use crate::error::Result;
 
@@ -15,23 +15,47 @@ use crate::error::Result;
 pub struct Source(Kind);
 
 enum Kind {
-    Sealed(Sealed),
-    Recent(Recent),
+    Sealed(Box<Sealed>),
+    Recent(Box<Recent>),
 }
 
 impl From<Sealed> for Source {
     fn from(sealed: Sealed) -> Self {
-        Self(Kind::Sealed(sealed))
+        Self(Kind::Sealed(Box::new(sealed)))
     }
 }
 
 impl From<Recent> for Source {
     fn from(recent: Recent) -> Self {
-        Self(Kind::Recent(recent))
+        Self(Kind::Recent(Box::new(recent)))
     }
 }
 
 impl Source {
+    /// Names of its tenants, rising.
+    pub fn tenants(&self) -> &TextTable {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.tenants(),
+            Kind::Recent(recent) => recent.tenants(),
+        }
+    }
+
+    /// Names of its events, rising.
+    pub fn names(&self) -> &[Arc<str>] {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.names(),
+            Kind::Recent(recent) => recent.names(),
+        }
+    }
+
+    /// The place of a tenant's event among the series.
+    pub fn find(&self, tenant: &str, name: &str) -> Option<usize> {
+        let tenant = self.tenants().position(tenant.as_bytes())? as u32;
+        let name = self.names().binary_search_by(|other| (**other).cmp(name)).ok()? as u32;
+        let key = (tenant, name);
+        self.series().binary_search_by_key(&key, |series| (series.tenant, series.name)).ok()
+    }
+
     /// Its series, ordered by tenant and name.
     pub fn series(&self) -> &[Series] {
         match &self.0 {
@@ -63,14 +87,25 @@ impl Source {
     /// The rows of the chosen series from `times.start` to before `times.end`, in units.
     ///
     /// Errors: `Corrupt`.
-    pub fn units(&self, chosen: &dyn Fn(&Series) -> bool, times: &Range<i64>) -> Result<Vec<Unit>> {
+    pub fn units(&self, chosen: Chosen<'_>, times: &Range<i64>) -> Result<Vec<Unit>> {
+        let marks = |all: &mut dyn Iterator<Item = &[u8]>, some: Option<&[String]>| -> Vec<bool> {
+            let is_among = |name: &[u8]| {
+                some.is_none_or(|some| some.iter().any(|other| other.as_bytes() == name))
+            };
+            all.map(is_among).collect()
+        };
+        let tenants = marks(&mut self.tenants().iter(), chosen.tenants);
+        let mut names = self.names().iter().map(|name| name.as_bytes());
+        let names = marks(&mut names, chosen.names);
+        let is_marked = |marks: &[bool], at: u32| marks.get(at as usize) == Some(&true);
         let mut units: Vec<Unit> = Vec::new();
         let mut open: Option<usize> = None;
         for (at, series) in self.series().iter().enumerate() {
-            if series.last_ms < times.start || series.first_ms >= times.end || !chosen(series) {
+            let is_chosen = is_marked(&tenants, series.tenant) && is_marked(&names, series.name);
+            if !is_chosen || series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
-            let mut rows = self.rows_between(series, times)?;
+            let mut rows = self.rows_between(at, series, times)?;
             while !rows.is_empty() {
                 let block = self.block_of(rows.start);
                 let end = self.block_end(rows.start).min(rows.end);
@@ -86,16 +121,16 @@ impl Source {
         Ok(units)
     }
 
-    fn rows_between(&self, series: &Series, times: &Range<i64>) -> Result<Range<u32>> {
+    fn rows_between(&self, at: usize, series: &Series, times: &Range<i64>) -> Result<Range<u32>> {
         if series.first_ms >= times.start && series.last_ms < times.end {
             return Ok(series.rows.clone());
         }
-        let at = |ms: i64| match &self.0 {
-            Kind::Sealed(sealed) => sealed.first_row_at(series, ms),
+        let row = |ms: i64| match &self.0 {
+            Kind::Sealed(sealed) => sealed.first_row_at(at, ms),
             Kind::Recent(recent) => Ok(recent.first_row_at(series, ms)),
         };
-        let start = at(times.start)?;
-        Ok(start..at(times.end)?.max(start))
+        let start = row(times.start)?;
+        Ok(start..row(times.end)?.max(start))
     }
 
     fn block_of(&self, row: u32) -> usize {
@@ -141,6 +176,17 @@ impl Source {
                 marks.iter_mut().zip(&numbers).for_each(|(mark, value)| *mark &= passes(value));
             }
         }
+        for alike in &filter.alike {
+            let column = Column::Text(alike.name.clone());
+            if let Values::Codes(codes, table) = self.read(unit, &column)? {
+                let accepted = (alike.accepts)(&table);
+                let passes = |code: u32| {
+                    let at = (code as usize).checked_sub(1);
+                    at.is_some_and(|at| accepted.get(at) == Some(&true))
+                };
+                marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
+            }
+        }
         Ok(if marks.iter().all(|mark| *mark) { None } else { Some(marks) })
     }
 
@@ -172,6 +218,26 @@ impl Source {
         match &self.0 {
             Kind::Sealed(sealed) => sealed.read(unit, column),
             Kind::Recent(recent) => Ok(recent.read(unit, column)),
+        }
+    }
+
+    /// The rows of a unit by the hour or day in which they begin; by their series alone without a grain.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.stretches(unit, grain),
+            Kind::Recent(recent) => Ok(recent.stretches(unit, grain)),
+        }
+    }
+
+    /// How many values a string property has here, at most.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn values(&self, name: &str) -> Result<usize> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.values(name),
+            Kind::Recent(recent) => Ok(recent.values(name)),
         }
     }
 

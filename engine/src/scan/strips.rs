@@ -1,21 +1,9 @@
 //! Which rows of a source are read: those of a series, strips of them, units of strips.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-/// The rows of a series in a source. They stand together and rise in time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Series {
-    /// The customer's customer.
-    pub tenant: Arc<str>,
-    /// Event name.
-    pub name: Arc<str>,
-    /// Which rows of the source.
-    pub rows: Range<u32>,
-    /// Earliest time, in milliseconds since 1970.
-    pub first_ms: i64,
-    /// Latest time.
-    pub last_ms: i64,
-}
+use crate::base::time::{DAY_MS, HOUR_MS};
+pub use crate::segment::Series;
 
 /// Rows of one series.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,5 +25,53 @@ impl Unit {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.strips.iter().map(|strip| strip.rows.len()).sum()
+    }
+}
+
+/// Of which tenants and events rows are read; nothing stands for all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen<'a> {
+    /// Names of tenants.
+    pub tenants: Option<&'a [String]>,
+    /// Names of events.
+    pub names: Option<&'a [String]>,
+}
+
+/// How finely times are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grain {
+    /// By the day, in UTC.
+    Day,
+    /// By the hour.
+    Hour,
+}
+
+impl Grain {
+    /// The start of the hour or day of a time.
+    pub fn start(self, ms: i64) -> i64 {
+        let step = match self {
+            Self::Day => DAY_MS,
+            Self::Hour => HOUR_MS,
+        };
+        ms.div_euclid(step) * step
+    }
+}
+
+/// Rows of a strip that begin in the same hour or day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Which series of the source.
+    pub series: usize,
+    /// Start of the hour or day in milliseconds since 1970; zero where times are not asked for.
+    pub start_ms: i64,
+    /// Number of rows.
+    pub rows: u32,
+}
+
+/// Adds rows to the last stretch, or begins another one.
+pub fn push_rows(out: &mut Vec<Stretch>, series: usize, start_ms: i64, rows: u32) {
+    match out.last_mut() {
+        Some(last) if (last.series, last.start_ms) == (series, start_ms) => last.rows += rows,
+        _ => out.push(Stretch { series, start_ms, rows }),
     }
 }

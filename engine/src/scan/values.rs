@@ -1,7 +1,8 @@
 //! Values of a column as they are handed out: a row each, in order.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
+pub use crate::base::texts::TextTable;
 use crate::query::{NumberFilter, TextFilter};
 
 /// A column of events.
@@ -26,46 +27,38 @@ pub struct Filter {
     pub texts: Vec<TextFilter>,
     /// Bounds of numeric properties.
     pub numbers: Vec<NumberFilter>,
+    /// What values of string properties are like.
+    pub alike: Vec<TextMatch>,
 }
 
 impl Filter {
     /// Whether every row passes.
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty() && self.numbers.is_empty()
+        self.texts.is_empty() && self.numbers.is_empty() && self.alike.is_empty()
     }
 }
 
-/// Strings end to end.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct TextTable {
-    /// Where each string ends.
-    pub ends: Vec<u32>,
-    /// Their bytes, UTF-8.
-    pub bytes: Vec<u8>,
+/// Says of each string of a table whether it passes.
+pub type Accepts = dyn Fn(&TextTable) -> Vec<bool> + Send + Sync;
+
+/// Which values of a string property pass; a row without the property does not.
+#[derive(Clone)]
+pub struct TextMatch {
+    /// Name of the property.
+    pub name: String,
+    /// Says of each string of a table whether it passes.
+    pub accepts: Arc<Accepts>,
 }
 
-impl TextTable {
-    /// Appends a string. Whoever fills a table sees to it that it stays below 4 GiB.
-    pub fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+impl fmt::Debug for TextMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextMatch").field("name", &self.name).finish_non_exhaustive()
     }
+}
 
-    /// Number of strings.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// The bytes of a string; empty behind the end.
-    pub fn at(&self, index: usize) -> &[u8] {
-        let end = self.ends.get(index).copied().unwrap_or_default();
-        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        self.bytes.get(start.unwrap_or_default() as usize..end as usize).unwrap_or_default()
+impl PartialEq for TextMatch {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && Arc::ptr_eq(&self.accepts, &other.accepts)
     }
 }
 

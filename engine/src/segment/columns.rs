@@ -2,7 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{dictionary::Dictionary, layout::SectionKind, reader::Segment};
+use super::{dictionary::Dictionary, layout::SectionKind, reader::SegmentFile};
 use crate::{
     base::coding::Cursor,
     encode::{
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-impl Segment {
+impl SegmentFile {
     /// A string property, if any row of the segment has it.
     pub fn text(&self, name: &str) -> Result<Option<TextReader<'_>>> {
         let Some(values) = self.find(SectionKind::TextValues, name) else { return Ok(None) };
@@ -47,7 +47,7 @@ impl Segment {
 
 /// A string property of a segment.
 pub struct TextReader<'a> {
-    segment: &'a Segment,
+    segment: &'a SegmentFile,
     values: usize,
     codes: usize,
     zones: Vec<CodeZone>,
@@ -125,7 +125,7 @@ impl<'a> TextReader<'a> {
 
 /// A numeric property of a segment.
 pub struct NumberReader<'a> {
-    segment: &'a Segment,
+    segment: &'a SegmentFile,
     at: usize,
     exponent: u8,
     zones: Vec<NumberZone>,

@@ -13,6 +13,7 @@
 
 mod dictionary;
 mod event_ids;
+mod heads;
 mod layout;
 mod rolled;
 mod runs;
@@ -36,12 +37,13 @@ mod merge;
 pub use columns::{NumberReader, TextReader};
 pub use dictionary::Dictionary;
 pub use event_ids::EventIds;
+pub use heads::{Heads, Hours, Series};
 pub use layout::{
     DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
     USERS_A_BLOCK,
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
-pub use reader::Segment;
+pub use reader::{Segment, SegmentFile};
 pub use rollups::{ByHour, DimensionCounts, form_name as rollup_form, parts_of_name};
 pub use runs::{Run, RunDirectory};
 pub use users::UserReader;

@@ -2,13 +2,17 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    ops::Deref,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use super::{
     event_ids::EventIds,
+    heads::{Heads, Hours},
     layout::{
         self, Database, FRESH, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer,
         USERS_A_BLOCK, block_crc, read_trailer,
@@ -28,25 +32,38 @@ use crate::{
     vfs::View,
 };
 
-/// An open segment.
-pub struct Segment {
+/// The file of an open segment: its sections, and whose rows are whose.
+pub struct SegmentFile {
     db: Database,
     meta: SegmentMeta,
     pub(super) place: String,
     pub(super) minor: u16,
-    directory_bytes: usize,
     view: View,
     footer: Footer,
     /// Where each section stands in the table, by a hash of its kind and name, rising: names begin alike,
     /// and every question looks for some.
     by_name: Vec<(u64, u32)>,
-    runs: RunDirectory,
     tenants: Tenants,
     namespaces: Arc<[u32]>,
-    rolled_up: Vec<u32>,
-    rolled_up_events: Vec<u32>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
+}
+
+/// An open segment: a file, and all that its directories say.
+pub struct Segment {
+    pub(super) file: Arc<SegmentFile>,
+    directory_bytes: usize,
+    runs: RunDirectory,
+    rolled_up: Vec<u32>,
+    rolled_up_events: Vec<u32>,
+}
+
+impl Deref for Segment {
+    type Target = SegmentFile;
+
+    fn deref(&self) -> &SegmentFile {
+        &self.file
+    }
 }
 
 fn name_hash(kind: u16, name: &str) -> u64 {
@@ -58,21 +75,8 @@ impl Segment {
     ///
     /// Errors: `Corrupt` when the file is another one, or its footer or run directory is damaged.
     pub fn open(view: View, meta: SegmentMeta, db: Database) -> Result<Self> {
-        let place = meta.path();
-        let damaged = |detail: &str| Error::corrupt(&place, detail);
-        if view.len() as u64 != meta.len {
-            return Err(damaged("has another length than recorded"));
-        }
-        let Trailer { footer_offset, footer_len, footer_crc, minor } = read_trailer(&view, &place)?;
-        let bytes = view
-            .get(footer_offset..footer_offset.saturating_add(footer_len))
-            .ok_or_else(|| damaged("the footer lies outside the file"))?;
-        let expected = layout::footer_crc(meta.uuid, &db.id, minor, bytes);
-        if footer_crc != meta.footer_crc || footer_crc != expected {
-            return Err(damaged(&format!("offset {footer_offset}: footer checksum mismatch")));
-        }
-        let footer = Footer::read(bytes, &place)?;
-        Ok(Self { minor, ..Self::assemble(view, meta, db, footer)? })
+        let (file, heads) = SegmentFile::open(view, meta, db)?;
+        Self::of(Arc::new(file), &heads)
     }
 
     /// A segment whose footer is known: while it is written, before it is in the file.
@@ -82,61 +86,25 @@ impl Segment {
         db: Database,
         footer: Footer,
     ) -> Result<Self> {
-        let place = meta.path();
-        let damaged = |detail: &str| Error::corrupt(&place, detail);
-        if footer.rows != meta.rows {
-            return Err(damaged("has another number of rows than recorded"));
-        }
-        let flags =
-            |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
-        let sections = (0..).zip(&footer.sections);
-        let mut by_name: Vec<(u64, u32)> =
-            sections.map(|(at, section)| (name_hash(section.kind, &section.name), at)).collect();
-        by_name.sort_unstable();
-        let mut segment = Self {
-            db,
-            by_name,
-            checked: footer.sections.iter().map(flags).collect(),
-            runs: RunDirectory::default(),
-            tenants: Tenants::default(),
-            rolled_up: Vec::new(),
-            rolled_up_events: Vec::new(),
-            namespaces: Arc::from([]),
-            meta,
-            place,
-            minor: MINOR,
-            directory_bytes: 0,
-            view,
-            footer,
-        };
-        segment.runs =
-            RunDirectory::read(segment.block(SectionKind::Runs, "", 0)?, &segment.place)?;
-        if segment.runs.runs().iter().map(|run| u64::from(run.rows)).sum::<u64>()
-            != u64::from(segment.footer.rows)
-        {
-            return Err(Error::corrupt(
-                &segment.place,
-                "runs and footer disagree on the number of rows",
-            ));
-        }
-        segment.namespaces = segment.runs.namespaces().into();
-        if let Some(at) = segment.find(SectionKind::Users, "") {
-            segment.entry_count(at, USERS_A_BLOCK)?;
-            let extra = &segment.section(at)?.extra;
-            segment.tenants = Tenants::read(extra, &segment.runs, &segment.place)?;
-        }
-        segment.rolled_up = segment.rolled_up_list(SectionKind::RollupSeries)?;
-        segment.rolled_up_events = segment.rolled_up_list(SectionKind::RollupEvents)?;
-        if segment.meta.level != FRESH && segment.runs.spans_days() {
-            return Err(Error::corrupt(&segment.place, "holds more than its one day"));
-        }
+        let (file, heads) = SegmentFile::assemble(view, meta, db, footer, MINOR)?;
+        Self::of(Arc::new(file), &heads)
+    }
+
+    /// The segment of a file with these runs.
+    ///
+    /// Errors: `Corrupt` when the rest of its directories is damaged.
+    pub fn of(file: Arc<SegmentFile>, heads: &Heads) -> Result<Self> {
+        let runs = RunDirectory::whole(heads, &file.hours(heads)?);
+        let rolled_up = file.rolled_up_list(SectionKind::RollupSeries, &runs)?;
+        let rolled_up_events = file.rolled_up_list(SectionKind::RollupEvents, &runs)?;
+        let mut segment = Self { file, runs, rolled_up, rolled_up_events, directory_bytes: 0 };
         segment.directory_bytes = segment.count_directory_bytes();
         Ok(segment)
     }
 
-    /// Whether this build chooses rollups as its writer did.
-    pub fn is_of_this_minor(&self) -> bool {
-        self.minor == MINOR
+    /// Its file.
+    pub fn file(&self) -> &Arc<SegmentFile> {
+        &self.file
     }
 
     /// Bytes of its directories, which stay in memory while it is open, about: sections, runs, tenants.
@@ -158,13 +126,6 @@ impl Segment {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
     }
 
-    fn rolled_up_list(&self, kind: SectionKind) -> Result<Vec<u32>> {
-        match self.find(kind, "") {
-            Some(_) => read_series(self.block(kind, "", 0)?, self.runs.runs().len(), &self.place),
-            None => Ok(Vec::new()),
-        }
-    }
-
     /// Positions in the run directory of the first runs of the events that have rollups, rising.
     pub fn rolled_up_events(&self) -> &[u32] {
         &self.rolled_up_events
@@ -173,6 +134,109 @@ impl Segment {
     /// Positions in the run directory of the series that have rollups, rising.
     pub fn rolled_up(&self) -> &[u32] {
         &self.rolled_up
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> &RunDirectory {
+        &self.runs
+    }
+}
+
+impl SegmentFile {
+    /// Opens a file as the segment that `meta` describes, of database `db`; and its runs, without their hours.
+    ///
+    /// Errors: `Corrupt` when the file is another one, or its footer or run directory is damaged.
+    pub fn open(view: View, meta: SegmentMeta, db: Database) -> Result<(Self, Heads)> {
+        let place = meta.path();
+        let damaged = |detail: &str| Error::corrupt(&place, detail);
+        if view.len() as u64 != meta.len {
+            return Err(damaged("has another length than recorded"));
+        }
+        let Trailer { footer_offset, footer_len, footer_crc, minor } = read_trailer(&view, &place)?;
+        let bytes = view
+            .get(footer_offset..footer_offset.saturating_add(footer_len))
+            .ok_or_else(|| damaged("the footer lies outside the file"))?;
+        let expected = layout::footer_crc(meta.uuid, &db.id, minor, bytes);
+        if footer_crc != meta.footer_crc || footer_crc != expected {
+            return Err(damaged(&format!("offset {footer_offset}: footer checksum mismatch")));
+        }
+        let footer = Footer::read(bytes, &place)?;
+        Self::assemble(view, meta, db, footer, minor)
+    }
+
+    fn assemble(
+        view: View,
+        meta: SegmentMeta,
+        db: Database,
+        footer: Footer,
+        minor: u16,
+    ) -> Result<(Self, Heads)> {
+        let place = meta.path();
+        let damaged = |detail: &str| Error::corrupt(&place, detail);
+        if footer.rows != meta.rows {
+            return Err(damaged("has another number of rows than recorded"));
+        }
+        let flags =
+            |section: &Section| section.blocks.iter().map(|_| AtomicBool::new(false)).collect();
+        let sections = (0..).zip(&footer.sections);
+        let mut by_name: Vec<(u64, u32)> =
+            sections.map(|(at, section)| (name_hash(section.kind, &section.name), at)).collect();
+        by_name.sort_unstable();
+        let mut file = Self {
+            db,
+            by_name,
+            checked: footer.sections.iter().map(flags).collect(),
+            tenants: Tenants::default(),
+            namespaces: Arc::from([]),
+            meta,
+            place,
+            minor,
+            view,
+            footer,
+        };
+        let heads = file.heads()?;
+        if heads.rows() != file.footer.rows {
+            let detail = "runs and footer disagree on the number of rows";
+            return Err(Error::corrupt(&file.place, detail));
+        }
+        let mut namespaces: Vec<u32> = heads.owners.iter().map(|owner| owner.namespace.0).collect();
+        namespaces.dedup();
+        file.namespaces = namespaces.into();
+        if let Some(at) = file.find(SectionKind::Users, "") {
+            file.entry_count(at, USERS_A_BLOCK)?;
+            let extra = &file.section(at)?.extra;
+            file.tenants = Tenants::read(extra, heads.tenant_ends(), &file.place)?;
+        }
+        if file.meta.level != FRESH && heads.spans_days() {
+            return Err(Error::corrupt(&file.place, "holds more than its one day"));
+        }
+        Ok((file, heads))
+    }
+
+    /// Its runs, without their hours.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn heads(&self) -> Result<Heads> {
+        Heads::read(self.block(SectionKind::Runs, "", 0)?, &self.place)
+    }
+
+    /// The hours of its runs.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn hours(&self, heads: &Heads) -> Result<Hours> {
+        heads.read_hours(self.block(SectionKind::Runs, "", 1)?, &self.place)
+    }
+
+    fn rolled_up_list(&self, kind: SectionKind, runs: &RunDirectory) -> Result<Vec<u32>> {
+        match self.find(kind, "") {
+            Some(_) => read_series(self.block(kind, "", 0)?, runs.runs().len(), &self.place),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether this build chooses rollups as its writer did.
+    pub fn is_of_this_minor(&self) -> bool {
+        self.minor == MINOR
     }
 
     /// Namespaces with rows, rising.
@@ -199,11 +263,6 @@ impl Segment {
     /// The recorded facts.
     pub fn meta(&self) -> &SegmentMeta {
         &self.meta
-    }
-
-    /// The runs.
-    pub fn runs(&self) -> &RunDirectory {
-        &self.runs
     }
 
     /// Rows of block `index`.

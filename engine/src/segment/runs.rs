@@ -54,19 +54,6 @@ impl Run {
         self.hours.iter().zip(ends).map(|(&(hour, start), end)| (hour, start..end.max(start)))
     }
 
-    /// Whether hours, rows and bounds can belong together. Queries turn hours into ranges of rows
-    /// without looking at a timestamp, so rows that are not there would be counted.
-    pub fn is_possible(&self) -> bool {
-        let hour = |ms: i64| Some(ms.div_euclid(HOUR_MS));
-        let (first, last) = (self.hours.first(), self.hours.last());
-        self.ts_min <= self.ts_max
-            && first.map(|(hour, _)| *hour) == hour(self.ts_min)
-            && last.map(|(hour, _)| *hour) == hour(self.ts_max)
-            && first.is_some_and(|(_, row)| *row == 0)
-            && last.is_some_and(|(_, row)| *row < self.rows)
-            && self.hours.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1)
-    }
-
     /// Rows of the run before the hour that starts at `hour_start_ms`.
     pub fn rows_before(&self, hour_start_ms: i64) -> u32 {
         let hour = hour_start_ms.div_euclid(HOUR_MS);
@@ -258,9 +245,8 @@ mod tests {
         assert_eq!(directory.of(Namespace(1), Some("a")).len(), 2);
         assert_eq!(directory.of(Namespace(2), Some("a")).len(), 1);
         assert_eq!(directory.of(Namespace(3), None).len(), 0);
-        let mut bytes = Vec::new();
-        directory.write(&mut bytes).unwrap();
-        let read = RunDirectory::read(&bytes, "test").unwrap();
+        let [heads, hours] = directory.write().unwrap();
+        let read = RunDirectory::read([&heads, &hours], "test").unwrap();
         assert_eq!(read, directory);
         for namespace in 0..4 {
             for tenant in [None, Some("a"), Some("b"), Some("c"), Some("")] {

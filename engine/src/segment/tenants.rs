@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use super::runs::RunDirectory;
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -26,13 +25,14 @@ struct Part {
 }
 
 impl Tenants {
-    /// Reads the numbers of users behind their sum, as [`write_counts`] wrote them.
-    pub fn read(extra: &[u8], runs: &RunDirectory, place: &str) -> Result<Self> {
+    /// Reads the numbers of users behind their sum, as [`write_counts`] wrote them. `row_ends` has the row behind
+    /// the last one of each tenant.
+    pub fn read(extra: &[u8], row_ends: impl Iterator<Item = u32>, place: &str) -> Result<Self> {
         let mut cursor = Cursor::new(extra, place);
         let count = cursor.varint_u32()?;
         let mut parts = Vec::new();
         let mut users_end = 0u32;
-        for rows_end in runs.tenant_ends() {
+        for rows_end in row_ends {
             let here = cursor.varint_u32()?;
             users_end = users_end
                 .checked_add(here)
@@ -89,7 +89,7 @@ pub fn write_counts(counts: &[u32], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{column::SeriesKey, event::Namespace};
+    use crate::{column::SeriesKey, event::Namespace, segment::RunDirectory};
 
     #[test]
     fn users_belong_to_the_tenant_of_the_row() {
@@ -103,13 +103,13 @@ mod tests {
         }
         let mut extra = Vec::new();
         write_counts(&[3, 0, 2], &mut extra);
-        let tenants = Tenants::read(&extra, &runs, "test").unwrap();
+        let tenants = Tenants::read(&extra, runs.tenant_ends(), "test").unwrap();
         let users: Vec<_> = (0..8).map(|row| tenants.users(tenants.of_row(row))).collect();
         assert_eq!(users, [0..3, 0..3, 0..3, 0..3, 3..3, 3..3, 3..5, 3..5]);
         assert_eq!(tenants.rows(1), 4..6);
         assert_eq!((tenants.of_row(8), tenants.users(3)), (3, 5..5), "nothing is behind the last");
         for wrong in [&[6u8, 3, 0, 2][..], &[4, 3, 0, 2], &[5, 3, 0], &[5, 3, 0, 2, 0]] {
-            assert!(Tenants::read(wrong, &runs, "test").is_err(), "{wrong:?}");
+            assert!(Tenants::read(wrong, runs.tenant_ends(), "test").is_err(), "{wrong:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The users of a tenant in a segment, by hash.
 
-use super::{layout::USERS_A_BLOCK, reader::Segment};
+use super::{layout::USERS_A_BLOCK, reader::SegmentFile};
 use crate::{encode::text::TextList, error::Result};
 
 /// A segment's users, with the block that was read last: who goes through many tenants reads each once.
@@ -13,7 +13,7 @@ impl UserReader {
     /// Hashes of the users of a tenant. `account` hears of the bytes that are going to be taken.
     pub fn hashes(
         &mut self,
-        segment: &Segment,
+        segment: &SegmentFile,
         tenant: usize,
         account: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Vec<u128>> {

@@ -95,11 +95,12 @@ impl<'a> SegmentWriter<'a> {
 
     /// The run directory.
     pub fn runs(&mut self, runs: &RunDirectory) -> Result<()> {
-        let mut bytes = Vec::new();
-        runs.write(&mut bytes).at("run directory")?;
+        let parts = runs.write().at("run directory")?;
         self.tenants = runs.tenant_ends().count();
         let mut section = Section::new(SectionKind::Runs, "");
-        self.block(&mut section, &bytes)?;
+        for part in &parts {
+            self.block(&mut section, part)?;
+        }
         self.sections.push(section);
         Ok(())
     }
@@ -461,6 +462,8 @@ fn text_block(texts: &TextList, level: i32) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{
         column::SeriesKey,
@@ -523,7 +526,7 @@ mod tests {
         footer.sections.retain(|one| one.kind != SectionKind::RollupCounts as u16);
         let mut segment = open(file, footer);
         assert!(segment.verify().is_err(), "one is missing");
-        segment.minor = MINOR + 1;
+        Arc::get_mut(&mut segment.file).unwrap().minor = MINOR + 1;
         segment.verify().unwrap();
     }
 

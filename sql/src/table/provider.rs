@@ -10,7 +10,7 @@ use datafusion::{
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
 };
-use inlay_engine::rows::{Scan, Series};
+use inlay_engine::rows::{Chosen, Scan};
 
 use super::{
     arrays::Dictionaries,
@@ -49,6 +49,21 @@ impl Table {
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.kind.name()
+    }
+
+    /// Which table it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Properties that have columns of their own.
+    pub fn properties(&self) -> &[Property] {
+        &self.properties
+    }
+
+    /// What it reads.
+    pub fn scan_of_rows(&self) -> Arc<Scan> {
+        Arc::clone(&self.scan)
     }
 
     /// The same with columns for these properties too, and where each of them stands.
@@ -120,14 +135,10 @@ impl Table {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let times = conditions.times();
         let Conditions { tenants, events, filter, .. } = conditions;
-        let is_among = |list: &Option<Vec<String>>, one: &str| {
-            list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
-        };
-        let chosen =
-            |series: &Series| is_among(&tenants, &series.tenant) && is_among(&events, &series.name);
+        let chosen = Chosen { tenants: tenants.as_deref(), names: events.as_deref() };
         let mut parts: Vec<Part> = Vec::new();
         for (at, source) in self.scan.sources().iter().enumerate() {
-            let units = source.units(&chosen, &times);
+            let units = source.units(chosen, &times);
             let units = units.map_err(|error| DataFusionError::External(Box::new(error)))?;
             parts.extend(units.into_iter().map(|unit| (at, unit)));
         }

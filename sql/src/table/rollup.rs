@@ -84,13 +84,28 @@ impl Sums {
             list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
         };
         let (start, end) = self.span();
-        let series = self.scan.sources().iter().flat_map(|source| source.series());
-        let asked = series.filter(|series| {
-            let is_named = is_among(tenants, &series.tenant) && is_among(events, &series.name);
-            is_named && series.last_ms >= start && series.first_ms < end
-        });
-        let name = |series: &Series| (Arc::clone(&series.tenant), Arc::clone(&series.name));
-        let mut names: Vec<Name> = asked.map(name).collect();
+        let mut names: Vec<Name> = Vec::new();
+        for source in self.scan.sources() {
+            let is_asked = |series: &&Series| {
+                !series.rows.is_empty() && series.last_ms >= start && series.first_ms < end
+            };
+            // Runs of a tenant follow each other.
+            let mut last: Option<(u32, Arc<str>)> = None;
+            for series in source.series().iter().filter(is_asked) {
+                let tenant = match &last {
+                    Some((at, tenant)) if *at == series.tenant => Arc::clone(tenant),
+                    _ => {
+                        let tenant: Arc<str> = source.tenants().text(series.tenant as usize).into();
+                        last = Some((series.tenant, Arc::clone(&tenant)));
+                        tenant
+                    }
+                };
+                let Some(name) = source.names().get(series.name as usize) else { continue };
+                if is_among(tenants, &tenant) && is_among(events, name) {
+                    names.push((tenant, Arc::clone(name)));
+                }
+            }
+        }
         names.sort_unstable();
         names.dedup();
         names
@@ -127,9 +142,7 @@ impl Sums {
         let mut sums: BTreeMap<i64, Hour> = BTreeMap::new();
         for source in self.scan.sources() {
             let all = source.series();
-            let found = all
-                .binary_search_by(|series| (&series.tenant, &series.name).cmp(&(&name.0, &name.1)));
-            let Ok(at) = found else { continue };
+            let Some(at) = source.find(&name.0, &name.1) else { continue };
             if all[at].last_ms < start || all[at].first_ms >= end {
                 continue;
             }

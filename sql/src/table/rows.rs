@@ -251,8 +251,16 @@ impl Reading {
             }
         };
         let series = source.series();
-        let tenants = || kept(series_values(unit, &|at| Arc::clone(&series[at].tenant)));
-        let events = || kept(series_values(unit, &|at| Arc::clone(&series[at].name)));
+        let tenants = || {
+            kept(series_values(unit, &|at| {
+                (series[at].tenant, source.tenants().at(series[at].tenant as usize))
+            }))
+        };
+        let events = || {
+            kept(series_values(unit, &|at| {
+                (series[at].name, source.names()[series[at].name as usize].as_bytes())
+            }))
+        };
         let mut arrays = Vec::with_capacity(self.wanted.len());
         for wanted in &self.wanted {
             arrays.push(match wanted {
@@ -301,15 +309,15 @@ fn present(mut columns: Vec<(&str, ArrayRef)>, rows: usize) -> Vec<(&str, ArrayR
     columns
 }
 
-/// A text of its series for each row.
-fn series_values(unit: &Unit, name: &dyn Fn(usize) -> Arc<str>) -> Values {
+/// A text of its series for each row; `text` gives it, and its number in the source.
+fn series_values<'a>(unit: &Unit, text: &dyn Fn(usize) -> (u32, &'a [u8])) -> Values {
     let (mut table, mut codes) = (TextTable::default(), Vec::with_capacity(unit.rows()));
-    let mut last: Option<Arc<str>> = None;
+    let mut last: Option<u32> = None;
     for strip in &unit.strips {
-        let text = name(strip.series);
-        if last.as_ref() != Some(&text) {
-            table.push(text.as_bytes());
-            last = Some(text);
+        let (number, text) = text(strip.series);
+        if last != Some(number) {
+            table.push(text);
+            last = Some(number);
         }
         codes.resize(codes.len() + strip.rows.len(), table.len() as u32);
     }

@@ -1,0 +1,115 @@
+//! What the rows of a series in a segment add up to, hour by hour.
+
+use std::ops::Range;
+
+use super::Sealed;
+use crate::{
+    base::time::HOUR_MS,
+    encode::VECTOR_ROWS,
+    error::Result,
+    scan::{
+        hours::{Hour, HourStates, Wanted},
+        vectors::{in_block, vectors},
+    },
+    segment::UserReader,
+    sketch::digest::Digest,
+};
+
+impl Sealed {
+    /// What the rows of a series add up to by hour: from rollups where they are kept.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> Result<HourStates> {
+        let mut states = HourStates::default();
+        let found = self.series().get(series).zip(self.run(series));
+        let Some((shown, (position, _))) = found else { return Ok(states) };
+        let Some(run) = self.whole()?.runs().runs().get(position) else { return Ok(states) };
+        // Each hour that is asked for: its place among those of the run, and its rows.
+        let mut hours: Vec<(usize, i64, Range<u32>)> = Vec::new();
+        for (at, (hour, rows)) in run.hour_rows().enumerate() {
+            let rows = run.first_row + rows.start..run.first_row + rows.end;
+            let is_asked = times.contains(&hour.saturating_mul(HOUR_MS));
+            if is_asked && rows.start >= shown.rows.start {
+                let count = rows.len() as u64;
+                states.insert(hour, Hour { count, ..Hour::empty(wanted) });
+                hours.push((at, hour, rows));
+            }
+        }
+        let (rollup, count) = (self.whole()?.rollup_of(position), run.hours.len());
+        if wanted.users {
+            let kept = match rollup {
+                Some(index) => self.whole()?.rollup_users(index, count, true)?,
+                None => None,
+            };
+            if let Some((_, Some(kept))) = kept {
+                for (at, hour, _) in &hours {
+                    if let (Some(state), Some(users)) = (states.get_mut(hour), kept.get(*at)) {
+                        state.users = Some(users.clone());
+                    }
+                }
+            } else if let Some((_, _, rows)) = hours.first() {
+                self.add_users(rows.start, &hours, &mut states)?;
+            }
+        }
+        for (number, name) in wanted.numbers.iter().enumerate() {
+            let kept = match rollup {
+                Some(index) => self.whole()?.rollup_digests(index, name, count, true)?,
+                None => None,
+            };
+            let kept = kept.and_then(|(_, hours)| hours);
+            for (at, hour, rows) in &hours {
+                let digest = match &kept {
+                    Some(kept) => kept.get(*at).cloned().unwrap_or_default(),
+                    None => self.digest(name, rows)?,
+                };
+                if let Some(slot) =
+                    states.get_mut(hour).and_then(|state| state.numbers.get_mut(number))
+                {
+                    *slot = digest;
+                }
+            }
+        }
+        states.values_mut().for_each(Hour::settle);
+        Ok(states)
+    }
+
+    fn add_users(
+        &self,
+        row: u32,
+        hours: &[(usize, i64, Range<u32>)],
+        states: &mut HourStates,
+    ) -> Result<()> {
+        let tenant = self.file.tenants().of_row(row);
+        let hashes = UserReader::default().hashes(&self.file, tenant, &mut |_| Ok(()))?;
+        let mut vector = [0; VECTOR_ROWS];
+        for (_, hour, rows) in hours {
+            let Some(users) = states.get_mut(hour).and_then(|state| state.users.as_mut()) else {
+                continue;
+            };
+            for piece in vectors(rows.clone()) {
+                let (here, _) = vector.split_at_mut(piece.len());
+                let block = self.file.user_codes(Self::block_of(piece.start))?;
+                block.read_rows(in_block(piece.start), here)?;
+                let hash = |code: &i64| hashes.get((*code as usize).wrapping_sub(1)).copied();
+                here.iter().filter_map(hash).for_each(|hash| {
+                    users.insert(hash);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn digest(&self, name: &str, rows: &Range<u32>) -> Result<Digest> {
+        let mut digest = Digest::default();
+        let Some(reader) = self.file.numbers(name)? else { return Ok(digest) };
+        let mut vector = [0.0; VECTOR_ROWS];
+        for piece in vectors(rows.clone()) {
+            let (here, _) = vector.split_at_mut(piece.len());
+            reader.block(Self::block_of(piece.start))?.read_rows(in_block(piece.start), here)?;
+            here.iter().filter(|value| !value.is_nan()).for_each(|&value| {
+                digest.insert(value);
+            });
+        }
+        Ok(digest)
+    }
+}

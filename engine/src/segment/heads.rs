@@ -1,0 +1,91 @@
+//! The runs of a segment without their hours: whose, how many rows, from when to when.
+//!
+//! This much of a run directory is needed to know which rows a question is about. A directory of many small
+//! tenants has thousands of runs, and ten times as many hours: who asks once for rows reads no more than this.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    base::{texts::TextTable, time::DAY_MS},
+    event::Namespace,
+};
+
+/// A tenant's part of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Where the tenant belongs.
+    pub namespace: Namespace,
+    /// Its runs.
+    pub runs: Range<u32>,
+}
+
+/// The rows of a series in a segment, or elsewhere. They stand together and rise in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// The customer's customer, by its place among the tenants.
+    pub tenant: u32,
+    /// The event's name, by its place among the names.
+    pub name: u32,
+    /// Which rows.
+    pub rows: Range<u32>,
+    /// Earliest time, in milliseconds since 1970.
+    pub first_ms: i64,
+    /// Latest time.
+    pub last_ms: i64,
+}
+
+/// All runs of a segment, without their hours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heads {
+    /// Tenants in the order of their rows.
+    pub owners: Vec<Owner>,
+    /// Names of the tenants.
+    pub tenants: TextTable,
+    /// Names of events, rising.
+    pub names: Vec<Arc<str>>,
+    /// The runs in the order of their rows.
+    pub runs: Vec<Series>,
+    /// In how many hours each run has rows.
+    pub hours: Vec<u32>,
+}
+
+impl Heads {
+    /// For each tenant, the row behind its last one.
+    pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
+        self.owners.iter().map(|owner| {
+            let last = owner.runs.end.checked_sub(1);
+            last.and_then(|last| self.runs.get(last as usize)).map_or(0, |run| run.rows.end)
+        })
+    }
+
+    /// Whether rows of more than one day are in it.
+    pub fn spans_days(&self) -> bool {
+        let first = self.runs.iter().map(|run| run.first_ms).min().unwrap_or_default();
+        let last = self.runs.iter().map(|run| run.last_ms).max().unwrap_or_default();
+        first.div_euclid(DAY_MS) != last.div_euclid(DAY_MS)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u32 {
+        self.runs.last().map_or(0, |run| run.rows.end)
+    }
+}
+
+/// The hours of all runs that have rows, run after run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hours {
+    /// Where the hours of each run begin, and where those of the last one end.
+    pub starts: Vec<u32>,
+    /// Each hour since 1970, and the row of its run where it begins.
+    pub list: Vec<(i64, u32)>,
+}
+
+impl Hours {
+    /// The hours of a run.
+    pub fn of(&self, run: usize) -> &[(i64, u32)] {
+        let bound = |at: usize| self.starts.get(at).copied().unwrap_or_default() as usize;
+        self.list.get(bound(run)..bound(run.saturating_add(1))).unwrap_or_default()
+    }
+}
