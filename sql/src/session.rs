@@ -33,7 +33,7 @@ use crate::{
     gate,
     message::{Ask, Done, Refusal},
     refuse::refusal,
-    table::{GroupByNumbers, KeepCasts, ReadProperties, aggregates, all},
+    table::{AddUpEarly, GroupByNumbers, KeepCasts, ReadProperties, aggregates, all},
 };
 
 mod calendar;
@@ -64,6 +64,7 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal>
         .map_err(|error| refusal(&error, &[]))?;
     let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
     rules.push(Arc::new(ReadProperties));
+    rules.push(Arc::new(AddUpEarly));
     rules.push(Arc::new(GroupByNumbers));
     let mut analyzers = Analyzer::new().rules;
     analyzers.insert(0, Arc::new(KeepCasts::Written));

@@ -320,6 +320,15 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     for sql in [
         "SELECT string_props['plan'], count(*) FROM events WHERE numeric_props['ms'] > 3 AND tenant_id = 'acme' GROUP BY 1",
         "SELECT avg(numeric_props['ms']) FROM events WHERE string_props['plan'] IN ('a', 'b', 'c', 'd', 'e') AND timestamp >= '2024-10-01'",
+        "SELECT string_props['plan'], count(*) FROM events WHERE string_props['org'] LIKE 'o%' GROUP BY 1",
+        "SELECT DISTINCT plan FROM (SELECT string_props['plan'] AS plan FROM events) x",
+        "SELECT date_part('hour', e.timestamp), sum(CASE WHEN string_props['plan'] = 'pro' THEN 1 ELSE 0 END), count(*) FILTER (WHERE tenant_id = 'acme') FROM events e GROUP BY 1",
+    ] {
+        let plan = planned(sql);
+        assert!(plan.contains("StreamingTableExec"), "{sql}\n{plan}");
+        assert!(!plan.contains("RowsExec") && !plan.contains("FilterExec"), "{sql}\n{plan}");
+    }
+    for sql in [
         "SELECT e.string_props['plan'] FROM events e JOIN events_daily d ON e.tenant_id = d.tenant_id AND e.string_props['plan'] = d.event_name",
         "SELECT event_id FROM events WHERE timestamp > now() - INTERVAL '7 days' AND event_name IN ('call', 'login')",
         "SELECT DISTINCT numeric_props['ms'] FROM events WHERE string_props['plan'] = 'pro' OR string_props['plan'] = 'free'",
@@ -330,9 +339,9 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         assert!(!plan.contains("FilterExec"), "{sql}\n{plan}");
     }
     for sql in [
-        "SELECT string_props['plan'], count(*) FROM events WHERE string_props['org'] LIKE 'o%' GROUP BY 1",
+        "SELECT string_props['plan'], count(*) FROM events WHERE length(string_props['org']) = 2 GROUP BY 1",
         "SELECT tenant_id, event_name, count(DISTINCT user_id), count(DISTINCT string_props['plan']) FROM events e GROUP BY 1, 2",
-        "SELECT DISTINCT plan FROM (SELECT string_props['plan'] AS plan FROM events) x",
+        "SELECT plan, max(at) FROM (SELECT string_props['plan'] AS plan, timestamp AS at FROM events) x GROUP BY 1",
     ] {
         let plan = planned(sql);
         let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();

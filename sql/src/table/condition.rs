@@ -2,15 +2,23 @@
 //!
 //! A condition is taken only when nothing of it is left to check: what is not understood here stays with DataFusion.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
+use arrow::{
+    array::StringArray,
+    compute::{ilike, like as arrow_like},
+};
 use datafusion::{
     common::ScalarValue,
-    logical_expr::{BinaryExpr, Expr, Operator, expr::InList},
+    logical_expr::{BinaryExpr, Expr, Like, Operator, expr::InList},
 };
-use inlay_engine::{NumberFilter, TextFilter, rows::Filter};
+use inlay_engine::{
+    NumberFilter, TextFilter,
+    rows::{Filter, TextMatch, TextTable},
+};
 
 use super::{
+    arrays::strings,
     schema::{Kind, NUMBERS, STRINGS},
     times::kept_cast,
 };
@@ -38,6 +46,7 @@ enum Condition {
     Times(Option<i64>, Option<i64>),
     Text(String, Vec<String>),
     Number(String, f64, f64),
+    Alike(TextMatch),
 }
 
 /// What is compared.
@@ -88,6 +97,7 @@ impl Conditions {
             Condition::Number(name, min, max) => {
                 self.filter.numbers.push(NumberFilter { name, min, max });
             }
+            Condition::Alike(alike) => self.filter.alike.push(alike),
         }
     }
 }
@@ -114,6 +124,7 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
                 list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
             among(subject(kind, expr)?, texts).map(|one| vec![one])
         }
+        Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
         Expr::Between(between) if !between.negated => {
             let (low, high) = (literal(&between.low)?, literal(&between.high)?);
             let of = |op, value| compared(kind, subject(kind, &between.expr)?, op, value);
@@ -121,6 +132,27 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
         }
         _ => None,
     }
+}
+
+/// Values of a property that are like a pattern: each value of a segment is looked at once, not each row.
+fn alike(kind: Kind, like: &Like) -> Option<Condition> {
+    let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
+    let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
+    let pattern = text(literal(pattern)?).filter(|_| escape_char.is_none())?;
+    let (negated, case_insensitive) = (*negated, *case_insensitive);
+    let accepts = move |table: &TextTable| -> Vec<bool> {
+        let pattern = StringArray::new_scalar(pattern.clone());
+        let found = strings(table).and_then(|texts| match case_insensitive {
+            true => ilike(&texts, &pattern),
+            false => arrow_like(&texts, &pattern),
+        });
+        // What is no text is like nothing; dictionaries are looked at before.
+        found.map_or_else(
+            |_| vec![false; table.len()],
+            |found| found.values().iter().map(|is_like| is_like != negated).collect(),
+        )
+    };
+    Some(Condition::Alike(TextMatch { name, accepts: Arc::new(accepts) }))
 }
 
 /// One of two lists for the same column.

@@ -20,11 +20,18 @@ mod provider;
 
 mod scans;
 
+mod tally;
+
+mod totals;
+
+mod early;
+
 mod groups;
 mod properties;
 
 mod states;
 
+pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;

@@ -1,0 +1,374 @@
+//! Rows added up while they are read: what each group of a source comes to.
+//!
+//! Tenants and events are those of whole strips, hours are known from directories, and texts are small numbers in
+//! their segment. So the place of a row's group is a sum of products, and rows are counted without being turned into
+//! batches.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow::{
+    array::{
+        ArrayRef, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions, StringViewBuilder,
+        TimestampMillisecondBuilder,
+    },
+    datatypes::{DataType, Field, Schema, SchemaRef},
+};
+use datafusion::common::{DataFusionError, Result, hash_utils::RandomState};
+use inlay_engine::rows::{Column, Filter, Grain, Source, TextTable, Unit, Values};
+
+use super::schema::Kind;
+
+/// The column of numbers of rows.
+pub const ROWS: &str = "rows";
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8_192;
+/// Places of groups that are kept at once; a state takes 40 bytes and more.
+pub const PLACES_MAX: usize = 1 << 20;
+
+/// What groups are told apart by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The tenant.
+    Tenant,
+    /// The event's name.
+    Event,
+    /// The start of its hour or day.
+    Time(Grain),
+    /// A string property.
+    Text(String),
+}
+
+/// What a column of a property says of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// How many rows have the property.
+    Count,
+    /// Their sum.
+    Sum,
+    /// The smallest.
+    Least,
+    /// The largest.
+    Most,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
+
+    /// The column of a property, which no statement can name.
+    pub fn column(self, property: &str) -> String {
+        match self {
+            Self::Count => format!("count of {property}"),
+            Self::Sum => format!("sum of {property}"),
+            Self::Least => format!("least of {property}"),
+            Self::Most => format!("most of {property}"),
+        }
+    }
+}
+
+/// What is added up by what.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Names of columns, and what they are.
+    pub keys: Vec<(String, Key)>,
+    /// Numeric properties.
+    pub numbers: Vec<String>,
+    /// What rows must be like.
+    pub filter: Filter,
+    /// A column for each key, that of the rows, and those of each number.
+    pub schema: SchemaRef,
+}
+
+impl Wanted {
+    /// With the columns that follow from it.
+    pub fn new(keys: Vec<(String, Key)>, numbers: Vec<String>, filter: Filter) -> Self {
+        let mut fields: Vec<Field> = Vec::new();
+        for (name, key) in &keys {
+            let of_table = Kind::Events.columns().into_iter().find(|field| field.name() == name);
+            let text = || Field::new(name, DataType::Utf8View, true);
+            fields.push(match key {
+                Key::Text(_) => text(),
+                _ => of_table.unwrap_or_else(text),
+            });
+        }
+        fields.push(Field::new(ROWS, DataType::Int64, false));
+        for property in &numbers {
+            for part in Part::ALL {
+                let (kind, nullable) = match part {
+                    Part::Count => (DataType::Int64, false),
+                    _ => (DataType::Float64, true),
+                };
+                fields.push(Field::new(part.column(property), kind, nullable));
+            }
+        }
+        Self { keys, numbers, filter, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// How finely times are told apart, if they are.
+    pub fn grain(&self) -> Option<Grain> {
+        self.keys.iter().find_map(|(_, key)| match key {
+            Key::Time(grain) => Some(*grain),
+            _ => None,
+        })
+    }
+}
+
+/// Where the first and the last hour or day of a source begin.
+pub fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
+    let first = source.series().iter().map(|series| series.first_ms).min().unwrap_or_default();
+    let last = source.series().iter().map(|series| series.last_ms).max().unwrap_or_default();
+    (grain.start(first), grain.start(last))
+}
+
+/// Milliseconds of an hour or day.
+pub fn step(grain: Grain) -> i64 {
+    match grain {
+        Grain::Hour => Kind::Hourly.step_ms(),
+        Grain::Day => Kind::Daily.step_ms(),
+    }
+}
+
+/// An error of the engine, as DataFusion hands it on.
+pub fn broken(error: inlay_engine::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// What a number comes to in a group.
+#[derive(Clone, Copy)]
+struct State {
+    count: u64,
+    sum: f64,
+    least: f64,
+    most: f64,
+}
+
+const NOTHING: State = State { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+
+/// The groups of a source so far.
+pub struct Groups<'a> {
+    wanted: &'a Wanted,
+    source: &'a Source,
+    /// Whether tenants, events are told apart.
+    by: (bool, bool),
+    grain: Option<Grain>,
+    /// The first hour or day of the source.
+    first_ms: i64,
+    /// For each outer group that was met, its number.
+    outer: HashMap<(u32, u32, i64), u32, RandomState>,
+    /// The outer group that was met last.
+    last: Option<((u32, u32, i64), u32)>,
+    /// The outer groups by their numbers.
+    names: Vec<(u32, u32, i64)>,
+    /// String properties that are keys: their dictionary, once it is known, and how many places each value takes.
+    texts: Vec<(String, Arc<TextTable>, usize)>,
+    /// Places of an outer group.
+    places: usize,
+    counts: Vec<u64>,
+    states: Vec<Vec<State>>,
+}
+
+impl<'a> Groups<'a> {
+    /// None yet.
+    ///
+    /// Errors: damage of a segment.
+    pub fn new(wanted: &'a Wanted, source: &'a Source) -> Result<Self> {
+        let has = |one: &Key| wanted.keys.iter().any(|(_, key)| key == one);
+        let grain = wanted.grain();
+        let mut texts = Vec::new();
+        let mut places = 1usize;
+        for (_, key) in &wanted.keys {
+            if let Key::Text(name) = key {
+                texts.push((name.clone(), Arc::default(), places));
+                let values = source.values(name).map_err(broken)?;
+                places = places.saturating_mul(values.saturating_add(1));
+            }
+        }
+        Ok(Self {
+            wanted,
+            source,
+            by: (has(&Key::Tenant), has(&Key::Event)),
+            grain,
+            first_ms: grain.map_or(0, |grain| bounds(source, grain).0),
+            outer: HashMap::default(),
+            last: None,
+            names: Vec::new(),
+            texts,
+            places,
+            counts: Vec::new(),
+            states: vec![Vec::new(); wanted.numbers.len()],
+        })
+    }
+
+    /// The number of an outer group.
+    fn outer(&mut self, series: usize, start_ms: i64) -> usize {
+        let (tenant, name) =
+            self.source.series().get(series).map_or((0, 0), |series| (series.tenant, series.name));
+        let key = (
+            if self.by.0 { tenant } else { 0 },
+            if self.by.1 { name } else { 0 },
+            start_ms - self.first_ms,
+        );
+        if let Some((last, number)) = self.last
+            && last == key
+        {
+            return number as usize;
+        }
+        let next = self.names.len() as u32;
+        let number = *self.outer.entry(key).or_insert(next);
+        if number == next {
+            self.names.push(key);
+            self.counts.resize(self.counts.len() + self.places, 0);
+            for states in &mut self.states {
+                states.resize(states.len() + self.places, NOTHING);
+            }
+        }
+        self.last = Some((key, number));
+        number as usize
+    }
+
+    /// Adds the rows of a unit. What is kept is handed on before it grows too large.
+    ///
+    /// Errors: damage of a segment.
+    pub fn add(&mut self, unit: &Unit, made: &mut Vec<RecordBatch>) -> Result<()> {
+        let wanted = self.wanted;
+        let stretches = self.source.stretches(unit, self.grain).map_err(broken)?;
+        let marks = self.source.passing(unit, &wanted.filter).map_err(broken)?;
+        if self.texts.is_empty() && wanted.numbers.is_empty() && marks.is_none() {
+            for stretch in stretches {
+                let outer = self.outer(stretch.series, stretch.start_ms);
+                self.counts[outer] += u64::from(stretch.rows);
+            }
+            return Ok(());
+        }
+        if (self.names.len() + stretches.len()).saturating_mul(self.places) > PLACES_MAX {
+            self.hand_on(made)?;
+        }
+        // Where each row is counted.
+        let rows = unit.rows();
+        let mut places: Vec<u32> = Vec::with_capacity(rows);
+        for stretch in &stretches {
+            let place = (self.outer(stretch.series, stretch.start_ms) * self.places) as u32;
+            places.resize(places.len() + stretch.rows as usize, place);
+        }
+        for (name, table, step) in &mut self.texts {
+            let column = Column::Text(name.clone());
+            let Values::Codes(codes, here) = self.source.read(unit, &column).map_err(broken)?
+            else {
+                return Err(DataFusionError::Internal("a text has no codes".to_owned()));
+            };
+            // A block without the property has no dictionary.
+            if !here.is_empty() {
+                *table = here;
+            }
+            let step = *step as u32;
+            places.iter_mut().zip(codes).for_each(|(place, code)| *place += code * step);
+        }
+        if let Some(marks) = &marks {
+            let mut marks = marks.iter();
+            places.retain(|_| marks.next().is_some_and(|mark| *mark));
+        }
+        for &place in &places {
+            self.counts[place as usize] += 1;
+        }
+        for (name, states) in wanted.numbers.iter().zip(&mut self.states) {
+            let mut values =
+                self.source.read(unit, &Column::Number(name.clone())).map_err(broken)?;
+            if let Some(marks) = &marks {
+                values.retain(marks);
+            }
+            let Values::Numbers(numbers) = values else {
+                return Err(DataFusionError::Internal("a number is none".to_owned()));
+            };
+            for (&place, number) in places.iter().zip(numbers) {
+                // NaN stands for a row that lacks it; there is one zero.
+                if !number.is_nan() {
+                    let (state, number) = (&mut states[place as usize], number + 0.0);
+                    state.count += 1;
+                    state.sum += number;
+                    state.least = state.least.min(number);
+                    state.most = state.most.max(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes batches of all groups with rows, and forgets them.
+    ///
+    /// Errors: damage of a segment.
+    pub fn hand_on(&mut self, made: &mut Vec<RecordBatch>) -> Result<()> {
+        let with_rows = (0..self.counts.len()).filter(|place| self.counts[*place] > 0);
+        let places: Vec<usize> = with_rows.collect();
+        for places in places.chunks(BATCH_ROWS) {
+            made.push(self.batch(places)?);
+        }
+        self.outer.clear();
+        self.last = None;
+        self.names.clear();
+        self.counts.clear();
+        self.states.iter_mut().for_each(Vec::clear);
+        Ok(())
+    }
+
+    fn batch(&self, places: &[usize]) -> Result<RecordBatch> {
+        let wanted = self.wanted;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(wanted.schema.fields().len());
+        let outer = |place: &usize| self.names[place / self.places];
+        let mut texts = self.texts.iter();
+        for (_, key) in &wanted.keys {
+            arrays.push(match key {
+                Key::Tenant => {
+                    let tenants = self.source.tenants();
+                    strings(places.iter().map(|place| Some(tenants.text(outer(place).0 as usize))))
+                }
+                Key::Event => {
+                    let names = self.source.names();
+                    strings(places.iter().map(|place| names.get(outer(place).1 as usize).cloned()))
+                }
+                Key::Time(_) => {
+                    let mut times = TimestampMillisecondBuilder::with_capacity(places.len());
+                    let starts = places.iter().map(|place| self.first_ms + outer(place).2);
+                    starts.for_each(|start| times.append_value(start));
+                    Arc::new(times.finish())
+                }
+                Key::Text(name) => {
+                    let Some((_, table, step)) = texts.next() else {
+                        return Err(DataFusionError::Internal(format!("{name} was not read")));
+                    };
+                    let values = self.source.values(name).map_err(broken)?.saturating_add(1);
+                    let code = |place: &usize| place % self.places / step % values;
+                    let text = |place| {
+                        let at = code(place).checked_sub(1)?;
+                        std::str::from_utf8(table.at(at)).ok()
+                    };
+                    strings(places.iter().map(text))
+                }
+            });
+        }
+        let mut rows = Int64Builder::with_capacity(places.len());
+        places.iter().for_each(|place| rows.append_value(self.counts[*place] as i64));
+        arrays.push(Arc::new(rows.finish()));
+        for states in &self.states {
+            let of = |place: &usize| states[*place];
+            let mut counts = Int64Builder::with_capacity(places.len());
+            places.iter().for_each(|place| counts.append_value(of(place).count as i64));
+            arrays.push(Arc::new(counts.finish()));
+            for value in
+                [|state: State| state.sum, |state: State| state.least, |state: State| state.most]
+            {
+                let mut numbers = Float64Builder::with_capacity(places.len());
+                for state in places.iter().map(of) {
+                    numbers.append_option((state.count > 0).then(|| value(state)));
+                }
+                arrays.push(Arc::new(numbers.finish()));
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&wanted.schema), arrays, &options)?)
+    }
+}
+
+fn strings<T: AsRef<str>>(values: impl Iterator<Item = Option<T>>) -> ArrayRef {
+    let mut builder = StringViewBuilder::new().with_deduplicate_strings();
+    values.for_each(|value| builder.append_option(value));
+    Arc::new(builder.finish())
+}
