@@ -11,7 +11,8 @@ instants. `analysts.py` lists what is asked, of all events of an organisation.
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
 statement, the answer as JSON. The others answer within their own process, already connected, in the form
 that is fastest to fetch. All have two threads, everything is in files and warm, and there is a pause
-before each statement in which a process is started ahead, as there is between an analyst's statements.
+before and behind each statement of ours, in which a process is started ahead and opens the organisation's segments, as
+there is between an analyst's statements.
 """
 
 import argparse
@@ -280,6 +281,8 @@ def measure(one, facts, ours: Ours, peers, rounds: int) -> dict[str, list[float]
     for _ in range(rounds):
         time.sleep(PAUSE_SECONDS)
         samples[OURS].append(ours.time(one.of(OURS, facts)))
+        # Nor is anybody in the way of the others.
+        time.sleep(PAUSE_SECONDS)
         for name, peer in peers.items():
             samples[name].append(peer.time(questions[name], 1).mean)
     say(one.name)

@@ -31,8 +31,8 @@ mod confine;
 mod worker;
 
 pub use message::{
-    Ask, Done, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Form, Frame, OutColumn, Reason, Refusal,
-    read_request, request_head,
+    Ask, Done, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Form, Frame, Head, OutColumn, Reason, Refusal,
+    Request, read_request, request_head,
 };
 #[cfg(feature = "worker")]
 pub use {

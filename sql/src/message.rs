@@ -1,7 +1,8 @@
 //! What server and worker say to each other.
 //!
-//! The server writes one request: the length of its head (u32) and of its body (u64), little endian, the head as
-//! JSON, the body as the engine gave it. The worker answers with frames: a kind, a length (u32), and so many
+//! The server writes requests: the lengths of a head (u32), of the list of segments (u64) and of the rows that they lack
+//! (u64), little endian; the head as JSON, the others as the engine gave them. One that has no statement asks to open the
+//! segments ahead of need and is not answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many
 //! bytes. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
 
 use std::{
@@ -45,8 +46,15 @@ pub struct Ask {
     pub bytes_max: usize,
     /// Milliseconds until it is given up.
     pub wall_ms: u64,
+}
+
+/// A request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Head {
     /// Where the segments are.
     pub directory: PathBuf,
+    /// The statement, if there is one yet.
+    pub ask: Option<Ask>,
 }
 
 /// A column of an answer.
@@ -173,39 +181,56 @@ impl Frame {
     }
 }
 
-/// What stands before the body of a request.
+/// What stands before the parts of a request, which are so long.
 ///
 /// Errors: `InvalidInput` when the statement is too long for any worker.
-pub fn request_head(ask: &Ask, body_len: usize) -> io::Result<Vec<u8>> {
-    let head = serde_json::to_vec(ask)?;
+pub fn request_head(head: &Head, segments: usize, recent: usize) -> io::Result<Vec<u8>> {
+    let head = serde_json::to_vec(head)?;
     if head.len() > HEAD_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a statement is too long"));
     }
     let mut out = (head.len() as u32).to_le_bytes().to_vec();
-    out.extend_from_slice(&(body_len as u64).to_le_bytes());
+    out.extend_from_slice(&(segments as u64).to_le_bytes());
+    out.extend_from_slice(&(recent as u64).to_le_bytes());
     out.extend_from_slice(&head);
     Ok(out)
 }
 
-/// Reads a request: what is asked, and the snapshot.
+/// A request as it was read.
+#[derive(Debug)]
+pub struct Request {
+    /// What is asked.
+    pub head: Head,
+    /// The list of segments.
+    pub segments: Vec<u8>,
+    /// Rows that they lack.
+    pub recent: Vec<u8>,
+}
+
+/// Reads a request.
 ///
 /// Errors: `InvalidData`, `UnexpectedEof` when the server went away.
-pub fn read_request(input: &mut impl Read) -> io::Result<(Ask, Vec<u8>)> {
-    let (mut head_len, mut body_len) = ([0; 4], [0; 8]);
+pub fn read_request(input: &mut impl Read) -> io::Result<Request> {
+    let mut head_len = [0; 4];
     input.read_exact(&mut head_len)?;
-    input.read_exact(&mut body_len)?;
+    let mut lens = [[0; 8]; 2];
+    for len in &mut lens {
+        input.read_exact(len)?;
+    }
     let head_len = u32::from_le_bytes(head_len) as usize;
     if head_len > HEAD_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a request is too long"));
     }
-    let mut head = vec![0; head_len];
-    input.read_exact(&mut head)?;
-    let mut body = Vec::new();
-    let body_len = u64::from_le_bytes(body_len);
-    if input.take(body_len).read_to_end(&mut body)? as u64 != body_len {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok((serde_json::from_slice(&head)?, body))
+    let mut part = |len: u64| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if input.take(len).read_to_end(&mut bytes)? as u64 != len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(bytes)
+    };
+    let head = serde_json::from_slice(&part(head_len as u64)?)?;
+    let [segments, recent] = lens.map(u64::from_le_bytes);
+    Ok(Request { head, segments: part(segments)?, recent: part(recent)? })
 }
 
 #[cfg(test)]
@@ -221,15 +246,14 @@ mod tests {
             rows_max: 5,
             bytes_max: 6,
             wall_ms: 7,
-            directory: "/x".into(),
         };
-        let mut bytes = request_head(&ask, 3).unwrap();
-        bytes.extend_from_slice(b"abc and more");
-        let (read, body) = read_request(&mut &bytes[..]).unwrap();
-        assert_eq!(
-            (read.sql, read.params, read.form, &*body),
-            (ask.sql, ask.params, ask.form, &b"abc"[..])
-        );
+        let head = Head { directory: "/x".into(), ask: Some(ask.clone()) };
+        let mut bytes = request_head(&head, 3, 2).unwrap();
+        bytes.extend_from_slice(b"abcde and more");
+        let Request { head, segments, recent } = read_request(&mut &bytes[..]).unwrap();
+        let read = head.ask.unwrap();
+        assert_eq!((read.sql, read.params, read.form), (ask.sql, ask.params, ask.form));
+        assert_eq!((&*segments, &*recent), (&b"abc"[..], &b"de"[..]));
         assert!(read_request(&mut &bytes[..20]).is_err());
         let refusal = Refusal::invalid("no").hint("yes");
         let column = OutColumn { name: "a".to_owned(), kind: "BIGINT".to_owned() };

@@ -11,13 +11,16 @@ use std::{
 };
 
 use datafusion::execution::session_state::SessionState;
-use inlay_engine::{Error, rows::Scan};
+use inlay_engine::{
+    Error,
+    rows::{Opened, Scan},
+};
 use tokio::runtime::Runtime;
 
 use crate::{
     answer::Out,
     confine,
-    message::{Ask, Done, Form, Frame, Reason, Refusal, read_request},
+    message::{Ask, Done, Form, Frame, Reason, Refusal, Request, read_request},
     session,
 };
 
@@ -60,7 +63,7 @@ fn serve(data_bytes: u64) -> io::Result<()> {
     };
     stdout.write_all(READY)?;
     stdout.flush()?;
-    let (ask, snapshot) = read_request(&mut io::stdin().lock())?;
+    let (request, ask, opened) = wait_for_statement(&mut io::stdin().lock())?;
     let wall = Duration::from_millis(ask.wall_ms);
     let end = Instant::now() + wall;
     // Whatever computes: the server may be gone, and the runtime waits for what does not yield.
@@ -68,14 +71,19 @@ fn serve(data_bytes: u64) -> io::Result<()> {
         std::thread::sleep(wall + LINGER);
         std::process::exit(1);
     });
-    let scan = match Scan::receive(&ask.directory, &snapshot) {
+    let opened = opened.filter(|opened| opened.is_of(&request.segments));
+    let opened = match opened {
+        Some(opened) => Ok(opened),
+        None => Opened::open(&request.head.directory, request.segments),
+    };
+    let scan = match opened.and_then(|opened| opened.with_recent(&request.recent)) {
         Ok(scan) => Arc::new(scan),
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
             return Frame::Stale.write(&mut stdout);
         }
         Err(error) => return refuse(Refusal::new(Reason::Broken, error.to_string())),
     };
-    drop(snapshot);
+    drop(request.recent);
     if let Err(error) = confine::seal() {
         let message = format!("the process cannot give up what it need not have: {error}");
         return refuse(Refusal::new(Reason::Broken, message));
@@ -100,6 +108,19 @@ fn serve(data_bytes: u64) -> io::Result<()> {
     let told = frame.write(&mut stdout).and_then(|()| stdout.flush());
     // What still runs is not waited for, whether anybody was told or not.
     std::process::exit(i32::from(told.is_err()));
+}
+
+/// Opens what is asked for until a statement comes. What cannot be opened ahead of need is not missed: the statement
+/// says what it is about, and is told.
+fn wait_for_statement(input: &mut impl io::Read) -> io::Result<(Request, Ask, Option<Opened>)> {
+    let mut opened = None;
+    loop {
+        let mut request = read_request(input)?;
+        match request.head.ask.take() {
+            Some(ask) => return Ok((request, ask, opened)),
+            None => opened = Opened::open(&request.head.directory, request.segments).ok(),
+        }
+    }
 }
 
 /// Everything that can be done before a statement is known.
@@ -159,7 +180,6 @@ fn warm(runtime: &Runtime, pool_bytes: usize) -> io::Result<SessionState> {
         rows_max: 1,
         bytes_max: 1,
         wall_ms: 0,
-        directory: "".into(),
     };
     let first = state.clone();
     let warmed = runtime.spawn(async move {

@@ -107,7 +107,6 @@ impl DB for Tables {
             rows_max: 10_000,
             bytes_max: 1 << 24,
             wall_ms: 60_000,
-            directory: "".into(),
         };
         let scan = Arc::new(self.engine.snapshot(Namespace(1)).open().unwrap());
         let state = blank(2, 512 << 20).map_err(|refusal| Refused(refusal.message))?;

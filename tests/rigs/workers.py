@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What becomes of the processes that answer SQL, whatever happens to them, to the server and to who asks.
 
-Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. A client goes away,
+Workers wait with the segments of who asked last: the next statement of that organisation runs there and sees what came
+since, that of another one does not. Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. A client goes away,
 with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
 clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
 where processes get little memory: its workers start all the same, or statements are refused and the log says why.
@@ -22,6 +23,8 @@ from statements import children, fill
 
 LIMIT_MS = 3_000
 ENDED_SECONDS = 1.5
+# A worker waits with segments so long.
+AHEAD_SECONDS = 30
 # Clients that read nothing, of two organisations; what their answers may take of the server's memory.
 IDLERS = 24
 UNREAD_MIB_MAX = 150
@@ -82,9 +85,53 @@ def send(server, key, sql, *headers, receive_bytes=None):
     return connection
 
 
+def with_segments(server):
+    """Workers that have segments open, by process id."""
+    found = []
+    for pid in map(pid_of, children(server.pid)):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
+            if ".seg" in maps.read():
+                found.append(pid)
+    return found
+
+
+def opened_ahead(server, keys):
+    """Segments are open before the statement comes, for one organisation only, and nothing is seen twice or too late."""
+    first, second = keys[:2]
+    count = "SELECT count(*) AS n, count(DISTINCT tenant_id) AS t FROM events"
+
+    def counted(key):
+        status, answer = ask(server, key, count)
+        return answer["rows"][0] if status == 200 else (status, answer)
+
+    before, other = counted(first), counted(second)
+    if not wait_for(lambda: len(with_segments(server)) == 2, 5):
+        return [f"{len(with_segments(server))} workers wait with segments, not 2"]
+    waiting = set(with_segments(server))
+    wrong = []
+    event = {"event_id": "ahead", "tenant_id": "ahead", "event_name": "ahead", "timestamp": "2026-11-01T00:00:00Z"}
+    status, _, answer = Connection(server.host, first).call("POST", "/v1/events", {"events": [event]})
+    if status != 200 or answer["accepted"] != 1:
+        wrong.append(f"the event was not taken: {status} {answer}")
+    after = counted(first)
+    if list(after) != [before[0] + 1, before[1] + 1]:
+        wrong.append(f"{before} became {after}")
+    if counted(second) != other:
+        wrong.append("another organisation's count changed")
+    if not wait_for(lambda: not waiting & set(map(pid_of, children(server.pid))), ENDED_SECONDS):
+        wrong.append("who waited with segments was not asked")
+    if not wait_for(lambda: len(with_segments(server)) == 2, 5):
+        wrong.append("nobody waits with segments again")
+    if not wait_for(lambda: not with_segments(server), AHEAD_SECONDS + 5):
+        wrong.append("workers keep segments open for nobody")
+    return wrong
+
+
 def killed(server, key):
-    for worker in children(server.pid):
-        os.kill(pid_of(worker), signal.SIGKILL)
+    workers = list(map(pid_of, children(server.pid)))
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(map(is_there, workers)), ENDED_SECONDS)
     status, answer = ask(server, key, "SELECT count(*) FROM events")
     if status != 200:
         yield f"after workers that waited were killed: {status} {answer}"
@@ -168,7 +215,10 @@ def run(rig):
     keys = [register(server.host, word) for word in ("first", "second", "third")]
     for key, word in zip(keys, ("first", "second", "third"), strict=True):
         fill(server.host, key, word)
-    wrong = [*killed(server, keys[0]), *left_alone(server, keys[0])]
+    # A stop writes segments.
+    server.stop()
+    server = rig.start(environment=settings)
+    wrong = [*opened_ahead(server, keys), *killed(server, keys[0]), *left_alone(server, keys[0])]
     before = server.memory_peak_mib()
     wrong += unread(server, keys)
     more = server.memory_peak_mib() - before

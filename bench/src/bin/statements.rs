@@ -49,7 +49,7 @@ fn main() {
         let mut rows = 0;
         for _ in 0..ROUNDS {
             let started = Instant::now();
-            let scan = Arc::new(Scan::receive(directory, &snapshot).unwrap());
+            let scan = Arc::new(Scan::receive(directory, snapshot.clone()).unwrap());
             opened = opened.min(started.elapsed());
             let ask = Ask {
                 sql: sql.clone(),
@@ -58,7 +58,6 @@ fn main() {
                 rows_max: 10_000,
                 bytes_max: 64 << 20,
                 wall_ms: 0,
-                directory: directory.into(),
             };
             let state = blank(THREADS, 512 << 20).unwrap();
             // As in a worker, which never takes it down.

@@ -24,7 +24,7 @@ mod snapshot;
 
 pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
 pub use sizes::Sizes;
-pub use snapshot::{Scan, Snapshot};
+pub use snapshot::{HandedOver, Opened, Scan, Snapshot};
 pub use source::Source;
 pub use strips::{Chosen, Grain, Series, Stretch, Strip, Unit};
 pub use values::{Column, Filter, TextMatch, TextTable, Values};

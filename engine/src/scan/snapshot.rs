@@ -57,8 +57,15 @@ impl Snapshot {
         builder.finish()
     }
 
-    /// For another process of this machine: the list of segments, and the rows that they lack.
-    pub fn hand_over(&self) -> Vec<u8> {
+    /// For another process of this machine.
+    pub fn hand_over(&self) -> HandedOver {
+        let mut recent = Vec::new();
+        self.recent().write(&mut recent);
+        HandedOver { segments: self.list(), recent }
+    }
+
+    /// The segments alone, as [`Snapshot::hand_over`] lists them.
+    pub fn list(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u32(self.namespace.0);
         out.put_i64(self.horizon_ms);
@@ -71,8 +78,12 @@ impl Snapshot {
             segment.meta().write(&mut record);
             out.put_bytes(&record);
         }
-        self.recent().write(&mut out);
         out
+    }
+
+    /// How many runs the segments have, of all namespaces: what opening them takes follows from it.
+    pub fn runs(&self) -> usize {
+        self.segments().map(|segment| segment.runs().runs().len()).sum()
     }
 
     /// How much there is of the namespace.
@@ -96,18 +107,31 @@ impl Snapshot {
     }
 }
 
-/// Rows of one namespace as one instant shows them.
-pub struct Scan {
+/// A snapshot for another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandedOver {
+    /// The list of segments, which that process maps for itself.
+    pub segments: Vec<u8>,
+    /// The rows that no segment holds yet.
+    pub recent: Vec<u8>,
+}
+
+/// Segments that were opened ahead of need.
+pub struct Opened {
+    list: Vec<u8>,
+    namespace: Namespace,
+    horizon_ms: i64,
+    database: Database,
     sources: Vec<Source>,
 }
 
-impl Scan {
-    /// Opens what [`Snapshot::hand_over`] of the process that has `directory` gave.
+impl Opened {
+    /// Opens segments that the process that has `directory` listed.
     ///
     /// Errors: `Io` of the kind `NotFound` when a segment was merged away meanwhile: take another
     /// snapshot; `Corrupt`.
-    pub fn receive(directory: &Path, bytes: &[u8]) -> Result<Self> {
-        let mut cursor = Cursor::new(bytes, "a snapshot");
+    pub fn open(directory: &Path, list: Vec<u8>) -> Result<Self> {
+        let mut cursor = Cursor::new(&list, "a snapshot");
         let (namespace, horizon_ms) = (Namespace(cursor.u32()?), cursor.i64()?);
         let mut id = [0; 16];
         id.copy_from_slice(cursor.take(16)?);
@@ -116,7 +140,6 @@ impl Scan {
         for _ in 0..cursor.count(40)? {
             metas.push(SegmentMeta::read(cursor.bytes()?)?);
         }
-        let rows = Rows::read(&mut cursor, database.hash_seed)?;
         cursor.finish()?;
         let vfs = OsVfs::existing(directory);
         let open = |metas: &[SegmentMeta]| -> Result<Vec<Source>> {
@@ -138,7 +161,36 @@ impl Scan {
         let mut sources =
             some.map_err(|_| Error::corrupt("a snapshot", "opening a segment failed"))??;
         sources.extend(others?);
-        Ok(Self::with(sources, rows, namespace, horizon_ms))
+        Ok(Self { list, namespace, horizon_ms, database, sources })
+    }
+
+    /// Whether these are the segments of a list.
+    pub fn is_of(&self, list: &[u8]) -> bool {
+        self.list == list
+    }
+
+    /// With rows that no segment holds.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn with_recent(self, recent: &[u8]) -> Result<Scan> {
+        let mut cursor = Cursor::new(recent, "a snapshot");
+        let rows = Rows::read(&mut cursor, self.database.hash_seed)?;
+        cursor.finish()?;
+        Ok(Scan::with(self.sources, rows, self.namespace, self.horizon_ms))
+    }
+}
+
+/// Rows of one namespace as one instant shows them.
+pub struct Scan {
+    sources: Vec<Source>,
+}
+
+impl Scan {
+    /// Opens what [`Snapshot::hand_over`] of the process that has `directory` gave.
+    ///
+    /// Errors: as of [`Opened::open`].
+    pub fn receive(directory: &Path, handed: HandedOver) -> Result<Self> {
+        Opened::open(directory, handed.segments)?.with_recent(&handed.recent)
     }
 
     fn with(mut sources: Vec<Source>, rows: Rows, namespace: Namespace, horizon_ms: i64) -> Self {
@@ -314,7 +366,7 @@ mod tests {
         let engine = engine(directory.path());
         let snapshot = engine.snapshot(Namespace(1));
         let here = snapshot.open().unwrap();
-        let elsewhere = Scan::receive(directory.path(), &snapshot.hand_over()).unwrap();
+        let elsewhere = Scan::receive(directory.path(), snapshot.hand_over()).unwrap();
         assert!(here.sources().len() >= 3);
         let odd = NOW_MS - 3 * DAY_MS - 12_345;
         for (from_ms, to_ms) in [(i64::MIN, i64::MAX), (odd, NOW_MS), (odd - DAY_MS, odd), (0, 1)] {
@@ -326,12 +378,12 @@ mod tests {
         // All but one of them.
         let accepts = |table: &TextTable| {
             let is_like = |at| !table.at(at).ends_with(b" 4");
-            (0..table.len()).map(is_like).collect()
+            Ok((0..table.len()).map(is_like).collect())
         };
         let filter = Filter {
             texts: vec![TextFilter { name: "plan".to_owned(), any_of }],
             numbers: vec![NumberFilter { name: "ms".to_owned(), min: 10.0, max: 20.0 }],
-            alike: vec![TextMatch { name: "plan".to_owned(), accepts: Arc::new(accepts) }],
+            alike: vec![TextMatch::new("plan".to_owned(), accepts)],
         };
         let passes = |n: u32| {
             [1, 3].contains(&(n % 5)) && !n.is_multiple_of(11) && (40..=80).contains(&(n % 300))
@@ -355,7 +407,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
         let elsewhere = engine.snapshot(Namespace(1)).hand_over();
-        let scan = Scan::receive(directory.path(), &elsewhere).unwrap();
+        let scan = Scan::receive(directory.path(), elsewhere).unwrap();
         let odd = NOW_MS - 3 * DAY_MS - 12_345;
         for (times, grain) in [
             (i64::MIN..i64::MAX, Grain::Hour),
@@ -435,13 +487,24 @@ mod tests {
     fn a_segment_that_went_away_is_told_apart() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
-        let bytes = engine.snapshot(Namespace(1)).hand_over();
-        let gone = Scan::receive(&directory.path().join("elsewhere"), &bytes);
+        let handed = engine.snapshot(Namespace(1)).hand_over();
+        let gone = Scan::receive(&directory.path().join("elsewhere"), handed.clone());
         let is_not_found =
             matches!(gone, Err(Error::Io { kind: std::io::ErrorKind::NotFound, .. }));
         assert!(is_not_found);
-        for len in [0, 1, bytes.len() / 2, bytes.len() - 1] {
-            assert!(Scan::receive(directory.path(), &bytes[..len]).is_err(), "{len}");
+        let cut = |bytes: &[u8], len: usize| bytes[..len].to_vec();
+        let HandedOver { segments, recent } = handed;
+        for len in [0, 1, segments.len() / 2, segments.len() - 1] {
+            let (segments, recent) = (cut(&segments, len), recent.clone());
+            let received = Scan::receive(directory.path(), HandedOver { segments, recent });
+            assert!(received.is_err(), "{len}");
         }
+        for len in [0, recent.len() / 2, recent.len() - 1] {
+            let (segments, recent) = (segments.clone(), cut(&recent, len));
+            let received = Scan::receive(directory.path(), HandedOver { segments, recent });
+            assert!(received.is_err(), "{len}");
+        }
+        let opened = Opened::open(directory.path(), segments.clone()).unwrap();
+        assert!(opened.is_of(&segments) && !opened.is_of(&cut(&segments, segments.len() - 1)));
     }
 }

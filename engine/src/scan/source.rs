@@ -179,12 +179,7 @@ impl Source {
         for alike in &filter.alike {
             let column = Column::Text(alike.name.clone());
             if let Values::Codes(codes, table) = self.read(unit, &column)? {
-                let accepted = (alike.accepts)(&table);
-                let passes = |code: u32| {
-                    let at = (code as usize).checked_sub(1);
-                    at.is_some_and(|at| accepted.get(at) == Some(&true))
-                };
-                marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
+                alike.mark(&codes, &table, &mut marks)?;
             }
         }
         Ok(if marks.iter().all(|mark| *mark) { None } else { Some(marks) })

@@ -2,8 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
+use parking_lot::Mutex;
+
 pub use crate::base::texts::TextTable;
-use crate::query::{NumberFilter, TextFilter};
+use crate::{
+    error::{Error, Limit, Result},
+    query::{NumberFilter, TextFilter},
+};
 
 /// A column of events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,16 +43,61 @@ impl Filter {
     }
 }
 
-/// Says of each string of a table whether it passes.
-pub type Accepts = dyn Fn(&TextTable) -> Vec<bool> + Send + Sync;
+/// Says of each string of a table whether it passes, or why that cannot be told.
+pub type Accepts = dyn Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync;
 
 /// Which values of a string property pass; a row without the property does not.
 #[derive(Clone)]
 pub struct TextMatch {
     /// Name of the property.
     pub name: String,
-    /// Says of each string of a table whether it passes.
-    pub accepts: Arc<Accepts>,
+    accepts: Arc<Accepts>,
+    /// Dictionaries that were looked at, and what was found. They stay, so that their addresses stay theirs.
+    known: Arc<Mutex<Vec<Known>>>,
+}
+
+type Known = (Arc<TextTable>, Arc<[bool]>);
+
+impl TextMatch {
+    /// By what `accepts` says.
+    pub fn new(
+        name: String,
+        accepts: impl Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, accepts: Arc::new(accepts), known: Arc::default() }
+    }
+
+    /// Takes the mark from rows whose codes stand for values that do not pass. A dictionary is looked at once; where it has
+    /// more values than there are rows, the rows' values are.
+    ///
+    /// Errors: when it cannot be told.
+    pub fn mark(&self, codes: &[u32], table: &Arc<TextTable>, marks: &mut [bool]) -> Result<()> {
+        let accepts = |table: &TextTable| -> Result<Arc<[bool]>> {
+            let accepted = (self.accepts)(table);
+            accepted.map(Arc::from).map_err(|error| Error::limit(Limit::QueryMemory, error))
+        };
+        let at = |code: &u32| (*code as usize).checked_sub(1);
+        if table.len() > codes.len() {
+            let mut of_rows = TextTable::default();
+            codes.iter().for_each(|code| of_rows.push(at(code).map_or(&[], |at| table.at(at))));
+            let accepted = accepts(&of_rows)?;
+            let rows = codes.iter().zip(accepted.iter()).zip(marks);
+            rows.for_each(|((code, accepted), mark)| *mark &= *code > 0 && *accepted);
+            return Ok(());
+        }
+        let known = self.known.lock().iter().find(|(known, _)| Arc::ptr_eq(known, table)).cloned();
+        let accepted = match known {
+            Some((_, accepted)) => accepted,
+            None => {
+                let accepted = accepts(table)?;
+                self.known.lock().push((Arc::clone(table), Arc::clone(&accepted)));
+                accepted
+            }
+        };
+        let passes = |code: &u32| at(code).is_some_and(|at| accepted.get(at) == Some(&true));
+        marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
+        Ok(())
+    }
 }
 
 impl fmt::Debug for TextMatch {

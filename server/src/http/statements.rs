@@ -1,7 +1,8 @@
 //! Running a statement: a snapshot, a worker, and what becomes of its answer.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
+use inlay_engine::{Namespace, rows::HandedOver};
 use inlay_sql::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -24,6 +25,8 @@ const BYTES_MAX: usize = 16 << 20;
 /// So often it is tried again with another snapshot, when segments were merged away while it was handed over, or with
 /// another worker, when one has ended while it waited.
 const TRIES: usize = 4;
+/// Runs of segments that are opened before there is a statement about them: some 40 MB of a worker that waits.
+const RUNS_AHEAD_MAX: usize = 1_000_000;
 
 /// A statement that is being answered.
 pub struct Running {
@@ -33,6 +36,37 @@ pub struct Running {
     pub started: Instant,
     answering: Answering,
     place: Place,
+    /// What is done behind it.
+    _after: After,
+}
+
+/// What is done when a statement has ended, however it did: workers are made ready for the next one.
+struct After {
+    http: Http,
+    namespace: Namespace,
+}
+
+impl Drop for After {
+    fn drop(&mut self) {
+        let (http, namespace) = (self.http.clone(), self.namespace);
+        // Without a runtime there is no next one.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let workers = Arc::clone(&http.workers);
+            let prepared = tokio::task::spawn_blocking(move || workers.prepare()).await;
+            if prepared.is_err() || !http.workers.opens_ahead() {
+                return;
+            }
+            let list = http.run(move |app| {
+                let snapshot = app.engine.snapshot(namespace);
+                Ok((snapshot.runs() <= RUNS_AHEAD_MAX).then(|| snapshot.list()))
+            });
+            if let Ok(Some(segments)) = list.await {
+                let directory = &http.app.settings.data_dir;
+                http.workers.open_ahead(namespace, directory, segments).await;
+            }
+        });
+    }
 }
 
 /// All rows of a statement.
@@ -107,23 +141,16 @@ pub async fn begin(
     let (started, wall) = (Instant::now(), Duration::from_millis(wall_ms));
     let place = http.workers.places().run(&caller.org, started + wall / WAIT_SHARE).await?;
     http.app.count_statement(caller);
-    let ask = Ask {
-        sql,
-        params,
-        form,
-        rows_max: ROWS_MAX,
-        bytes_max: BYTES_MAX,
-        wall_ms,
-        directory: http.app.settings.data_dir.clone(),
-    };
+    let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
+    let namespace = caller.environment.namespace();
+    let after = After { http: http.clone(), namespace };
     let mut cause = None;
     for _ in 0..TRIES {
         if started.elapsed() >= wall {
             break;
         }
-        let namespace = caller.environment.namespace();
         let snapshot = http.run(move |app| Ok(app.engine.snapshot(namespace).hand_over())).await?;
-        let mut answering = match handed(http, &ask, &snapshot, started + wall).await {
+        let mut answering = match handed(http, namespace, &ask, &snapshot, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
                 // What went wrong first says most.
@@ -132,7 +159,9 @@ pub async fn begin(
             }
         };
         match answering.next().await {
-            Frame::Columns(columns) => return Ok(Running { columns, started, answering, place }),
+            Frame::Columns(columns) => {
+                return Ok(Running { columns, started, answering, place, _after: after });
+            }
             Frame::Stale => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
             Frame::Rows(_) | Frame::Done(_) => {
@@ -147,11 +176,13 @@ pub async fn begin(
 /// A worker that has a statement and what it is about.
 async fn handed(
     http: &Http,
+    namespace: Namespace,
     ask: &Ask,
-    snapshot: &[u8],
+    snapshot: &HandedOver,
     deadline: Instant,
 ) -> io::Result<Answering> {
-    http.workers.take().await?.ask(ask, snapshot, deadline).await
+    let worker = http.workers.take(namespace).await?;
+    worker.ask(&http.app.settings.data_dir, ask, snapshot, deadline).await
 }
 
 /// A refusal as the API says it.

@@ -2,7 +2,8 @@
 
 use std::{io, path::Path, process::Stdio, time::Duration};
 
-use inlay_sql::{Ask, FRAME_HEAD_BYTES, Frame, Reason, Refusal, request_head};
+use inlay_engine::rows::HandedOver;
+use inlay_sql::{Ask, FRAME_HEAD_BYTES, Frame, Head, Reason, Refusal, request_head};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, ChildStdin, ChildStdout, Command},
@@ -25,6 +26,7 @@ pub struct Worker {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+    is_ready: bool,
 }
 
 impl Worker {
@@ -46,7 +48,7 @@ impl Worker {
         let gone = || io::Error::other("a worker without pipes");
         let stdin = child.stdin.take().ok_or_else(gone)?;
         let stdout = BufReader::new(child.stdout.take().ok_or_else(gone)?);
-        Ok(Self { child, stdin, stdout })
+        Ok(Self { child, stdin, stdout, is_ready: false })
     }
 
     /// Whether it still waits.
@@ -54,34 +56,63 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it. `snapshot` is what the engine hands over. It has until `deadline` to answer.
+    /// Waits until it has started.
+    async fn ready(&mut self) -> io::Result<()> {
+        let unfit = |why: &str| io::Error::other(format!("it cannot start: {why}"));
+        if self.is_ready {
+            return Ok(());
+        }
+        let mut first = [0];
+        let ready = self.stdout.read_exact(&mut first);
+        match tokio::time::timeout(READY_WITHIN, ready).await {
+            Ok(Ok(_)) if first == [READY] => {}
+            Ok(Ok(_)) => {
+                let mut why = String::new();
+                (&mut self.stdout).take(UNFIT_CHARS_MAX).read_to_string(&mut why).await?;
+                return Err(unfit(&why));
+            }
+            Ok(Err(error)) => return Err(unfit(&error.to_string())),
+            Err(_) => return Err(unfit("it does not get ready")),
+        }
+        self.is_ready = true;
+        Ok(())
+    }
+
+    async fn send(&mut self, head: &Head, segments: &[u8], recent: &[u8]) -> io::Result<()> {
+        self.stdin.write_all(&request_head(head, segments.len(), recent.len())?).await?;
+        self.stdin.write_all(segments).await?;
+        self.stdin.write_all(recent).await?;
+        self.stdin.flush().await
+    }
+
+    /// Has it open segments before there is a statement about them.
+    ///
+    /// Errors: when it ended.
+    pub async fn open(&mut self, directory: &Path, segments: &[u8]) -> io::Result<()> {
+        let opened = async {
+            self.ready().await?;
+            let head = Head { directory: directory.to_owned(), ask: None };
+            self.send(&head, segments, &[]).await
+        };
+        tokio::time::timeout(READY_WITHIN, opened).await?
+    }
+
+    /// Asks it over what the engine hands over of the data in `directory`. It has until `deadline` to answer.
     ///
     /// Errors: when it ended before it was asked.
     pub async fn ask(
         mut self,
+        directory: &Path,
         ask: &Ask,
-        snapshot: &[u8],
+        snapshot: &HandedOver,
         deadline: Instant,
     ) -> io::Result<Answering> {
-        let unfit = |why: &str| io::Error::other(format!("it cannot start: {why}"));
         let handed = async {
-            let mut first = [0];
-            let ready = self.stdout.read_exact(&mut first);
-            match tokio::time::timeout(READY_WITHIN, ready).await {
-                Ok(Ok(_)) if first == [READY] => {}
-                Ok(Ok(_)) => {
-                    let mut why = String::new();
-                    (&mut self.stdout).take(UNFIT_CHARS_MAX).read_to_string(&mut why).await?;
-                    return Err(unfit(&why));
-                }
-                Ok(Err(error)) => return Err(unfit(&error.to_string())),
-                Err(_) => return Err(unfit("it does not get ready")),
-            }
+            self.ready().await?;
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
-            self.stdin.write_all(&request_head(&ask, snapshot.len())?).await?;
-            self.stdin.write_all(snapshot).await?;
-            self.stdin.flush().await
+            let head = Head { directory: directory.to_owned(), ask: Some(ask) };
+            self.send(&head, &snapshot.segments, &snapshot.recent).await
         };
         match tokio::time::timeout_at(deadline, handed).await {
             Ok(handed) => handed?,

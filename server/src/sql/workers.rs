@@ -1,8 +1,16 @@
-//! Workers that wait.
+//! Workers that wait, some of them with segments open: whoever has asked is likely to ask again.
 
-use std::{collections::VecDeque, io, path::PathBuf, sync::Arc};
+use std::{
+    collections::VecDeque,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
+use inlay_engine::Namespace;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::{places::Places, worker::Worker};
@@ -17,6 +25,12 @@ const AT_ONCE_MIN: u64 = 3;
 /// Where there is less memory than this, one statement runs at a time.
 const SMALL: u64 = 1 << 30;
 
+/// Workers that wait with segments open, where the server has at least so much memory, and how long they do: files that
+/// were merged away or erased stay on the disk as long.
+const AHEAD_MAX: usize = 2;
+const AHEAD_MEMORY: u64 = 2 << 30;
+const AHEAD_TIME: Duration = Duration::from_secs(30);
+
 /// How many statements run at once, and the memory of each, where the server has so many bytes: a quarter of them,
 /// which the shares of everything else leave.
 fn room(total: u64) -> (usize, u64) {
@@ -30,6 +44,8 @@ fn room(total: u64) -> (usize, u64) {
 pub struct Workers {
     program: PathBuf,
     memory_bytes: u64,
+    /// How many wait with segments open, at most.
+    ahead_max: usize,
     /// How many wait, once somebody has asked for the first or the server has started.
     idle_count: usize,
     idle: Mutex<Idle>,
@@ -41,6 +57,15 @@ pub struct Workers {
 struct Idle {
     workers: VecDeque<Worker>,
     starting: usize,
+    ahead: VecDeque<Ahead>,
+}
+
+/// A worker that has opened the segments of a namespace, and is of no use for another one.
+struct Ahead {
+    namespace: Namespace,
+    segments: Vec<u8>,
+    since: Instant,
+    worker: Worker,
 }
 
 impl Workers {
@@ -48,7 +73,8 @@ impl Workers {
     pub fn new(program: PathBuf, idle_count: usize, total_bytes: u64) -> Self {
         let (at_once, memory_bytes) = room(total_bytes);
         let places = Arc::new(Places::new(at_once));
-        Self { program, memory_bytes, idle_count, idle: Mutex::default(), places }
+        let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
+        Self { program, memory_bytes, ahead_max, idle_count, idle: Mutex::default(), places }
     }
 
     /// Places among the statements that run.
@@ -82,14 +108,23 @@ impl Workers {
         }
     }
 
-    /// A worker that waits, or a new one. Another one takes its place.
+    /// A worker that waits, or a new one: the one that has opened segments of this namespace if there is one.
     ///
     /// Errors: when none can be started.
-    pub async fn take(self: &Arc<Self>) -> io::Result<Worker> {
-        let waiting = {
+    pub async fn take(self: &Arc<Self>, namespace: Namespace) -> io::Result<Worker> {
+        let (waiting, is_last) = {
             let mut idle = self.idle.lock();
-            idle.workers.retain_mut(Worker::is_there);
-            idle.workers.pop_front()
+            let ahead = idle.ahead.iter().position(|ahead| ahead.namespace == namespace);
+            let ahead = ahead.and_then(|at| idle.ahead.remove(at)).map(|ahead| ahead.worker);
+            let mut ahead = ahead;
+            let waiting = match ahead.as_mut().is_some_and(Worker::is_there) {
+                true => ahead,
+                false => {
+                    idle.workers.retain_mut(Worker::is_there);
+                    idle.workers.pop_front()
+                }
+            };
+            (waiting, idle.workers.is_empty())
         };
         let worker = match waiting {
             Some(worker) => worker,
@@ -99,9 +134,53 @@ impl Workers {
                 tokio::task::spawn_blocking(start).await.map_err(io::Error::other)??
             }
         };
+        // The others can wait until this statement has ended, which needs the processors now.
+        if is_last {
+            let workers = Arc::clone(self);
+            drop(tokio::task::spawn_blocking(move || workers.prepare()));
+        }
+        Ok(worker)
+    }
+
+    /// Whether a worker may wait with segments open.
+    pub fn opens_ahead(&self) -> bool {
+        self.ahead_max > 0
+    }
+
+    /// Has a worker open segments of a namespace, for its next statement. It waits for that for a while.
+    pub async fn open_ahead(
+        self: &Arc<Self>,
+        namespace: Namespace,
+        directory: &Path,
+        segments: Vec<u8>,
+    ) {
+        let worker = {
+            let mut idle = self.idle.lock();
+            let is_known =
+                |ahead: &Ahead| ahead.namespace == namespace && ahead.segments == segments;
+            if self.ahead_max == 0 || idle.ahead.iter().any(is_known) {
+                return;
+            }
+            idle.workers.retain_mut(Worker::is_there);
+            idle.workers.pop_front()
+        };
+        let Some(mut worker) = worker else { return };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.prepare()));
-        Ok(worker)
+        if let Err(error) = worker.open(directory, &segments).await {
+            return warn!(%error, "a worker for SQL cannot open segments");
+        }
+        {
+            let mut idle = self.idle.lock();
+            idle.ahead.retain(|ahead| ahead.namespace != namespace);
+            while idle.ahead.len() >= self.ahead_max {
+                idle.ahead.pop_front();
+            }
+            let since = Instant::now();
+            idle.ahead.push_back(Ahead { namespace, segments, since, worker });
+        }
+        tokio::time::sleep(AHEAD_TIME).await;
+        self.idle.lock().ahead.retain(|ahead| ahead.since.elapsed() < AHEAD_TIME);
     }
 }
 

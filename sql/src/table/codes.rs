@@ -11,14 +11,15 @@ use arrow::{
     },
     buffer::NullBuffer,
     compute::take,
-    datatypes::{DataType, UInt32Type},
+    datatypes::{DataType, Field, FieldRef, UInt32Type},
     error::{ArrowError, Result},
 };
 use datafusion::{
     common::hash_utils::RandomState,
     error::Result as PlanResult,
     logical_expr::{
-        ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+        Volatility,
     },
 };
 use inlay_engine::rows::{TextTable, Values};
@@ -197,6 +198,11 @@ impl ScalarUDFImpl for TextOf {
 
     fn return_type(&self, _: &[DataType]) -> PlanResult<DataType> {
         Ok(DataType::Utf8View)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> PlanResult<FieldRef> {
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), DataType::Utf8View, nullable)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {

@@ -2,14 +2,14 @@
 //!
 //! A condition is taken only when nothing of it is left to check: what is not understood here stays with DataFusion.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
 use arrow::{
     array::StringArray,
     compute::{ilike, like as arrow_like},
 };
 use datafusion::{
-    common::ScalarValue,
+    common::{Result, ScalarValue, plan_err},
     logical_expr::{BinaryExpr, Expr, Like, Operator, expr::InList},
 };
 use inlay_engine::{
@@ -59,13 +59,18 @@ enum Subject {
 }
 
 impl Conditions {
-    /// Of expressions that all hold, those that are understood.
-    pub fn of<'a>(kind: Kind, exprs: impl IntoIterator<Item = &'a Expr>) -> Self {
+    /// Of expressions that all hold.
+    ///
+    /// Errors: when one is not understood: whoever asks leaves it to us, and may have rewritten it since it was.
+    pub fn of<'a>(kind: Kind, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Self> {
         let mut all = Self::default();
-        for condition in exprs.into_iter().filter_map(|expr| understood(kind, expr)).flatten() {
-            all.add(condition);
+        for expr in exprs {
+            let Some(conditions) = understood(kind, expr) else {
+                return plan_err!("this condition has to be written in another way: {expr}");
+            };
+            conditions.into_iter().for_each(|condition| all.add(condition));
         }
-        all
+        Ok(all)
     }
 
     /// Whether an expression is understood, and so needs no other check.
@@ -139,20 +144,21 @@ fn alike(kind: Kind, like: &Like) -> Option<Condition> {
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
     let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
     let pattern = text(literal(pattern)?).filter(|_| escape_char.is_none())?;
+    // What everything is like is rewritten later, and would not be understood any more.
+    if pattern.chars().all(|char| char == '%') {
+        return None;
+    }
     let (negated, case_insensitive) = (*negated, *case_insensitive);
-    let accepts = move |table: &TextTable| -> Vec<bool> {
+    let accepts = move |table: &TextTable| {
         let pattern = StringArray::new_scalar(pattern.clone());
         let found = strings(table).and_then(|texts| match case_insensitive {
             true => ilike(&texts, &pattern),
             false => arrow_like(&texts, &pattern),
         });
-        // What is no text is like nothing; dictionaries are looked at before.
-        found.map_or_else(
-            |_| vec![false; table.len()],
-            |found| found.values().iter().map(|is_like| is_like != negated).collect(),
-        )
+        let found = found.map_err(|error| error.to_string())?;
+        Ok(found.values().iter().map(|is_like| is_like != negated).collect())
     };
-    Some(Condition::Alike(TextMatch { name, accepts: Arc::new(accepts) }))
+    Some(Condition::Alike(TextMatch::new(name, accepts)))
 }
 
 /// One of two lists for the same column.

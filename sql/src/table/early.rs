@@ -87,7 +87,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         }
         outputs.push((parts.finish)(names)?);
     }
-    let conditions = Conditions::of(Kind::Events, &scan.filters);
+    let Ok(conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
     let Read { keys, numbers, .. } = read;
     let totals = Totals::new(table.scan_of_rows(), keys, numbers, conditions);
     if !totals.is_worth_it()? {
@@ -199,7 +199,8 @@ impl Parts {
     fn count(aggregate: Expr) -> Self {
         let finish = |parts| {
             let sum = first(parts)?;
-            when(sum.clone().is_null(), lit(0i64)).otherwise(sum)
+            // In this order it is known that it is never nothing, as a count is.
+            when(sum.clone().is_not_null(), sum).otherwise(lit(0i64))
         };
         Self { aggregates: vec![aggregate], finish: Box::new(finish) }
     }

@@ -193,7 +193,7 @@ impl TableProvider for Table {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let all: Vec<usize> = (0..self.kind.columns().len()).collect();
         let projection = projection.unwrap_or(&all);
-        let conditions = Conditions::of(self.kind, filters);
+        let conditions = Conditions::of(self.kind, filters)?;
         if self.kind == Kind::Events {
             let partitions = state.config().target_partitions();
             return self.rows(projection, conditions, limit, partitions);

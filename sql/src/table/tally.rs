@@ -22,8 +22,9 @@ use super::schema::Kind;
 pub const ROWS: &str = "rows";
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
-/// Places of groups that are kept at once; a state takes 40 bytes and more.
-pub const PLACES_MAX: usize = 1 << 20;
+/// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
+/// made for the groups that there are, and handed on when they take as much.
+const PLACES_BYTES: usize = 16 << 20;
 
 /// What groups are told apart by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,15 +113,56 @@ impl Wanted {
     }
 }
 
+impl Wanted {
+    fn has(&self, wanted: &Key) -> bool {
+        self.keys.iter().any(|(_, key)| key == wanted)
+    }
+
+    /// How many groups of a source there could be, by keys that whole strips have.
+    pub fn outer_groups(&self, source: &Source) -> usize {
+        let named = match (self.has(&Key::Tenant), self.has(&Key::Event)) {
+            (true, true) => source.series().len(),
+            (true, false) => source.tenants().len(),
+            (false, true) => source.names().len(),
+            (false, false) => 1,
+        };
+        let span = self.grain().map_or(1, |grain| {
+            let (first, last) = bounds(source, grain);
+            let steps = usize::try_from((last - first) / step(grain));
+            steps.map_or(usize::MAX, |steps| steps.saturating_add(1))
+        });
+        named.saturating_mul(span)
+    }
+
+    /// How many combinations of values of properties there could be in a source.
+    ///
+    /// Errors: damage of a segment.
+    pub fn values(&self, source: &Source) -> Result<usize> {
+        let mut product = 1usize;
+        for (_, key) in &self.keys {
+            if let Key::Text(name) = key {
+                let values = source.values(name).map_err(broken)?;
+                product = product.saturating_mul(values.saturating_add(1));
+            }
+        }
+        Ok(product)
+    }
+
+    /// Bytes of a group.
+    fn place_bytes(&self) -> usize {
+        size_of::<u64>() + self.numbers.len() * size_of::<State>()
+    }
+}
+
 /// Where the first and the last hour or day of a source begin.
-pub fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
+fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
     let first = source.series().iter().map(|series| series.first_ms).min().unwrap_or_default();
     let last = source.series().iter().map(|series| series.last_ms).max().unwrap_or_default();
     (grain.start(first), grain.start(last))
 }
 
 /// Milliseconds of an hour or day.
-pub fn step(grain: Grain) -> i64 {
+fn step(grain: Grain) -> i64 {
     match grain {
         Grain::Hour => Kind::Hourly.step_ms(),
         Grain::Day => Kind::Daily.step_ms(),
@@ -160,8 +202,10 @@ pub struct Groups<'a> {
     names: Vec<(u32, u32, i64)>,
     /// String properties that are keys: their dictionary, once it is known, and how many places each value takes.
     texts: Vec<(String, Arc<TextTable>, usize)>,
-    /// Places of an outer group.
+    /// Places of an outer group: a group's place is the number of its outer group times these, and what its texts add.
     places: usize,
+    /// Where places are made as groups are met: the slot of each, and the place of each slot. Else they are the same.
+    met: Option<(HashMap<u64, u32, RandomState>, Vec<u64>)>,
     counts: Vec<u64>,
     states: Vec<Vec<State>>,
 }
@@ -171,7 +215,6 @@ impl<'a> Groups<'a> {
     ///
     /// Errors: damage of a segment.
     pub fn new(wanted: &'a Wanted, source: &'a Source) -> Result<Self> {
-        let has = |one: &Key| wanted.keys.iter().any(|(_, key)| key == one);
         let grain = wanted.grain();
         let mut texts = Vec::new();
         let mut places = 1usize;
@@ -182,10 +225,12 @@ impl<'a> Groups<'a> {
                 places = places.saturating_mul(values.saturating_add(1));
             }
         }
+        let bytes = wanted.outer_groups(source).saturating_mul(places);
+        let is_dense = bytes.saturating_mul(wanted.place_bytes()) <= PLACES_BYTES;
         Ok(Self {
             wanted,
             source,
-            by: (has(&Key::Tenant), has(&Key::Event)),
+            by: (wanted.has(&Key::Tenant), wanted.has(&Key::Event)),
             grain,
             first_ms: grain.map_or(0, |grain| bounds(source, grain).0),
             outer: HashMap::default(),
@@ -193,6 +238,7 @@ impl<'a> Groups<'a> {
             names: Vec::new(),
             texts,
             places,
+            met: (!is_dense).then(Default::default),
             counts: Vec::new(),
             states: vec![Vec::new(); wanted.numbers.len()],
         })
@@ -216,13 +262,31 @@ impl<'a> Groups<'a> {
         let number = *self.outer.entry(key).or_insert(next);
         if number == next {
             self.names.push(key);
-            self.counts.resize(self.counts.len() + self.places, 0);
-            for states in &mut self.states {
-                states.resize(states.len() + self.places, NOTHING);
+            if self.met.is_none() {
+                self.make_slots(self.places);
             }
         }
         self.last = Some((key, number));
         number as usize
+    }
+
+    fn make_slots(&mut self, more: usize) {
+        self.counts.resize(self.counts.len() + more, 0);
+        for states in &mut self.states {
+            states.resize(states.len() + more, NOTHING);
+        }
+    }
+
+    /// Where a group is counted.
+    fn slot(&mut self, place: u64) -> usize {
+        let Some((slots, places)) = &mut self.met else { return place as usize };
+        let next = places.len() as u32;
+        let slot = *slots.entry(place).or_insert(next);
+        if slot == next {
+            places.push(place);
+            self.make_slots(1);
+        }
+        slot as usize
     }
 
     /// Adds the rows of a unit. What is kept is handed on before it grows too large.
@@ -235,18 +299,16 @@ impl<'a> Groups<'a> {
         if self.texts.is_empty() && wanted.numbers.is_empty() && marks.is_none() {
             for stretch in stretches {
                 let outer = self.outer(stretch.series, stretch.start_ms);
-                self.counts[outer] += u64::from(stretch.rows);
+                let slot = self.slot((outer * self.places) as u64);
+                self.counts[slot] += u64::from(stretch.rows);
             }
-            return Ok(());
-        }
-        if (self.names.len() + stretches.len()).saturating_mul(self.places) > PLACES_MAX {
-            self.hand_on(made)?;
+            return self.hand_on_if_large(made);
         }
         // Where each row is counted.
-        let rows = unit.rows();
-        let mut places: Vec<u32> = Vec::with_capacity(rows);
+        let mut places: Vec<u64> = Vec::with_capacity(unit.rows());
         for stretch in &stretches {
-            let place = (self.outer(stretch.series, stretch.start_ms) * self.places) as u32;
+            let outer = self.outer(stretch.series, stretch.start_ms) as u64;
+            let place = outer * self.places as u64;
             places.resize(places.len() + stretch.rows as usize, place);
         }
         for (name, table, step) in &mut self.texts {
@@ -259,12 +321,17 @@ impl<'a> Groups<'a> {
             if !here.is_empty() {
                 *table = here;
             }
-            let step = *step as u32;
-            places.iter_mut().zip(codes).for_each(|(place, code)| *place += code * step);
+            let step = *step as u64;
+            places.iter_mut().zip(codes).for_each(|(place, code)| *place += u64::from(code) * step);
         }
         if let Some(marks) = &marks {
             let mut marks = marks.iter();
             places.retain(|_| marks.next().is_some_and(|mark| *mark));
+        }
+        if self.met.is_some() {
+            for place in &mut places {
+                *place = self.slot(*place) as u64;
+            }
         }
         for &place in &places {
             self.counts[place as usize] += 1;
@@ -289,17 +356,25 @@ impl<'a> Groups<'a> {
                 }
             }
         }
-        Ok(())
+        self.hand_on_if_large(made)
+    }
+
+    fn hand_on_if_large(&mut self, made: &mut Vec<RecordBatch>) -> Result<()> {
+        let is_large = self.counts.len().saturating_mul(self.wanted.place_bytes()) > PLACES_BYTES;
+        if is_large && self.met.is_some() { self.hand_on(made) } else { Ok(()) }
     }
 
     /// Makes batches of all groups with rows, and forgets them.
     ///
     /// Errors: damage of a segment.
     pub fn hand_on(&mut self, made: &mut Vec<RecordBatch>) -> Result<()> {
-        let with_rows = (0..self.counts.len()).filter(|place| self.counts[*place] > 0);
-        let places: Vec<usize> = with_rows.collect();
-        for places in places.chunks(BATCH_ROWS) {
-            made.push(self.batch(places)?);
+        let with_rows = (0..self.counts.len()).filter(|slot| self.counts[*slot] > 0);
+        let slots: Vec<usize> = with_rows.collect();
+        for slots in slots.chunks(BATCH_ROWS) {
+            made.push(self.batch(slots)?);
+        }
+        if let Some(met) = &mut self.met {
+            *met = Default::default();
         }
         self.outer.clear();
         self.last = None;
@@ -309,7 +384,12 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
-    fn batch(&self, places: &[usize]) -> Result<RecordBatch> {
+    fn batch(&self, slots: &[usize]) -> Result<RecordBatch> {
+        let place = |slot: &usize| match &self.met {
+            Some((_, places)) => places[*slot] as usize,
+            None => *slot,
+        };
+        let places: Vec<usize> = slots.iter().map(place).collect();
         let wanted = self.wanted;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(wanted.schema.fields().len());
         let outer = |place: &usize| self.names[place / self.places];
@@ -345,18 +425,18 @@ impl<'a> Groups<'a> {
             });
         }
         let mut rows = Int64Builder::with_capacity(places.len());
-        places.iter().for_each(|place| rows.append_value(self.counts[*place] as i64));
+        slots.iter().for_each(|slot| rows.append_value(self.counts[*slot] as i64));
         arrays.push(Arc::new(rows.finish()));
         for states in &self.states {
-            let of = |place: &usize| states[*place];
+            let of = |slot: &usize| states[*slot];
             let mut counts = Int64Builder::with_capacity(places.len());
-            places.iter().for_each(|place| counts.append_value(of(place).count as i64));
+            slots.iter().for_each(|slot| counts.append_value(of(slot).count as i64));
             arrays.push(Arc::new(counts.finish()));
             for value in
                 [|state: State| state.sum, |state: State| state.least, |state: State| state.most]
             {
                 let mut numbers = Float64Builder::with_capacity(places.len());
-                for state in places.iter().map(of) {
+                for state in slots.iter().map(of) {
                     numbers.append_option((state.count > 0).then(|| value(state)));
                 }
                 arrays.push(Arc::new(numbers.finish()));

@@ -18,13 +18,15 @@ use datafusion::{
         streaming::{PartitionStream, StreamingTableExec},
     },
 };
-use inlay_engine::rows::{Chosen, Grain, Scan, Source, Unit};
+use inlay_engine::rows::{Chosen, Scan, Source, Unit};
 
 use super::{
     condition::Conditions,
-    tally::{Groups, Key, PLACES_MAX, Wanted, bounds, broken, step},
+    tally::{Groups, Key, Wanted, broken},
 };
 
+/// Parts of a source that are read beside each other where there are few sources.
+const PARTS: usize = 2;
 /// Rows that are few either way.
 const FEW_ROWS: usize = 8_192;
 
@@ -48,55 +50,28 @@ impl Totals {
         Self { scan, conditions, wanted }
     }
 
-    /// Whether there are much fewer groups than rows, as far as directories tell.
+    /// Whether there are much fewer groups than rows, in all and in no source nearly as many, as far as directories tell.
     ///
     /// Errors: damage of a segment.
     pub fn is_worth_it(&self) -> Result<bool> {
         let (mut groups, mut rows) = (0usize, 0usize);
         for source in self.scan.sources() {
-            let here: usize = source.series().iter().map(|series| series.rows.len()).sum();
-            let whole = self.outer_groups(source);
-            let values = self.values(source)?;
-            groups = groups.saturating_add(whole.saturating_mul(values).min(here));
-            rows += here;
-            if values > PLACES_MAX / 16 {
+            let here = rows_of(source);
+            let outer = self.wanted.outer_groups(source);
+            let of_part = outer.saturating_mul(self.wanted.values(source)?);
+            let of_source = of_part.saturating_mul(PARTS).min(here);
+            if of_source > here / 2 && here > FEW_ROWS {
                 return Ok(false);
             }
+            groups += of_source;
+            rows += here;
         }
-        // A few rows are few either way.
-        Ok(groups <= rows / 4 || rows < FEW_ROWS)
-    }
-
-    /// About how many groups the keys make that are those of whole strips.
-    fn outer_groups(&self, source: &Source) -> usize {
-        let has = |wanted: &Key| self.wanted.keys.iter().any(|(_, key)| key == wanted);
-        let named = match (has(&Key::Tenant), has(&Key::Event)) {
-            (true, true) => source.series().len(),
-            (true, false) => source.tenants().len(),
-            (false, true) => source.names().len(),
-            (false, false) => 1,
-        };
-        named.saturating_mul(span_of(source, self.wanted.grain()))
-    }
-
-    fn values(&self, source: &Source) -> Result<usize> {
-        let mut product = 1usize;
-        for (_, key) in &self.wanted.keys {
-            if let Key::Text(name) = key {
-                let values = source.values(name).map_err(broken)?;
-                product = product.saturating_mul(values.saturating_add(1));
-            }
-        }
-        Ok(product)
+        Ok(groups <= rows / 4 || rows <= FEW_ROWS)
     }
 }
 
-/// Hours or days from the first to the last row of a source.
-fn span_of(source: &Source, grain: Option<Grain>) -> usize {
-    let Some(grain) = grain else { return 1 };
-    let (first, last) = bounds(source, grain);
-    usize::try_from((last - first) / step(grain))
-        .map_or(usize::MAX, |steps| steps.saturating_add(1))
+fn rows_of(source: &Source) -> usize {
+    source.series().iter().map(|series| series.rows.len()).sum()
 }
 
 impl fmt::Debug for Totals {
@@ -136,7 +111,7 @@ impl TableProvider for Totals {
 }
 
 /// A source by its place in the scan, and which of its rows; all of them if none are named.
-type Work = (usize, Option<Unit>);
+type Work = (usize, Option<Vec<Unit>>);
 
 impl Totals {
     fn units(&self, source: &Source) -> Result<Vec<Unit>> {
@@ -145,17 +120,19 @@ impl Totals {
         source.units(chosen, &self.conditions.times()).map_err(broken)
     }
 
-    /// Shares sources out, or their units where there are few.
+    /// Shares sources out, or parts of them where there are few.
     fn shares(&self, partitions: usize) -> Result<Vec<Vec<Work>>> {
         let mut work: Vec<(usize, Work)> = Vec::new();
         let sources = self.scan.sources();
         for (at, source) in sources.iter().enumerate() {
             if sources.len() >= partitions * 4 {
-                let rows = source.series().iter().map(|series| series.rows.len()).sum();
-                work.push((rows, (at, None)));
-            } else {
-                let units = self.units(source)?.into_iter();
-                work.extend(units.map(|unit| (unit.rows(), (at, Some(unit)))));
+                work.push((rows_of(source), (at, None)));
+                continue;
+            }
+            let units = self.units(source)?;
+            let rows = |units: &[Unit]| units.iter().map(Unit::rows).sum();
+            for units in units.chunks(units.len().div_ceil(PARTS).max(1)) {
+                work.push((rows(units), (at, Some(units.to_vec()))));
             }
         }
         // The largest first, each to who has the least.
@@ -212,10 +189,10 @@ impl Iterator for Batches {
             if let Some(batch) = self.made.pop() {
                 return Some(Ok(batch));
             }
-            let (at, unit) = self.work.next()?;
+            let (at, units) = self.work.next()?;
             let source = self.totals.scan.sources().get(at)?;
             let mut made = Vec::new();
-            if let Err(error) = self.totals.add_up(source, unit, &mut made) {
+            if let Err(error) = self.totals.add_up(source, units, &mut made) {
                 return Some(Err(error));
             }
             made.reverse();
@@ -228,11 +205,11 @@ impl Totals {
     fn add_up(
         &self,
         source: &Source,
-        unit: Option<Unit>,
+        units: Option<Vec<Unit>>,
         made: &mut Vec<RecordBatch>,
     ) -> Result<()> {
-        let units = match unit {
-            Some(unit) => vec![unit],
+        let units = match units {
+            Some(units) => units,
             None => self.units(source)?,
         };
         let mut groups = Groups::new(&self.wanted, source)?;
