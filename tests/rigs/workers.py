@@ -107,8 +107,10 @@ def opened_ahead(server, keys):
     before, other = counted(first), counted(second)
     if not wait_for(lambda: len(with_segments(server)) == 2, 5):
         return [f"{len(with_segments(server))} workers wait with segments, not 2"]
+    # Those that answered have ended by now.
+    time.sleep(ENDED_SECONDS)
     waiting = set(with_segments(server))
-    wrong = []
+    wrong = [] if len(waiting) == 2 else [f"{len(waiting)} workers stay with segments, not 2"]
     event = {"event_id": "ahead", "tenant_id": "ahead", "event_name": "ahead", "timestamp": "2026-11-01T00:00:00Z"}
     status, _, answer = Connection(server.host, first).call("POST", "/v1/events", {"events": [event]})
     if status != 200 or answer["accepted"] != 1:
@@ -128,6 +130,9 @@ def opened_ahead(server, keys):
 
 
 def killed(server, key):
+    ask(server, key, "SELECT count(*) FROM events")
+    if not wait_for(lambda: with_segments(server), 5):
+        yield "nobody waits with segments to be killed"
     workers = list(map(pid_of, children(server.pid)))
     for pid in workers:
         os.kill(pid, signal.SIGKILL)

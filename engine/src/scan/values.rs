@@ -72,6 +72,10 @@ impl TextMatch {
     ///
     /// Errors: when it cannot be told.
     pub fn mark(&self, codes: &[u32], table: &Arc<TextTable>, marks: &mut [bool]) -> Result<()> {
+        if table.is_empty() {
+            marks.fill(false);
+            return Ok(());
+        }
         let accepts = |table: &TextTable| -> Result<Arc<[bool]>> {
             let accepted = (self.accepts)(table);
             accepted.map(Arc::from).map_err(|error| Error::limit(Limit::QueryMemory, error))

@@ -44,22 +44,24 @@ pub struct Running {
 struct After {
     http: Http,
     namespace: Namespace,
+    /// Whether it had an answer: who asks what is none, or goes away, is not waited for.
+    is_answered: bool,
 }
 
 impl Drop for After {
     fn drop(&mut self) {
-        let (http, namespace) = (self.http.clone(), self.namespace);
+        let (http, namespace, is_answered) = (self.http.clone(), self.namespace, self.is_answered);
         // Without a runtime there is no next one.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             let workers = Arc::clone(&http.workers);
             let prepared = tokio::task::spawn_blocking(move || workers.prepare()).await;
-            if prepared.is_err() || !http.workers.opens_ahead() {
+            if prepared.is_err() || !is_answered || !http.workers.opens_ahead() {
                 return;
             }
             let list = http.run(move |app| {
                 let snapshot = app.engine.snapshot(namespace);
-                Ok((snapshot.runs() <= RUNS_AHEAD_MAX).then(|| snapshot.list()))
+                Ok((1..=RUNS_AHEAD_MAX).contains(&snapshot.runs()).then(|| snapshot.list()))
             });
             if let Ok(Some(segments)) = list.await {
                 let directory = &http.app.settings.data_dir;
@@ -143,7 +145,7 @@ pub async fn begin(
     http.app.count_statement(caller);
     let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
     let namespace = caller.environment.namespace();
-    let after = After { http: http.clone(), namespace };
+    let mut after = After { http: http.clone(), namespace, is_answered: false };
     let mut cause = None;
     for _ in 0..TRIES {
         if started.elapsed() >= wall {
@@ -160,6 +162,7 @@ pub async fn begin(
         };
         match answering.next().await {
             Frame::Columns(columns) => {
+                after.is_answered = true;
                 return Ok(Running { columns, started, answering, place, _after: after });
             }
             Frame::Stale => {}
@@ -181,7 +184,7 @@ async fn handed(
     snapshot: &HandedOver,
     deadline: Instant,
 ) -> io::Result<Answering> {
-    let worker = http.workers.take(namespace).await?;
+    let worker = http.workers.take(namespace, &snapshot.segments).await?;
     worker.ask(&http.app.settings.data_dir, ask, snapshot, deadline).await
 }
 

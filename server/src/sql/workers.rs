@@ -57,7 +57,9 @@ pub struct Workers {
 struct Idle {
     workers: VecDeque<Worker>,
     starting: usize,
-    ahead: VecDeque<Ahead>,
+    ahead: Vec<Ahead>,
+    /// Namespaces whose segments are being opened.
+    opening: Vec<Namespace>,
 }
 
 /// A worker that has opened the segments of a namespace, and is of no use for another one.
@@ -108,18 +110,23 @@ impl Workers {
         }
     }
 
-    /// A worker that waits, or a new one: the one that has opened segments of this namespace if there is one.
+    /// A worker that waits, or a new one: the one that has opened these segments of the namespace if there is one.
     ///
     /// Errors: when none can be started.
-    pub async fn take(self: &Arc<Self>, namespace: Namespace) -> io::Result<Worker> {
+    pub async fn take(
+        self: &Arc<Self>,
+        namespace: Namespace,
+        segments: &[u8],
+    ) -> io::Result<Worker> {
         let (waiting, is_last) = {
             let mut idle = self.idle.lock();
-            let ahead = idle.ahead.iter().position(|ahead| ahead.namespace == namespace);
-            let ahead = ahead.and_then(|at| idle.ahead.remove(at)).map(|ahead| ahead.worker);
-            let mut ahead = ahead;
-            let waiting = match ahead.as_mut().is_some_and(Worker::is_there) {
-                true => ahead,
-                false => {
+            let at = idle.ahead.iter().position(|ahead| ahead.namespace == namespace);
+            let ahead = at.map(|at| idle.ahead.swap_remove(at));
+            // One with other segments would have to open these all the same.
+            let fits = |ahead: &mut Ahead| ahead.segments == segments && ahead.worker.is_there();
+            let waiting = match ahead.map(|mut ahead| (fits(&mut ahead), ahead)) {
+                Some((true, ahead)) => Some(ahead.worker),
+                _ => {
                     idle.workers.retain_mut(Worker::is_there);
                     idle.workers.pop_front()
                 }
@@ -156,28 +163,37 @@ impl Workers {
     ) {
         let worker = {
             let mut idle = self.idle.lock();
+            idle.ahead.retain_mut(|ahead| ahead.worker.is_there());
+            // Another one's is left alone until its time is over.
+            let others = idle.ahead.iter().filter(|ahead| ahead.namespace != namespace).count();
             let is_known =
                 |ahead: &Ahead| ahead.namespace == namespace && ahead.segments == segments;
-            if self.ahead_max == 0 || idle.ahead.iter().any(is_known) {
+            if others + idle.opening.len() >= self.ahead_max
+                || idle.opening.contains(&namespace)
+                || idle.ahead.iter().any(is_known)
+            {
                 return;
             }
             idle.workers.retain_mut(Worker::is_there);
-            idle.workers.pop_front()
+            let worker = idle.workers.pop_front();
+            if worker.is_some() {
+                idle.opening.push(namespace);
+            }
+            worker
         };
         let Some(mut worker) = worker else { return };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.prepare()));
-        if let Err(error) = worker.open(directory, &segments).await {
-            return warn!(%error, "a worker for SQL cannot open segments");
-        }
+        let opened = worker.open(directory, &segments).await;
         {
             let mut idle = self.idle.lock();
-            idle.ahead.retain(|ahead| ahead.namespace != namespace);
-            while idle.ahead.len() >= self.ahead_max {
-                idle.ahead.pop_front();
+            idle.opening.retain(|opening| *opening != namespace);
+            if let Err(error) = opened {
+                return warn!(%error, "a worker for SQL cannot open segments");
             }
+            idle.ahead.retain(|ahead| ahead.namespace != namespace);
             let since = Instant::now();
-            idle.ahead.push_back(Ahead { namespace, segments, since, worker });
+            idle.ahead.push(Ahead { namespace, segments, since, worker });
         }
         tokio::time::sleep(AHEAD_TIME).await;
         self.idle.lock().ahead.retain(|ahead| ahead.since.elapsed() < AHEAD_TIME);

@@ -144,8 +144,8 @@ fn alike(kind: Kind, like: &Like) -> Option<Condition> {
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
     let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
     let pattern = text(literal(pattern)?).filter(|_| escape_char.is_none())?;
-    // What everything is like is rewritten later, and would not be understood any more.
-    if pattern.chars().all(|char| char == '%') {
+    // What everything is like, and what only itself is like, is rewritten later and would not be understood any more.
+    if pattern.chars().all(|char| char == '%') || !pattern.contains(['%', '_']) {
         return None;
     }
     let (negated, case_insensitive) = (*negated, *case_insensitive);

@@ -23,7 +23,7 @@ pub const ROWS: &str = "rows";
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 /// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
-/// made for the groups that there are, and handed on when they take as much.
+/// made for the groups that there are, which do not take more.
 const PLACES_BYTES: usize = 16 << 20;
 
 /// What groups are told apart by.
@@ -134,18 +134,24 @@ impl Wanted {
         named.saturating_mul(span)
     }
 
-    /// How many combinations of values of properties there could be in a source.
+    /// How many groups of a source there could be, if they can be counted and fit into memory. There are at most as many as
+    /// rows.
     ///
     /// Errors: damage of a segment.
-    pub fn values(&self, source: &Source) -> Result<usize> {
-        let mut product = 1usize;
+    pub fn groups(&self, source: &Source, rows: usize) -> Result<Option<usize>> {
+        let mut groups = Some(self.outer_groups(source));
         for (_, key) in &self.keys {
             if let Key::Text(name) = key {
                 let values = source.values(name).map_err(broken)?;
-                product = product.saturating_mul(values.saturating_add(1));
+                groups = groups.and_then(|groups| groups.checked_mul(values.checked_add(1)?));
             }
         }
-        Ok(product)
+        // Places are numbered beyond their rows.
+        let fits = |groups: &usize| {
+            let bytes = (*groups).min(rows).checked_mul(self.place_bytes());
+            bytes.is_some_and(|bytes| bytes <= PLACES_BYTES)
+        };
+        Ok(groups.filter(fits))
     }
 
     /// Bytes of a group.
@@ -289,10 +295,10 @@ impl<'a> Groups<'a> {
         slot as usize
     }
 
-    /// Adds the rows of a unit. What is kept is handed on before it grows too large.
+    /// Adds the rows of a unit.
     ///
     /// Errors: damage of a segment.
-    pub fn add(&mut self, unit: &Unit, made: &mut Vec<RecordBatch>) -> Result<()> {
+    pub fn add(&mut self, unit: &Unit) -> Result<()> {
         let wanted = self.wanted;
         let stretches = self.source.stretches(unit, self.grain).map_err(broken)?;
         let marks = self.source.passing(unit, &wanted.filter).map_err(broken)?;
@@ -302,7 +308,7 @@ impl<'a> Groups<'a> {
                 let slot = self.slot((outer * self.places) as u64);
                 self.counts[slot] += u64::from(stretch.rows);
             }
-            return self.hand_on_if_large(made);
+            return Ok(());
         }
         // Where each row is counted.
         let mut places: Vec<u64> = Vec::with_capacity(unit.rows());
@@ -356,32 +362,16 @@ impl<'a> Groups<'a> {
                 }
             }
         }
-        self.hand_on_if_large(made)
+        Ok(())
     }
 
-    fn hand_on_if_large(&mut self, made: &mut Vec<RecordBatch>) -> Result<()> {
-        let is_large = self.counts.len().saturating_mul(self.wanted.place_bytes()) > PLACES_BYTES;
-        if is_large && self.met.is_some() { self.hand_on(made) } else { Ok(()) }
-    }
-
-    /// Makes batches of all groups with rows, and forgets them.
+    /// Batches of all groups with rows.
     ///
-    /// Errors: damage of a segment.
-    pub fn hand_on(&mut self, made: &mut Vec<RecordBatch>) -> Result<()> {
+    /// Errors: none that is expected.
+    pub fn batches(&self) -> Result<Vec<RecordBatch>> {
         let with_rows = (0..self.counts.len()).filter(|slot| self.counts[*slot] > 0);
         let slots: Vec<usize> = with_rows.collect();
-        for slots in slots.chunks(BATCH_ROWS) {
-            made.push(self.batch(slots)?);
-        }
-        if let Some(met) = &mut self.met {
-            *met = Default::default();
-        }
-        self.outer.clear();
-        self.last = None;
-        self.names.clear();
-        self.counts.clear();
-        self.states.iter_mut().for_each(Vec::clear);
-        Ok(())
+        slots.chunks(BATCH_ROWS).map(|slots| self.batch(slots)).collect()
     }
 
     fn batch(&self, slots: &[usize]) -> Result<RecordBatch> {

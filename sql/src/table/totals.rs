@@ -57,8 +57,7 @@ impl Totals {
         let (mut groups, mut rows) = (0usize, 0usize);
         for source in self.scan.sources() {
             let here = rows_of(source);
-            let outer = self.wanted.outer_groups(source);
-            let of_part = outer.saturating_mul(self.wanted.values(source)?);
+            let Some(of_part) = self.wanted.groups(source, here)? else { return Ok(false) };
             let of_source = of_part.saturating_mul(PARTS).min(here);
             if of_source > here / 2 && here > FEW_ROWS {
                 return Ok(false);
@@ -191,10 +190,10 @@ impl Iterator for Batches {
             }
             let (at, units) = self.work.next()?;
             let source = self.totals.scan.sources().get(at)?;
-            let mut made = Vec::new();
-            if let Err(error) = self.totals.add_up(source, units, &mut made) {
-                return Some(Err(error));
-            }
+            let mut made = match self.totals.add_up(source, units) {
+                Ok(made) => made,
+                Err(error) => return Some(Err(error)),
+            };
             made.reverse();
             self.made = made;
         }
@@ -202,12 +201,7 @@ impl Iterator for Batches {
 }
 
 impl Totals {
-    fn add_up(
-        &self,
-        source: &Source,
-        units: Option<Vec<Unit>>,
-        made: &mut Vec<RecordBatch>,
-    ) -> Result<()> {
+    fn add_up(&self, source: &Source, units: Option<Vec<Unit>>) -> Result<Vec<RecordBatch>> {
         let units = match units {
             Some(units) => units,
             None => self.units(source)?,
@@ -218,8 +212,8 @@ impl Totals {
             if !filter.is_empty() && source.excludes(&unit, filter).map_err(broken)? {
                 continue;
             }
-            groups.add(&unit, made)?;
+            groups.add(&unit)?;
         }
-        groups.hand_on(made)
+        groups.batches()
     }
 }
