@@ -11,10 +11,14 @@ export default defineConfig({
   ],
   fullyParallel: false,
   workers: 2,
-  retries: 0,
-  timeout: 40_000,
-  expect: { timeout: 8000, toHaveScreenshot: { maxDiffPixelRatio: 0.001, animations: "disabled" } },
-  reporter: [["list"]],
+  maxFailures: process.env.CI ? 8 : 0,
+  // A machine that builds for the first time may stand still for seconds. What passes only when tried
+  // again is printed with what it failed with, so that it is not taken for sound.
+  retries: process.env.CI ? 1 : 0,
+  timeout: 90_000,
+  globalSetup: "./lib/warm.js",
+  expect: { timeout: 20_000, toHaveScreenshot: { maxDiffPixelRatio: 0.001, animations: "disabled" } },
+  reporter: [["list"], ["./lib/summary.js"]],
   outputDir: process.env.TEST_OUTPUT ?? "../../test-results",
   snapshotPathTemplate: "{testDir}/snapshots/{arg}{ext}",
   use: {

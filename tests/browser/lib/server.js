@@ -27,7 +27,7 @@ export class Server {
       "--http-addr", `127.0.0.1:${port}`, "--grpc-addr", "127.0.0.1:0", "--base-url", base, "--rate-limits", limits, "--log", "warn", "--demo"],
     { env: { ...process.env, TZ: "UTC", FAKETIME_DONT_FAKE_MONOTONIC: "1" }, stdio: ["ignore", "pipe", "inherit"], detached: true });
     const server = new Server(child, directory, base);
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 600; i++) {
       if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
       const ready = await fetch(`${base}/readyz`).then((r) => r.ok, () => false);
       if (ready) return server;

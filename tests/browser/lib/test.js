@@ -15,7 +15,7 @@ export const test = base.extend({
     server.dashboard = await server.publish("API usage", EVERYTHING);
     await use(server);
     await server.stop();
-  }, { scope: "worker" }],
+  }, { scope: "worker", timeout: 120_000 }],
 
   host: [async ({ inlay }, use) => {
     const host = await startHost(inlay);
