@@ -122,6 +122,8 @@ impl Refusal {
 /// A part of what a worker answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
+    /// It has a statement: what becomes of it from now on is the statement's doing.
+    Taken,
     /// Its columns.
     Columns(Vec<OutColumn>),
     /// Some rows, in the form that was asked for.
@@ -145,6 +147,7 @@ impl Frame {
             Self::Done(done) => (b'D', serde_json::to_vec(done)?),
             Self::Refused(refusal) => (b'X', serde_json::to_vec(refusal)?),
             Self::Stale => (b'S', Vec::new()),
+            Self::Taken => (b'T', Vec::new()),
         };
         if bytes.len() > FRAME_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame is too large"));
@@ -176,6 +179,7 @@ impl Frame {
             b'D' => Self::Done(serde_json::from_slice(&bytes)?),
             b'X' => Self::Refused(serde_json::from_slice(&bytes)?),
             b'S' => Self::Stale,
+            b'T' => Self::Taken,
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of no kind")),
         })
     }
@@ -207,10 +211,13 @@ pub struct Request {
     pub recent: Vec<u8>,
 }
 
-/// Reads a request.
+/// Reads a request; `taken` is told what is asked before the rest of it is read.
 ///
-/// Errors: `InvalidData`, `UnexpectedEof` when the server went away.
-pub fn read_request(input: &mut impl Read) -> io::Result<Request> {
+/// Errors: `InvalidData`, `UnexpectedEof` when the server went away; what `taken` says.
+pub fn read_request(
+    input: &mut impl Read,
+    taken: impl FnOnce(&Head) -> io::Result<()>,
+) -> io::Result<Request> {
     let mut head_len = [0; 4];
     input.read_exact(&mut head_len)?;
     let mut lens = [[0; 8]; 2];
@@ -229,6 +236,7 @@ pub fn read_request(input: &mut impl Read) -> io::Result<Request> {
         Ok(bytes)
     };
     let head = serde_json::from_slice(&part(head_len as u64)?)?;
+    taken(&head)?;
     let [segments, recent] = lens.map(u64::from_le_bytes);
     Ok(Request { head, segments: part(segments)?, recent: part(recent)? })
 }
@@ -250,11 +258,17 @@ mod tests {
         let head = Head { directory: "/x".into(), ask: Some(ask.clone()) };
         let mut bytes = request_head(&head, 3, 2).unwrap();
         bytes.extend_from_slice(b"abcde and more");
-        let Request { head, segments, recent } = read_request(&mut &bytes[..]).unwrap();
+        let mut told = None;
+        let taken = |head: &Head| {
+            told = Some(head.ask.is_some());
+            Ok(())
+        };
+        let Request { head, segments, recent } = read_request(&mut &bytes[..], taken).unwrap();
+        assert_eq!(told, Some(true));
         let read = head.ask.unwrap();
         assert_eq!((read.sql, read.params, read.form), (ask.sql, ask.params, ask.form));
         assert_eq!((&*segments, &*recent), (&b"abc"[..], &b"de"[..]));
-        assert!(read_request(&mut &bytes[..20]).is_err());
+        assert!(read_request(&mut &bytes[..20], |_| Ok(())).is_err());
         let refusal = Refusal::invalid("no").hint("yes");
         let column = OutColumn { name: "a".to_owned(), kind: "BIGINT".to_owned() };
         for frame in [
@@ -263,6 +277,7 @@ mod tests {
             Frame::Done(Done { rows: 1, truncated: true }),
             Frame::Refused(Refusal { position: Some((1, 2)), ..refusal }),
             Frame::Stale,
+            Frame::Taken,
         ] {
             let mut bytes = Vec::new();
             frame.write(&mut bytes).unwrap();

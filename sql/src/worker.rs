@@ -63,7 +63,7 @@ fn serve(data_bytes: u64) -> io::Result<()> {
     };
     stdout.write_all(READY)?;
     stdout.flush()?;
-    let (request, ask, opened) = wait_for_statement(&mut io::stdin().lock())?;
+    let (request, ask, opened) = wait_for_statement(&mut io::stdin().lock(), &mut stdout)?;
     let wall = Duration::from_millis(ask.wall_ms);
     let end = Instant::now() + wall;
     // Whatever computes: the server may be gone, and the runtime waits for what does not yield.
@@ -112,10 +112,16 @@ fn serve(data_bytes: u64) -> io::Result<()> {
 
 /// Opens what is asked for until a statement comes. What cannot be opened ahead of need is not missed: the statement
 /// says what it is about, and is told.
-fn wait_for_statement(input: &mut impl io::Read) -> io::Result<(Request, Ask, Option<Opened>)> {
+fn wait_for_statement(
+    input: &mut impl io::Read,
+    output: &mut impl Write,
+) -> io::Result<(Request, Ask, Option<Opened>)> {
     let mut opened = None;
     loop {
-        let mut request = read_request(input)?;
+        let mut request = read_request(input, |head| match head.ask {
+            Some(_) => Frame::Taken.write(output).and_then(|()| output.flush()),
+            None => Ok(()),
+        })?;
         match request.head.ask.take() {
             Some(ask) => return Ok((request, ask, opened)),
             None => opened = Opened::open(&request.head.directory, request.segments).ok(),

@@ -78,7 +78,7 @@ impl Recent {
         &self.names
     }
 
-    /// The rows of a unit by the hour or day in which they begin.
+    /// The rows of a unit by the hour, day or week in which they begin.
     pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Vec<Stretch> {
         let mut out = Vec::new();
         for strip in &unit.strips {

@@ -184,7 +184,7 @@ impl Sealed {
         self.file.text(name)?.map_or(Ok(0), |reader| reader.value_count())
     }
 
-    /// The rows of a unit by the hour or day in which they begin.
+    /// The rows of a unit by the hour, day or week in which they begin.
     ///
     /// Errors: `Corrupt`.
     pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {

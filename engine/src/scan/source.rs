@@ -216,7 +216,7 @@ impl Source {
         }
     }
 
-    /// The rows of a unit by the hour or day in which they begin; by their series alone without a grain.
+    /// The rows of a unit by the hour, day or week in which they begin; by their series alone without a grain.
     ///
     /// Errors: `Corrupt`.
     pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {

@@ -40,29 +40,44 @@ pub struct Chosen<'a> {
 /// How finely times are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
+    /// By the week, which begins on a Monday, in UTC.
+    Week,
     /// By the day, in UTC.
     Day,
     /// By the hour.
     Hour,
 }
 
+/// A Monday.
+const WEEKS_FROM_MS: i64 = -3 * DAY_MS;
+
 impl Grain {
-    /// The start of the hour or day of a time.
-    pub fn start(self, ms: i64) -> i64 {
-        let step = match self {
+    /// How long it is in milliseconds.
+    pub fn step_ms(self) -> i64 {
+        match self {
+            Self::Week => 7 * DAY_MS,
             Self::Day => DAY_MS,
             Self::Hour => HOUR_MS,
+        }
+    }
+
+    /// The start of the hour, day or week of a time.
+    pub fn start(self, ms: i64) -> i64 {
+        let from = match self {
+            Self::Week => WEEKS_FROM_MS,
+            Self::Day | Self::Hour => 0,
         };
-        ms.div_euclid(step) * step
+        let steps = ms.saturating_sub(from).div_euclid(self.step_ms());
+        steps.saturating_mul(self.step_ms()).saturating_add(from)
     }
 }
 
-/// Rows of a strip that begin in the same hour or day.
+/// Rows of a strip that begin in the same hour, day or week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch {
     /// Which series of the source.
     pub series: usize,
-    /// Start of the hour or day in milliseconds since 1970; zero where times are not asked for.
+    /// Start of it in milliseconds since 1970; zero where times are not asked for.
     pub start_ms: i64,
     /// Number of rows.
     pub rows: u32,

@@ -100,7 +100,9 @@ impl Running {
             Frame::Rows(rows) => Ok(Part::Rows(rows)),
             Frame::Done(done) => Ok(Part::End(done)),
             Frame::Refused(refusal) => Err(explained(refusal)),
-            Frame::Columns(_) | Frame::Stale => Err(ApiError::internal("a worker repeats itself")),
+            Frame::Taken | Frame::Columns(_) | Frame::Stale => {
+                Err(ApiError::internal("a worker repeats itself"))
+            }
         }
     }
 
@@ -167,7 +169,7 @@ pub async fn begin(
             }
             Frame::Stale => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
-            Frame::Rows(_) | Frame::Done(_) => {
+            Frame::Taken | Frame::Rows(_) | Frame::Done(_) => {
                 return Err(ApiError::internal("a worker answers without columns"));
             }
         }

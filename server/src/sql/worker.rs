@@ -99,7 +99,7 @@ impl Worker {
 
     /// Asks it over what the engine hands over of the data in `directory`. It has until `deadline` to answer.
     ///
-    /// Errors: when it ended before it was asked.
+    /// Errors: when it ended before it took the statement.
     pub async fn ask(
         mut self,
         directory: &Path,
@@ -112,10 +112,14 @@ impl Worker {
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let head = Head { directory: directory.to_owned(), ask: Some(ask) };
-            self.send(&head, &snapshot.segments, &snapshot.recent).await
+            self.send(&head, &snapshot.segments, &snapshot.recent).await?;
+            read_frame(&mut self.stdout).await
         };
+        // What is written to one that is being ended goes nowhere, and nobody says so.
         match tokio::time::timeout_at(deadline, handed).await {
-            Ok(handed) => handed?,
+            Ok(Ok(Frame::Taken)) => {}
+            Ok(Ok(_)) => return Err(io::Error::other("a worker answers before it is asked")),
+            Ok(Err(error)) => return Err(error),
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         }
         let deadline = deadline + GRACE;
@@ -177,4 +181,44 @@ async fn read_frame(stdout: &mut BufReader<ChildStdout>) -> io::Result<Frame> {
     let mut bytes = vec![0; len];
     stdout.read_exact(&mut bytes).await?;
     Frame::read(kind, bytes)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a program for the test is written as a file")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use inlay_sql::Form;
+
+    use super::*;
+
+    /// A worker that is being ended is still there and takes what is written to it, but never says that it has it.
+    #[tokio::test]
+    async fn a_statement_that_nobody_took_is_not_at_fault() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("worker");
+        let ask = Ask {
+            sql: "SELECT 1".to_owned(),
+            params: Vec::new(),
+            form: Form::Rows,
+            rows_max: 1,
+            bytes_max: 1,
+            wall_ms: 1,
+        };
+        let snapshot = HandedOver { segments: Vec::new(), recent: Vec::new() };
+        for (end, is_taken) in [("kill -9 $$", false), ("printf 'T\\0\\0\\0\\0'; kill -9 $$", true)]
+        {
+            let script = format!("#!/bin/sh\nprintf +; head -c 24 > /dev/null; {end}\n");
+            std::fs::write(&program, script).unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let worker = Worker::start(&program, 1).unwrap();
+            let deadline = Instant::now() + READY_WITHIN;
+            let asked = worker.ask(directory.path(), &ask, &snapshot, deadline).await;
+            assert_eq!(asked.is_ok(), is_taken, "{end}");
+            if let Ok(mut answering) = asked {
+                let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };
+                assert_eq!(refusal.reason, Reason::TooLarge);
+            }
+        }
+    }
 }

@@ -365,12 +365,17 @@ fn groups_come_to_what_rows_do(every: u32) {
             for n in (0..2_000 / every).map(|n| part * 2_000 + n * every) {
                 let mixed = n.wrapping_mul(2_654_435_761) >> 8;
                 let tenant = format!("t{}", mixed % 40);
+                let user = format!(
+                    "{} of {}",
+                    mixed / 40 % 90,
+                    ["few", "very many users"][mixed as usize % 2]
+                );
                 let event = Event {
                     tenant: &tenant,
                     name: ["call", "login", "open", "close", "pay"][(mixed / 40 % 5) as usize],
-                    timestamp_ms: NOW_MS - i64::from(mixed % 5_000) * 60_000,
+                    timestamp_ms: NOW_MS - i64::from(mixed / 64 % 30_000) * 60_000,
                     event_id: None,
-                    user_id: None,
+                    user_id: (mixed % 9 > 0).then_some(&*user),
                 };
                 let path = format!("/{}", if namespace == 1 { mixed % 900 } else { n });
                 let texts = [("path", &*path), ("plan", ["a", "b", "c"][(mixed / 7 % 3) as usize])];
@@ -385,32 +390,91 @@ fn groups_come_to_what_rows_do(every: u32) {
     }
     let numbers =
         "count(*), sum(numeric_props['ms']), min(numeric_props['n']), max(numeric_props['ms'])";
-    for keys in [
-        "string_props['plan']",
-        "string_props['path']",
-        "tenant_id, string_props['path']",
-        "tenant_id, event_name",
-        "date_trunc('hour', timestamp), tenant_id, event_name, string_props['plan']",
-        "date_trunc('hour', timestamp), tenant_id, string_props['path'], string_props['plan']",
-        "date_part('dow', timestamp), string_props['plan']",
+    let spans = "min(date_trunc('week', timestamp)), max(date_trunc('day', timestamp)), count(*)";
+    for (keys, count, asked) in [
+        ("string_props['plan']", 1, numbers),
+        ("string_props['path']", 1, numbers),
+        ("tenant_id, string_props['path']", 2, numbers),
+        ("tenant_id, event_name", 2, numbers),
+        ("date_trunc('hour', timestamp), tenant_id, event_name, string_props['plan']", 4, numbers),
+        ("date_trunc('hour', timestamp), tenant_id, string_props['path']", 3, numbers),
+        ("date_part('dow', timestamp), string_props['plan']", 2, numbers),
+        ("date_trunc('week', timestamp), tenant_id", 2, numbers),
+        ("tenant_id, user_id", 2, numbers),
+        ("tenant_id, user_id", 2, spans),
+        ("tenant_id, user_id, event_name", 3, spans),
+        ("tenant_id, user_id, event_name, date_trunc('week', timestamp)", 4, numbers),
+        ("tenant_id, user_id, date_part('dow', timestamp)", 3, numbers),
+        ("tenant_id, length(user_id)", 2, spans),
+        ("tenant_id, date_trunc('week', timestamp)", 2, "count(DISTINCT user_id)"),
     ] {
-        for condition in ["true", "string_props['path'] LIKE '/1%'", "numeric_props['ms'] > 50"] {
-            let asked = |more: &str| {
-                let keys_count = keys.matches(", ").count() - keys.matches("', ").count() + 1;
-                let order: Vec<String> = (1..=keys_count).map(|at| at.to_string()).collect();
-                let order = order.join(", ");
+        for condition in [
+            "true",
+            "string_props['path'] LIKE '/1%'",
+            "numeric_props['ms'] > 50 AND event_name <> 'pay'",
+            "timestamp > TIMESTAMP '2024-09-20 03:04:05' AND tenant_id > 't2'",
+        ] {
+            let order: Vec<String> = (1..=count).map(|at| at.to_string()).collect();
+            let order = order.join(", ");
+            let statement = |more: &str| {
                 format!(
-                    "SELECT {keys}, {numbers}{more} FROM events WHERE {condition} \
+                    "SELECT {keys}, {asked}{more} FROM events WHERE {condition} \
                      GROUP BY {order} ORDER BY {order} LIMIT 9000"
                 )
             };
-            let early = rows(&engine, &asked(""));
-            let mut all = rows(&engine, &asked(", max(timestamp)"));
+            let early = rows(&engine, &statement(""));
+            let mut all = rows(&engine, &statement(", max(timestamp)"));
             for row in all.as_array_mut().unwrap() {
                 row.as_array_mut().unwrap().pop();
             }
             assert!(!early.as_array().unwrap().is_empty(), "{keys}");
-            assert!(early == all, "{keys} where {condition}");
+            assert!(early == all, "{keys}, {asked} where {condition}");
         }
+    }
+}
+
+/// What is left to do of a statement when its groups are read.
+fn plan(engine: &Engine, sql: &str) -> String {
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    let (context, _) = session_over(blank(2, 512 << 20).unwrap(), scan).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let plan = runtime.block_on(async { context.sql(sql).await?.create_physical_plan().await });
+    datafusion::physical_plan::displayable(&*plan.unwrap()).indent(true).to_string()
+}
+
+#[test]
+fn groups_by_user_are_complete_as_they_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (is_complete, sql) in [
+        (
+            true,
+            "SELECT tenant_id, user_id, count(*), sum(numeric_props['ms']) FROM events GROUP BY 1, 2",
+        ),
+        (true, "SELECT DISTINCT tenant_id, user_id, date_trunc('week', timestamp) FROM events"),
+        (
+            true,
+            "SELECT tenant_id, user_id, min(w) FROM (SELECT DISTINCT tenant_id, user_id, date_trunc('week', timestamp) AS w FROM events) s GROUP BY 1, 2",
+        ),
+        (
+            true,
+            "SELECT user_id, event_name, count(*) FROM events WHERE tenant_id = 'acme' GROUP BY 1, 2",
+        ),
+        (
+            false,
+            "SELECT tenant_id, user_id, date_trunc('month', timestamp) FROM events GROUP BY 1, 2, 3",
+        ),
+        (false, "SELECT tenant_id, count(DISTINCT user_id) FROM events GROUP BY 1"),
+    ] {
+        let plan = plan(&engine, sql);
+        assert!(plan.contains("StreamingTableExec"), "{sql}: {plan}");
+        assert_eq!(!plan.contains("AggregateExec"), is_complete, "{sql}: {plan}");
+    }
+    // Users of two tenants may be called alike.
+    for sql in [
+        "SELECT user_id, count(*) FROM events GROUP BY 1",
+        "SELECT user_id, count(*) FROM events WHERE tenant_id IN ('acme', 'beta') GROUP BY 1",
+    ] {
+        assert!(!plan(&engine, sql).contains("StreamingTableExec"), "{sql}");
     }
 }

@@ -14,7 +14,7 @@ use datafusion::{
 };
 use inlay_engine::{
     NumberFilter, TextFilter,
-    rows::{Filter, TextMatch, TextTable},
+    rows::{Chosen, Filter, Source, TextMatch, TextTable, Unit},
 };
 
 use super::{
@@ -81,6 +81,14 @@ impl Conditions {
     /// The milliseconds that are asked for.
     pub fn times(&self) -> Range<i64> {
         self.from_ms.unwrap_or(i64::MIN)..self.to_ms.unwrap_or(i64::MAX)
+    }
+
+    /// The rows of a source that are of these tenants, events and times.
+    ///
+    /// Errors: damage of a segment.
+    pub fn units(&self, source: &Source) -> inlay_engine::Result<Vec<Unit>> {
+        let chosen = Chosen { tenants: self.tenants.as_deref(), names: self.events.as_deref() };
+        source.units(chosen, &self.times())
     }
 
     fn add(&mut self, condition: Condition) {

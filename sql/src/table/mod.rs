@@ -11,6 +11,7 @@ mod times;
 mod condition;
 
 mod codes;
+mod shares;
 
 mod rows;
 
@@ -20,9 +21,17 @@ mod provider;
 
 mod scans;
 
+mod amounts;
+
+mod wanted;
+
+mod crowd;
 mod tally;
 
+mod per_user;
 mod totals;
+
+mod reads;
 
 mod early;
 

@@ -10,7 +10,7 @@ use datafusion::{
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
 };
-use inlay_engine::rows::{Chosen, Scan};
+use inlay_engine::rows::Scan;
 
 use super::{
     arrays::Dictionaries,
@@ -19,6 +19,7 @@ use super::{
     rollup::Sums,
     rows::{Part, Reading, RowsExec, Wanted},
     schema::{Kind, Property, number_column, schema_with},
+    wanted::broken,
 };
 
 /// The name of a column, and what numbers stand for in one of numbers.
@@ -133,19 +134,15 @@ impl Table {
         limit: Option<usize>,
         partitions: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let times = conditions.times();
-        let Conditions { tenants, events, filter, .. } = conditions;
-        let chosen = Chosen { tenants: tenants.as_deref(), names: events.as_deref() };
         let mut parts: Vec<Part> = Vec::new();
         for (at, source) in self.scan.sources().iter().enumerate() {
-            let units = source.units(chosen, &times);
-            let units = units.map_err(|error| DataFusionError::External(Box::new(error)))?;
+            let units = conditions.units(source).map_err(broken)?;
             parts.extend(units.into_iter().map(|unit| (at, unit)));
         }
         let reading = Reading {
             scan: Arc::clone(&self.scan),
             wanted: projection.iter().map(|at| self.wanted(*at)).collect::<Result<_>>()?,
-            filter,
+            filter: conditions.filter,
             schema: Arc::new(self.schema.project(projection)?),
             limit,
             dictionaries: Dictionaries::default(),

@@ -23,6 +23,7 @@ use super::{
     arrays::{Dictionaries, map_array},
     codes::Codes,
     schema::{NUMBERS, Property, STRINGS},
+    shares::shared,
 };
 
 /// Rows of a batch that is handed on.
@@ -97,27 +98,16 @@ pub struct RowsExec {
 
 impl RowsExec {
     /// Shares parts out among so many partitions.
-    pub fn new(reading: Reading, mut parts: Vec<Part>, partitions: usize) -> Self {
-        // The largest first, each to who has the least.
-        parts.sort_by_key(|(_, unit)| std::cmp::Reverse(unit.rows()));
-        let mut shares: Vec<(usize, Vec<Part>)> = vec![(0, Vec::new()); partitions.max(1)];
-        for part in parts {
-            if let Some(share) = shares.iter_mut().min_by_key(|(rows, _)| *rows) {
-                share.0 += part.1.rows();
-                share.1.push(part);
-            }
-        }
+    pub fn new(reading: Reading, parts: Vec<Part>, partitions: usize) -> Self {
+        let parts = parts.into_iter().map(|part| (part.1.rows(), part));
+        let partitions = shared(parts.collect(), partitions);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&reading.schema)),
-            Partitioning::UnknownPartitioning(shares.len()),
+            Partitioning::UnknownPartitioning(partitions.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self {
-            reading: Arc::new(reading),
-            partitions: shares.into_iter().map(|(_, parts)| parts).collect(),
-            properties: Arc::new(properties),
-        }
+        Self { reading: Arc::new(reading), partitions, properties: Arc::new(properties) }
     }
 }
 

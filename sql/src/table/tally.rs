@@ -6,190 +6,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow::{
-    array::{
-        ArrayRef, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions, StringViewBuilder,
-        TimestampMillisecondBuilder,
-    },
-    datatypes::{DataType, Field, Schema, SchemaRef},
+use arrow::array::{
+    ArrayRef, Int64Builder, RecordBatch, RecordBatchOptions, StringViewBuilder,
+    TimestampMillisecondBuilder,
 };
 use datafusion::common::{DataFusionError, Result, hash_utils::RandomState};
-use inlay_engine::rows::{Column, Filter, Grain, Source, TextTable, Unit, Values};
+use inlay_engine::rows::{Column, Grain, Source, TextTable, Unit, Values};
 
-use super::schema::Kind;
-
-/// The column of numbers of rows.
-pub const ROWS: &str = "rows";
-/// Rows of a batch.
-const BATCH_ROWS: usize = 8_192;
-/// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
-/// made for the groups that there are, which do not take more.
-const PLACES_BYTES: usize = 16 << 20;
-
-/// What groups are told apart by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
-    /// The tenant.
-    Tenant,
-    /// The event's name.
-    Event,
-    /// The start of its hour or day.
-    Time(Grain),
-    /// A string property.
-    Text(String),
-}
-
-/// What a column of a property says of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// How many rows have the property.
-    Count,
-    /// Their sum.
-    Sum,
-    /// The smallest.
-    Least,
-    /// The largest.
-    Most,
-}
-
-impl Part {
-    const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
-
-    /// The column of a property, which no statement can name.
-    pub fn column(self, property: &str) -> String {
-        match self {
-            Self::Count => format!("count of {property}"),
-            Self::Sum => format!("sum of {property}"),
-            Self::Least => format!("least of {property}"),
-            Self::Most => format!("most of {property}"),
-        }
-    }
-}
-
-/// What is added up by what.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// Names of columns, and what they are.
-    pub keys: Vec<(String, Key)>,
-    /// Numeric properties.
-    pub numbers: Vec<String>,
-    /// What rows must be like.
-    pub filter: Filter,
-    /// A column for each key, that of the rows, and those of each number.
-    pub schema: SchemaRef,
-}
-
-impl Wanted {
-    /// With the columns that follow from it.
-    pub fn new(keys: Vec<(String, Key)>, numbers: Vec<String>, filter: Filter) -> Self {
-        let mut fields: Vec<Field> = Vec::new();
-        for (name, key) in &keys {
-            let of_table = Kind::Events.columns().into_iter().find(|field| field.name() == name);
-            let text = || Field::new(name, DataType::Utf8View, true);
-            fields.push(match key {
-                Key::Text(_) => text(),
-                _ => of_table.unwrap_or_else(text),
-            });
-        }
-        fields.push(Field::new(ROWS, DataType::Int64, false));
-        for property in &numbers {
-            for part in Part::ALL {
-                let (kind, nullable) = match part {
-                    Part::Count => (DataType::Int64, false),
-                    _ => (DataType::Float64, true),
-                };
-                fields.push(Field::new(part.column(property), kind, nullable));
-            }
-        }
-        Self { keys, numbers, filter, schema: Arc::new(Schema::new(fields)) }
-    }
-
-    /// How finely times are told apart, if they are.
-    pub fn grain(&self) -> Option<Grain> {
-        self.keys.iter().find_map(|(_, key)| match key {
-            Key::Time(grain) => Some(*grain),
-            _ => None,
-        })
-    }
-}
-
-impl Wanted {
-    fn has(&self, wanted: &Key) -> bool {
-        self.keys.iter().any(|(_, key)| key == wanted)
-    }
-
-    /// How many groups of a source there could be, by keys that whole strips have.
-    pub fn outer_groups(&self, source: &Source) -> usize {
-        let named = match (self.has(&Key::Tenant), self.has(&Key::Event)) {
-            (true, true) => source.series().len(),
-            (true, false) => source.tenants().len(),
-            (false, true) => source.names().len(),
-            (false, false) => 1,
-        };
-        let span = self.grain().map_or(1, |grain| {
-            let (first, last) = bounds(source, grain);
-            let steps = usize::try_from((last - first) / step(grain));
-            steps.map_or(usize::MAX, |steps| steps.saturating_add(1))
-        });
-        named.saturating_mul(span)
-    }
-
-    /// How many groups of a source there could be, if they can be counted and fit into memory. There are at most as many as
-    /// rows.
-    ///
-    /// Errors: damage of a segment.
-    pub fn groups(&self, source: &Source, rows: usize) -> Result<Option<usize>> {
-        let mut groups = Some(self.outer_groups(source));
-        for (_, key) in &self.keys {
-            if let Key::Text(name) = key {
-                let values = source.values(name).map_err(broken)?;
-                groups = groups.and_then(|groups| groups.checked_mul(values.checked_add(1)?));
-            }
-        }
-        // Places are numbered beyond their rows.
-        let fits = |groups: &usize| {
-            let bytes = (*groups).min(rows).checked_mul(self.place_bytes());
-            bytes.is_some_and(|bytes| bytes <= PLACES_BYTES)
-        };
-        Ok(groups.filter(fits))
-    }
-
-    /// Bytes of a group.
-    fn place_bytes(&self) -> usize {
-        size_of::<u64>() + self.numbers.len() * size_of::<State>()
-    }
-}
-
-/// Where the first and the last hour or day of a source begin.
-fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
-    let first = source.series().iter().map(|series| series.first_ms).min().unwrap_or_default();
-    let last = source.series().iter().map(|series| series.last_ms).max().unwrap_or_default();
-    (grain.start(first), grain.start(last))
-}
-
-/// Milliseconds of an hour or day.
-fn step(grain: Grain) -> i64 {
-    match grain {
-        Grain::Hour => Kind::Hourly.step_ms(),
-        Grain::Day => Kind::Daily.step_ms(),
-    }
-}
-
-/// An error of the engine, as DataFusion hands it on.
-pub fn broken(error: inlay_engine::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
-}
-
-/// What a number comes to in a group.
-#[derive(Clone, Copy)]
-struct State {
-    count: u64,
-    sum: f64,
-    least: f64,
-    most: f64,
-}
-
-const NOTHING: State = State { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+use super::{
+    amounts::{self, Amount},
+    wanted::{BATCH_ROWS, Key, PLACES_BYTES, Wanted, bounds, broken},
+};
 
 /// The groups of a source so far.
 pub struct Groups<'a> {
@@ -213,7 +40,7 @@ pub struct Groups<'a> {
     /// Where places are made as groups are met: the slot of each, and the place of each slot. Else they are the same.
     met: Option<(HashMap<u64, u32, RandomState>, Vec<u64>)>,
     counts: Vec<u64>,
-    states: Vec<Vec<State>>,
+    amounts: Vec<Vec<Amount>>,
 }
 
 impl<'a> Groups<'a> {
@@ -246,7 +73,7 @@ impl<'a> Groups<'a> {
             places,
             met: (!is_dense).then(Default::default),
             counts: Vec::new(),
-            states: vec![Vec::new(); wanted.numbers.len()],
+            amounts: vec![Vec::new(); wanted.numbers.len()],
         })
     }
 
@@ -278,8 +105,8 @@ impl<'a> Groups<'a> {
 
     fn make_slots(&mut self, more: usize) {
         self.counts.resize(self.counts.len() + more, 0);
-        for states in &mut self.states {
-            states.resize(states.len() + more, NOTHING);
+        for amounts in &mut self.amounts {
+            amounts.resize(amounts.len() + more, Amount::NONE);
         }
     }
 
@@ -342,7 +169,7 @@ impl<'a> Groups<'a> {
         for &place in &places {
             self.counts[place as usize] += 1;
         }
-        for (name, states) in wanted.numbers.iter().zip(&mut self.states) {
+        for (name, amounts) in wanted.numbers.iter().zip(&mut self.amounts) {
             let mut values =
                 self.source.read(unit, &Column::Number(name.clone())).map_err(broken)?;
             if let Some(marks) = &marks {
@@ -352,14 +179,7 @@ impl<'a> Groups<'a> {
                 return Err(DataFusionError::Internal("a number is none".to_owned()));
             };
             for (&place, number) in places.iter().zip(numbers) {
-                // NaN stands for a row that lacks it; there is one zero.
-                if !number.is_nan() {
-                    let (state, number) = (&mut states[place as usize], number + 0.0);
-                    state.count += 1;
-                    state.sum += number;
-                    state.least = state.least.min(number);
-                    state.most = state.most.max(number);
-                }
+                amounts[place as usize].add(number);
             }
         }
         Ok(())
@@ -400,6 +220,9 @@ impl<'a> Groups<'a> {
                     starts.for_each(|start| times.append_value(start));
                     Arc::new(times.finish())
                 }
+                Key::User => {
+                    return Err(DataFusionError::Internal("users are no places".to_owned()));
+                }
                 Key::Text(name) => {
                     let Some((_, table, step)) = texts.next() else {
                         return Err(DataFusionError::Internal(format!("{name} was not read")));
@@ -417,20 +240,8 @@ impl<'a> Groups<'a> {
         let mut rows = Int64Builder::with_capacity(places.len());
         slots.iter().for_each(|slot| rows.append_value(self.counts[*slot] as i64));
         arrays.push(Arc::new(rows.finish()));
-        for states in &self.states {
-            let of = |slot: &usize| states[*slot];
-            let mut counts = Int64Builder::with_capacity(places.len());
-            slots.iter().for_each(|slot| counts.append_value(of(slot).count as i64));
-            arrays.push(Arc::new(counts.finish()));
-            for value in
-                [|state: State| state.sum, |state: State| state.least, |state: State| state.most]
-            {
-                let mut numbers = Float64Builder::with_capacity(places.len());
-                for state in slots.iter().map(of) {
-                    numbers.append_option((state.count > 0).then(|| value(state)));
-                }
-                arrays.push(Arc::new(numbers.finish()));
-            }
+        for amounts in &self.amounts {
+            arrays.extend(amounts::columns(slots.iter().map(|slot| amounts[*slot])));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&wanted.schema), arrays, &options)?)

@@ -10,19 +10,17 @@ use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::Result,
-    execution::{SendableRecordBatchStream, TaskContext},
+    execution::TaskContext,
     logical_expr::{Expr, TableType},
-    physical_plan::{
-        ExecutionPlan,
-        stream::RecordBatchStreamAdapter,
-        streaming::{PartitionStream, StreamingTableExec},
-    },
+    physical_plan::ExecutionPlan,
 };
-use inlay_engine::rows::{Chosen, Scan, Source, Unit};
+use inlay_engine::rows::{Scan, Source, Unit};
 
 use super::{
     condition::Conditions,
-    tally::{Groups, Key, Wanted, broken},
+    shares::{Work, plan},
+    tally::Groups,
+    wanted::{Wanted, broken},
 };
 
 /// Parts of a source that are read beside each other where there are few sources.
@@ -39,14 +37,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Of the rows that meet the conditions. A key's column is called as it is in `events`.
-    pub fn new(
-        scan: Arc<Scan>,
-        keys: Vec<(String, Key)>,
-        numbers: Vec<String>,
-        conditions: Conditions,
-    ) -> Self {
-        let wanted = Wanted::new(keys, numbers, conditions.filter.clone());
+    /// Of the rows that meet the conditions.
+    pub fn new(scan: Arc<Scan>, wanted: Wanted, conditions: Conditions) -> Self {
         Self { scan, conditions, wanted }
     }
 
@@ -97,111 +89,46 @@ impl TableProvider for Totals {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions = state.config().target_partitions().max(1);
-        let totals = Arc::new(self.clone());
-        let shares = self.shares(partitions)?.into_iter().map(|work| {
-            let share = Share { totals: Arc::clone(&totals), work };
-            Arc::new(share) as Arc<dyn PartitionStream>
-        });
-        let schema = Arc::clone(&self.wanted.schema);
-        let plan =
-            StreamingTableExec::try_new(schema, shares.collect(), projection, [], false, limit)?;
-        Ok(Arc::new(plan))
+        plan(&Arc::new(self.clone()), self.pieces(partitions)?, partitions, projection, limit)
     }
 }
 
 /// A source by its place in the scan, and which of its rows; all of them if none are named.
-type Work = (usize, Option<Vec<Unit>>);
+type Piece = (usize, Option<Vec<Unit>>);
 
 impl Totals {
     fn units(&self, source: &Source) -> Result<Vec<Unit>> {
-        let Conditions { tenants, events, .. } = &self.conditions;
-        let chosen = Chosen { tenants: tenants.as_deref(), names: events.as_deref() };
-        source.units(chosen, &self.conditions.times()).map_err(broken)
+        self.conditions.units(source).map_err(broken)
     }
 
-    /// Shares sources out, or parts of them where there are few.
-    fn shares(&self, partitions: usize) -> Result<Vec<Vec<Work>>> {
-        let mut work: Vec<(usize, Work)> = Vec::new();
+    /// The sources, or parts of them where there are few; beside each, its rows.
+    fn pieces(&self, partitions: usize) -> Result<Vec<(usize, Piece)>> {
+        let mut pieces = Vec::new();
         let sources = self.scan.sources();
         for (at, source) in sources.iter().enumerate() {
             if sources.len() >= partitions * 4 {
-                work.push((rows_of(source), (at, None)));
+                pieces.push((rows_of(source), (at, None)));
                 continue;
             }
             let units = self.units(source)?;
             let rows = |units: &[Unit]| units.iter().map(Unit::rows).sum();
             for units in units.chunks(units.len().div_ceil(PARTS).max(1)) {
-                work.push((rows(units), (at, Some(units.to_vec()))));
+                pieces.push((rows(units), (at, Some(units.to_vec()))));
             }
         }
-        // The largest first, each to who has the least.
-        work.sort_by_key(|(rows, _)| std::cmp::Reverse(*rows));
-        let mut shares: Vec<(usize, Vec<Work>)> = vec![(0, Vec::new()); partitions];
-        for (rows, work) in work {
-            if let Some(share) = shares.iter_mut().min_by_key(|(rows, _)| *rows) {
-                share.0 += rows;
-                share.1.push(work);
-            }
-        }
-        Ok(shares.into_iter().map(|(_, work)| work).collect())
+        Ok(pieces)
     }
 }
 
-/// What a partition reads.
-struct Share {
-    totals: Arc<Totals>,
-    work: Vec<Work>,
-}
+impl Work for Totals {
+    type Piece = Piece;
 
-impl fmt::Debug for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Share").field("work", &self.work.len()).finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for Share {
     fn schema(&self) -> &SchemaRef {
-        &self.totals.wanted.schema
+        &self.wanted.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let totals = Arc::clone(&self.totals);
-        let schema = Arc::clone(&totals.wanted.schema);
-        let batches = Batches { totals, work: self.work.clone().into_iter(), made: Vec::new() };
-        Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches)))
-    }
-}
-
-/// Batches of a partition, source by source.
-struct Batches {
-    totals: Arc<Totals>,
-    work: std::vec::IntoIter<Work>,
-    /// What was made and is not handed on, the first at the end.
-    made: Vec<RecordBatch>,
-}
-
-impl Iterator for Batches {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(batch) = self.made.pop() {
-                return Some(Ok(batch));
-            }
-            let (at, units) = self.work.next()?;
-            let source = self.totals.scan.sources().get(at)?;
-            let mut made = match self.totals.add_up(source, units) {
-                Ok(made) => made,
-                Err(error) => return Some(Err(error)),
-            };
-            made.reverse();
-            self.made = made;
-        }
-    }
-}
-
-impl Totals {
-    fn add_up(&self, source: &Source, units: Option<Vec<Unit>>) -> Result<Vec<RecordBatch>> {
+    fn batches(&self, (at, units): Piece, _: &TaskContext) -> Result<Vec<RecordBatch>> {
+        let Some(source) = self.scan.sources().get(at) else { return Ok(Vec::new()) };
         let units = match units {
             Some(units) => units,
             None => self.units(source)?,

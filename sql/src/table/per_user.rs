@@ -1,0 +1,244 @@
+//! Groups by user as a table that the optimizer puts in the place of `events`: read tenant by tenant through all sources,
+//! so that a group is in one row and nothing is left to be added up.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+
+use arrow::{
+    array::{ArrayRef, RecordBatch, StringViewArray},
+    datatypes::SchemaRef,
+};
+use async_trait::async_trait;
+use datafusion::{
+    catalog::{Session, TableProvider},
+    common::{DataFusionError, Result, hash_utils::RandomState},
+    execution::{TaskContext, memory_pool::MemoryConsumer},
+    logical_expr::{Expr, TableType},
+    physical_plan::ExecutionPlan,
+};
+use inlay_engine::rows::{Scan, Source, TextTable, Unit};
+
+use super::{
+    arrays::strings,
+    condition::Conditions,
+    crowd::{Crowd, Layout},
+    shares::{Work, plan},
+    wanted::{Key, Wanted, bounds, broken, steps},
+};
+
+/// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is wanted,
+/// few enough that their users stay in the processor's caches.
+const CHUNK_ROWS: usize = 131_072;
+/// Groups that a user may have: lists of users are kept for each.
+const WIDTH: usize = 2_048;
+/// No number yet.
+const NONE: u32 = u32::MAX;
+
+/// Groups of the users of each tenant, and what they come to.
+#[derive(Clone)]
+pub struct PerUser {
+    scan: Arc<Scan>,
+    conditions: Conditions,
+    wanted: Wanted,
+}
+
+impl PerUser {
+    /// Of the rows that meet the conditions. Users of different tenants are different ones, so the tenant has to be a key or
+    /// the only one.
+    pub fn new(scan: Arc<Scan>, wanted: Wanted, conditions: Conditions) -> Self {
+        Self { scan, conditions, wanted }
+    }
+
+    /// Whether it can be kept in lists, as far as directories tell.
+    pub fn is_worth_it(&self) -> bool {
+        let sources = self.scan.sources();
+        let series = || sources.iter().flat_map(Source::series);
+        let rows: usize = series().map(|series| series.rows.len()).sum();
+        let names: HashSet<&str> =
+            sources.iter().flat_map(|source| source.names()).map(|name| &**name).collect();
+        let names = if self.wanted.has(&Key::Event) { names.len() } else { 1 };
+        let (_, steps) = self.times();
+        rows < NONE as usize && names.saturating_mul(steps) <= WIDTH
+    }
+
+    /// Where the first hour, day or week begins that may have rows, and how many there are.
+    fn times(&self) -> (i64, usize) {
+        let Some(grain) = self.wanted.finest() else { return (0, 1) };
+        let times = self.conditions.times();
+        let sources = self.scan.sources().iter().filter(|source| !source.series().is_empty());
+        let all = sources.map(|source| bounds(source, grain));
+        let all = all.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unwrap_or_default();
+        let first = grain.start(times.start.max(all.0));
+        let last = grain.start(times.end.saturating_sub(1).min(all.1));
+        (first, if last < first { 1 } else { steps(grain, first, last) })
+    }
+}
+
+impl fmt::Debug for PerUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerUser").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for PerUser {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.wanted.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (layout, chunks) = self.chunks()?;
+        let reading = Arc::new(Reading { of: self.clone(), layout });
+        plan(&reading, chunks, state.config().target_partitions(), projection, limit)
+    }
+}
+
+/// Units of some tenants, each with the place of its source in the scan.
+type Chunk = Arc<Vec<(usize, Unit)>>;
+
+/// Numbers of texts, in the order in which they are met.
+#[derive(Default)]
+struct Numbers<'a> {
+    known: HashMap<&'a [u8], u32, RandomState>,
+    texts: Vec<&'a [u8]>,
+}
+
+impl<'a> Numbers<'a> {
+    fn number(&mut self, text: &'a [u8]) -> u32 {
+        let next = self.texts.len() as u32;
+        let number = *self.known.entry(text).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+        }
+        number
+    }
+
+    fn array(&self) -> Result<ArrayRef> {
+        let mut table = TextTable::default();
+        self.texts.iter().for_each(|text| table.push(text));
+        Ok(Arc::new(StringViewArray::from(&strings(&table)?)))
+    }
+}
+
+impl PerUser {
+    /// The rows, cut by tenants; beside each chunk, how many they are.
+    fn chunks(&self) -> Result<(Layout, Vec<(usize, Chunk)>)> {
+        let sources = self.scan.sources();
+        let (mut tenants, mut names) = (Numbers::default(), Numbers::default());
+        let (mut tenant_numbers, mut name_numbers) = (Vec::new(), Vec::new());
+        let mut rows: Vec<usize> = Vec::new();
+        let mut units = Vec::new();
+        for source in sources {
+            let here = self.conditions.units(source).map_err(broken)?;
+            let mut numbers = vec![NONE; source.tenants().len()];
+            for strip in here.iter().flat_map(|unit| &unit.strips) {
+                let Some(series) = source.series().get(strip.series) else { continue };
+                let number = &mut numbers[series.tenant as usize];
+                if *number == NONE {
+                    *number = tenants.number(source.tenants().at(series.tenant as usize));
+                    rows.resize(tenants.texts.len(), 0);
+                }
+                rows[*number as usize] += strip.rows.len();
+            }
+            tenant_numbers.push(numbers);
+            if self.wanted.has(&Key::Event) {
+                let numbers = source.names().iter().map(|name| names.number(name.as_bytes()));
+                name_numbers.push(numbers.collect());
+            }
+            units.push(here);
+        }
+        // Tenants that stand beside each other in segments.
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_unstable_by_key(|number| tenants.texts[*number]);
+        let mut chunks: Vec<(usize, Vec<(usize, Unit)>)> = Vec::new();
+        let mut chunk_of = vec![0; rows.len()];
+        for number in order {
+            match chunks.last_mut() {
+                Some((taken, _)) if *taken + rows[number] <= CHUNK_ROWS => *taken += rows[number],
+                _ => chunks.push((rows[number], Vec::new())),
+            }
+            chunk_of[number] = chunks.len() - 1;
+        }
+        for (at, (source, units)) in sources.iter().zip(units).enumerate() {
+            for strip in
+                units.into_iter().flat_map(|unit| cut(source, at, unit, &tenant_numbers, &chunk_of))
+            {
+                chunks[strip.0].1.push((at, strip.1));
+            }
+        }
+        let (first_ms, steps) = self.times();
+        let layout = Layout {
+            tenants: tenants.array()?,
+            tenant_numbers,
+            names: names.array()?,
+            name_numbers,
+            first_ms,
+            steps,
+            grain: self.wanted.finest(),
+        };
+        Ok((layout, chunks.into_iter().map(|(rows, units)| (rows, Arc::new(units))).collect()))
+    }
+}
+
+/// A unit by the chunks of its tenants.
+fn cut(
+    source: &Source,
+    at: usize,
+    unit: Unit,
+    numbers: &[Vec<u32>],
+    chunk_of: &[usize],
+) -> Vec<(usize, Unit)> {
+    let mut pieces: Vec<(usize, Unit)> = Vec::new();
+    for strip in unit.strips {
+        let Some(series) = source.series().get(strip.series) else { continue };
+        let chunk = chunk_of[numbers[at][series.tenant as usize] as usize];
+        match pieces.last_mut() {
+            Some((last, piece)) if *last == chunk => piece.strips.push(strip),
+            _ => pieces.push((chunk, Unit { strips: vec![strip] })),
+        }
+    }
+    pieces
+}
+
+/// What partitions have in common.
+struct Reading {
+    of: PerUser,
+    layout: Layout,
+}
+
+impl Work for Reading {
+    type Piece = Chunk;
+
+    fn schema(&self) -> &SchemaRef {
+        &self.of.wanted.schema
+    }
+
+    fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Vec<RecordBatch>> {
+        let memory = MemoryConsumer::new("users").register(context.memory_pool());
+        let mut crowd = Crowd::new(&self.of.wanted, &self.layout, memory);
+        let sources = self.of.scan.sources();
+        let filter = &self.of.conditions.filter;
+        for (at, unit) in &*chunk {
+            let source = sources
+                .get(*at)
+                .ok_or_else(|| DataFusionError::Internal("no source".to_owned()))?;
+            if filter.is_empty() || !source.excludes(unit, filter).map_err(broken)? {
+                crowd.add(*at, source, unit)?;
+            }
+        }
+        crowd.batches()
+    }
+}

@@ -1,0 +1,90 @@
+//! Work shared out among partitions: pieces that make batches, one after the other.
+
+use std::{cmp::Reverse, fmt, sync::Arc};
+
+use arrow::{array::RecordBatch, datatypes::SchemaRef};
+use datafusion::{
+    common::Result,
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_plan::{
+        ExecutionPlan,
+        stream::RecordBatchStreamAdapter,
+        streaming::{PartitionStream, StreamingTableExec},
+    },
+};
+use futures::StreamExt as _;
+
+/// What is done with each piece.
+pub trait Work: Send + Sync + 'static {
+    /// A part of it that needs no other.
+    type Piece: Send + Sync + Clone + 'static;
+
+    /// The columns of its batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// What a piece comes to.
+    ///
+    /// Errors: damage of a segment; more memory than there may be.
+    fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Vec<RecordBatch>>;
+}
+
+/// A plan of work in so many partitions; beside each piece stands how many rows it reads.
+///
+/// Errors: columns that are none.
+pub fn plan<W: Work>(
+    work: &Arc<W>,
+    pieces: Vec<(usize, W::Piece)>,
+    partitions: usize,
+    projection: Option<&Vec<usize>>,
+    limit: Option<usize>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let shares = shared(pieces, partitions).into_iter().map(|pieces| {
+        let share = Share { work: Arc::clone(work), pieces };
+        Arc::new(share) as Arc<dyn PartitionStream>
+    });
+    let schema = Arc::clone(work.schema());
+    let plan = StreamingTableExec::try_new(schema, shares.collect(), projection, [], false, limit)?;
+    Ok(Arc::new(plan))
+}
+
+/// The largest first, each to who has the least.
+pub fn shared<T>(mut pieces: Vec<(usize, T)>, partitions: usize) -> Vec<Vec<T>> {
+    pieces.sort_by_key(|(rows, _)| Reverse(*rows));
+    let mut shares: Vec<(usize, Vec<T>)> = Vec::new();
+    shares.resize_with(partitions.max(1), Default::default);
+    for (rows, piece) in pieces {
+        if let Some(share) = shares.iter_mut().min_by_key(|(rows, _)| *rows) {
+            share.0 += rows;
+            share.1.push(piece);
+        }
+    }
+    shares.into_iter().map(|(_, pieces)| pieces).collect()
+}
+
+/// What a partition does.
+struct Share<W: Work> {
+    work: Arc<W>,
+    pieces: Vec<W::Piece>,
+}
+
+impl<W: Work> fmt::Debug for Share<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Share").field("pieces", &self.pieces.len()).finish_non_exhaustive()
+    }
+}
+
+impl<W: Work> PartitionStream for Share<W> {
+    fn schema(&self) -> &SchemaRef {
+        self.work.schema()
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (work, schema) = (Arc::clone(&self.work), Arc::clone(self.work.schema()));
+        let batches = self.pieces.clone().into_iter().map(move |piece| {
+            let made = work.batches(piece, &context);
+            made.map_or_else(|error| vec![Err(error)], |made| made.into_iter().map(Ok).collect())
+        });
+        let batches = futures::stream::iter(batches).flat_map(futures::stream::iter);
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    }
+}

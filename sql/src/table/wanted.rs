@@ -1,0 +1,163 @@
+//! What is added up by what: keys, numbers, and the columns that they come to.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::common::{DataFusionError, Result};
+use inlay_engine::rows::{Filter, Grain, Source};
+
+use super::{
+    amounts::{Amount, Part},
+    schema::Kind,
+};
+
+/// The column of numbers of rows.
+pub const ROWS: &str = "rows";
+/// The columns of where the first and the last hour, day or week begin in which a group has rows.
+pub const SPAN: [&str; 2] = ["earliest", "latest"];
+/// Rows of a batch.
+pub const BATCH_ROWS: usize = 8_192;
+/// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
+/// made for the groups that there are, which do not take more.
+pub const PLACES_BYTES: usize = 16 << 20;
+
+/// What groups are told apart by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The tenant.
+    Tenant,
+    /// The event's name.
+    Event,
+    /// The start of its hour, day or week.
+    Time(Grain),
+    /// Who did it.
+    User,
+    /// A string property.
+    Text(String),
+}
+
+/// What is added up by what.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Names of columns, and what they are.
+    pub keys: Vec<(String, Key)>,
+    /// How finely the span of a group is told, if it is.
+    pub span: Option<Grain>,
+    /// Numeric properties.
+    pub numbers: Vec<String>,
+    /// What rows must be like.
+    pub filter: Filter,
+    /// A column for each key, that of the rows, those of the span, and those of each number.
+    pub schema: SchemaRef,
+}
+
+impl Wanted {
+    /// With the columns that follow from it.
+    pub fn new(
+        keys: Vec<(String, Key)>,
+        span: Option<Grain>,
+        numbers: Vec<String>,
+        filter: Filter,
+    ) -> Self {
+        let mut fields: Vec<Field> = Vec::new();
+        for (name, key) in &keys {
+            let of_table = Kind::Events.columns().into_iter().find(|field| field.name() == name);
+            let text = || Field::new(name, DataType::Utf8View, true);
+            fields.push(match key {
+                Key::Text(_) => text(),
+                _ => of_table.unwrap_or_else(text),
+            });
+        }
+        fields.push(Field::new(ROWS, DataType::Int64, false));
+        if span.is_some() {
+            let time = DataType::Timestamp(TimeUnit::Millisecond, None);
+            fields.extend(SPAN.map(|name| Field::new(name, time.clone(), false)));
+        }
+        for property in &numbers {
+            for part in Part::ALL {
+                let (kind, nullable) = match part {
+                    Part::Count => (DataType::Int64, false),
+                    _ => (DataType::Float64, true),
+                };
+                fields.push(Field::new(part.column(property), kind, nullable));
+            }
+        }
+        Self { keys, span, numbers, filter, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// How finely groups are told apart by time, if they are.
+    pub fn grain(&self) -> Option<Grain> {
+        self.keys.iter().find_map(|(_, key)| match key {
+            Key::Time(grain) => Some(*grain),
+            _ => None,
+        })
+    }
+
+    /// How finely times have to be known.
+    pub fn finest(&self) -> Option<Grain> {
+        self.grain().max(self.span)
+    }
+
+    /// Whether it is a key.
+    pub fn has(&self, wanted: &Key) -> bool {
+        self.keys.iter().any(|(_, key)| key == wanted)
+    }
+
+    /// How many groups of a source there could be, by keys that whole strips have.
+    pub fn outer_groups(&self, source: &Source) -> usize {
+        let named = match (self.has(&Key::Tenant), self.has(&Key::Event)) {
+            (true, true) => source.series().len(),
+            (true, false) => source.tenants().len(),
+            (false, true) => source.names().len(),
+            (false, false) => 1,
+        };
+        let span = self.grain().map_or(1, |grain| {
+            let (first, last) = bounds(source, grain);
+            steps(grain, first, last)
+        });
+        named.saturating_mul(span)
+    }
+
+    /// How many groups of a source there could be, if they can be counted and fit into memory. There are at most as many as
+    /// rows.
+    ///
+    /// Errors: damage of a segment.
+    pub fn groups(&self, source: &Source, rows: usize) -> Result<Option<usize>> {
+        let mut groups = Some(self.outer_groups(source));
+        for (_, key) in &self.keys {
+            if let Key::Text(name) = key {
+                let values = source.values(name).map_err(broken)?;
+                groups = groups.and_then(|groups| groups.checked_mul(values.checked_add(1)?));
+            }
+        }
+        // Places are numbered beyond their rows.
+        let fits = |groups: &usize| {
+            let bytes = (*groups).min(rows).checked_mul(self.place_bytes());
+            bytes.is_some_and(|bytes| bytes <= PLACES_BYTES)
+        };
+        Ok(groups.filter(fits))
+    }
+
+    /// Bytes of a group.
+    pub fn place_bytes(&self) -> usize {
+        size_of::<u64>() + self.numbers.len() * size_of::<Amount>()
+    }
+}
+
+/// Where the first and the last hour, day or week of a source begin.
+pub fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
+    let first = source.series().iter().map(|series| series.first_ms).min().unwrap_or_default();
+    let last = source.series().iter().map(|series| series.last_ms).max().unwrap_or_default();
+    (grain.start(first), grain.start(last))
+}
+
+/// How many hours, days or weeks there are from where the first begins to where the last does.
+pub fn steps(grain: Grain, first_ms: i64, last_ms: i64) -> usize {
+    let steps = usize::try_from((last_ms - first_ms) / grain.step_ms());
+    steps.map_or(usize::MAX, |steps| steps.saturating_add(1))
+}
+
+/// An error of the engine, as DataFusion hands it on.
+pub fn broken(error: inlay_engine::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
