@@ -16,6 +16,13 @@ impl TextTable {
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
 
+    /// Appends strings that stand end to end, each up to one of `ends`.
+    pub fn extend(&mut self, bytes: &[u8], ends: impl Iterator<Item = usize>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.ends.extend(ends.map(|end| u32::try_from(start + end).unwrap_or(u32::MAX)));
+    }
+
     /// Number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -66,6 +66,16 @@ impl TextList {
         self.bytes.get(start.unwrap_or_default()..end).unwrap_or_default()
     }
 
+    /// Some of the strings, end to end, and where each ends from where the first begins.
+    pub fn some(&self, range: std::ops::Range<usize>) -> (&[u8], impl Iterator<Item = usize>) {
+        let ends = self.ends.get(range.clone()).unwrap_or_default();
+        let start = range.start.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        let start = start.unwrap_or_default();
+        let end = ends.last().copied().unwrap_or(start);
+        let bytes = self.bytes.get(start..end).unwrap_or_default();
+        (bytes, ends.iter().map(move |end| end - start))
+    }
+
     /// Where a string stands in a sorted list.
     pub fn position(&self, string: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
@@ -154,6 +164,15 @@ mod tests {
             write(strings.iter().map(Vec::as_slice), 3, &mut bytes).unwrap();
             let list = read(&bytes, strings.len(), "test").unwrap();
             prop_assert!(list.iter().eq(strings.iter().map(Vec::as_slice)));
+            for from in 0..=strings.len() {
+                let (bytes, ends) = list.some(from..strings.len());
+                prop_assert_eq!(bytes, strings[from..].concat());
+                let mut start = 0;
+                for (end, string) in ends.zip(&strings[from..]) {
+                    prop_assert_eq!(&bytes[start..end], &**string);
+                    start = end;
+                }
+            }
         }
 
         #[test]

@@ -88,21 +88,18 @@ impl Source {
     ///
     /// Errors: `Corrupt`.
     pub fn units(&self, chosen: Chosen<'_>, times: &Range<i64>) -> Result<Vec<Unit>> {
-        let marks = |all: &mut dyn Iterator<Item = &[u8]>, some: Option<&[String]>| -> Vec<bool> {
-            let is_among = |name: &[u8]| {
-                some.is_none_or(|some| some.iter().any(|other| other.as_bytes() == name))
-            };
-            all.map(is_among).collect()
+        let is_chosen = |name: &Arc<str>| {
+            chosen.names.is_none_or(|some| some.iter().any(|other| **other == **name))
         };
-        let tenants = marks(&mut self.tenants().iter(), chosen.tenants);
-        let mut names = self.names().iter().map(|name| name.as_bytes());
-        let names = marks(&mut names, chosen.names);
-        let is_marked = |marks: &[bool], at: u32| marks.get(at as usize) == Some(&true);
+        let names: Vec<bool> = self.names().iter().map(is_chosen).collect();
         let mut units: Vec<Unit> = Vec::new();
         let mut open: Option<usize> = None;
-        for (at, series) in self.series().iter().enumerate() {
-            let is_chosen = is_marked(&tenants, series.tenant) && is_marked(&names, series.name);
-            if !is_chosen || series.last_ms < times.start || series.first_ms >= times.end {
+        let all = || std::iter::once(0..self.series().len()).collect();
+        let chosen = chosen.tenants.map_or_else(all, |tenants| self.places_of(tenants));
+        let chosen = chosen.into_iter().flatten();
+        for (at, series) in chosen.filter_map(|at| Some((at, self.series().get(at)?))) {
+            let is_named = names.get(series.name as usize) == Some(&true);
+            if !is_named || series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
             let mut rows = self.rows_between(at, series, times)?;
@@ -119,6 +116,17 @@ impl Source {
             }
         }
         Ok(units)
+    }
+
+    /// Where the series of these tenants stand, in order.
+    fn places_of(&self, tenants: &[String]) -> Vec<Range<usize>> {
+        let series = self.series();
+        let found = tenants.iter().filter_map(|name| self.tenants().position(name.as_bytes()));
+        let mut found: Vec<u32> = found.map(|tenant| tenant as u32).collect();
+        found.sort_unstable();
+        found.dedup();
+        let first = |tenant: u32| series.partition_point(|series| series.tenant < tenant);
+        found.into_iter().map(|tenant| first(tenant)..first(tenant + 1)).collect()
     }
 
     fn rows_between(&self, at: usize, series: &Series, times: &Range<i64>) -> Result<Range<u32>> {

@@ -403,10 +403,14 @@ fn groups_come_to_what_rows_do(every: u32) {
         ("tenant_id, user_id", 2, numbers),
         ("tenant_id, user_id", 2, spans),
         ("tenant_id, user_id, event_name", 3, spans),
+        ("tenant_id, user_id", 2, "max(date_trunc('day', timestamp)), sum(numeric_props['n'])"),
+        ("tenant_id, event_name, user_id, date_trunc('hour', timestamp)", 4, numbers),
         ("tenant_id, user_id, event_name, date_trunc('week', timestamp)", 4, numbers),
         ("tenant_id, user_id, date_part('dow', timestamp)", 3, numbers),
         ("tenant_id, length(user_id)", 2, spans),
         ("tenant_id, date_trunc('week', timestamp)", 2, "count(DISTINCT user_id)"),
+        ("tenant_id, date_trunc('month', timestamp)", 2, "count(*), count(DISTINCT user_id)"),
+        ("tenant_id", 1, "count(DISTINCT user_id), sum(numeric_props['n']), count(*)"),
     ] {
         for condition in [
             "true",
@@ -465,6 +469,8 @@ fn groups_by_user_are_complete_as_they_are_read() {
             "SELECT tenant_id, user_id, date_trunc('month', timestamp) FROM events GROUP BY 1, 2, 3",
         ),
         (false, "SELECT tenant_id, count(DISTINCT user_id) FROM events GROUP BY 1"),
+        (false, "SELECT tenant_id, count(DISTINCT user_id), count(*) FROM events GROUP BY 1"),
+        (false, "SELECT count(DISTINCT user_id), count(*) FROM events WHERE tenant_id = 'acme'"),
     ] {
         let plan = plan(&engine, sql);
         assert!(plan.contains("StreamingTableExec"), "{sql}: {plan}");

@@ -56,14 +56,6 @@ impl Amount {
             self.most = self.most.max(number);
         }
     }
-
-    /// Adds what other rows come to.
-    pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
-    }
 }
 
 /// The columns of a property, a row for each amount.

@@ -3,32 +3,32 @@
 //! A segment's users are numbers of its own, so a text is looked up once a segment and not once a row; and those of few
 //! tenants fit into the processor's caches.
 
-use std::{hash::BuildHasher as _, sync::Arc};
+use std::{collections::HashMap, hash::BuildHasher as _, sync::Arc};
 
 use arrow::{
-    array::{
-        ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMillisecondArray,
-        UInt32Array,
-    },
-    compute::take,
+    array::{ArrayRef, StringViewArray, make_view},
+    buffer::{Buffer, NullBuffer},
 };
 use datafusion::{
     common::{DataFusionError, Result, hash_utils::RandomState, resources_err},
     execution::memory_pool::MemoryReservation,
 };
 use hashbrown::HashTable;
-use inlay_engine::rows::{Column, Grain, Source, TextTable, Unit, Values};
+use inlay_engine::rows::{Column, Grain, Source, Unit, Values};
 
 use super::{
-    amounts::{self, Amount},
-    arrays::Dictionaries,
-    wanted::{BATCH_ROWS, Key, Wanted, broken},
+    found::{Batches, Found, People, Place},
+    wanted::{Key, Wanted, broken},
 };
 
-/// No user: of a row that is left out.
-const NOBODY: u32 = u32::MAX;
-/// Bytes of a group in the batches that are handed on, about.
-const GROUP_BYTES: usize = 80;
+/// No number: of a row that is left out, of what is not met yet.
+const NONE: u32 = u32::MAX;
+/// Numbers in lists of a chunk, at most, and how many lists: where users could have more groups than that, these are found
+/// by their hashes.
+const LISTED_MAX: usize = if cfg!(test) { 3_000 } else { 4 << 20 };
+const LISTS_MAX: usize = 4_096;
+/// Bytes of a text that its view has room for.
+const VIEW_BYTES: usize = 12;
 
 /// What the tenants of all sources are called, and what else tells groups of a user apart.
 #[derive(Debug)]
@@ -41,40 +41,8 @@ pub struct Layout {
     pub names: ArrayRef,
     /// For each source, the number of each of its events' names; empty where they are not told apart.
     pub name_numbers: Vec<Vec<u32>>,
-    /// Where the first hour, day or week begins.
-    pub first_ms: i64,
-    /// How many of them there are; one where times are not told apart.
-    pub steps: usize,
     /// How finely times are told apart.
     pub grain: Option<Grain>,
-}
-
-impl Layout {
-    /// How many groups a user may have.
-    pub fn width(&self) -> usize {
-        self.names.len().max(1).saturating_mul(self.steps)
-    }
-
-    fn tenant(&self, at: usize, source: &Source, series: usize) -> u32 {
-        let tenant = source.series().get(series).map_or(0, |series| series.tenant as usize);
-        number_of(&self.tenant_numbers, at, tenant)
-    }
-
-    /// Where groups of a series that begin then stand among those of a user.
-    fn place(&self, at: usize, source: &Source, series: usize, start_ms: i64) -> usize {
-        let name = source.series().get(series).map_or(0, |series| series.name as usize);
-        let name = number_of(&self.name_numbers, at, name) as usize;
-        let step = self.grain.map_or(0, |grain| (start_ms - self.first_ms) / grain.step_ms());
-        name * self.steps + usize::try_from(step).unwrap_or_default()
-    }
-
-    fn start(&self, step: usize) -> i64 {
-        self.grain.map_or(0, |grain| self.first_ms + step as i64 * grain.step_ms())
-    }
-}
-
-fn number_of(numbers: &[Vec<u32>], at: usize, local: usize) -> u32 {
-    numbers.get(at).and_then(|numbers| numbers.get(local)).copied().unwrap_or_default()
 }
 
 /// Users of some tenants, and their groups so far.
@@ -83,15 +51,39 @@ pub struct Crowd<'a> {
     layout: &'a Layout,
     memory: MemoryReservation,
     hasher: RandomState,
-    /// Users by their texts and tenants.
-    known: HashTable<u32>,
-    hashes: Vec<u64>,
-    tenants: Vec<u32>,
-    texts: TextTable,
-    /// By place, then by user: rows.
-    counts: Vec<Vec<u32>>,
-    /// By number, by place, by user.
-    amounts: Vec<Vec<Vec<Amount>>>,
+    /// Users by their tenants and texts.
+    known: HashTable<Entry>,
+    users: Vec<User>,
+    /// Texts that are too long for a view, end to end.
+    long: Vec<u8>,
+    places: Vec<Place>,
+    /// Places by what they are, and the one that was met last.
+    place_numbers: HashMap<Place, usize, RandomState>,
+    last: Option<(Place, usize)>,
+    slots: Slots,
+    found: Found,
+}
+
+/// A user in the table: half of its hash, which tells nearly all apart, and its number.
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u32,
+    user: u32,
+}
+
+/// A tenant's user. A text of up to twelve bytes is in its view, which is Arrow's.
+#[derive(Clone, Copy)]
+struct User {
+    view: u128,
+    tenant: u32,
+}
+
+/// Where the group of a user and a place is.
+enum Slots {
+    /// By place, then by user; and how many numbers that are.
+    Listed(Vec<Vec<u32>>, usize),
+    /// By their hashes.
+    Hashed(HashTable<u32>),
 }
 
 impl<'a> Crowd<'a> {
@@ -103,48 +95,67 @@ impl<'a> Crowd<'a> {
             memory,
             hasher: RandomState::default(),
             known: HashTable::new(),
-            hashes: Vec::new(),
-            tenants: Vec::new(),
-            texts: TextTable::default(),
-            counts: vec![Vec::new(); layout.width()],
-            amounts: vec![vec![Vec::new(); layout.width()]; wanted.numbers.len()],
+            users: Vec::new(),
+            long: Vec::new(),
+            places: Vec::new(),
+            place_numbers: HashMap::default(),
+            last: None,
+            slots: Slots::Listed(Vec::new(), 0),
+            found: Found::new(wanted),
         }
     }
 
-    fn bytes_used(&self) -> usize {
-        let texts = self.texts.bytes.capacity() + self.texts.ends.capacity() * size_of::<u32>();
-        let known = self.hashes.capacity() * (size_of::<u64>() + 2 * size_of::<u32>())
-            + self.known.allocation_size();
-        let counts: usize = self.counts.iter().map(Vec::capacity).sum();
-        let amounts: usize = self.amounts.iter().flatten().map(Vec::capacity).sum();
-        let lists = self.layout.width() * size_of::<Vec<u32>>() * (1 + self.amounts.len());
-        texts + known + counts * size_of::<u32>() + amounts * size_of::<Amount>() + lists
+    /// Bytes that are taken, and those that so many more rows may take.
+    fn bytes_used(&self, more: usize) -> usize {
+        let texts = self.long.capacity();
+        let users = self.users.capacity() * (size_of::<User>() + size_of::<u128>());
+        let slots = match &self.slots {
+            Slots::Listed(_, listed) => listed * size_of::<u32>(),
+            Slots::Hashed(slots) => slots.allocation_size(),
+        };
+        let of_row = self.found.group_bytes() + 2 * size_of::<User>() + 4 * size_of::<u64>();
+        let found = self.found.len() * self.found.group_bytes();
+        texts + users + self.known.allocation_size() + slots + found + more * of_row
     }
 
     /// The number of a tenant's user.
-    fn number(&mut self, tenant: u32, text: &[u8]) -> Result<u32> {
+    fn user(&mut self, tenant: u32, text: &[u8]) -> Result<u32> {
         let hash = self.hasher.hash_one((tenant, text));
-        let is_it = |number: &u32| {
-            let at = *number as usize;
-            self.hashes[at] == hash && self.tenants[at] == tenant && self.texts.at(at) == text
+        let view = make_view(text, 0, self.long.len() as u32);
+        let is_it = |entry: &Entry| {
+            let User { view: known, tenant: of } = self.users[entry.user as usize];
+            // Of a long text a view has the length, the first bytes and the place.
+            let is_alike = || match known as u32 as usize {
+                len if len <= VIEW_BYTES => known == view,
+                len => {
+                    let start = (known >> 96) as usize;
+                    len == text.len() && self.long.get(start..start + len) == Some(text)
+                }
+            };
+            entry.hash == hash as u32 && of == tenant && is_alike()
         };
-        if let Some(number) = self.known.find(hash, is_it) {
-            return Ok(*number);
+        if let Some(entry) = self.known.find(hash, is_it) {
+            return Ok(entry.user);
         }
-        // Lists of strings count their bytes in 31 bits.
-        if self.texts.bytes.len() + text.len() > i32::MAX as usize {
-            return resources_err!("a tenant's user ids take too much memory");
+        if text.len() > VIEW_BYTES {
+            // Places in lists of strings have 31 bits.
+            if self.long.len() + text.len() > i32::MAX as usize {
+                return resources_err!("a tenant's user ids take too much memory");
+            }
+            self.long.extend_from_slice(text);
         }
-        let number = self.tenants.len() as u32;
-        self.hashes.push(hash);
-        self.tenants.push(tenant);
-        self.texts.push(text);
-        let hashes = &self.hashes;
-        self.known.insert_unique(hash, number, |number| hashes[*number as usize]);
-        Ok(number)
+        let user = self.users.len() as u32;
+        self.users.push(User { view, tenant });
+        let (users, long, hasher) = (&self.users, &self.long, &self.hasher);
+        let rehash = |entry: &Entry| {
+            let User { view, tenant } = users[entry.user as usize];
+            hasher.hash_one((tenant, text_of(&view.to_le_bytes(), view, long)))
+        };
+        self.known.insert_unique(hash, Entry { hash: hash as u32, user }, rehash);
+        Ok(user)
     }
 
-    /// The user of each row of a unit; nobody where it is left out.
+    /// The user of each row of a unit; none where it is left out.
     fn users(
         &mut self,
         at: usize,
@@ -156,34 +167,36 @@ impl<'a> Crowd<'a> {
         let mut users = Vec::with_capacity(unit.rows());
         // A dictionary's users by their codes, each once it is met.
         let mut of_codes = match &values {
-            Values::Codes(_, table) => vec![NOBODY; table.len() + 1],
+            Values::Codes(_, table) => vec![NONE; table.len() + 1],
             _ => Vec::new(),
         };
         for strip in &unit.strips {
-            let tenant = self.layout.tenant(at, source, strip.series);
+            let series = source.series().get(strip.series);
+            let tenant = series.map_or(0, |series| series.tenant);
+            let tenant = number_of(&self.layout.tenant_numbers, at, tenant)?;
             for _ in strip.rows.clone() {
                 let row = users.len();
                 if marks.is_some_and(|marks| !marks[row]) {
-                    users.push(NOBODY);
+                    users.push(NONE);
                     continue;
                 }
                 users.push(match &values {
                     Values::Codes(codes, table) => {
                         let code = codes[row] as usize;
                         match of_codes[code] {
-                            // A code without a text stands for nobody of every tenant.
-                            known if known != NOBODY && self.tenants[known as usize] == tenant => {
-                                known
+                            // Rows of all tenants that lack a user have the same code.
+                            user if user != NONE && self.users[user as usize].tenant == tenant => {
+                                user
                             }
                             _ => {
                                 let text = code.checked_sub(1).map_or(&[][..], |at| table.at(at));
-                                let number = self.number(tenant, text)?;
-                                of_codes[code] = number;
-                                number
+                                let user = self.user(tenant, text)?;
+                                of_codes[code] = user;
+                                user
                             }
                         }
                     }
-                    Values::Texts(table) => self.number(tenant, table.at(row))?,
+                    Values::Texts(table) => self.user(tenant, table.at(row))?,
                     Values::Times(_) | Values::Numbers(_) => {
                         return Err(DataFusionError::Internal("users are no texts".to_owned()));
                     }
@@ -193,169 +206,152 @@ impl<'a> Crowd<'a> {
         Ok(users)
     }
 
+    /// The number of a place.
+    fn place(&mut self, place: Place) -> usize {
+        if let Some((last, at)) = self.last
+            && last == place
+        {
+            return at;
+        }
+        let next = self.places.len();
+        let at = *self.place_numbers.entry(place).or_insert(next);
+        self.last = Some((place, at));
+        if at == next {
+            self.places.push(place);
+            if let Slots::Listed(lists, _) = &mut self.slots {
+                lists.push(Vec::new());
+                if lists.len() > LISTS_MAX {
+                    self.find_by_hash();
+                }
+            }
+        }
+        at
+    }
+
+    /// Makes lists long enough for all users.
+    fn list(&mut self, place: usize) {
+        let Slots::Listed(lists, listed) = &mut self.slots else { return };
+        let list = &mut lists[place];
+        let missing = self.users.len().saturating_sub(list.len());
+        // They grow in steps, so that a list is not made anew for each strip.
+        let len = if missing == 0 { list.len() } else { self.users.len() + missing / 2 };
+        *listed += len - list.len();
+        if *listed > LISTED_MAX {
+            self.find_by_hash();
+        } else {
+            list.resize(len, NONE);
+        }
+    }
+
+    fn find_by_hash(&mut self) {
+        let (hasher, keys) = (&self.hasher, &self.found.keys);
+        let hash = |slot: &u32| hasher.hash_one(keys[*slot as usize]);
+        let mut slots = HashTable::with_capacity(keys.len());
+        for slot in 0..keys.len() as u32 {
+            slots.insert_unique(hash(&slot), slot, hash);
+        }
+        self.slots = Slots::Hashed(slots);
+    }
+
+    /// Where the group of a user and a place is, whose list is long enough if there are lists.
+    fn slot(&mut self, user: u32, place: usize) -> usize {
+        let next = self.found.len() as u32;
+        let key = (user, place as u32);
+        let slot = match &mut self.slots {
+            Slots::Listed(lists, _) => {
+                let slot = &mut lists[place][user as usize];
+                if *slot == NONE {
+                    *slot = next;
+                }
+                *slot
+            }
+            Slots::Hashed(slots) => {
+                let (hasher, keys) = (&self.hasher, &self.found.keys);
+                let hash = hasher.hash_one(key);
+                let rehash = |slot: &u32| hasher.hash_one(keys[*slot as usize]);
+                match slots.find(hash, |slot| keys[*slot as usize] == key) {
+                    Some(slot) => *slot,
+                    None => *slots.insert_unique(hash, next, rehash).get(),
+                }
+            }
+        };
+        if slot == next {
+            self.found.push(key);
+        }
+        slot as usize
+    }
+
     /// Adds the rows of a unit of a source, which stands there in the scan.
     ///
     /// Errors: damage of a segment; more memory than there may be.
     pub fn add(&mut self, at: usize, source: &Source, unit: &Unit) -> Result<()> {
+        self.memory.try_resize(self.bytes_used(unit.rows()))?;
         let marks = source.passing(unit, &self.wanted.filter).map_err(broken)?;
         let stretches = source.stretches(unit, self.layout.grain).map_err(broken)?;
-        let users = self.users(at, source, unit, marks.as_deref())?;
-        let mut numbers = Vec::new();
-        for name in &self.wanted.numbers {
+        // Users, then where their groups are.
+        let mut rows = self.users(at, source, unit, marks.as_deref())?;
+        let mut rest = &mut *rows;
+        let (by_name, by_time) = (self.wanted.has(&Key::Event), self.wanted.grain().is_some());
+        for stretch in stretches {
+            let name = source.series().get(stretch.series).map_or(0, |series| series.name);
+            let place = (
+                if by_name { number_of(&self.layout.name_numbers, at, name)? } else { 0 },
+                if by_time { stretch.start_ms } else { 0 },
+            );
+            let place = self.place(place);
+            self.list(place);
+            let (here, behind) = rest.split_at_mut(stretch.rows as usize);
+            rest = behind;
+            for row in here.iter_mut().filter(|row| **row != NONE) {
+                let slot = self.slot(*row, place);
+                self.found.count(slot, stretch.start_ms);
+                *row = slot as u32;
+            }
+        }
+        for (at, name) in self.wanted.numbers.iter().enumerate() {
             match source.read(unit, &Column::Number(name.clone())).map_err(broken)? {
-                Values::Numbers(values) => numbers.push(values),
+                Values::Numbers(values) => {
+                    let slots = rows.iter().zip(values).filter(|(slot, _)| **slot != NONE);
+                    slots.for_each(|(slot, value)| self.found.add(at, *slot as usize, value));
+                }
                 _ => return Err(DataFusionError::Internal("a number is none".to_owned())),
             }
         }
-        let mut row = 0;
-        for stretch in stretches {
-            let place = self.layout.place(at, source, stretch.series, stretch.start_ms);
-            let rows = row..row + stretch.rows as usize;
-            row = rows.end;
-            let counts = &mut self.counts[place];
-            if counts.len() < self.tenants.len() {
-                counts.resize(self.tenants.len(), 0);
-            }
-            let here = &users[rows.clone()];
-            here.iter()
-                .filter(|user| **user != NOBODY)
-                .for_each(|user| counts[*user as usize] += 1);
-            for (amounts, values) in self.amounts.iter_mut().zip(&numbers) {
-                let amounts = &mut amounts[place];
-                if amounts.len() < self.tenants.len() {
-                    amounts.resize(self.tenants.len(), Amount::NONE);
-                }
-                for (user, value) in here.iter().zip(&values[rows.clone()]) {
-                    if *user != NOBODY {
-                        amounts[*user as usize].add(*value);
-                    }
-                }
-            }
-        }
-        self.memory.try_resize(self.bytes_used())
+        Ok(())
     }
 
-    /// Batches of all groups with rows; each group is in one row.
+    /// Batches of all groups with rows, each in one row.
     ///
-    /// Errors: more memory than there may be.
-    pub fn batches(mut self) -> Result<Vec<RecordBatch>> {
-        let found = if self.wanted.grain().is_none() && self.layout.steps > 1 {
-            self.joined()
-        } else {
-            self.apart()
+    /// Errors: more memory than there may be; texts that are none.
+    pub fn finish(mut self) -> Result<Batches> {
+        self.slots = Slots::Listed(Vec::new(), 0);
+        self.known = HashTable::new();
+        self.memory.try_resize(self.bytes_used(0))?;
+        let views: Vec<u128> = self.users.iter().map(|user| user.view).collect();
+        let is_there = views.iter().map(|view| *view as u32 > 0);
+        let nulls = NullBuffer::from_iter(is_there);
+        let long = Buffer::from_vec(self.long);
+        let people = People {
+            texts: Arc::new(StringViewArray::try_new(views.into(), vec![long], Some(nulls))?),
+            tenants: self.users.iter().map(|user| user.tenant).collect(),
+            tenant_texts: Arc::clone(&self.layout.tenants),
+            places: self.places,
+            names: Arc::clone(&self.layout.names),
         };
-        self.memory.try_resize(self.bytes_used() + found.users.len() * GROUP_BYTES)?;
-        let texts = Values::Texts(Arc::new(std::mem::take(&mut self.texts)));
-        let texts = Dictionaries::default().once(texts)?;
-        let rows: Vec<usize> = (0..found.users.len()).collect();
-        rows.chunks(BATCH_ROWS).map(|rows| self.batch(&found, &texts, rows)).collect()
-    }
-
-    /// A group for each place of a user that has rows.
-    fn apart(&self) -> Found {
-        let mut found = Found::new(self.amounts.len());
-        for (place, counts) in self.counts.iter().enumerate() {
-            let (name, step) = (place / self.layout.steps, place % self.layout.steps);
-            let start_ms = self.layout.start(step);
-            for (user, count) in (0u32..).zip(counts).filter(|(_, count)| **count > 0) {
-                found.push(user, name as u32, i64::from(*count), [start_ms; 2]);
-                for (list, amounts) in found.amounts.iter_mut().zip(&self.amounts) {
-                    list.push(amounts[place][user as usize]);
-                }
-            }
-        }
-        found
-    }
-
-    /// A group for each name of a user, of all times.
-    fn joined(&self) -> Found {
-        let mut found = Found::new(self.amounts.len());
-        for (name, steps) in self.counts.chunks(self.layout.steps).enumerate() {
-            let mut slots = vec![NOBODY; self.tenants.len()];
-            for (step, counts) in steps.iter().enumerate() {
-                let start_ms = self.layout.start(step);
-                let place = name * self.layout.steps + step;
-                for (user, count) in (0u32..).zip(counts).filter(|(_, count)| **count > 0) {
-                    let at = user as usize;
-                    if slots[at] == NOBODY {
-                        slots[at] = found.users.len() as u32;
-                        found.push(user, name as u32, 0, [start_ms; 2]);
-                        found.amounts.iter_mut().for_each(|list| list.push(Amount::NONE));
-                    }
-                    let slot = slots[at] as usize;
-                    found.counts[slot] += i64::from(*count);
-                    found.latest[slot] = start_ms;
-                    for (list, amounts) in found.amounts.iter_mut().zip(&self.amounts) {
-                        list[slot].merge(&amounts[place][at]);
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    fn batch(&self, found: &Found, texts: &ArrayRef, rows: &[usize]) -> Result<RecordBatch> {
-        let some = |list: &[u32]| rows.iter().map(|row| list[*row]).collect::<UInt32Array>();
-        let times = |list: &[i64]| -> ArrayRef {
-            let times: Vec<i64> = rows.iter().map(|row| list[*row]).collect();
-            Arc::new(TimestampMillisecondArray::from(times))
-        };
-        let users = some(&found.users);
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.wanted.schema.fields().len());
-        for (_, key) in &self.wanted.keys {
-            arrays.push(match key {
-                Key::Tenant => {
-                    let tenants = users.values().iter().map(|user| self.tenants[*user as usize]);
-                    take(&self.layout.tenants, &tenants.collect::<UInt32Array>(), None)?
-                }
-                Key::Event => take(&self.layout.names, &some(&found.names), None)?,
-                Key::Time(_) => times(&found.earliest),
-                Key::User => take(texts, &users, None)?,
-                Key::Text(_) => {
-                    return Err(DataFusionError::Internal("a text is no place".to_owned()));
-                }
-            });
-        }
-        arrays.push(Arc::new(rows.iter().map(|row| found.counts[*row]).collect::<Int64Array>()));
-        if self.wanted.span.is_some() {
-            arrays.extend([times(&found.earliest), times(&found.latest)]);
-        }
-        for amounts in &found.amounts {
-            arrays.extend(amounts::columns(rows.iter().map(|row| amounts[*row])));
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let schema = Arc::clone(&self.wanted.schema);
-        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+        Ok(Batches::new(self.wanted.clone(), self.found, people, self.memory))
     }
 }
 
-/// Groups with rows, column by column.
-struct Found {
-    users: Vec<u32>,
-    names: Vec<u32>,
-    counts: Vec<i64>,
-    earliest: Vec<i64>,
-    latest: Vec<i64>,
-    amounts: Vec<Vec<Amount>>,
+/// The text of a view.
+fn text_of<'a>(bytes: &'a [u8; 16], view: u128, long: &'a [u8]) -> &'a [u8] {
+    let len = view as u32 as usize;
+    let start = (view >> 96) as usize;
+    let text = if len <= VIEW_BYTES { bytes.get(4..4 + len) } else { long.get(start..start + len) };
+    text.unwrap_or_default()
 }
 
-impl Found {
-    fn new(numbers: usize) -> Self {
-        Self {
-            users: Vec::new(),
-            names: Vec::new(),
-            counts: Vec::new(),
-            earliest: Vec::new(),
-            latest: Vec::new(),
-            amounts: vec![Vec::new(); numbers],
-        }
-    }
-
-    fn push(&mut self, user: u32, name: u32, count: i64, [earliest, latest]: [i64; 2]) {
-        self.users.push(user);
-        self.names.push(name);
-        self.counts.push(count);
-        self.earliest.push(earliest);
-        self.latest.push(latest);
-    }
+fn number_of(numbers: &[Vec<u32>], at: usize, local: u32) -> Result<u32> {
+    let number = numbers.get(at).and_then(|numbers| numbers.get(local as usize)).copied();
+    let number = number.filter(|number| *number != NONE);
+    number.ok_or_else(|| DataFusionError::Internal("a text without a number".to_owned()))
 }

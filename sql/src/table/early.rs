@@ -1,6 +1,6 @@
 //! An optimizer's rule: what a statement counts and adds up by group is added up while it is read.
 //!
-//! A group by tenants, events, string properties and hours or days of the time needs no rows, only what each group of a
+//! A group by tenants, events, string properties and hours, days or weeks of the time needs no rows, only what each group of a
 //! segment comes to: [`Totals`](super::totals::Totals). What is computed of such columns, before or after, is computed of
 //! the groups instead: a sum over rows that are alike is a product with their number. A group by users is read tenant by
 //! tenant, and complete: [`PerUser`](super::per_user::PerUser).
@@ -21,7 +21,12 @@ use datafusion::{
     optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
 };
 
-use super::{condition::Conditions, reads::Read, scans::table_of, schema::Kind};
+use super::{
+    condition::Conditions,
+    reads::{Read, Rows},
+    scans::table_of,
+    schema::Kind,
+};
 
 /// Adds up while it is read.
 #[derive(Debug, Default)]
@@ -59,7 +64,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some(table) = table_of(scan).filter(|table| table.kind() == Kind::Events) else {
         return Ok(None);
     };
-    let of_scan = |expr: &Expr| in_terms_of_scan(expr, aggregate, &columns);
+    let of_scan = |expr: &Expr| replaced(expr, &aggregate.input, &columns);
     let mut read = Read::new(scan, table);
     let mut groups = Vec::new();
     for expr in &aggregate.group_expr {
@@ -83,7 +88,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         outputs.push((parts.finish)(names)?);
     }
     let Ok(conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
-    let Some((provider, is_complete)) = read.provider(&groups, conditions)? else {
+    let Some((provider, rows)) = read.provider(&groups, conditions)? else {
         return Ok(None);
     };
     let inner = TableScanBuilder::new(scan.table_name.clone(), provider_as_source(provider));
@@ -92,13 +97,13 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let names = (0..groups.len()).map(|at| format!("group {at}"));
     let groups = groups.into_iter().zip(names.clone()).map(|(group, name)| group.alias(name));
     let parts = aggregates.into_iter();
-    let new = if is_complete {
+    let new = if rows == Rows::One {
         // A group is in one row, which is the first, the last and the sum of itself.
         let parts = parts.map(|(part, name)| Ok(argument(part)?.alias(name)));
         let all = groups.map(Ok).chain(parts).collect::<Result<Vec<_>>>()?;
         LogicalPlan::Projection(Projection::try_new(all, inner)?)
     } else {
-        let parts = parts.map(|(part, name)| part.alias(name)).collect();
+        let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
         LogicalPlan::Aggregate(Aggregate::try_new(inner, groups.collect(), parts)?)
     };
     let new_groups = names.map(|name| Expr::Column(Column::new_unqualified(name)));
@@ -128,6 +133,16 @@ fn argument(expr: Expr) -> Result<Expr> {
         _ => None,
     };
     argument.ok_or_else(|| DataFusionError::Internal("a part of nothing".to_owned()))
+}
+
+/// A part where users who are in one row each need not be told apart.
+fn once(mut part: Expr, rows: Rows) -> Expr {
+    if let Expr::AggregateFunction(call) = &mut part
+        && rows == Rows::OneOfUser
+    {
+        call.params.distinct = false;
+    }
+    part
 }
 
 fn cast_to(expr: Expr, kind: &DataType, plan: &LogicalPlan) -> Result<Expr> {
@@ -165,10 +180,6 @@ fn replaced_all<'a>(
     let Some((scan, inner)) = columns_of(plan, is_indifferent)? else { return Ok(None) };
     let columns = exprs.iter().map(|expr| replaced(expr, plan, &inner));
     Ok(columns.collect::<Result<Option<Vec<_>>>>()?.map(|columns| (scan, columns)))
-}
-
-fn in_terms_of_scan(expr: &Expr, aggregate: &Aggregate, columns: &[Expr]) -> Result<Option<Expr>> {
-    replaced(expr, &aggregate.input, columns)
 }
 
 /// An expression over a plan's columns as one of what they are.

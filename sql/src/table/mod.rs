@@ -13,6 +13,10 @@ mod condition;
 mod codes;
 mod shares;
 
+mod amounts;
+
+mod wanted;
+
 mod rows;
 
 mod rollup;
@@ -21,9 +25,7 @@ mod provider;
 
 mod scans;
 
-mod amounts;
-
-mod wanted;
+mod found;
 
 mod crowd;
 mod tally;

@@ -1,14 +1,10 @@
 //! Groups by user as a table that the optimizer puts in the place of `events`: read tenant by tenant through all sources,
 //! so that a group is in one row and nothing is left to be added up.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use arrow::{
-    array::{ArrayRef, RecordBatch, StringViewArray},
+    array::{ArrayRef, StringViewArray},
     datatypes::SchemaRef,
 };
 use async_trait::async_trait;
@@ -25,15 +21,13 @@ use super::{
     arrays::strings,
     condition::Conditions,
     crowd::{Crowd, Layout},
-    shares::{Work, plan},
-    wanted::{Key, Wanted, bounds, broken, steps},
+    shares::{Batches, Work, plan},
+    wanted::{Key, Wanted, broken},
 };
 
 /// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is wanted,
 /// few enough that their users stay in the processor's caches.
-const CHUNK_ROWS: usize = 131_072;
-/// Groups that a user may have: lists of users are kept for each.
-const WIDTH: usize = 2_048;
+const CHUNK_ROWS: usize = if cfg!(test) { 700 } else { 131_072 };
 /// No number yet.
 const NONE: u32 = u32::MAX;
 
@@ -52,28 +46,10 @@ impl PerUser {
         Self { scan, conditions, wanted }
     }
 
-    /// Whether it can be kept in lists, as far as directories tell.
-    pub fn is_worth_it(&self) -> bool {
-        let sources = self.scan.sources();
-        let series = || sources.iter().flat_map(Source::series);
-        let rows: usize = series().map(|series| series.rows.len()).sum();
-        let names: HashSet<&str> =
-            sources.iter().flat_map(|source| source.names()).map(|name| &**name).collect();
-        let names = if self.wanted.has(&Key::Event) { names.len() } else { 1 };
-        let (_, steps) = self.times();
-        rows < NONE as usize && names.saturating_mul(steps) <= WIDTH
-    }
-
-    /// Where the first hour, day or week begins that may have rows, and how many there are.
-    fn times(&self) -> (i64, usize) {
-        let Some(grain) = self.wanted.finest() else { return (0, 1) };
-        let times = self.conditions.times();
-        let sources = self.scan.sources().iter().filter(|source| !source.series().is_empty());
-        let all = sources.map(|source| bounds(source, grain));
-        let all = all.reduce(|(a, b), (c, d)| (a.min(c), b.max(d))).unwrap_or_default();
-        let first = grain.start(times.start.max(all.0));
-        let last = grain.start(times.end.saturating_sub(1).min(all.1));
-        (first, if last < first { 1 } else { steps(grain, first, last) })
+    /// Whether users and groups can be numbered.
+    pub fn is_possible(&self) -> bool {
+        let series = self.scan.sources().iter().flat_map(Source::series);
+        series.map(|series| series.rows.len()).sum::<usize>() < u32::MAX as usize
     }
 }
 
@@ -173,20 +149,17 @@ impl PerUser {
             chunk_of[number] = chunks.len() - 1;
         }
         for (at, (source, units)) in sources.iter().zip(units).enumerate() {
-            for strip in
-                units.into_iter().flat_map(|unit| cut(source, at, unit, &tenant_numbers, &chunk_of))
+            for (chunk, unit) in
+                units.into_iter().flat_map(|unit| cut(source, unit, &tenant_numbers[at], &chunk_of))
             {
-                chunks[strip.0].1.push((at, strip.1));
+                chunks[chunk].1.push((at, unit));
             }
         }
-        let (first_ms, steps) = self.times();
         let layout = Layout {
             tenants: tenants.array()?,
             tenant_numbers,
             names: names.array()?,
             name_numbers,
-            first_ms,
-            steps,
             grain: self.wanted.finest(),
         };
         Ok((layout, chunks.into_iter().map(|(rows, units)| (rows, Arc::new(units))).collect()))
@@ -194,17 +167,11 @@ impl PerUser {
 }
 
 /// A unit by the chunks of its tenants.
-fn cut(
-    source: &Source,
-    at: usize,
-    unit: Unit,
-    numbers: &[Vec<u32>],
-    chunk_of: &[usize],
-) -> Vec<(usize, Unit)> {
+fn cut(source: &Source, unit: Unit, numbers: &[u32], chunk_of: &[usize]) -> Vec<(usize, Unit)> {
     let mut pieces: Vec<(usize, Unit)> = Vec::new();
     for strip in unit.strips {
         let Some(series) = source.series().get(strip.series) else { continue };
-        let chunk = chunk_of[numbers[at][series.tenant as usize] as usize];
+        let chunk = chunk_of[numbers[series.tenant as usize] as usize];
         match pieces.last_mut() {
             Some((last, piece)) if *last == chunk => piece.strips.push(strip),
             _ => pieces.push((chunk, Unit { strips: vec![strip] })),
@@ -226,7 +193,7 @@ impl Work for Reading {
         &self.of.wanted.schema
     }
 
-    fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Vec<RecordBatch>> {
+    fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Batches> {
         let memory = MemoryConsumer::new("users").register(context.memory_pool());
         let mut crowd = Crowd::new(&self.of.wanted, &self.layout, memory);
         let sources = self.of.scan.sources();
@@ -239,6 +206,6 @@ impl Work for Reading {
                 crowd.add(*at, source, unit)?;
             }
         }
-        crowd.batches()
+        Ok(Box::new(crowd.finish()?))
     }
 }

@@ -36,6 +36,19 @@ pub struct Read<'a> {
     keys: Vec<(String, Key)>,
     span: Option<Grain>,
     numbers: Vec<String>,
+    /// Whether users are counted, each once.
+    counts_users: bool,
+}
+
+/// How many rows of a table of groups are of a group that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Any number.
+    Many,
+    /// One for each of its users.
+    OneOfUser,
+    /// One.
+    One,
 }
 
 /// The aggregates over groups that an aggregate over rows becomes, and what is made of them.
@@ -74,19 +87,19 @@ fn of_scan(name: impl Into<String>) -> Expr {
 impl<'a> Read<'a> {
     /// Of a scan of a table; nothing yet.
     pub fn new(scan: &'a TableScan, table: &'a Table) -> Self {
-        Self { scan, table, keys: Vec::new(), span: None, numbers: Vec::new() }
+        Self { scan, table, keys: Vec::new(), span: None, numbers: Vec::new(), counts_users: false }
     }
 
-    /// The table of the groups, and whether each group that is asked for is in one of its rows; nothing where rows are better
-    /// read one by one.
+    /// The table of the groups, and how many of its rows are of a group that is asked for; nothing where rows are better read
+    /// one by one.
     ///
     /// Errors: damage of a segment.
     pub fn provider(
         self,
         groups: &[Expr],
         conditions: Conditions,
-    ) -> Result<Option<(Arc<dyn TableProvider>, bool)>> {
-        let Self { mut keys, span, numbers, .. } = self;
+    ) -> Result<Option<(Arc<dyn TableProvider>, Rows)>> {
+        let Self { mut keys, span, numbers, counts_users, .. } = self;
         for (_, key) in &mut keys {
             if let Key::Time(grain) = key {
                 *grain = (*grain).max(span.unwrap_or(*grain));
@@ -96,21 +109,28 @@ impl<'a> Read<'a> {
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
             let totals = Totals::new(scan, wanted, conditions);
-            return Ok(totals.is_worth_it()?.then(|| (Arc::new(totals) as Arc<_>, false)));
+            return Ok(totals.is_worth_it()?.then(|| (Arc::new(totals) as Arc<_>, Rows::Many)));
         }
         let is_alone = conditions.tenants.as_ref().is_some_and(|tenants| tenants.len() == 1);
         let has_texts = wanted.keys.iter().any(|(_, key)| matches!(key, Key::Text(_)));
         if has_texts || !(is_alone || wanted.has(&Key::Tenant)) {
             return Ok(None);
         }
-        let is_complete = wanted.keys.iter().all(|(name, key)| {
+        let is_group = |(name, key): &(String, Key)| {
             groups.iter().any(|group| match key {
                 Key::Time(grain) => truncated(group) == Some(*grain),
                 _ => matches!(group, Expr::Column(column) if column.name == *name),
             })
-        });
+        };
+        let rows = if !wanted.keys.iter().all(|key| key.1 == Key::User || is_group(key)) {
+            Rows::Many
+        } else if !counts_users && wanted.keys.iter().all(is_group) {
+            Rows::One
+        } else {
+            Rows::OneOfUser
+        };
         let per_user = PerUser::new(scan, wanted, conditions);
-        Ok(per_user.is_worth_it().then(|| (Arc::new(per_user) as Arc<_>, is_complete)))
+        Ok(per_user.is_possible().then(|| (Arc::new(per_user) as Arc<_>, rows)))
     }
 
     /// Whether groups are told apart by an expression.
@@ -209,6 +229,15 @@ impl<'a> Read<'a> {
             Expr::AggregateFunction(function) => function,
             _ => return Ok(None),
         };
+        if let ("count", [Expr::Column(column)]) = (func.name(), &*params.args)
+            && params.distinct
+            && column.name == USER
+            && params.filter.is_none()
+        {
+            self.counts_users = true;
+            self.add_key(USER.to_owned(), Key::User);
+            return Ok(Some(Parts::one(expr.clone())));
+        }
         if params.distinct || !params.order_by.is_empty() || params.null_treatment.is_some() {
             return Ok(None);
         }

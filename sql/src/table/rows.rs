@@ -24,10 +24,8 @@ use super::{
     codes::Codes,
     schema::{NUMBERS, Property, STRINGS},
     shares::shared,
+    wanted::{BATCH_ROWS, broken},
 };
-
-/// Rows of a batch that is handed on.
-const BATCH_ROWS: usize = 8_192;
 
 /// What a column of `events` is made of.
 #[derive(Debug, Clone)]
@@ -214,7 +212,6 @@ impl Iterator for Batches {
 impl Reading {
     /// The rows of a unit that pass, if there are any.
     fn batch(&self, source: &Source, unit: &Unit) -> Result<Option<RecordBatch>> {
-        let broken = |error: inlay_engine::Error| DataFusionError::External(Box::new(error));
         if !self.filter.is_empty() && source.excludes(unit, &self.filter).map_err(broken)? {
             return Ok(None);
         }

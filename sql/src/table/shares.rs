@@ -25,8 +25,11 @@ pub trait Work: Send + Sync + 'static {
     /// What a piece comes to.
     ///
     /// Errors: damage of a segment; more memory than there may be.
-    fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Vec<RecordBatch>>;
+    fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Batches>;
 }
+
+/// Batches that are made as they are asked for.
+pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// A plan of work in so many partitions; beside each piece stands how many rows it reads.
 ///
@@ -82,7 +85,7 @@ impl<W: Work> PartitionStream for Share<W> {
         let (work, schema) = (Arc::clone(&self.work), Arc::clone(self.work.schema()));
         let batches = self.pieces.clone().into_iter().map(move |piece| {
             let made = work.batches(piece, &context);
-            made.map_or_else(|error| vec![Err(error)], |made| made.into_iter().map(Ok).collect())
+            made.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
         });
         let batches = futures::stream::iter(batches).flat_map(futures::stream::iter);
         Box::pin(RecordBatchStreamAdapter::new(schema, batches))

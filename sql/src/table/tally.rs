@@ -25,7 +25,7 @@ pub struct Groups<'a> {
     /// Whether tenants, events are told apart.
     by: (bool, bool),
     grain: Option<Grain>,
-    /// The first hour or day of the source.
+    /// The first hour, day or week of the source.
     first_ms: i64,
     /// For each outer group that was met, its number.
     outer: HashMap<(u32, u32, i64), u32, RandomState>,

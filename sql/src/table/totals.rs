@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use arrow::{array::RecordBatch, datatypes::SchemaRef};
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
@@ -18,7 +18,7 @@ use inlay_engine::rows::{Scan, Source, Unit};
 
 use super::{
     condition::Conditions,
-    shares::{Work, plan},
+    shares::{Batches, Work, plan},
     tally::Groups,
     wanted::{Wanted, broken},
 };
@@ -127,8 +127,9 @@ impl Work for Totals {
         &self.wanted.schema
     }
 
-    fn batches(&self, (at, units): Piece, _: &TaskContext) -> Result<Vec<RecordBatch>> {
-        let Some(source) = self.scan.sources().get(at) else { return Ok(Vec::new()) };
+    fn batches(&self, (at, units): Piece, _: &TaskContext) -> Result<Batches> {
+        let none = || Box::new(std::iter::empty());
+        let Some(source) = self.scan.sources().get(at) else { return Ok(none()) };
         let units = match units {
             Some(units) => units,
             None => self.units(source)?,
@@ -141,6 +142,6 @@ impl Work for Totals {
             }
             groups.add(&unit)?;
         }
-        groups.batches()
+        Ok(Box::new(groups.batches()?.into_iter().map(Ok)))
     }
 }

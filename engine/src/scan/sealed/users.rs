@@ -28,18 +28,26 @@ impl Sealed {
         let (mut table, mut places) = (TextTable::default(), Vec::new());
         if is_dense {
             places.reserve(rows);
+            table.ends.reserve(end.saturating_sub(first));
             let mut at = first;
             while at < end {
                 let list = self.user_block(at / USERS_A_BLOCK)?;
                 let from = at % USERS_A_BLOCK;
                 let here = (end - at).min(USERS_A_BLOCK - from);
-                (from..from + here).for_each(|at| table.push(list.at(at)));
+                let (bytes, ends) = list.some(from..from + here);
+                if at == first {
+                    // Neighbours have users of about the same length.
+                    table.bytes.reserve(bytes.len() / here.max(1) * (end - at) * 9 / 8);
+                }
+                table.extend(bytes, ends);
                 at += here;
             }
         }
         let mut all: Vec<i64> = Vec::with_capacity(rows);
         read_ints(&codes, unit, |here| all.extend_from_slice(here))?;
         let mut rest = &*all;
+        // Users of rows beside each other are often of one block.
+        let mut last: Option<(usize, Arc<TextList>)> = None;
         // A strip is of one tenant.
         for strip in &unit.strips {
             let users = users_at(Some(strip.rows.start));
@@ -57,7 +65,11 @@ impl Sealed {
                     _ if is_dense => places.push(user.map_or(0, |user| (user - first + 1) as u32)),
                     None => table.push(&[]),
                     Some(user) => {
-                        let list = self.user_block(user / USERS_A_BLOCK)?;
+                        let index = user / USERS_A_BLOCK;
+                        let list = match &last {
+                            Some((known, list)) if *known == index => list,
+                            _ => &last.insert((index, self.user_block(index)?)).1,
+                        };
                         table.push(list.at(user % USERS_A_BLOCK));
                     }
                 }
@@ -68,12 +80,12 @@ impl Sealed {
     }
 
     fn user_block(&self, index: usize) -> Result<Arc<TextList>> {
-        let mut users = self.users.lock();
-        if let Some(list) = users.get(&index) {
+        if let Some(list) = self.users.lock().get(&index) {
             return Ok(Arc::clone(list));
         }
+        // Nobody waits for it: at worst two read the same.
         let list = Arc::new(self.file.users(index)?);
-        users.insert(index, Arc::clone(&list));
+        self.users.lock().insert(index, Arc::clone(&list));
         Ok(list)
     }
 }

@@ -1,0 +1,160 @@
+//! Groups by user that were found, each in a row, as batches.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{
+        ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMillisecondArray,
+        UInt32Array,
+    },
+    compute::take,
+};
+use datafusion::{
+    common::{DataFusionError, Result},
+    execution::memory_pool::MemoryReservation,
+};
+
+use super::{
+    amounts::{self, Amount},
+    wanted::{BATCH_ROWS, Key, Wanted},
+};
+
+/// What tells groups of a user apart: the number of the event's name, and where the hour, day or week begins. Zero where it
+/// does not matter.
+pub type Place = (u32, i64);
+
+/// Groups, column by column.
+pub struct Found {
+    /// Of each its user and its place, by their numbers.
+    pub keys: Vec<(u32, u32)>,
+    counts: Vec<i64>,
+    /// Where their first and last hour, day or week begin, if that is asked for.
+    span: Option<[Vec<i64>; 2]>,
+    amounts: Vec<Vec<Amount>>,
+}
+
+impl Found {
+    /// None.
+    pub fn new(wanted: &Wanted) -> Self {
+        Self {
+            keys: Vec::new(),
+            counts: Vec::new(),
+            span: wanted.span.map(|_| Default::default()),
+            amounts: vec![Vec::new(); wanted.numbers.len()],
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes of a group, here and in batches. Lists are at most half empty.
+    pub fn group_bytes(&self) -> usize {
+        let here =
+            size_of::<(u32, u32)>() + size_of::<i64>() * if self.span.is_some() { 3 } else { 1 };
+        2 * (here + self.amounts.len() * size_of::<Amount>())
+    }
+
+    /// Another one, without rows yet.
+    pub fn push(&mut self, key: (u32, u32)) {
+        self.keys.push(key);
+        self.counts.push(0);
+        if let Some([earliest, latest]) = &mut self.span {
+            earliest.push(i64::MAX);
+            latest.push(i64::MIN);
+        }
+        self.amounts.iter_mut().for_each(|list| list.push(Amount::NONE));
+    }
+
+    /// Counts a row whose hour, day or week begins then.
+    pub fn count(&mut self, slot: usize, start_ms: i64) {
+        self.counts[slot] += 1;
+        if let Some([earliest, latest]) = &mut self.span {
+            earliest[slot] = earliest[slot].min(start_ms);
+            latest[slot] = latest[slot].max(start_ms);
+        }
+    }
+
+    /// Adds a row's number.
+    pub fn add(&mut self, number: usize, slot: usize, value: f64) {
+        self.amounts[number][slot].add(value);
+    }
+}
+
+/// What keys of groups stand for.
+pub struct People {
+    /// The text of each user; nothing for rows without one.
+    pub texts: ArrayRef,
+    /// The tenant of each user.
+    pub tenants: Vec<u32>,
+    /// The texts of tenants.
+    pub tenant_texts: ArrayRef,
+    /// What tells groups of a user apart.
+    pub places: Vec<Place>,
+    /// The names of events.
+    pub names: ArrayRef,
+}
+
+/// Groups in batches, which are made as they are asked for.
+pub struct Batches {
+    wanted: Wanted,
+    found: Found,
+    people: People,
+    /// What is counted of memory until the last is made.
+    _memory: MemoryReservation,
+    next: usize,
+}
+
+impl Batches {
+    /// Of groups that were counted as `memory`.
+    pub fn new(wanted: Wanted, found: Found, people: People, memory: MemoryReservation) -> Self {
+        Self { wanted, found, people, _memory: memory, next: 0 }
+    }
+
+    fn batch(&self, rows: std::ops::Range<usize>) -> Result<RecordBatch> {
+        let Self { found, people, wanted, .. } = self;
+        let keys = &found.keys[rows.clone()];
+        let users: UInt32Array = keys.iter().map(|(user, _)| *user).collect();
+        let places = keys.iter().map(|(_, place)| people.places[*place as usize]);
+        let times = |list: Vec<i64>| Arc::new(TimestampMillisecondArray::from(list)) as ArrayRef;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(wanted.schema.fields().len());
+        for (_, key) in &wanted.keys {
+            arrays.push(match key {
+                Key::Tenant => {
+                    let tenants = keys.iter().map(|(user, _)| people.tenants[*user as usize]);
+                    take(&people.tenant_texts, &tenants.collect::<UInt32Array>(), None)?
+                }
+                Key::Event => {
+                    let names: UInt32Array = places.clone().map(|(name, _)| name).collect();
+                    take(&people.names, &names, None)?
+                }
+                Key::Time(_) => times(places.clone().map(|(_, start_ms)| start_ms).collect()),
+                Key::User => take(&people.texts, &users, None)?,
+                Key::Text(_) => {
+                    return Err(DataFusionError::Internal("a text is no place".to_owned()));
+                }
+            });
+        }
+        arrays.push(Arc::new(Int64Array::from(found.counts[rows.clone()].to_vec())));
+        for list in found.span.iter().flatten() {
+            arrays.push(times(list[rows.clone()].to_vec()));
+        }
+        for amounts in &found.amounts {
+            arrays.extend(amounts::columns(amounts[rows.clone()].iter().copied()));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let schema = Arc::clone(&wanted.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.next..(self.next + BATCH_ROWS).min(self.found.len());
+        self.next = rows.end;
+        (!rows.is_empty()).then(|| self.batch(rows))
+    }
+}
