@@ -290,6 +290,7 @@ impl<'a> Crowd<'a> {
         let stretches = source.stretches(unit, self.layout.grain).map_err(broken)?;
         // Users, then where their groups are.
         let mut rows = self.users(at, source, unit, marks.as_deref())?;
+        self.memory.try_resize(self.bytes_used(unit.rows()))?;
         let mut rest = &mut *rows;
         let (by_name, by_time) = (self.wanted.has(&Key::Event), self.wanted.grain().is_some());
         for stretch in stretches {

@@ -233,6 +233,8 @@ impl<'a> Read<'a> {
             && params.distinct
             && column.name == USER
             && params.filter.is_none()
+            && params.order_by.is_empty()
+            && params.null_treatment.is_none()
         {
             self.counts_users = true;
             self.add_key(USER.to_owned(), Key::User);
