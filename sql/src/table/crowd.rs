@@ -115,7 +115,9 @@ impl<'a> Crowd<'a> {
         };
         let of_row = self.found.group_bytes() + 2 * size_of::<User>() + 4 * size_of::<u64>();
         let found = self.found.len() * self.found.group_bytes();
-        texts + users + self.known.allocation_size() + slots + found + more * of_row
+        // In the list and in the table.
+        let places = self.places.capacity() * 3 * size_of::<Place>();
+        places + texts + users + self.known.allocation_size() + slots + found + more * of_row
     }
 
     /// The number of a tenant's user.

@@ -7,13 +7,9 @@ use arrow::{
     array::{ArrayRef, StringViewArray},
     datatypes::SchemaRef,
 };
-use async_trait::async_trait;
 use datafusion::{
-    catalog::{Session, TableProvider},
     common::{DataFusionError, Result, hash_utils::RandomState},
     execution::{TaskContext, memory_pool::MemoryConsumer},
-    logical_expr::{Expr, TableType},
-    physical_plan::ExecutionPlan,
 };
 use inlay_engine::rows::{Scan, Source, TextTable, Unit};
 
@@ -21,7 +17,7 @@ use super::{
     arrays::strings,
     condition::Conditions,
     crowd::{Crowd, Layout},
-    shares::{Batches, Work, plan},
+    shares::{Batches, Pieces, Readable, Work},
     wanted::{Key, Wanted, broken},
 };
 
@@ -59,26 +55,16 @@ impl fmt::Debug for PerUser {
     }
 }
 
-#[async_trait]
-impl TableProvider for PerUser {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.wanted.schema)
+impl Readable for PerUser {
+    type Work = Reading;
+
+    fn schema(&self) -> &SchemaRef {
+        &self.wanted.schema
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    fn pieces(&self, _: usize) -> Result<(Reading, Pieces<Reading>)> {
         let (layout, chunks) = self.chunks()?;
-        let reading = Arc::new(Reading { of: self.clone(), layout });
-        plan(&reading, chunks, state.config().target_partitions(), projection, limit)
+        Ok((Reading { of: self.clone(), layout }, chunks))
     }
 }
 
@@ -181,7 +167,7 @@ fn cut(source: &Source, unit: Unit, numbers: &[u32], chunk_of: &[usize]) -> Vec<
 }
 
 /// What partitions have in common.
-struct Reading {
+pub struct Reading {
     of: PerUser,
     layout: Layout,
 }

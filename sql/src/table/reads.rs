@@ -22,6 +22,7 @@ use super::{
     per_user::PerUser,
     provider::Table,
     schema::{Kind, NUMBERS, Property, STRINGS},
+    shares,
     totals::Totals,
     wanted::{Key, ROWS, SPAN, Wanted},
 };
@@ -109,7 +110,9 @@ impl<'a> Read<'a> {
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
             let totals = Totals::new(scan, wanted, conditions);
-            return Ok(totals.is_worth_it()?.then(|| (Arc::new(totals) as Arc<_>, Rows::Many)));
+            return Ok(totals
+                .is_worth_it()?
+                .then(|| (Arc::new(shares::Table(totals)) as Arc<_>, Rows::Many)));
         }
         let is_alone = conditions.tenants.as_ref().is_some_and(|tenants| tenants.len() == 1);
         let has_texts = wanted.keys.iter().any(|(_, key)| matches!(key, Key::Text(_)));
@@ -130,7 +133,7 @@ impl<'a> Read<'a> {
             Rows::OneOfUser
         };
         let per_user = PerUser::new(scan, wanted, conditions);
-        Ok(per_user.is_possible().then(|| (Arc::new(per_user) as Arc<_>, rows)))
+        Ok(per_user.is_possible().then(|| (Arc::new(shares::Table(per_user)) as Arc<_>, rows)))
     }
 
     /// Whether groups are told apart by an expression.

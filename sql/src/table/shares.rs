@@ -1,11 +1,14 @@
-//! Work shared out among partitions: pieces that make batches, one after the other.
+//! Work shared out among partitions: pieces that make batches, one after the other; and work as a table.
 
 use std::{cmp::Reverse, fmt, sync::Arc};
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
+use async_trait::async_trait;
 use datafusion::{
+    catalog::{Session, TableProvider},
     common::Result,
     execution::{SendableRecordBatchStream, TaskContext},
+    logical_expr::{Expr, TableType},
     physical_plan::{
         ExecutionPlan,
         stream::RecordBatchStreamAdapter,
@@ -31,23 +34,55 @@ pub trait Work: Send + Sync + 'static {
 /// Batches that are made as they are asked for.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// A plan of work in so many partitions; beside each piece stands how many rows it reads.
-///
-/// Errors: columns that are none.
-pub fn plan<W: Work>(
-    work: &Arc<W>,
-    pieces: Vec<(usize, W::Piece)>,
-    partitions: usize,
-    projection: Option<&Vec<usize>>,
-    limit: Option<usize>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let shares = shared(pieces, partitions).into_iter().map(|pieces| {
-        let share = Share { work: Arc::clone(work), pieces };
-        Arc::new(share) as Arc<dyn PartitionStream>
-    });
-    let schema = Arc::clone(work.schema());
-    let plan = StreamingTableExec::try_new(schema, shares.collect(), projection, [], false, limit)?;
-    Ok(Arc::new(plan))
+/// What is read by work, once it is asked for.
+pub trait Readable: fmt::Debug + Send + Sync + 'static {
+    /// How it is read.
+    type Work: Work;
+
+    /// The columns of its batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The work in pieces, for so many partitions; beside each piece stands how many rows it reads.
+    ///
+    /// Errors: damage of a segment.
+    fn pieces(&self, partitions: usize) -> Result<(Self::Work, Pieces<Self::Work>)>;
+}
+
+/// Pieces, each behind the number of its rows.
+pub type Pieces<W> = Vec<(usize, <W as Work>::Piece)>;
+
+/// It as a table, in which no conditions are looked for: they are part of it.
+#[derive(Debug)]
+pub struct Table<R>(pub R);
+
+#[async_trait]
+impl<R: Readable> TableProvider for Table<R> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let partitions = state.config().target_partitions().max(1);
+        let (work, pieces) = self.0.pieces(partitions)?;
+        let work = Arc::new(work);
+        let shares = shared(pieces, partitions).into_iter().map(|pieces| {
+            let share = Share { work: Arc::clone(&work), pieces };
+            Arc::new(share) as Arc<dyn PartitionStream>
+        });
+        let (schema, shares) = (Arc::clone(work.schema()), shares.collect());
+        let plan = StreamingTableExec::try_new(schema, shares, projection, [], false, limit)?;
+        Ok(Arc::new(plan))
+    }
 }
 
 /// The largest first, each to who has the least.

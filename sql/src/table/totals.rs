@@ -6,19 +6,12 @@
 use std::{fmt, sync::Arc};
 
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
-use datafusion::{
-    catalog::{Session, TableProvider},
-    common::Result,
-    execution::TaskContext,
-    logical_expr::{Expr, TableType},
-    physical_plan::ExecutionPlan,
-};
+use datafusion::{common::Result, execution::TaskContext};
 use inlay_engine::rows::{Scan, Source, Unit};
 
 use super::{
     condition::Conditions,
-    shares::{Batches, Work, plan},
+    shares::{Batches, Pieces, Readable, Work},
     tally::Groups,
     wanted::{Wanted, broken},
 };
@@ -71,28 +64,6 @@ impl fmt::Debug for Totals {
     }
 }
 
-#[async_trait]
-impl TableProvider for Totals {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.wanted.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let partitions = state.config().target_partitions().max(1);
-        plan(&Arc::new(self.clone()), self.pieces(partitions)?, partitions, projection, limit)
-    }
-}
-
 /// A source by its place in the scan, and which of its rows; all of them if none are named.
 type Piece = (usize, Option<Vec<Unit>>);
 
@@ -100,9 +71,17 @@ impl Totals {
     fn units(&self, source: &Source) -> Result<Vec<Unit>> {
         self.conditions.units(source).map_err(broken)
     }
+}
 
-    /// The sources, or parts of them where there are few; beside each, its rows.
-    fn pieces(&self, partitions: usize) -> Result<Vec<(usize, Piece)>> {
+impl Readable for Totals {
+    type Work = Self;
+
+    fn schema(&self) -> &SchemaRef {
+        &self.wanted.schema
+    }
+
+    /// The sources, or parts of them where there are few.
+    fn pieces(&self, partitions: usize) -> Result<(Self, Pieces<Self>)> {
         let mut pieces = Vec::new();
         let sources = self.scan.sources();
         for (at, source) in sources.iter().enumerate() {
@@ -116,7 +95,7 @@ impl Totals {
                 pieces.push((rows(units), (at, Some(units.to_vec()))));
             }
         }
-        Ok(pieces)
+        Ok((self.clone(), pieces))
     }
 }
 
