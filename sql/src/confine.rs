@@ -10,9 +10,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Seconds of all its processors.
 const CPU_SECONDS: u64 = 60;
-/// Less urgent than the server, whose own work comes first. Not the least urgent: where something else keeps the
-/// machine busy, a statement would never be done.
-const NICE: i32 = 10;
 
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     // Who started the server may have allowed less, which cannot be raised.
@@ -33,8 +30,6 @@ pub fn limits(data_bytes: u64) -> io::Result<()> {
     limit(Resource::Fsize, 0)?;
     limit(Resource::Data, data_bytes)?;
     limit(Resource::Cpu, CPU_SECONDS)?;
-    // Being less urgent is a favour, and not given everywhere.
-    let _ = rustix::process::nice(NICE);
     Ok(())
 }
 

@@ -2,10 +2,10 @@
 """Statements that want more than they may are refused or bounded, and nobody else notices.
 
 `attacks.py` has them. One organisation sends them, three at a time, of which one waits or is told to come back; another
-one has events with markers, which no answer may hold; a third asks small questions meanwhile, which may take twice as long
-as before at most, and a statement of its own now and then, which must be answered. The server's process
-must stay the same, its memory and that of its workers within their limits, and no answer may come later than the limit and
-a second.
+one has events with markers, which no answer may hold. A third asks small questions meanwhile, of which one in a
+hundred may take twice as long as before and some milliseconds, and sends a statement now and then, which must be
+answered. The server's process must stay the same, its memory and that of its workers within their limits, and no
+answer may come later than the limit and a second.
 
 With `--sabotage` an honest statement counts as one that must be refused: the rig must fail.
 """
@@ -35,7 +35,7 @@ MARKER = re.compile(r"marker\d")
 
 def options(parser):
     parser.add_argument("--limit-ms", type=int, default=LIMIT_MS)
-    parser.add_argument("--slack-ms", type=int, default=10, help="others may wait so much longer in any case; more beside other rigs")
+    parser.add_argument("--slack-ms", type=float, default=3, help="others may wait so much longer in any case; more beside other rigs")
     parser.add_argument("--part", type=int, default=1, help="every so manieth statement only")
 
 
@@ -72,7 +72,7 @@ def mib(lines, name):
 def ask(host, key, is_over, told):
     """Asks small questions as somebody else, in a process of its own: attackers keep this one busy."""
     connection, took = Connection(host, key), []
-    while not is_over.wait(0.02):
+    while not is_over.wait(0.005):
         began = time.monotonic()
         connection.get("/v1/query", tenant_id="quiet1", event_name="quiet_call", metric="p95", numeric_prop="ms", period="24h")
         took.append((time.monotonic() - began) * 1_000)
@@ -92,7 +92,7 @@ class Asking:
         self.is_over.set()
         took = self.told.get(timeout=60)
         self.process.join()
-        return statistics.quantiles(took[20:], n=100)[98]
+        return statistics.quantiles(took[100:], n=100)[98]
 
 
 def watch(server, is_over, peak):
@@ -203,7 +203,7 @@ def run(rig):
         wrong.append(f"a worker had {peak[0]} MiB")
     if more > SERVER_MIB_MORE:
         wrong.append(f"the server took {more} MiB more")
-    # Below some milliseconds a p99 is what the machine does.
+    # A quick answer takes a millisecond; what is added to it by a processor that is busy is as much again, or a little more.
     if during > max(2 * before, before + rig.arguments.slack_ms):
         wrong.append(f"others waited {during:.1f} ms instead of {before:.1f} ms")
     time.sleep(1)

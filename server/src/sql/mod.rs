@@ -4,7 +4,11 @@
 //! overflows its stack ends, and one that does not end in time is ended.
 
 mod places;
+mod pulse;
+
 mod worker;
+
+mod starter;
 
 mod workers;
 

@@ -10,6 +10,8 @@ use tokio::{
     time::Instant,
 };
 
+use super::pulse::Beating;
+
 /// The command of this program that is a worker.
 const COMMAND: &str = "sql-worker";
 /// A worker says itself that the time is over; one that does not is ended so much later.
@@ -27,12 +29,18 @@ pub struct Worker {
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     is_ready: bool,
+    /// While it computes.
+    beating: Option<Beating>,
 }
 
 impl Worker {
     /// Starts one that may take so much memory. It gets ready meanwhile.
     ///
     /// Errors: when the program cannot be started.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime.
     pub fn start(program: &Path, memory_bytes: u64) -> io::Result<Self> {
         let mut child = Command::new(program)
             .args([COMMAND, &memory_bytes.to_string()])
@@ -48,7 +56,12 @@ impl Worker {
         let gone = || io::Error::other("a worker without pipes");
         let stdin = child.stdin.take().ok_or_else(gone)?;
         let stdout = BufReader::new(child.stdout.take().ok_or_else(gone)?);
-        Ok(Self { child, stdin, stdout, is_ready: false })
+        Ok(Self { child, stdin, stdout, is_ready: false, beating: None })
+    }
+
+    /// It computes from now on.
+    pub fn set_beating(&mut self, beating: Beating) {
+        self.beating = Some(beating);
     }
 
     /// Whether it still waits.
@@ -123,7 +136,8 @@ impl Worker {
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         }
         let deadline = deadline + GRACE;
-        Ok(Answering { child: self.child, stdin: Some(self.stdin), stdout: self.stdout, deadline })
+        let (stdin, _beating) = (Some(self.stdin), self.beating);
+        Ok(Answering { child: self.child, stdin, stdout: self.stdout, deadline, _beating })
     }
 }
 
@@ -133,6 +147,7 @@ pub struct Answering {
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     deadline: Instant,
+    _beating: Option<Beating>,
 }
 
 impl Answering {

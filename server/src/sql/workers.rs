@@ -13,7 +13,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::{places::Places, worker::Worker};
+use super::{
+    places::Places,
+    pulse::Pulse,
+    starter::{Starter, started},
+    worker::Worker,
+};
 
 /// Memory of a worker, at least and at most: the library takes its time and room to start with.
 const MEMORY_MIN: u64 = 512 << 20;
@@ -42,14 +47,14 @@ fn room(total: u64) -> (usize, u64) {
 
 /// Workers of this server.
 pub struct Workers {
-    program: PathBuf,
-    memory_bytes: u64,
+    starter: Starter,
     /// How many wait with segments open, at most.
     ahead_max: usize,
     /// How many wait, once somebody has asked for the first or the server has started.
     idle_count: usize,
     idle: Mutex<Idle>,
     places: Arc<Places>,
+    pulse: Pulse,
 }
 
 /// Workers that wait, and how many are being started.
@@ -76,7 +81,9 @@ impl Workers {
         let (at_once, memory_bytes) = room(total_bytes);
         let places = Arc::new(Places::new(at_once));
         let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
-        Self { program, memory_bytes, ahead_max, idle_count, idle: Mutex::default(), places }
+        let (idle, pulse) = (Mutex::default(), Pulse::default());
+        let starter = Starter::new(program, memory_bytes);
+        Self { starter, ahead_max, idle_count, idle, places, pulse }
     }
 
     /// Places among the statements that run.
@@ -98,9 +105,10 @@ impl Workers {
             idle.starting += missing;
             missing
         };
+        let _beating = self.pulse.beat();
         // Each once: where workers end by themselves, the next statement tries again.
         for _ in 0..missing {
-            let started = Worker::start(&self.program, self.memory_bytes);
+            let started = started(self.starter.start().blocking_recv());
             let mut idle = self.idle.lock();
             idle.starting -= 1;
             match started {
@@ -133,14 +141,12 @@ impl Workers {
             };
             (waiting, idle.workers.is_empty())
         };
-        let worker = match waiting {
+        let beating = self.pulse.beat();
+        let mut worker = match waiting {
             Some(worker) => worker,
-            None => {
-                let (program, memory) = (self.program.clone(), self.memory_bytes);
-                let start = move || Worker::start(&program, memory);
-                tokio::task::spawn_blocking(start).await.map_err(io::Error::other)??
-            }
+            None => started(self.starter.start().await)?,
         };
+        worker.set_beating(beating);
         // The others can wait until this statement has ended, which needs the processors now.
         if is_last {
             let workers = Arc::clone(self);
@@ -184,7 +190,10 @@ impl Workers {
         let Some(mut worker) = worker else { return };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.prepare()));
-        let opened = worker.open(directory, &segments).await;
+        let opened = {
+            let _beating = self.pulse.beat();
+            worker.open(directory, &segments).await
+        };
         {
             let mut idle = self.idle.lock();
             idle.opening.retain(|opening| *opening != namespace);

@@ -1,0 +1,155 @@
+//! Has the kernel look for what is more urgent each millisecond while workers compute.
+//!
+//! Workers are less urgent than the server. A kernel that is built for throughput may nevertheless let a thread of the
+//! server that has something to do wait until its next tick, up to 4 ms, when workers keep all processors busy: that is
+//! several times what a quick answer takes. A thread on each processor that sleeps and wakes has it look more often. It
+//! costs some microseconds a millisecond, and nothing while no statement runs.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tracing::warn;
+
+/// Time between two looks.
+const BEAT: Duration = Duration::from_millis(1);
+/// A worker that has been started gets ready without anybody waiting for it, and one that has ended is taken down.
+const LINGER: Duration = Duration::from_millis(50);
+/// Where there are more processors, the workers do not keep all of them busy.
+const PROCESSORS_MAX: usize = 10;
+
+/// The threads, which are started when they are needed first and end with this.
+#[derive(Default)]
+pub struct Pulse {
+    shared: Arc<Shared>,
+}
+
+/// As long as somebody holds it, the threads wake up.
+pub struct Beating {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    began: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    has_threads: bool,
+    is_over: bool,
+    holders: usize,
+    /// After the last holder.
+    until: Option<Instant>,
+}
+
+impl State {
+    fn beats(&self, now: Instant) -> bool {
+        self.holders > 0 || self.until.is_some_and(|until| now < until)
+    }
+}
+
+impl Pulse {
+    /// From now on, until it is dropped and a little longer.
+    pub fn beat(&self) -> Beating {
+        let mut state = self.shared.state.lock();
+        state.holders += 1;
+        if !state.has_threads {
+            state.has_threads = true;
+            start(&self.shared);
+        }
+        self.shared.began.notify_all();
+        Beating { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_over = true;
+        self.shared.began.notify_all();
+    }
+}
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.holders -= 1;
+        state.until = Some(Instant::now() + LINGER);
+    }
+}
+
+/// A thread on each processor that this process may use. Without them all works, and others may wait longer.
+fn start(shared: &Arc<Shared>) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let processors = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    if allowed.count() as usize > PROCESSORS_MAX {
+        return;
+    }
+    for processor in processors {
+        let shared = Arc::clone(shared);
+        let beating = move || {
+            let mut only = CpuSet::new();
+            only.set(processor);
+            if sched_setaffinity(None, &only).is_ok() {
+                shared.run();
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("inlay-pulse".to_owned()).spawn(beating) {
+            warn!(%error, "cannot start a thread beside the workers for SQL");
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        loop {
+            {
+                let mut state = self.state.lock();
+                while !state.is_over && !state.beats(Instant::now()) {
+                    self.began.wait(&mut state);
+                }
+                if state.is_over {
+                    return;
+                }
+            }
+            thread::sleep(BEAT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_beats_while_somebody_holds_it_and_a_little_longer() {
+        let pulse = Pulse::default();
+        let now = Instant::now();
+        assert!(!pulse.shared.state.lock().beats(now));
+        let (one, two) = (pulse.beat(), pulse.beat());
+        drop(one);
+        assert!(pulse.shared.state.lock().beats(now + 10 * LINGER), "the other one is held");
+        drop(two);
+        let after = Instant::now();
+        assert!(pulse.shared.state.lock().beats(after));
+        assert!(!pulse.shared.state.lock().beats(after + LINGER));
+    }
+
+    #[test]
+    fn its_threads_end_with_it() {
+        let pulse = Pulse::default();
+        drop(pulse.beat());
+        let shared = Arc::downgrade(&pulse.shared);
+        drop(pulse);
+        let end = Instant::now() + Duration::from_secs(20);
+        while shared.strong_count() > 0 {
+            assert!(Instant::now() < end, "threads are left");
+            thread::sleep(BEAT);
+        }
+    }
+}

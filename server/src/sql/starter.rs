@@ -1,0 +1,90 @@
+//! Starts workers, on a thread that is less urgent than the others.
+//!
+//! A process takes over how urgent the thread is that starts it, and so it is from its first instruction on: loading
+//! the program is a large part of what a worker computes. The thread stays: one that ends takes down its stack under
+//! locks of the whole process, and whoever is less urgent may be kept from giving them back.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+};
+
+use parking_lot::Mutex;
+use rustix::process::setpriority_process;
+use tokio::{runtime::Handle, sync::oneshot};
+
+use super::worker::Worker;
+
+/// As little urgent as can be said. Not idle: where something else keeps the machine busy, a statement would never be
+/// done.
+const NICE: i32 = 19;
+
+/// Starts workers that `program` is.
+pub struct Starter {
+    program: PathBuf,
+    memory_bytes: u64,
+    /// The thread, once somebody asked.
+    asked: Mutex<Option<Sender<Asked>>>,
+}
+
+/// Who waits for a worker, and the runtime that is to look after it.
+struct Asked {
+    runtime: Handle,
+    answer: oneshot::Sender<io::Result<Worker>>,
+}
+
+impl Starter {
+    /// Of workers that may take so much memory each.
+    pub fn new(program: PathBuf, memory_bytes: u64) -> Self {
+        Self { program, memory_bytes, asked: Mutex::default() }
+    }
+
+    /// Has a worker started; what comes says whether it was. It gets ready meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime.
+    pub fn start(&self) -> oneshot::Receiver<io::Result<Worker>> {
+        let (answer, started) = oneshot::channel();
+        let asked = Asked { runtime: Handle::current(), answer };
+        let mut thread = self.asked.lock();
+        if thread.is_none() {
+            *thread = self.thread();
+        }
+        // Nobody takes it: nothing comes, which is said where it is waited for.
+        if thread.as_ref().is_some_and(|thread| thread.send(asked).is_err()) {
+            *thread = None;
+        }
+        started
+    }
+
+    fn thread(&self) -> Option<Sender<Asked>> {
+        let (sender, asked) = channel();
+        let (program, memory_bytes) = (self.program.clone(), self.memory_bytes);
+        let starting = move || {
+            // Said of no process: of the thread that says it. It is a favour, and not given everywhere.
+            let _ = setpriority_process(None, NICE);
+            serve(&asked, || Worker::start(&program, memory_bytes));
+        };
+        let thread = thread::Builder::new().name("inlay-workers".to_owned()).spawn(starting);
+        thread.is_ok().then_some(sender)
+    }
+}
+
+/// Until there is nobody who could ask.
+fn serve(asked: &Receiver<Asked>, start: impl Fn() -> io::Result<Worker>) {
+    for Asked { runtime, answer } in asked {
+        let _entered = runtime.enter();
+        // Who does not wait any more needs no worker: it ends.
+        let _ = answer.send(start());
+    }
+}
+
+/// What came of asking.
+///
+/// Errors: what kept it from starting.
+pub fn started(came: Result<io::Result<Worker>, oneshot::error::RecvError>) -> io::Result<Worker> {
+    came.unwrap_or_else(|_| Err(io::Error::other("there is no thread that starts workers")))
+}
