@@ -6,7 +6,10 @@
 use std::{
     io::{self, Write},
     process::ExitCode,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -110,17 +113,28 @@ fn serve(data_bytes: u64) -> io::Result<()> {
     std::process::exit(i32::from(told.is_err()));
 }
 
-/// Opens what is asked for until a statement comes. What cannot be opened ahead of need is not missed: the statement
+/// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of need is not missed: the statement
 /// says what it is about, and is told.
 fn wait_for_statement(
     input: &mut impl io::Read,
     output: &mut impl Write,
 ) -> io::Result<(Request, Ask, Option<Opened>)> {
-    let mut opened = None;
+    let mut opened: Option<Opened> = None;
     loop {
-        let mut request = read_request(input, |head| match head.ask {
-            Some(_) => Frame::Taken.write(output).and_then(|()| output.flush()),
-            None => Ok(()),
+        let has_come = AtomicBool::new(false);
+        let mut request = std::thread::scope(|scope| {
+            if let Some(opened) = &opened {
+                scope.spawn(|| opened.check_ahead(&|| has_come.load(Ordering::Relaxed)));
+            }
+            let read = read_request(input, |head| {
+                has_come.store(true, Ordering::Relaxed);
+                match head.ask {
+                    Some(_) => Frame::Taken.write(output).and_then(|()| output.flush()),
+                    None => Ok(()),
+                }
+            });
+            has_come.store(true, Ordering::Relaxed);
+            read
         })?;
         match request.head.ask.take() {
             Some(ask) => return Ok((request, ask, opened)),

@@ -156,6 +156,11 @@ impl Sealed {
         }
     }
 
+    /// Checks blocks before they are read, as [`SegmentFile::check_ahead`] does.
+    pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+        self.file.check_ahead(goes_on)
+    }
+
     /// Names of its tenants, rising.
     pub fn tenants(&self) -> &TextTable {
         self.shown.as_ref().map_or(&self.heads.tenants, |shown| &shown.tenants)

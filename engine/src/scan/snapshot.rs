@@ -116,6 +116,9 @@ pub struct HandedOver {
     pub recent: Vec<u8>,
 }
 
+/// Bytes that are checked ahead of need, at most: more would take the place of other files in memory.
+const AHEAD_BYTES: u64 = 256 << 20;
+
 /// Segments that were opened ahead of need.
 pub struct Opened {
     list: Vec<u8>,
@@ -162,6 +165,14 @@ impl Opened {
             some.map_err(|_| Error::corrupt("a snapshot", "opening a segment failed"))??;
         sources.extend(others?);
         Ok(Self { list, namespace, horizon_ms, database, sources })
+    }
+
+    /// Checks what rows are read from, the newest first, until it `is_over` or as much has been checked as is likely to be
+    /// in memory. Returns how many bytes were.
+    pub fn check_ahead(&self, is_over: &dyn Fn() -> bool) -> u64 {
+        self.sources.iter().rev().fold(0, |bytes, source| {
+            bytes + source.check_ahead(&|more| bytes + more < AHEAD_BYTES && !is_over())
+        })
     }
 
     /// Whether these are the segments of a list.
@@ -266,6 +277,23 @@ mod tests {
             }
         }
         engine
+    }
+
+    #[test]
+    fn blocks_are_checked_ahead_until_it_is_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let list = engine.snapshot(Namespace(1)).list();
+        let open = || Opened::open(directory.path(), list.clone()).unwrap();
+        let all = open().check_ahead(&|| false);
+        assert!(all > 0);
+        assert_eq!(open().check_ahead(&|| true), 0);
+        let asked = std::cell::Cell::new(0);
+        let some = open().check_ahead(&|| {
+            asked.set(asked.get() + 1);
+            asked.get() > 2
+        });
+        assert!(0 < some && some < all, "{some} of {all}");
     }
 
     fn text(values: &Values, row: usize) -> String {

@@ -48,6 +48,14 @@ impl Source {
         }
     }
 
+    /// Checks what rows are read from as long as `goes_on` says so of all bytes that were checked; returns these.
+    pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.check_ahead(goes_on),
+            Kind::Recent(_) => 0,
+        }
+    }
+
     /// The place of a tenant's event among the series.
     pub fn find(&self, tenant: &str, name: &str) -> Option<usize> {
         let tenant = self.tenants().position(tenant.as_bytes())? as u32;

@@ -23,6 +23,7 @@ mod tenants;
 
 mod reader;
 
+mod ahead;
 mod columns;
 mod users;
 

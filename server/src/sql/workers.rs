@@ -35,6 +35,8 @@ const SMALL: u64 = 1 << 30;
 const AHEAD_MAX: usize = 2;
 const AHEAD_MEMORY: u64 = 2 << 30;
 const AHEAD_TIME: Duration = Duration::from_secs(30);
+/// It takes them about so long.
+const OPENING: Duration = Duration::from_millis(300);
 
 /// How many statements run at once, and the memory of each, where the server has so many bytes: a quarter of them,
 /// which the shares of everything else leave.
@@ -190,10 +192,8 @@ impl Workers {
         let Some(mut worker) = worker else { return };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.prepare()));
-        let opened = {
-            let _beating = self.pulse.beat();
-            worker.open(directory, &segments).await
-        };
+        let beating = self.pulse.beat();
+        let opened = worker.open(directory, &segments).await;
         {
             let mut idle = self.idle.lock();
             idle.opening.retain(|opening| *opening != namespace);
@@ -204,7 +204,9 @@ impl Workers {
             let since = Instant::now();
             idle.ahead.push(Ahead { namespace, segments, since, worker });
         }
-        tokio::time::sleep(AHEAD_TIME).await;
+        tokio::time::sleep(OPENING).await;
+        drop(beating);
+        tokio::time::sleep(AHEAD_TIME - OPENING).await;
         self.idle.lock().ahead.retain(|ahead| ahead.since.elapsed() < AHEAD_TIME);
     }
 }
