@@ -124,7 +124,10 @@ fn wait_for_statement(
         let has_come = AtomicBool::new(false);
         let mut request = std::thread::scope(|scope| {
             if let Some(opened) = &opened {
-                scope.spawn(|| opened.check_ahead(&|| has_come.load(Ordering::Relaxed)));
+                let is_over = || has_come.load(Ordering::Relaxed);
+                // Without a thread nothing is checked ahead.
+                let checking = std::thread::Builder::new();
+                let _ = checking.spawn_scoped(scope, move || opened.check_ahead(&is_over));
             }
             let read = read_request(input, |head| {
                 has_come.store(true, Ordering::Relaxed);

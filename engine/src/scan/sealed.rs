@@ -158,7 +158,14 @@ impl Sealed {
 
     /// Checks blocks before they are read, as [`SegmentFile::check_ahead`] does.
     pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
-        self.file.check_ahead(goes_on)
+        let series = self.series();
+        let Some((first, last)) = series.first().zip(series.last()) else { return 0 };
+        self.file.check_ahead(&(first.rows.start..last.rows.end), goes_on)
+    }
+
+    /// Its latest instant, of whatever namespace.
+    pub fn last_ms(&self) -> i64 {
+        self.file.meta().ts_max
     }
 
     /// Names of its tenants, rising.

@@ -170,7 +170,9 @@ impl Opened {
     /// Checks what rows are read from, the newest first, until it `is_over` or as much has been checked as is likely to be
     /// in memory. Returns how many bytes were.
     pub fn check_ahead(&self, is_over: &dyn Fn() -> bool) -> u64 {
-        self.sources.iter().rev().fold(0, |bytes, source| {
+        let mut sources: Vec<&Source> = self.sources.iter().collect();
+        sources.sort_by_key(|source| std::cmp::Reverse(source.last_ms()));
+        sources.into_iter().fold(0, |bytes, source| {
             bytes + source.check_ahead(&|more| bytes + more < AHEAD_BYTES && !is_over())
         })
     }
@@ -285,8 +287,10 @@ mod tests {
         let engine = engine(directory.path());
         let list = engine.snapshot(Namespace(1)).list();
         let open = || Opened::open(directory.path(), list.clone()).unwrap();
-        let all = open().check_ahead(&|| false);
+        let opened = open();
+        let all = opened.check_ahead(&|| false);
         assert!(all > 0);
+        assert_eq!(opened.check_ahead(&|| false), 0, "all of them were checked before");
         assert_eq!(open().check_ahead(&|| true), 0);
         let asked = std::cell::Cell::new(0);
         let some = open().check_ahead(&|| {

@@ -56,6 +56,14 @@ impl Source {
         }
     }
 
+    /// Its latest instant, as far as that is known without reading.
+    pub fn last_ms(&self) -> i64 {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.last_ms(),
+            Kind::Recent(_) => i64::MAX,
+        }
+    }
+
     /// The place of a tenant's event among the series.
     pub fn find(&self, tenant: &str, name: &str) -> Option<usize> {
         let tenant = self.tenants().position(tenant.as_bytes())? as u32;

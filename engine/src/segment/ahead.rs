@@ -2,28 +2,33 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::{SectionKind, SegmentFile};
+use std::ops::Range;
 
-/// What rows are read from. Ids of events are long and seldom asked for.
-const OF_ROWS: [SectionKind; 6] = [
-    SectionKind::Times,
-    SectionKind::Numbers,
-    SectionKind::TextValues,
-    SectionKind::TextCodes,
-    SectionKind::UserCodes,
-    SectionKind::Users,
-];
+use super::{SectionKind, SegmentFile};
+use crate::encode::BLOCK_ROWS;
+
+/// What has a block for each block of rows. Ids of events are long and seldom asked for.
+const BY_ROWS: [SectionKind; 4] =
+    [SectionKind::Times, SectionKind::Numbers, SectionKind::TextCodes, SectionKind::UserCodes];
+/// What rows of all namespaces share.
+const SHARED: [SectionKind; 2] = [SectionKind::TextValues, SectionKind::Users];
 
 impl SegmentFile {
-    /// Checks the blocks of rows as long as `goes_on` says so of all bytes that were checked, and returns these: the
-    /// first to read them finds them checked, and in memory. Of a block that is corrupt it is told, not here.
-    pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+    /// Checks the blocks of some rows, and what they share with others, as long as `goes_on` says so of all bytes that
+    /// were checked, and returns these: who reads them first finds them checked, and in memory. Of a block that is
+    /// corrupt the reader is told.
+    pub fn check_ahead(&self, rows: &Range<u32>, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+        let of_rows = rows.start as usize / BLOCK_ROWS..(rows.end as usize).div_ceil(BLOCK_ROWS);
         let mut bytes = 0;
         for (at, section) in self.sections().iter().enumerate() {
-            if !OF_ROWS.iter().any(|kind| *kind as u16 == section.kind) {
-                continue;
-            }
-            for index in 0..section.blocks.len() {
+            let is_one =
+                |kinds: &[SectionKind]| kinds.iter().any(|kind| *kind as u16 == section.kind);
+            let blocks = match (is_one(&BY_ROWS), is_one(&SHARED)) {
+                (true, _) => of_rows.start..of_rows.end.min(section.blocks.len()),
+                (_, true) => 0..section.blocks.len(),
+                _ => continue,
+            };
+            for index in blocks.filter(|index| !self.is_checked(at, *index)) {
                 if !goes_on(bytes) {
                     return bytes;
                 }

@@ -322,6 +322,12 @@ impl SegmentFile {
         Ok(bytes)
     }
 
+    /// Whether a block was read before.
+    pub(super) fn is_checked(&self, at: usize, index: usize) -> bool {
+        let flag = self.checked.get(at).and_then(|flags| flags.get(index));
+        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// Timestamps of block `index`.
     pub fn times(&self, index: usize) -> Result<IntBlock<'_>> {
         IntBlock::open(

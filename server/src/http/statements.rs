@@ -186,7 +186,8 @@ async fn handed(
     snapshot: &HandedOver,
     deadline: Instant,
 ) -> io::Result<Answering> {
-    let worker = http.workers.take(namespace, &snapshot.segments).await?;
+    let taken = http.workers.take(namespace, &snapshot.segments);
+    let worker = tokio::time::timeout_at(deadline, taken).await??;
     worker.ask(&http.app.settings.data_dir, ask, snapshot, deadline).await
 }
 

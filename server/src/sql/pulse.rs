@@ -3,7 +3,7 @@
 //! Workers are less urgent than the server. A kernel that is built for throughput may nevertheless let a thread of the
 //! server that has something to do wait until its next tick, up to 4 ms, when workers keep all processors busy: that is
 //! several times what a quick answer takes. A thread on each processor that sleeps and wakes has it look more often. It
-//! costs some microseconds a millisecond, and nothing while no statement runs.
+//! costs some microseconds a millisecond, and nothing while no worker computes.
 
 use std::{
     sync::Arc,
@@ -46,6 +46,8 @@ struct State {
     holders: usize,
     /// After the last holder.
     until: Option<Instant>,
+    /// How often a thread woke up.
+    beats: u64,
 }
 
 impl State {
@@ -116,6 +118,7 @@ impl Shared {
                 if state.is_over {
                     return;
                 }
+                state.beats += 1;
             }
             thread::sleep(BEAT);
         }
@@ -140,16 +143,33 @@ mod tests {
         assert!(!pulse.shared.state.lock().beats(after + LINGER));
     }
 
-    #[test]
-    fn its_threads_end_with_it() {
-        let pulse = Pulse::default();
-        drop(pulse.beat());
-        let shared = Arc::downgrade(&pulse.shared);
-        drop(pulse);
+    fn wait_until(what: &str, is: impl Fn() -> bool) {
         let end = Instant::now() + Duration::from_secs(20);
-        while shared.strong_count() > 0 {
-            assert!(Instant::now() < end, "threads are left");
+        while !is() {
+            assert!(Instant::now() < end, "{what}");
             thread::sleep(BEAT);
         }
+    }
+
+    #[test]
+    fn its_threads_wake_up_again_and_end_with_it() {
+        if sched_getaffinity(None).unwrap().count() as usize > PROCESSORS_MAX {
+            return;
+        }
+        let pulse = Pulse::default();
+        let beats = || pulse.shared.state.lock().beats;
+        for _ in 0..2 {
+            let (before, beating) = (beats(), pulse.beat());
+            wait_until("no thread wakes up", || beats() > before + 3);
+            drop(beating);
+            wait_until("threads do not rest", || {
+                let before = beats();
+                thread::sleep(2 * LINGER);
+                beats() == before
+            });
+        }
+        let shared = Arc::downgrade(&pulse.shared);
+        drop(pulse);
+        wait_until("threads are left", || shared.strong_count() == 0);
     }
 }

@@ -76,9 +76,11 @@ impl Starter {
 /// Until there is nobody who could ask.
 fn serve(asked: &Receiver<Asked>, start: impl Fn() -> io::Result<Worker>) {
     for Asked { runtime, answer } in asked {
-        let _entered = runtime.enter();
-        // Who does not wait any more needs no worker: it ends.
-        let _ = answer.send(start());
+        // Who does not wait any more needs no worker; one that has been started for him ends.
+        if !answer.is_closed() {
+            let _entered = runtime.enter();
+            let _ = answer.send(start());
+        }
     }
 }
 

@@ -107,7 +107,7 @@ impl Workers {
             idle.starting += missing;
             missing
         };
-        let _beating = self.pulse.beat();
+        let _beating = (missing > 0).then(|| self.pulse.beat());
         // Each once: where workers end by themselves, the next statement tries again.
         for _ in 0..missing {
             let started = started(self.starter.start().blocking_recv());
