@@ -113,8 +113,8 @@ fn serve(data_bytes: u64) -> io::Result<()> {
     std::process::exit(i32::from(told.is_err()));
 }
 
-/// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of need is not missed: the statement
-/// says what it is about, and is told.
+/// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of
+/// need is not missed: the statement says what it is about, and is told.
 fn wait_for_statement(
     input: &mut impl io::Read,
     output: &mut impl Write,
