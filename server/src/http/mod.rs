@@ -5,6 +5,7 @@
 
 mod describe;
 mod meters;
+mod paced;
 mod throttle;
 mod under_way;
 

@@ -24,6 +24,7 @@ use crate::{
         context::Http,
         describe::{Description, Gives},
         extract::{Body, Id, OptionalBody},
+        paced::Paced,
         statements::{Answer, Part, Running, begin},
     },
     sql::Place,
@@ -215,7 +216,7 @@ fn csv(answer: Answer) -> Response {
 
 /// A body whose memory is somebody's until it has been read.
 fn held(bytes: Vec<u8>, place: Place) -> ResponseBody {
-    ResponseBody::from(Bytes::from_owner(HeldBytes { bytes, _place: place }))
+    ResponseBody::new(Paced(Bytes::from_owner(HeldBytes { bytes, _place: place })))
 }
 
 struct HeldBytes {
