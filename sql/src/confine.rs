@@ -23,14 +23,17 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
 /// Errors: what the kernel says.
 pub fn limits(data_bytes: u64) -> io::Result<()> {
     close_inherited();
-    // Where memory runs out, a statement is the first to go, and not the server. Not given everywhere either.
-    #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Data, data_bytes)?;
     limit(Resource::Cpu, CPU_SECONDS)?;
     Ok(())
+}
+
+/// Where memory runs out, a statement is the first to go, and not the server. It is not given everywhere.
+pub fn go_first() {
+    #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 /// Closes what the server got from whoever started it, and passed on without knowing.
@@ -44,12 +47,24 @@ fn close_inherited() {
     }
 }
 
-/// Gives up files, network and all that is not computing, for all threads of the process.
-///
-/// Errors: what the kernel says.
-pub fn seal() -> io::Result<()> {
-    limit(Resource::Nofile, 0)?;
-    calls::restrict()
+/// What a process gives up when it has opened what it needs, made ready ahead.
+pub struct Seal(calls::Filters);
+
+impl Seal {
+    /// Makes it ready; nothing is given up yet.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn new() -> io::Result<Self> {
+        calls::filters().map(Self)
+    }
+
+    /// Gives up files, network and all that is not computing, for all threads of the process.
+    ///
+    /// Errors: what the kernel says.
+    pub fn close(&self) -> io::Result<()> {
+        limit(Resource::Nofile, 0)?;
+        calls::restrict(&self.0)
+    }
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -108,13 +123,16 @@ mod calls {
         libc::SYS_ppoll,
     ];
 
+    /// What the kernel is told, in this order.
+    pub type Filters = [BpfProgram; 2];
+
     /// Every other call fails with EPERM, and so does making a process: threads are made.
-    pub fn restrict() -> io::Result<()> {
+    pub fn filters() -> io::Result<Filters> {
         let refuse = |error: libc::c_int| SeccompAction::Errno(error.unsigned_abs());
         // What makes threads and processes by a structure that no filter can look into. Who is told that there is
         // no such call takes the older one.
         let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-        apply(newer, SeccompAction::Allow, refuse(libc::ENOSYS))?;
+        let newer = program(newer, SeccompAction::Allow, refuse(libc::ENOSYS))?;
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
         let thread = libc::CLONE_THREAD.unsigned_abs().into();
@@ -122,29 +140,43 @@ mod calls {
         let flags = SeccompCondition::new(0, SeccompCmpArgLen::Qword, is_thread, thread);
         let rule = SeccompRule::new(vec![flags.map_err(io::Error::other)?]);
         rules.insert(libc::SYS_clone, vec![rule.map_err(io::Error::other)?]);
-        apply(rules, refuse(libc::EPERM), SeccompAction::Allow)
+        Ok([newer, program(rules, refuse(libc::EPERM), SeccompAction::Allow)?])
     }
 
-    fn apply(
+    /// Tells the kernel.
+    pub fn restrict(filters: &Filters) -> io::Result<()> {
+        filters
+            .iter()
+            .try_for_each(|filter| apply_filter_all_threads(filter))
+            .map_err(io::Error::other)
+    }
+
+    fn program(
         rules: BTreeMap<i64, Vec<SeccompRule>>,
         otherwise: SeccompAction,
         listed: SeccompAction,
-    ) -> io::Result<()> {
+    ) -> io::Result<BpfProgram> {
         let arch = match std::env::consts::ARCH {
             "aarch64" => TargetArch::aarch64,
             _ => TargetArch::x86_64,
         };
         let filter = SeccompFilter::new(rules, otherwise, listed, arch);
-        let filter = filter.map_err(io::Error::other)?;
-        let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
-        apply_filter_all_threads(&program).map_err(io::Error::other)
+        filter.map_err(io::Error::other)?.try_into().map_err(io::Error::other)
     }
 }
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod calls {
     /// Elsewhere the limit on descriptors stands alone.
-    pub fn restrict() -> std::io::Result<()> {
+    pub type Filters = ();
+
+    /// None.
+    pub fn filters() -> std::io::Result<Filters> {
+        Ok(())
+    }
+
+    /// Nothing is told.
+    pub fn restrict(&(): &Filters) -> std::io::Result<()> {
         Ok(())
     }
 }

@@ -1,9 +1,10 @@
 //! What server and worker say to each other.
 //!
-//! The server writes requests: the lengths of a head (u32), of the list of segments (u64) and of the rows that they lack
-//! (u64), little endian; the head as JSON, the others as the engine gave them. One that has no statement asks to open the
-//! segments ahead of need and is not answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many
-//! bytes. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+//! The server writes requests: the lengths of a head (u32) and of the list of segments (u64), little endian; the head as
+//! JSON, the list as the engine gave it. One that has no statement asks to open the segments ahead of need and is not
+//! answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many bytes. It
+//! wants the rows that segments lack when the statement is one that may be asked; the server writes their length (u64) and
+//! them. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
 
 use std::{
     io::{self, Read, Write},
@@ -17,6 +18,8 @@ use serde_json::Value;
 pub const FRAME_BYTES_MAX: usize = 1 << 20;
 /// Length of what stands before a frame's bytes.
 pub const FRAME_HEAD_BYTES: usize = 5;
+/// The kind of a frame with rows.
+pub const ROWS: u8 = b'R';
 /// The head of a request is not longer: a statement and its parameters.
 const HEAD_BYTES_MAX: usize = 1 << 20;
 
@@ -124,6 +127,8 @@ impl Refusal {
 pub enum Frame {
     /// It has a statement: what becomes of it from now on is the statement's doing.
     Taken,
+    /// The statement may be asked: it needs the rows that no segment holds.
+    Wanted,
     /// Its columns.
     Columns(Vec<OutColumn>),
     /// Some rows, in the form that was asked for.
@@ -143,11 +148,12 @@ impl Frame {
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let (kind, bytes) = match self {
             Self::Columns(columns) => (b'C', serde_json::to_vec(columns)?),
-            Self::Rows(rows) => (b'R', rows.clone()),
+            Self::Rows(rows) => (ROWS, rows.clone()),
             Self::Done(done) => (b'D', serde_json::to_vec(done)?),
             Self::Refused(refusal) => (b'X', serde_json::to_vec(refusal)?),
             Self::Stale => (b'S', Vec::new()),
             Self::Taken => (b'T', Vec::new()),
+            Self::Wanted => (b'W', Vec::new()),
         };
         if bytes.len() > FRAME_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame is too large"));
@@ -175,11 +181,12 @@ impl Frame {
     pub fn read(kind: u8, bytes: Vec<u8>) -> io::Result<Self> {
         Ok(match kind {
             b'C' => Self::Columns(serde_json::from_slice(&bytes)?),
-            b'R' => Self::Rows(bytes),
+            ROWS => Self::Rows(bytes),
             b'D' => Self::Done(serde_json::from_slice(&bytes)?),
             b'X' => Self::Refused(serde_json::from_slice(&bytes)?),
             b'S' => Self::Stale,
             b'T' => Self::Taken,
+            b'W' => Self::Wanted,
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of no kind")),
         })
     }
@@ -188,14 +195,13 @@ impl Frame {
 /// What stands before the parts of a request, which are so long.
 ///
 /// Errors: `InvalidInput` when the statement is too long for any worker.
-pub fn request_head(head: &Head, segments: usize, recent: usize) -> io::Result<Vec<u8>> {
+pub fn request_head(head: &Head, segments: usize) -> io::Result<Vec<u8>> {
     let head = serde_json::to_vec(head)?;
     if head.len() > HEAD_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a statement is too long"));
     }
     let mut out = (head.len() as u32).to_le_bytes().to_vec();
     out.extend_from_slice(&(segments as u64).to_le_bytes());
-    out.extend_from_slice(&(recent as u64).to_le_bytes());
     out.extend_from_slice(&head);
     Ok(out)
 }
@@ -207,8 +213,6 @@ pub struct Request {
     pub head: Head,
     /// The list of segments.
     pub segments: Vec<u8>,
-    /// Rows that they lack.
-    pub recent: Vec<u8>,
 }
 
 /// Reads a request; `taken` is told what is asked before the rest of it is read.
@@ -218,27 +222,38 @@ pub fn read_request(
     input: &mut impl Read,
     taken: impl FnOnce(&Head) -> io::Result<()>,
 ) -> io::Result<Request> {
-    let mut head_len = [0; 4];
+    let (mut head_len, mut segments) = ([0; 4], [0; 8]);
     input.read_exact(&mut head_len)?;
-    let mut lens = [[0; 8]; 2];
-    for len in &mut lens {
-        input.read_exact(len)?;
-    }
+    input.read_exact(&mut segments)?;
     let head_len = u32::from_le_bytes(head_len) as usize;
     if head_len > HEAD_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a request is too long"));
     }
-    let mut part = |len: u64| -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        if input.take(len).read_to_end(&mut bytes)? as u64 != len {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(bytes)
-    };
-    let head = serde_json::from_slice(&part(head_len as u64)?)?;
+    let head = serde_json::from_slice(&part(input, head_len as u64)?)?;
     taken(&head)?;
-    let [segments, recent] = lens.map(u64::from_le_bytes);
-    Ok(Request { head, segments: part(segments)?, recent: part(recent)? })
+    Ok(Request { head, segments: part(input, u64::from_le_bytes(segments))? })
+}
+
+/// What stands before the rows that segments lack, which take so many bytes.
+pub fn recent_head(len: usize) -> [u8; 8] {
+    (len as u64).to_le_bytes()
+}
+
+/// Reads the rows that segments lack.
+///
+/// Errors: `UnexpectedEof` when the server went away.
+pub fn read_recent(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut len = [0; 8];
+    input.read_exact(&mut len)?;
+    part(input, u64::from_le_bytes(len))
+}
+
+fn part(input: &mut impl Read, len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if input.take(len).read_to_end(&mut bytes)? as u64 != len {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -256,19 +271,24 @@ mod tests {
             wall_ms: 7,
         };
         let head = Head { directory: "/x".into(), ask: Some(ask.clone()) };
-        let mut bytes = request_head(&head, 3, 2).unwrap();
-        bytes.extend_from_slice(b"abcde and more");
+        let mut bytes = request_head(&head, 3).unwrap();
+        bytes.extend_from_slice(b"abc");
+        bytes.extend_from_slice(&recent_head(2));
+        bytes.extend_from_slice(b"de and more");
         let mut told = None;
         let taken = |head: &Head| {
             told = Some(head.ask.is_some());
             Ok(())
         };
-        let Request { head, segments, recent } = read_request(&mut &bytes[..], taken).unwrap();
+        let mut input = &bytes[..];
+        let Request { head, segments } = read_request(&mut input, taken).unwrap();
+        let recent = read_recent(&mut input).unwrap();
         assert_eq!(told, Some(true));
         let read = head.ask.unwrap();
         assert_eq!((read.sql, read.params, read.form), (ask.sql, ask.params, ask.form));
         assert_eq!((&*segments, &*recent), (&b"abc"[..], &b"de"[..]));
         assert!(read_request(&mut &bytes[..20], |_| Ok(())).is_err());
+        assert!(read_recent(&mut &recent_head(2)[..]).is_err());
         let refusal = Refusal::invalid("no").hint("yes");
         let column = OutColumn { name: "a".to_owned(), kind: "BIGINT".to_owned() };
         for frame in [
@@ -278,6 +298,7 @@ mod tests {
             Frame::Refused(Refusal { position: Some((1, 2)), ..refusal }),
             Frame::Stale,
             Frame::Taken,
+            Frame::Wanted,
         ] {
             let mut bytes = Vec::new();
             frame.write(&mut bytes).unwrap();

@@ -22,7 +22,7 @@ use datafusion::{
     logical_expr::{AggregateUDF, LogicalPlan},
     optimizer::{Analyzer, Optimizer, OptimizerRule},
     prelude::SessionConfig,
-    sql::parser::Statement,
+    sql::{parser::Statement, sqlparser::ast},
 };
 use futures::StreamExt as _;
 use inlay_engine::rows::Scan;
@@ -93,7 +93,19 @@ pub async fn answer(
     ask: &Ask,
     out: &mut dyn Out,
 ) -> Result<Done, Refusal> {
-    let statement = gate::admit(&ask.sql)?;
+    answer_admitted(state, scan, gate::admit(&ask.sql)?, ask, out).await
+}
+
+/// Answers a statement that the gate has let through.
+///
+/// Errors: as of [`answer`].
+pub async fn answer_admitted(
+    state: SessionState,
+    scan: Arc<Scan>,
+    statement: ast::Statement,
+    ask: &Ask,
+    out: &mut dyn Out,
+) -> Result<Done, Refusal> {
     let (context, names) = session_over(state, scan).map_err(|error| refusal(&error, &[]))?;
     let state = context.state();
     let failed = |error: datafusion::error::DataFusionError| refusal(&error, &names);

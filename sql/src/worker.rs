@@ -1,11 +1,10 @@
 //! The process: it waits for one statement, answers it, and ends.
 //!
-//! It is started ahead of need, and does then what every statement needs: it makes a session and runs a statement
-//! through it, so that code and tables of the library are in memory.
+//! What every statement needs was done before it was copied: a session was made and a statement run through it, so that
+//! code and tables of the library are in memory.
 
 use std::{
     io::{self, Write},
-    process::ExitCode,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,8 +21,9 @@ use tokio::runtime::Runtime;
 
 use crate::{
     answer::Out,
-    confine,
-    message::{Ask, Done, Form, Frame, Reason, Refusal, Request, read_request},
+    confine::{self, Seal},
+    gate,
+    message::{Ask, Done, Form, Frame, Reason, Refusal, Request, read_recent, read_request},
     session,
 };
 
@@ -31,9 +31,7 @@ use crate::{
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
 pub const STACK_BYTES: usize = 64 << 20;
-/// Bytes that the process may write to when nobody says.
-const DATA_BYTES: u64 = 1 << 30;
-/// Of them, what operators may take that count what they take.
+/// Of the bytes that the process may write to, what operators may take that count what they take.
 const POOL_SHARE: u64 = 2;
 /// Says that it is ready.
 const READY: &[u8] = b"+";
@@ -43,32 +41,27 @@ const UNFIT: &[u8] = b"-";
 /// server, which knows better how to tell it.
 const LINGER: Duration = Duration::from_millis(600);
 
-/// Waits for a statement on the standard input, answers it on the standard output, and ends. The second argument
-/// of the program, if there is one, is the number of bytes that the process may write to.
-pub fn run() -> ExitCode {
-    let data_bytes = std::env::args().nth(2).and_then(|argument| argument.parse().ok());
-    match serve(data_bytes.unwrap_or(DATA_BYTES)) {
-        Ok(()) => ExitCode::SUCCESS,
-        // The server went away: it knows that nothing came.
-        Err(_) => ExitCode::FAILURE,
-    }
+/// What every worker begins with.
+pub struct Prepared {
+    state: SessionState,
+    seal: Seal,
 }
 
-fn serve(data_bytes: u64) -> io::Result<()> {
+/// Waits for a statement on the standard input, answers it on the standard output, and ends.
+///
+/// Errors: when nobody is there to ask or to listen.
+pub fn serve(Prepared { state, seal }: Prepared) -> io::Result<()> {
     let mut stdout = io::stdout();
-    let (runtime, state) = match prepare(data_bytes) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            stdout.write_all(UNFIT)?;
-            stdout.write_all(error.to_string().as_bytes())?;
-            return stdout.flush();
-        }
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => return say_unfit(&mut stdout, &format!("its threads: {error}")),
     };
     stdout.write_all(READY)?;
     stdout.flush()?;
-    let (request, ask, opened) = wait_for_statement(&mut io::stdin().lock(), &mut stdout)?;
+    let mut stdin = io::stdin().lock();
+    let (request, ask, opened) = wait_for_statement(&mut stdin, &mut stdout)?;
     let wall = Duration::from_millis(ask.wall_ms);
-    let end = Instant::now() + wall;
+    let deadline = Instant::now() + wall;
     // Whatever computes: the server may be gone, and the runtime waits for what does not yield.
     std::thread::spawn(move || {
         std::thread::sleep(wall + LINGER);
@@ -79,25 +72,38 @@ fn serve(data_bytes: u64) -> io::Result<()> {
         Some(opened) => Ok(opened),
         None => Opened::open(&request.head.directory, request.segments),
     };
-    let scan = match opened.and_then(|opened| opened.with_recent(&request.recent)) {
-        Ok(scan) => Arc::new(scan),
+    let opened = match opened {
+        Ok(opened) => opened,
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
-            return Frame::Stale.write(&mut stdout);
+            end(&Frame::Stale);
         }
-        Err(error) => return refuse(Refusal::new(Reason::Broken, error.to_string())),
+        Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
     };
-    drop(request.recent);
-    if let Err(error) = confine::seal() {
+    if let Err(error) = seal.close() {
         let message = format!("the process cannot give up what it need not have: {error}");
-        return refuse(Refusal::new(Reason::Broken, message));
+        end(&Frame::Refused(Refusal::new(Reason::Broken, message)));
     }
+    // On a thread of the runtime, which has the stack for it.
+    let sql = ask.sql.clone();
+    let statement = match runtime.block_on(runtime.spawn(async move { gate::admit(&sql) })) {
+        Ok(Ok(statement)) => statement,
+        Ok(Err(refusal)) => end(&Frame::Refused(refusal)),
+        Err(_) => end(&Frame::Refused(Refusal::invalid("this statement cannot be read"))),
+    };
+    Frame::Wanted.write(&mut stdout)?;
+    stdout.flush()?;
+    let scan = match opened.with_recent(&read_recent(&mut stdin)?) {
+        Ok(scan) => Arc::new(scan),
+        Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
+    };
     // It is never taken down: the process ends as it is.
     let shared = Arc::clone(&scan);
     let answering = runtime.spawn(async move {
         let mut out = Stdout;
-        session::answer(state, shared, &ask, &mut out).await
+        session::answer_admitted(state, shared, statement, &ask, &mut out).await
     });
-    let ended = runtime.block_on(async { tokio::time::timeout_at(end.into(), answering).await });
+    let ended =
+        runtime.block_on(async { tokio::time::timeout_at(deadline.into(), answering).await });
     let frame = match ended {
         Ok(Ok(Ok(done))) => Frame::Done(done),
         Ok(Ok(Err(refusal))) => Frame::Refused(refusal),
@@ -108,9 +114,7 @@ fn serve(data_bytes: u64) -> io::Result<()> {
             Frame::Refused(Refusal::new(Reason::TooSlow, message))
         }
     };
-    let told = frame.write(&mut stdout).and_then(|()| stdout.flush());
-    // What still runs is not waited for, whether anybody was told or not.
-    std::process::exit(i32::from(told.is_err()));
+    end(&frame)
 }
 
 /// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of
@@ -146,28 +150,44 @@ fn wait_for_statement(
     }
 }
 
-/// Everything that can be done before a statement is known.
-fn prepare(data_bytes: u64) -> io::Result<(Runtime, SessionState)> {
+/// Everything that can be done before there is a worker. No thread of it is left.
+///
+/// Errors: what the process is not given.
+pub fn prepare(data_bytes: u64) -> io::Result<Prepared> {
     let step = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| io::Error::other(format!("{what}: {error}"))
     };
     confine::limits(data_bytes).map_err(step("its limits"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_stack_size(STACK_BYTES)
-        .enable_time()
-        .build()
-        .map_err(step("its threads"))?;
+    let runtime = runtime().map_err(step("its threads"))?;
     let pool_bytes = usize::try_from(data_bytes / POOL_SHARE).unwrap_or(usize::MAX);
     let state = warm(&runtime, pool_bytes).map_err(step("its first statement"))?;
-    Ok((runtime, state))
+    Ok(Prepared { state, seal: Seal::new()? })
 }
 
-fn refuse(refusal: Refusal) -> io::Result<()> {
+/// Says that there will be no worker, and why.
+///
+/// Errors: when nobody is there to listen.
+pub fn say_unfit(out: &mut impl Write, why: &str) -> io::Result<()> {
+    out.write_all(UNFIT)?;
+    out.write_all(why.as_bytes())?;
+    out.flush()
+}
+
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .thread_stack_size(STACK_BYTES)
+        .thread_name("inlay-sql")
+        .enable_time()
+        .build()
+}
+
+/// Says the last word. What still runs is not waited for, whether anybody was told or not.
+fn end(last: &Frame) -> ! {
     let mut stdout = io::stdout();
-    Frame::Refused(refusal).write(&mut stdout)?;
-    stdout.flush()
+    let told = last.write(&mut stdout).and_then(|()| stdout.flush());
+    std::process::exit(i32::from(told.is_err()))
 }
 
 /// Frames to the standard output.

@@ -161,6 +161,11 @@ class Connection:
 
     def call(self, method, path, body=None):
         """Status, headers, and the parsed answer. Raises `Gone` when there is none."""
+        status, headers, content = self.fetch(method, path, body)
+        return status, headers, json.loads(content) if content else None
+
+    def fetch(self, method, path, body=None):
+        """Status, headers, and the answer as it came. Raises `Gone` when there is none."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -175,7 +180,7 @@ class Connection:
         except (OSError, http.client.HTTPException) as error:
             self.connection.close()
             raise Gone(f"{method} {path}: {error!r}") from None
-        return answer.status, answer.headers, json.loads(content) if content else None
+        return answer.status, answer.headers, content
 
     def get(self, path, **parameters):
         """The answer to a question that must be answered."""

@@ -2,7 +2,8 @@
 """What becomes of the processes that answer SQL, whatever happens to them, to the server and to who asks.
 
 Workers wait with the segments of who asked last: the next statement of that organisation runs there and sees what came
-since, that of another one does not. Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. A client goes away,
+since, that of another one does not. Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. The process that they are copies of is killed: they end with it, and the
+next statement is answered. A client goes away,
 with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
 clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
 where processes get little memory: its workers start all the same, or statements are refused and the log says why.
@@ -19,7 +20,7 @@ import threading
 import time
 
 from common import Connection, main, register
-from statements import children, fill
+from statements import children, fill, workers
 
 LIMIT_MS = 3_000
 ENDED_SECONDS = 1.5
@@ -44,7 +45,7 @@ def wait_for(what, seconds):
 
 def busy(server):
     """Process ids of workers that have computed for a while."""
-    return [pid for pid in map(pid_of, children(server.pid)) if cpu_seconds(pid) > 0.4]
+    return [pid for pid in map(pid_of, workers(server.pid)) if cpu_seconds(pid) > 0.4]
 
 
 def pid_of(lines):
@@ -88,7 +89,7 @@ def send(server, key, sql, *headers, receive_bytes=None):
 def with_segments(server):
     """Workers that have segments open, by process id."""
     found = []
-    for pid in map(pid_of, children(server.pid)):
+    for pid in map(pid_of, workers(server.pid)):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/maps") as maps:
             if ".seg" in maps.read():
                 found.append(pid)
@@ -120,7 +121,7 @@ def opened_ahead(server, keys):
         wrong.append(f"{before} became {after}")
     if counted(second) != other:
         wrong.append("another organisation's count changed")
-    if not wait_for(lambda: not waiting & set(map(pid_of, children(server.pid))), ENDED_SECONDS):
+    if not wait_for(lambda: not waiting & set(map(pid_of, workers(server.pid))), ENDED_SECONDS):
         wrong.append("who waited with segments was not asked")
     if not wait_for(lambda: len(with_segments(server)) == 2, 5):
         wrong.append("nobody waits with segments again")
@@ -133,10 +134,10 @@ def killed(server, key):
     ask(server, key, "SELECT count(*) FROM events")
     if not wait_for(lambda: with_segments(server), 5):
         yield "nobody waits with segments to be killed"
-    workers = list(map(pid_of, children(server.pid)))
-    for pid in workers:
+    waiting = list(map(pid_of, workers(server.pid)))
+    for pid in waiting:
         os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not any(map(is_there, workers)), ENDED_SECONDS)
+    wait_for(lambda: not any(map(is_there, waiting)), ENDED_SECONDS)
     status, answer = ask(server, key, "SELECT count(*) FROM events")
     if status != 200:
         yield f"after workers that waited were killed: {status} {answer}"
@@ -151,6 +152,42 @@ def killed(server, key):
     status, answer = told[0]
     if status != 400 or answer["code"] != "query_too_large":
         yield f"a worker killed while it computed: {status} {answer}"
+
+
+def template_killed(server, key):
+    """The process that workers are copies of ends, and with it all of them."""
+    told = []
+    asking = threading.Thread(target=lambda: told.append(ask(server, key, SLOW)))
+    asking.start()
+    if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
+        yield "no worker computes"
+    template, all_workers = children(server.pid), list(map(pid_of, workers(server.pid)))
+    if len(template) != 1:
+        yield f"{len(template)} templates"
+    for pid in map(pid_of, template):
+        threads = os.listdir(f"/proc/{pid}/task")
+        if len(threads) != 1:
+            yield f"the template has {len(threads)} threads"
+        os.kill(pid, signal.SIGKILL)
+    if not wait_for(lambda: not any(map(is_there, all_workers)), ENDED_SECONDS):
+        yield "workers live on without a template"
+    asking.join()
+    if told[0][0] != 500:
+        yield f"a statement whose template was killed: {told[0]}"
+    for _ in range(3):
+        status, answer = ask(server, key, "SELECT count(*) FROM events")
+        if status != 200:
+            yield f"after the template was killed: {status} {answer}"
+
+
+def urgency(server):
+    """Nothing that a statement has run is as urgent as the server."""
+    for lines in workers(server.pid):
+        for thread in os.listdir(f"/proc/{lines['Pid']}/task"):
+            with open(f"/proc/{lines['Pid']}/task/{thread}/stat") as stat:
+                nice = int(stat.read().rpartition(")")[2].split()[16])
+            if nice != 19:
+                yield f"a thread of a worker has niceness {nice}"
 
 
 def left_alone(server, key):
@@ -186,10 +223,10 @@ def orphaned(rig, server, key):
     connection = send(server, key, SLOW)
     if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
         yield "no worker computes"
-    workers = list(map(pid_of, children(server.pid)))
+    processes = [*map(pid_of, workers(server.pid)), *map(pid_of, children(server.pid))]
     server.kill()
-    if not wait_for(lambda: not any(map(is_there, workers)), LIMIT_MS / 1_000 + 1):
-        yield f"workers live on without a server: {[pid for pid in workers if is_there(pid)]}"
+    if not wait_for(lambda: not any(map(is_there, processes)), LIMIT_MS / 1_000 + 1):
+        yield f"workers live on without a server: {[pid for pid in processes if is_there(pid)]}"
     connection.close()
 
 
@@ -223,7 +260,7 @@ def run(rig):
     # A stop writes segments.
     server.stop()
     server = rig.start(environment=settings)
-    wrong = [*opened_ahead(server, keys), *killed(server, keys[0]), *left_alone(server, keys[0])]
+    wrong = [*opened_ahead(server, keys), *urgency(server), *killed(server, keys[0]), *template_killed(server, keys[0]), *left_alone(server, keys[0])]
     before = server.memory_peak_mib()
     wrong += unread(server, keys)
     more = server.memory_peak_mib() - before

@@ -59,9 +59,15 @@ impl Snapshot {
 
     /// For another process of this machine.
     pub fn hand_over(&self) -> HandedOver {
-        let mut recent = Vec::new();
-        self.recent().write(&mut recent);
-        HandedOver { segments: self.list(), recent }
+        HandedOver { segments: self.list(), recent: self.rest() }
+    }
+
+    /// The rows that no segment holds, as [`Snapshot::hand_over`] gives them. To gather them takes about as long as to
+    /// answer a small question about them.
+    pub fn rest(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.recent().write(&mut out);
+        out
     }
 
     /// The segments alone, as [`Snapshot::hand_over`] lists them.
@@ -154,6 +160,9 @@ impl Opened {
             }
             Ok(sources)
         };
+        if metas.len() < 2 {
+            return Ok(Self { sources: open(&metas)?, list, namespace, horizon_ms, database });
+        }
         // Directories of many tenants take their time: half of them beside the other half.
         let (some, others) = metas.split_at(metas.len() / 2);
         let (some, others) = std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use inlay_engine::{Namespace, rows::HandedOver};
+use inlay_engine::Namespace;
 use inlay_sql::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -96,14 +96,7 @@ impl Running {
     ///
     /// Errors: why the rest does not come.
     pub async fn next(&mut self) -> Result<Part> {
-        match self.answering.next().await {
-            Frame::Rows(rows) => Ok(Part::Rows(rows)),
-            Frame::Done(done) => Ok(Part::End(done)),
-            Frame::Refused(refusal) => Err(explained(refusal)),
-            Frame::Taken | Frame::Columns(_) | Frame::Stale => {
-                Err(ApiError::internal("a worker repeats itself"))
-            }
-        }
+        part(self.answering.next().await)
     }
 
     /// Until when it ends.
@@ -116,9 +109,9 @@ impl Running {
     /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
     pub async fn rest(mut self, http: &Http, caller: &Caller, mut rows: Vec<u8>) -> Result<Answer> {
         let done = loop {
-            match self.next().await? {
-                Part::Rows(more) => rows.extend(more),
-                Part::End(done) => break done,
+            let Some(frame) = self.answering.next_behind(&mut rows).await else { continue };
+            if let Part::End(done) = part(frame)? {
+                break done;
             }
         };
         let (places, deadline) = (http.workers.places(), self.deadline());
@@ -128,6 +121,17 @@ impl Running {
         let held = places.hold(&caller.org, rows.len(), deadline).await?;
         drop(place);
         Ok(Answer { rows, done, started, held })
+    }
+}
+
+fn part(frame: Frame) -> Result<Part> {
+    match frame {
+        Frame::Rows(rows) => Ok(Part::Rows(rows)),
+        Frame::Done(done) => Ok(Part::End(done)),
+        Frame::Refused(refusal) => Err(explained(refusal)),
+        Frame::Taken | Frame::Wanted | Frame::Columns(_) | Frame::Stale => {
+            Err(ApiError::internal("a worker repeats itself"))
+        }
     }
 }
 
@@ -153,8 +157,12 @@ pub async fn begin(
         if started.elapsed() >= wall {
             break;
         }
-        let snapshot = http.run(move |app| Ok(app.engine.snapshot(namespace).hand_over())).await?;
-        let mut answering = match handed(http, namespace, &ask, &snapshot, started + wall).await {
+        let taken = http.run(move |app| {
+            let snapshot = app.engine.snapshot(namespace);
+            Ok((snapshot.list(), snapshot))
+        });
+        let (segments, snapshot) = taken.await?;
+        let mut answering = match handed(http, namespace, &ask, &segments, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
                 // What went wrong first says most.
@@ -162,14 +170,20 @@ pub async fn begin(
                 continue;
             }
         };
-        match answering.next().await {
+        let mut first = answering.next().await;
+        // Who asks what is no statement has nothing gathered for it.
+        if first == Frame::Wanted {
+            answering.give(&http.run(move |_| Ok(snapshot.rest())).await?).await;
+            first = answering.next().await;
+        }
+        match first {
             Frame::Columns(columns) => {
                 after.is_answered = true;
                 return Ok(Running { columns, started, answering, place, _after: after });
             }
             Frame::Stale => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
-            Frame::Taken | Frame::Rows(_) | Frame::Done(_) => {
+            Frame::Taken | Frame::Wanted | Frame::Rows(_) | Frame::Done(_) => {
                 return Err(ApiError::internal("a worker answers without columns"));
             }
         }
@@ -183,12 +197,12 @@ async fn handed(
     http: &Http,
     namespace: Namespace,
     ask: &Ask,
-    snapshot: &HandedOver,
+    segments: &[u8],
     deadline: Instant,
 ) -> io::Result<Answering> {
-    let taken = http.workers.take(namespace, &snapshot.segments);
+    let taken = http.workers.take(namespace, segments);
     let worker = tokio::time::timeout_at(deadline, taken).await??;
-    worker.ask(&http.app.settings.data_dir, ask, snapshot, deadline).await
+    worker.ask(&http.app.settings.data_dir, ask, segments, deadline).await
 }
 
 /// A refusal as the API says it.

@@ -1,10 +1,11 @@
-//! Statements run in workers: processes of this program that are started ahead of need and used once.
+//! Statements run in workers: processes of this program that are there ahead of need and used once.
 //!
 //! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
 //! overflows its stack ends, and one that does not end in time is ended.
 
 mod places;
 mod pulse;
+mod template;
 
 mod worker;
 

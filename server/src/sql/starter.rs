@@ -1,7 +1,7 @@
 //! Starts workers, on a thread that is less urgent than the others.
 //!
-//! A process takes over how urgent the thread is that starts it, and so it is from its first instruction on: loading
-//! the program is a large part of what a worker computes. The thread stays: one that ends takes down its stack under
+//! A process takes over how urgent the thread is that starts it, and so it is from its first instruction on: first the
+//! template, which loads the program, then each of its copies. The thread stays: one that ends takes down its stack under
 //! locks of the whole process, and whoever is less urgent may be kept from giving them back.
 
 use std::{
@@ -14,14 +14,18 @@ use std::{
 use parking_lot::Mutex;
 use rustix::process::setpriority_process;
 use tokio::{runtime::Handle, sync::oneshot};
+use tracing::warn;
 
-use super::worker::Worker;
+use super::{
+    template::{Pipes, Template},
+    worker::Worker,
+};
 
 /// As little urgent as can be said. Not idle: where something else keeps the machine busy, a statement would never be
 /// done.
 const NICE: i32 = 19;
 
-/// Starts workers that `program` is.
+/// Starts workers that `program` knows how to be.
 pub struct Starter {
     program: PathBuf,
     memory_bytes: u64,
@@ -66,7 +70,9 @@ impl Starter {
         let starting = move || {
             // Said of no process: of the thread that says it. It is a favour, and not given everywhere.
             let _ = setpriority_process(None, NICE);
-            serve(&asked, || Worker::start(&program, memory_bytes));
+            let mut template = None;
+            let start = || Template::start(&program, memory_bytes);
+            serve(&asked, || Worker::over(copy(&mut template, &start)?));
         };
         let thread = thread::Builder::new().name("inlay-workers".to_owned()).spawn(starting);
         thread.is_ok().then_some(sender)
@@ -74,7 +80,7 @@ impl Starter {
 }
 
 /// Until there is nobody who could ask.
-fn serve(asked: &Receiver<Asked>, start: impl Fn() -> io::Result<Worker>) {
+fn serve(asked: &Receiver<Asked>, mut start: impl FnMut() -> io::Result<Worker>) {
     for Asked { runtime, answer } in asked {
         // Who does not wait any more needs no worker; one that has been started for him ends.
         if !answer.is_closed() {
@@ -82,6 +88,25 @@ fn serve(asked: &Receiver<Asked>, start: impl Fn() -> io::Result<Worker>) {
             let _ = answer.send(start());
         }
     }
+}
+
+/// Pipes to a new copy of the template, which is started when there is none, or not any more.
+fn copy(
+    template: &mut Option<Template>,
+    start: &impl Fn() -> io::Result<Template>,
+) -> io::Result<Pipes> {
+    let (pipes, ends) = Pipes::new()?;
+    if let Some(there) = template {
+        match there.copy(&ends) {
+            Ok(()) => return Ok(pipes),
+            // It has ended, or does not listen.
+            Err(error) => warn!(%error, "the template of workers for SQL is started again"),
+        }
+    }
+    // The one before ends first.
+    *template = None;
+    template.insert(start()?).copy(&ends)?;
+    Ok(pipes)
 }
 
 /// What came of asking.

@@ -1,62 +1,58 @@
-//! One worker: started, asked once, listened to until it ends.
+//! One worker: asked once, listened to until it ends.
 
-use std::{io, path::Path, process::Stdio, time::Duration};
+use std::{
+    io::{self, Read as _},
+    os::unix::{net::UnixStream, process::ExitStatusExt as _},
+    path::Path,
+    process::ExitStatus,
+    time::Duration,
+};
 
-use inlay_engine::rows::HandedOver;
-use inlay_sql::{Ask, FRAME_HEAD_BYTES, Frame, Head, Reason, Refusal, request_head};
+use inlay_sql::{
+    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, recent_head, request_head,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    net::unix::pipe::{Receiver, Sender},
     time::Instant,
 };
 
-use super::pulse::Beating;
+use super::{pulse::Beating, template::Pipes};
 
-/// The command of this program that is a worker.
-const COMMAND: &str = "sql-worker";
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
 /// What a worker says first: that it is ready, or that it never will be and why.
 const READY: u8 = b'+';
 /// A worker that is not ready by then never will be.
 const READY_WITHIN: Duration = Duration::from_secs(5);
+/// How a worker ended, as the kernel says it.
+const STATUS_BYTES: usize = 4;
 /// Characters of why, at most.
 const UNFIT_CHARS_MAX: u64 = 500;
 
-/// A worker that waits for its statement.
+/// A worker that waits for its statement. Dropped, it ends.
 pub struct Worker {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
+    life: UnixStream,
+    stdin: Sender,
+    stdout: BufReader<Receiver>,
     is_ready: bool,
     /// While it computes.
     beating: Option<Beating>,
 }
 
 impl Worker {
-    /// Starts one that may take so much memory. It gets ready meanwhile.
+    /// The one at the other ends. It gets ready meanwhile.
     ///
-    /// Errors: when the program cannot be started.
+    /// Errors: what the kernel says.
     ///
     /// # Panics
     ///
     /// Outside of a runtime.
-    pub fn start(program: &Path, memory_bytes: u64) -> io::Result<Self> {
-        let mut child = Command::new(program)
-            .args([COMMAND, &memory_bytes.to_string()])
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // What a terminal sends to the server is the server's business.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let gone = || io::Error::other("a worker without pipes");
-        let stdin = child.stdin.take().ok_or_else(gone)?;
-        let stdout = BufReader::new(child.stdout.take().ok_or_else(gone)?);
-        Ok(Self { child, stdin, stdout, is_ready: false, beating: None })
+    pub fn over(Pipes { stdin, stdout, life }: Pipes) -> io::Result<Self> {
+        life.set_nonblocking(true)?;
+        let stdout = BufReader::new(Receiver::from_owned_fd(stdout)?);
+        let stdin = Sender::from_owned_fd(stdin)?;
+        Ok(Self { life, stdin, stdout, is_ready: false, beating: None })
     }
 
     /// It computes from now on.
@@ -65,8 +61,9 @@ impl Worker {
     }
 
     /// Whether it still waits.
-    pub fn is_there(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+    pub fn is_there(&self) -> bool {
+        let heard = (&self.life).read(&mut [0; STATUS_BYTES]);
+        heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Waits until it has started.
@@ -91,11 +88,9 @@ impl Worker {
         Ok(())
     }
 
-    async fn send(&mut self, head: &Head, segments: &[u8], recent: &[u8]) -> io::Result<()> {
-        self.stdin.write_all(&request_head(head, segments.len(), recent.len())?).await?;
-        self.stdin.write_all(segments).await?;
-        self.stdin.write_all(recent).await?;
-        self.stdin.flush().await
+    async fn send(&mut self, head: &Head, segments: &[u8]) -> io::Result<()> {
+        self.stdin.write_all(&request_head(head, segments.len())?).await?;
+        self.stdin.write_all(segments).await
     }
 
     /// Has it open segments before there is a statement about them.
@@ -105,19 +100,20 @@ impl Worker {
         let opened = async {
             self.ready().await?;
             let head = Head { directory: directory.to_owned(), ask: None };
-            self.send(&head, segments, &[]).await
+            self.send(&head, segments).await
         };
         tokio::time::timeout(READY_WITHIN, opened).await?
     }
 
-    /// Asks it over what the engine hands over of the data in `directory`. It has until `deadline` to answer.
+    /// Asks it over these segments of the data in `directory`, and over rows that come when it wants them. It has until
+    /// `deadline` to answer.
     ///
     /// Errors: when it ended before it took the statement.
     pub async fn ask(
         mut self,
         directory: &Path,
         ask: &Ask,
-        snapshot: &HandedOver,
+        segments: &[u8],
         deadline: Instant,
     ) -> io::Result<Answering> {
         let handed = async {
@@ -125,7 +121,7 @@ impl Worker {
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let head = Head { directory: directory.to_owned(), ask: Some(ask) };
-            self.send(&head, &snapshot.segments, &snapshot.recent).await?;
+            self.send(&head, segments).await?;
             read_frame(&mut self.stdout).await
         };
         // What is written to one that is being ended goes nowhere, and nobody says so.
@@ -136,16 +132,16 @@ impl Worker {
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         }
         let deadline = deadline + GRACE;
-        let (stdin, _beating) = (Some(self.stdin), self.beating);
-        Ok(Answering { child: self.child, stdin, stdout: self.stdout, deadline, _beating })
+        let Self { life, stdin, stdout, beating, .. } = self;
+        Ok(Answering { life, stdin: Some(stdin), stdout, deadline, _beating: beating })
     }
 }
 
 /// A worker that answers. Dropped, it ends.
 pub struct Answering {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    life: UnixStream,
+    stdin: Option<Sender>,
+    stdout: BufReader<Receiver>,
     deadline: Instant,
     _beating: Option<Beating>,
 }
@@ -156,20 +152,35 @@ impl Answering {
         self.deadline
     }
 
+    /// Gives it the rows that segments lack. What keeps it from taking them is told by what comes next.
+    pub async fn give(&mut self, recent: &[u8]) {
+        let Some(mut stdin) = self.stdin.take() else { return };
+        let given = async {
+            stdin.write_all(&recent_head(recent.len())).await?;
+            stdin.write_all(recent).await
+        };
+        let _ = tokio::time::timeout_at(self.deadline, given).await;
+    }
+
     /// The next part of the answer. A worker that ended without a word had too much to do.
     pub async fn next(&mut self) -> Frame {
-        drop(self.stdin.take());
-        let frame = tokio::time::timeout_at(self.deadline, read_frame(&mut self.stdout)).await;
-        match frame {
+        let mut rows = Vec::new();
+        self.next_behind(&mut rows).await.unwrap_or(Frame::Rows(rows))
+    }
+
+    /// The next part of the answer; rows are read to the end of `rows`, where they are not copied again, and none is
+    /// returned.
+    pub async fn next_behind(&mut self, rows: &mut Vec<u8>) -> Option<Frame> {
+        let read = read_frame_behind(&mut self.stdout, rows);
+        match tokio::time::timeout_at(self.deadline, read).await {
             Ok(Ok(frame)) => frame,
-            Ok(Err(_)) => Frame::Refused(self.last_words().await),
-            Err(_) => Frame::Refused(too_slow()),
+            Ok(Err(_)) => Some(Frame::Refused(self.last_words().await)),
+            Err(_) => Some(Frame::Refused(too_slow())),
         }
     }
 
     async fn last_words(&mut self) -> Refusal {
-        use std::os::unix::process::ExitStatusExt as _;
-        let ended = tokio::time::timeout_at(self.deadline, self.child.wait()).await;
+        let ended = tokio::time::timeout_at(self.deadline, self.status()).await;
         let signal = ended.ok().and_then(Result::ok).and_then(|status| status.signal());
         let is = |one: rustix::process::Signal| signal == Some(one.as_raw());
         use rustix::process::Signal;
@@ -183,29 +194,78 @@ impl Answering {
         }
         Refusal::new(Reason::Broken, "a worker ended without an answer")
     }
+
+    async fn status(&self) -> io::Result<ExitStatus> {
+        let mut life = tokio::net::UnixStream::from_std(self.life.try_clone()?)?;
+        let mut status = [0; STATUS_BYTES];
+        life.read_exact(&mut status).await?;
+        Ok(ExitStatus::from_raw(i32::from_le_bytes(status)))
+    }
 }
 
 fn too_slow() -> Refusal {
     Refusal::new(Reason::TooSlow, "the statement took too long")
 }
 
-async fn read_frame(stdout: &mut BufReader<ChildStdout>) -> io::Result<Frame> {
+async fn read_frame(stdout: &mut BufReader<Receiver>) -> io::Result<Frame> {
+    let mut rows = Vec::new();
+    Ok(read_frame_behind(stdout, &mut rows).await?.unwrap_or(Frame::Rows(rows)))
+}
+
+/// A frame; the bytes of one with rows go to the end of `rows`.
+async fn read_frame_behind(
+    stdout: &mut BufReader<Receiver>,
+    rows: &mut Vec<u8>,
+) -> io::Result<Option<Frame>> {
     let mut head = [0; FRAME_HEAD_BYTES];
     stdout.read_exact(&mut head).await?;
     let (kind, len) = Frame::head(head)?;
-    let mut bytes = vec![0; len];
-    stdout.read_exact(&mut bytes).await?;
-    Frame::read(kind, bytes)
+    if kind == ROWS {
+        read_behind(stdout, len, rows).await?;
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    read_behind(stdout, len, &mut bytes).await?;
+    Frame::read(kind, bytes).map(Some)
+}
+
+/// So many bytes, to the end of others.
+async fn read_behind(
+    stdout: &mut BufReader<Receiver>,
+    len: usize,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    bytes.reserve(len);
+    let mut part = stdout.take(len as u64);
+    while part.limit() > 0 {
+        if part.read_buf(bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a program for the test is written as a file")]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::{io::Write as _, os::unix::fs::PermissionsExt as _, process::Command};
 
     use inlay_sql::Form;
 
     use super::*;
+
+    /// A program at the ends of pipes, and somebody who tells how it ended.
+    fn run(program: &Path) -> Pipes {
+        let (pipes, ends) = Pipes::new().unwrap();
+        let mut command = Command::new(program);
+        let mut child = command.stdin(ends.statement).stdout(ends.answer).spawn().unwrap();
+        drop(command);
+        std::thread::spawn(move || {
+            let status = child.wait().unwrap().into_raw();
+            (&ends.life).write_all(&status.to_le_bytes()).unwrap();
+        });
+        pipes
+    }
 
     /// A worker that is being ended is still there and takes what is written to it, but never says that it has it.
     #[tokio::test]
@@ -220,15 +280,14 @@ mod tests {
             bytes_max: 1,
             wall_ms: 1,
         };
-        let snapshot = HandedOver { segments: Vec::new(), recent: Vec::new() };
         for (end, is_taken) in [("kill -9 $$", false), ("printf 'T\\0\\0\\0\\0'; kill -9 $$", true)]
         {
-            let script = format!("#!/bin/sh\nprintf +; head -c 24 > /dev/null; {end}\n");
+            let script = format!("#!/bin/sh\nprintf +; head -c 12 > /dev/null; {end}\n");
             std::fs::write(&program, script).unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let worker = Worker::start(&program, 1).unwrap();
+            let worker = Worker::over(run(&program)).unwrap();
             let deadline = Instant::now() + READY_WITHIN;
-            let asked = worker.ask(directory.path(), &ask, &snapshot, deadline).await;
+            let asked = worker.ask(directory.path(), &ask, &[], deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
             if let Ok(mut answering) = asked {
                 let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };

@@ -98,7 +98,7 @@ impl Workers {
         let missing = {
             let mut idle = self.idle.lock();
             let before = idle.workers.len();
-            idle.workers.retain_mut(Worker::is_there);
+            idle.workers.retain(Worker::is_there);
             let died = before - idle.workers.len();
             if died > 0 {
                 warn!(died, "workers for SQL ended before they were asked");
@@ -133,11 +133,11 @@ impl Workers {
             let at = idle.ahead.iter().position(|ahead| ahead.namespace == namespace);
             let ahead = at.map(|at| idle.ahead.swap_remove(at));
             // One with other segments would have to open these all the same.
-            let fits = |ahead: &mut Ahead| ahead.segments == segments && ahead.worker.is_there();
-            let waiting = match ahead.map(|mut ahead| (fits(&mut ahead), ahead)) {
-                Some((true, ahead)) => Some(ahead.worker),
+            let fits = |ahead: &Ahead| ahead.segments == segments && ahead.worker.is_there();
+            let waiting = match ahead {
+                Some(ahead) if fits(&ahead) => Some(ahead.worker),
                 _ => {
-                    idle.workers.retain_mut(Worker::is_there);
+                    idle.workers.retain(Worker::is_there);
                     idle.workers.pop_front()
                 }
             };
@@ -171,7 +171,7 @@ impl Workers {
     ) {
         let worker = {
             let mut idle = self.idle.lock();
-            idle.ahead.retain_mut(|ahead| ahead.worker.is_there());
+            idle.ahead.retain(|ahead| ahead.worker.is_there());
             // Another one's is left alone until its time is over.
             let others = idle.ahead.iter().filter(|ahead| ahead.namespace != namespace).count();
             let is_known =
@@ -182,7 +182,7 @@ impl Workers {
             {
                 return;
             }
-            idle.workers.retain_mut(Worker::is_there);
+            idle.workers.retain(Worker::is_there);
             let worker = idle.workers.pop_front();
             if worker.is_some() {
                 idle.opening.push(namespace);

@@ -1,0 +1,84 @@
+//! The process that workers are copies of, as the server sees it.
+
+use std::{
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use inlay_sql::Ends;
+
+/// The command of this program that is a template.
+const COMMAND: &str = "sql-worker";
+/// One that does not even take what it is handed is not well.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+
+/// The process. Dropped, it ends, and its copies with it.
+pub struct Template {
+    process: Child,
+    control: UnixStream,
+}
+
+/// The server's ends of a worker's pipes.
+pub struct Pipes {
+    /// What it is asked.
+    pub stdin: OwnedFd,
+    /// What it answers.
+    pub stdout: OwnedFd,
+    /// Closed, the worker is ended. What comes is how it ended.
+    pub life: UnixStream,
+}
+
+impl Template {
+    /// Starts it; each of its copies may take so much memory. It gets ready meanwhile.
+    ///
+    /// Errors: when the program cannot be started.
+    pub fn start(program: &Path, memory_bytes: u64) -> io::Result<Self> {
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_write_timeout(Some(TAKEN_WITHIN))?;
+        let process = Command::new(program)
+            .args([COMMAND, &memory_bytes.to_string()])
+            .env_clear()
+            .current_dir("/")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // What a terminal sends to the server is the server's business.
+            .process_group(0)
+            .spawn()?;
+        Ok(Self { process, control })
+    }
+
+    /// Has it make a worker that listens at the other ends.
+    ///
+    /// Errors: `BrokenPipe` when it has ended.
+    pub fn copy(&self, ends: &Ends) -> io::Result<()> {
+        ends.send(&self.control)
+    }
+}
+
+impl Drop for Template {
+    fn drop(&mut self) {
+        // It may have ended already; it is waited for in any case, or its number would stay taken.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Pipes {
+    /// Pipes, and their other ends.
+    ///
+    /// Errors: when there are no descriptors left.
+    pub fn new() -> io::Result<(Self, Ends)> {
+        let (statement, stdin) = io::pipe()?;
+        let (stdout, answer) = io::pipe()?;
+        let (life, theirs) = UnixStream::pair()?;
+        let ours = Self { stdin: stdin.into(), stdout: stdout.into(), life };
+        Ok((ours, Ends { statement: statement.into(), answer: answer.into(), life: theirs }))
+    }
+}

@@ -1,0 +1,192 @@
+//! The process that workers are copies of.
+//!
+//! Loading the program and having the library do its first statement takes eleven milliseconds of a processor; to copy
+//! a process that has done both takes one. The template has never seen anybody's data, and answers nothing itself. It
+//! has no threads, since a copy would have none of them but all of their locks.
+
+use std::{
+    ffi::CStr,
+    io::{self, Write as _},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    process::ExitCode,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::retry_on_intr,
+    process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, waitpid},
+};
+
+use crate::{
+    confine,
+    handing::Ends,
+    worker::{self, Prepared},
+};
+
+/// Bytes that a worker may write to when nobody says.
+const DATA_BYTES: u64 = 1 << 30;
+
+/// What the template and its copies are called.
+const NAME: &CStr = c"inlay-sql";
+
+/// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
+/// more. The second argument of the program, if there is one, is the number of bytes that each process may write to.
+pub fn run() -> ExitCode {
+    let data_bytes = std::env::args().nth(2).and_then(|argument| argument.parse().ok());
+    let server = io::stdin();
+    // Whoever lists processes sees which these are; the name of the program may be that of a link.
+    let _ = rustix::thread::set_name(NAME);
+    let prepared = worker::prepare(data_bytes.unwrap_or(DATA_BYTES));
+    let why = prepared.as_ref().err().map(ToString::to_string);
+    let ended = match (copies(server.as_fd(), why.as_deref()), prepared) {
+        (Ok(Turn::Worker(own)), Ok(prepared)) => worker(own, prepared),
+        (ended, _) => ended.map(drop),
+    };
+    // Whoever is at the other end, if anybody is, knows that nothing came.
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What this process is now.
+enum Turn {
+    /// The template, which nobody can ask any more.
+    Over,
+    /// A copy of it.
+    Worker(Own),
+}
+
+/// What a copy has of its own.
+struct Own {
+    ends: Ends,
+    /// Closed when it ends: that is how the template knows.
+    _end: io::PipeWriter,
+}
+
+/// A copy that lives.
+struct Copy {
+    pid: Pid,
+    /// While somebody wants it to.
+    life: Option<UnixStream>,
+    end: io::PipeReader,
+}
+
+/// Makes a copy for each ends that come, and looks after them. If workers cannot be, everybody is told why.
+fn copies(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Turn> {
+    let mut copies: Vec<Copy> = Vec::new();
+    loop {
+        let (is_asked, happened) = wait(server, &copies)?;
+        for (copy, happened) in copies.iter_mut().zip(&happened) {
+            if happened.is_unwanted && copy.life.take().is_some() {
+                // One that has ended meanwhile is still known: nobody else waits for it.
+                let _ = kill_process(copy.pid, Signal::KILL);
+            }
+        }
+        let mut ended = happened.iter().map(|happened| happened.has_ended);
+        for copy in copies.extract_if(.., |_| ended.next().unwrap_or(false)) {
+            bury(copy);
+        }
+        if !is_asked {
+            continue;
+        }
+        let ends = match Ends::receive(server) {
+            Ok(Some(ends)) => ends,
+            Ok(None) => return Ok(Turn::Over),
+            // Who asked finds what was closed.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
+            Err(error) => return Err(error),
+        };
+        if let Some(why) = unfit {
+            let _ = worker::say_unfit(&mut io::PipeWriter::from(ends.answer), why);
+            continue;
+        }
+        let (end, own) = io::pipe()?;
+        let template = getpid();
+        match copy_process() {
+            Ok(Some(pid)) => copies.push(Copy { pid, life: Some(ends.life), end }),
+            Ok(None) => {
+                end_with(template)?;
+                return Ok(Turn::Worker(Own { ends, _end: own }));
+            }
+            Err(error) => {
+                let why = error.to_string();
+                let _ = worker::say_unfit(&mut io::PipeWriter::from(ends.answer), &why);
+            }
+        }
+    }
+}
+
+/// What happened to a copy.
+struct Happened {
+    is_unwanted: bool,
+    has_ended: bool,
+}
+
+/// Waits until something happens: to the server, and to each copy.
+fn wait(server: BorrowedFd<'_>, copies: &[Copy]) -> io::Result<(bool, Vec<Happened>)> {
+    let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut fds = vec![on(server)];
+    fds.extend(copies.iter().map(|copy| on(copy.end.as_fd())));
+    fds.extend(copies.iter().filter_map(|copy| Some(on(copy.life.as_ref()?.as_fd()))));
+    retry_on_intr(|| poll(&mut fds, None))?;
+    let mut happened = fds.iter().map(|fd| !fd.revents().is_empty());
+    let is_asked = happened.next().unwrap_or(false);
+    let ended: Vec<bool> = happened.by_ref().take(copies.len()).collect();
+    let of_copy = |(copy, has_ended): (&Copy, bool)| Happened {
+        has_ended,
+        is_unwanted: copy.life.is_some() && happened.next().unwrap_or(false),
+    };
+    Ok((is_asked, copies.iter().zip(ended).map(of_copy).collect()))
+}
+
+/// Takes leave of a copy that has ended, and says how it did to whoever wants to know.
+fn bury(copy: Copy) {
+    let ended = retry_on_intr(|| waitpid(Some(copy.pid), WaitOptions::empty()));
+    if let (Ok(Some((_, status))), Some(mut life)) = (ended, copy.life) {
+        // Who has gone meanwhile does not.
+        let _ = life.write_all(&status.as_raw().to_le_bytes());
+    }
+}
+
+/// Copies this process: the copy gets none, the template its number.
+fn copy_process() -> io::Result<Option<Pid>> {
+    // SAFETY: this process has one thread (the runtime of its first statement has been taken down), so no lock is held
+    // that nobody would give back, and the copy is whole.
+    #[expect(unsafe_code, reason = "no safe interface copies a process")]
+    let number = unsafe { libc::fork() };
+    match number {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok(Pid::from_raw(number)),
+    }
+}
+
+/// Has the kernel end this process when the template ends, which alone could be asked to do it.
+#[cfg(target_os = "linux")]
+fn end_with(template: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(template) {
+        return Ok(());
+    }
+    Err(io::ErrorKind::NotConnected.into())
+}
+
+/// Elsewhere it ends by itself, as soon as it has nobody to listen to or when its time is over.
+#[cfg(not(target_os = "linux"))]
+fn end_with(_: Pid) -> io::Result<()> {
+    Ok(())
+}
+
+/// Answers a statement as a copy of the template.
+fn worker(own: Own, prepared: Prepared) -> io::Result<()> {
+    // In place of the socket to the server, and of nothing.
+    rustix::stdio::dup2_stdin(&own.ends.statement)?;
+    rustix::stdio::dup2_stdout(&own.ends.answer)?;
+    let Own { ends, _end } = own;
+    drop(ends);
+    confine::go_first();
+    worker::serve(prepared)
+}
