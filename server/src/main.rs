@@ -26,7 +26,7 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    // A worker reads no settings and shares nothing with its server but two pipes.
+    // What workers are copied from reads no settings and shares nothing with its server but a socket.
     #[cfg(feature = "sql")]
     if std::env::args_os().nth(1).is_some_and(|command| command == "sql-worker") {
         return Ok(inlay_sql::run());

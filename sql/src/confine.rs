@@ -1,6 +1,6 @@
 //! What the process gives up before it looks at a statement.
 //!
-//! Memory and time are limited from the start. When the snapshot is open, so are files: no descriptor can be opened
+//! Memory is limited from the start, time in each copy. When the snapshot is open, so are files: no descriptor can be opened
 //! any more, so there is no file and no network; and of the kernel's calls only those are answered that
 //! computing needs. Who broke out of the library would find an empty room.
 
@@ -17,7 +17,7 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(Into::into)
 }
 
-/// Limits of time and memory: so many bytes that the process may write to, which are operators, plans and stacks.
+/// Limits that copies take over: so many bytes that a process may write to, which are operators, plans and stacks.
 /// What is only read of segments is not counted.
 ///
 /// Errors: what the kernel says.
@@ -25,15 +25,17 @@ pub fn limits(data_bytes: u64) -> io::Result<()> {
     close_inherited();
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
-    limit(Resource::Data, data_bytes)?;
-    limit(Resource::Cpu, CPU_SECONDS)?;
-    Ok(())
+    limit(Resource::Data, data_bytes)
 }
 
-/// Where memory runs out, a statement is the first to go, and not the server. It is not given everywhere.
-pub fn go_first() {
+/// Limits of a copy: its time, and that it is the first to go where memory runs out, before the template and the server.
+/// The latter is not given everywhere.
+///
+/// Errors: what the kernel says.
+pub fn limits_of_copy() -> io::Result<()> {
     #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    limit(Resource::Cpu, CPU_SECONDS)
 }
 
 /// Closes what the server got from whoever started it, and passed on without knowing.
@@ -76,8 +78,10 @@ mod calls {
         SeccompRule, TargetArch, apply_filter_all_threads,
     };
 
-    /// Reading, writing and closing what is open; memory, clocks; ending. Threads are below.
-    const ALLOWED: [i64; 43] = [
+    /// Reading, writing and closing what is open; memory, clocks; ending. Threads are below. There is no call that sends
+    /// a signal: who may end others may stop the template. Without it the C library aborts by an instruction that it
+    /// may not execute.
+    const ALLOWED: [i64; 42] = [
         libc::SYS_read,
         libc::SYS_write,
         libc::SYS_readv,
@@ -108,7 +112,6 @@ mod calls {
         libc::SYS_getrandom,
         libc::SYS_getpid,
         libc::SYS_gettid,
-        libc::SYS_tgkill,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,

@@ -9,9 +9,12 @@ use std::{
     },
 };
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+use rustix::{
+    io::retry_on_intr,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
 };
 
 /// Descriptors for one worker.
@@ -41,7 +44,8 @@ impl Ends {
             return Err(io::Error::other("no room for descriptors"));
         }
         // There must be a byte that they come with.
-        sendmsg(template, &[IoSlice::new(&[0])], &mut handed, SendFlags::NOSIGNAL)?;
+        let byte = [IoSlice::new(&[0])];
+        retry_on_intr(|| sendmsg(template, &byte, &mut handed, SendFlags::NOSIGNAL))?;
         Ok(())
     }
 
@@ -53,7 +57,8 @@ impl Ends {
         let mut handed = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
         let bytes = &mut [IoSliceMut::new(&mut byte)];
-        if recvmsg(server, bytes, &mut handed, RecvFlags::CMSG_CLOEXEC)?.bytes == 0 {
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        if retry_on_intr(|| recvmsg(&server, bytes, &mut handed, flags))?.bytes == 0 {
             return Ok(None);
         }
         let mut ends = handed.drain().flat_map(|message| match message {

@@ -39,6 +39,9 @@ pub fn run() -> ExitCode {
     let server = io::stdin();
     // Whoever lists processes sees which these are; the name of the program may be that of a link.
     let _ = rustix::thread::set_name(NAME);
+    if attach().is_err() {
+        return ExitCode::FAILURE;
+    }
     let prepared = worker::prepare(data_bytes.unwrap_or(DATA_BYTES));
     let why = prepared.as_ref().err().map(ToString::to_string);
     let ended = match (copies(server.as_fd(), why.as_deref()), prepared) {
@@ -50,6 +53,19 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Has the kernel end this process with the thread of the server that started it, however busy it is, and tell it how its
+/// copies end, whatever the server was started with.
+fn attach() -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // SAFETY: no handler is set, but what every process begins with.
+    #[expect(unsafe_code, reason = "no safe interface sets what is done about a signal")]
+    let before = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    if before == libc::SIG_ERR {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// What this process is now.
@@ -75,7 +91,7 @@ struct Copy {
     end: io::PipeReader,
 }
 
-/// Makes a copy for each ends that come, and looks after them. If workers cannot be, everybody is told why.
+/// Makes a copy for each ends that come, and looks after them. If workers cannot be, the first who asks is told why.
 fn copies(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Turn> {
     let mut copies: Vec<Copy> = Vec::new();
     loop {
@@ -100,15 +116,16 @@ fn copies(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Turn> {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
             Err(error) => return Err(error),
         };
+        // The next one is made by another template, which may be fit.
         if let Some(why) = unfit {
             let _ = worker::say_unfit(&mut io::PipeWriter::from(ends.answer), why);
-            continue;
+            return Ok(Turn::Over);
         }
-        let (end, own) = io::pipe()?;
         let template = getpid();
-        match copy_process() {
-            Ok(Some(pid)) => copies.push(Copy { pid, life: Some(ends.life), end }),
-            Ok(None) => {
+        let copied = io::pipe().and_then(|(end, own)| Ok((copy_process()?, end, own)));
+        match copied {
+            Ok((Some(pid), end, _)) => copies.push(Copy { pid, life: Some(ends.life), end }),
+            Ok((None, _, own)) => {
                 end_with(template)?;
                 return Ok(Turn::Worker(Own { ends, _end: own }));
             }
@@ -145,6 +162,8 @@ fn wait(server: BorrowedFd<'_>, copies: &[Copy]) -> io::Result<(bool, Vec<Happen
 
 /// Takes leave of a copy that has ended, and says how it did to whoever wants to know.
 fn bury(copy: Copy) {
+    // One that only says so is not waited for. What ends already ends as it does.
+    let _ = kill_process(copy.pid, Signal::KILL);
     let ended = retry_on_intr(|| waitpid(Some(copy.pid), WaitOptions::empty()));
     if let (Ok(Some((_, status))), Some(mut life)) = (ended, copy.life) {
         // Who has gone meanwhile does not.
@@ -165,19 +184,12 @@ fn copy_process() -> io::Result<Option<Pid>> {
 }
 
 /// Has the kernel end this process when the template ends, which alone could be asked to do it.
-#[cfg(target_os = "linux")]
 fn end_with(template: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(template) {
         return Ok(());
     }
     Err(io::ErrorKind::NotConnected.into())
-}
-
-/// Elsewhere it ends by itself, as soon as it has nobody to listen to or when its time is over.
-#[cfg(not(target_os = "linux"))]
-fn end_with(_: Pid) -> io::Result<()> {
-    Ok(())
 }
 
 /// Answers a statement as a copy of the template.
@@ -187,6 +199,8 @@ fn worker(own: Own, prepared: Prepared) -> io::Result<()> {
     rustix::stdio::dup2_stdout(&own.ends.answer)?;
     let Own { ends, _end } = own;
     drop(ends);
-    confine::go_first();
-    worker::serve(prepared)
+    match confine::limits_of_copy() {
+        Ok(()) => worker::serve(prepared),
+        Err(error) => worker::say_unfit(&mut io::stdout(), &format!("its limits: {error}")),
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
     answer::Out,
     confine::{self, Seal},
     gate,
-    message::{Ask, Done, Form, Frame, Reason, Refusal, Request, read_recent, read_request},
+    message::{Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request},
     session,
 };
 
@@ -159,9 +159,12 @@ pub fn prepare(data_bytes: u64) -> io::Result<Prepared> {
         move |error: io::Error| io::Error::other(format!("{what}: {error}"))
     };
     confine::limits(data_bytes).map_err(step("its limits"))?;
-    let runtime = runtime().map_err(step("its threads"))?;
     let pool_bytes = usize::try_from(data_bytes / POOL_SHARE).unwrap_or(usize::MAX);
-    let state = warm(&runtime, pool_bytes).map_err(step("its first statement"))?;
+    // One thread with the stack for it, which is there or not: a runtime that gets one of two threads waits for ever.
+    let warming = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let warming = warming.spawn(move || warm(pool_bytes)).map_err(step("its threads"))?;
+    let warmed = warming.join().unwrap_or_else(|_| Err(io::Error::other("the library fails")));
+    let state = warmed.map_err(step("its first statement"))?;
     Ok(Prepared { state, seal: Seal::new()? })
 }
 
@@ -174,13 +177,22 @@ pub fn say_unfit(out: &mut impl Write, why: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Threads for a statement. Where there are too few, the process ends.
 fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
+    // A runtime that gets one of two threads panics, and then waits for ever for the one to end.
+    std::panic::set_hook(Box::new(|why| {
+        let why = why.payload_as_str().unwrap_or("there are too few");
+        let _ = say_unfit(&mut io::stdout(), &format!("its threads: {why}"));
+        std::process::exit(1);
+    }));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_stack_size(STACK_BYTES)
         .thread_name("inlay-sql")
         .enable_time()
-        .build()
+        .build();
+    drop(std::panic::take_hook());
+    runtime
 }
 
 /// Says the last word. What still runs is not waited for, whether anybody was told or not.
@@ -211,7 +223,8 @@ impl Out for Nowhere {
 }
 
 /// A session through which a statement has gone.
-fn warm(runtime: &Runtime, pool_bytes: usize) -> io::Result<SessionState> {
+fn warm(pool_bytes: usize) -> io::Result<SessionState> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let made = |refusal: Refusal| io::Error::other(refusal.message);
     let state = session::blank(THREADS, pool_bytes).map_err(made)?;
     let ask = Ask {
@@ -225,10 +238,8 @@ fn warm(runtime: &Runtime, pool_bytes: usize) -> io::Result<SessionState> {
         wall_ms: 0,
     };
     let first = state.clone();
-    let warmed = runtime.spawn(async move {
-        session::answer(first, Arc::new(Scan::empty()), &ask, &mut Nowhere).await
-    });
-    let done: Result<Done, Refusal> = runtime.block_on(warmed).map_err(io::Error::other)?;
-    done.map_err(made)?;
+    let warmed =
+        async { session::answer(first, Arc::new(Scan::empty()), &ask, &mut Nowhere).await };
+    runtime.block_on(warmed).map_err(made)?;
     Ok(state)
 }

@@ -163,6 +163,8 @@ class Attack:
     def judge(self, verdict, statement, status, content, took):
         # What is answered is not parsed: of 16 MiB that would keep a processor busy, which is not the server's doing.
         answer = {} if status == 200 else json.loads(content)
+        if status == 200 and not (content.startswith(b'{"columns":') and content.endswith(b"}}")):
+            self.wrong.append(f"an answer without its end: {statement[:100]}")
         shown = statement[:100] + ("…" if len(statement) > 100 else "")
         code = answer.get("code", "answered")
         self.counts[code] = self.counts.get(code, 0) + 1
@@ -210,7 +212,7 @@ def run(rig):
     more = server.memory_peak_mib() - memory
     if attack.count != sum(attack.counts.values()) - bool(rig.arguments.sabotage):
         wrong.append(f"{attack.count} statements and {attack.counts} answers")
-    if peak[0] > WORKER_MIB_MAX:
+    if not 0 < peak[0] <= WORKER_MIB_MAX:
         wrong.append(f"a worker had {peak[0]} MiB")
     if more > SERVER_MIB_MORE:
         wrong.append(f"the server took {more} MiB more")

@@ -3,7 +3,7 @@
 
 Workers wait with the segments of who asked last: the next statement of that organisation runs there and sees what came
 since, that of another one does not. Workers that wait are killed: the next statement is answered. One that computes is killed: a clear error. The process that they are copies of is killed: they end with it, and the
-next statement is answered. A client goes away,
+next statement is answered; that process hangs: another one takes its place. A client goes away,
 with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
 clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
 where processes get little memory: its workers start all the same, or statements are refused and the log says why.
@@ -161,6 +161,7 @@ def template_killed(server, key):
     asking.start()
     if not wait_for(lambda: busy(server), LIMIT_MS / 1_000):
         yield "no worker computes"
+    yield from modest(server)
     template, all_workers = children(server.pid), list(map(pid_of, workers(server.pid)))
     if len(template) != 1:
         yield f"{len(template)} templates"
@@ -180,14 +181,44 @@ def template_killed(server, key):
             yield f"after the template was killed: {status} {answer}"
 
 
-def urgency(server):
-    """Nothing that a statement has run is as urgent as the server."""
-    for lines in workers(server.pid):
-        for thread in os.listdir(f"/proc/{lines['Pid']}/task"):
-            with open(f"/proc/{lines['Pid']}/task/{thread}/stat") as stat:
+def template_hangs(server, key):
+    """It is there and does nothing: another one takes its place, and statements are answered."""
+    template = children(server.pid)[0]["Pid"]
+    os.kill(int(template), signal.SIGSTOP)
+    # Those that wait are copied already; one statement, or two, has no time left when it is known.
+    for _ in range(5):
+        status, answer = ask(server, key, "SELECT count(*) FROM events")
+    if status != 200 or children(server.pid)[0]["Pid"] == template:
+        yield f"beside a template that hangs: {status} {answer}"
+
+
+def modest(server):
+    """What copies may take, and how urgent they are, while one of them computes; the template lives as long as the server."""
+    found = workers(server.pid)
+    if len(found) < 2:
+        yield f"{len(found)} workers, not one that computes and one that waits"
+    for pid in map(pid_of, found):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat") as stat:
                 nice = int(stat.read().rpartition(")")[2].split()[16])
             if nice != 19:
                 yield f"a thread of a worker has niceness {nice}"
+        with open(f"/proc/{pid}/oom_score_adj") as score:
+            if int(score.read()) != 1_000:
+                yield "a worker is not the first to go"
+        if limits(pid, "cpu time") != "60" or limits(pid, "data size") == "unlimited":
+            yield "a worker may take what it likes"
+        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+        if descriptors > 12:
+            yield f"a worker has {descriptors} descriptors"
+    for pid in map(pid_of, children(server.pid)):
+        if limits(pid, "cpu time") != "unlimited":
+            yield "the template's time will be over"
+
+
+def limits(pid, name):
+    with open(f"/proc/{pid}/limits") as lines:
+        return next(line.split()[-3] for line in lines if name in line)
 
 
 def left_alone(server, key):
@@ -248,7 +279,10 @@ def little(rig, key):
             yield f"with {mib} MiB the server is busy starting workers"
         if expected == 503 and "cannot start" not in server.log_end():
             yield "the log does not say why there are no workers"
+        processes = [*map(pid_of, workers(server.pid)), *map(pid_of, children(server.pid))]
         server.end()
+        if not wait_for(lambda: not any(map(is_there, processes)), ENDED_SECONDS):
+            yield f"with {mib} MiB processes live on without a server"
 
 
 def run(rig):
@@ -260,7 +294,8 @@ def run(rig):
     # A stop writes segments.
     server.stop()
     server = rig.start(environment=settings)
-    wrong = [*opened_ahead(server, keys), *urgency(server), *killed(server, keys[0]), *template_killed(server, keys[0]), *left_alone(server, keys[0])]
+    wrong = [*opened_ahead(server, keys), *killed(server, keys[0]), *template_killed(server, keys[0]),
+             *template_hangs(server, keys[0]), *left_alone(server, keys[0])]
     before = server.memory_peak_mib()
     wrong += unread(server, keys)
     more = server.memory_peak_mib() - before

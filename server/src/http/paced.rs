@@ -12,7 +12,7 @@ use std::{
 use axum::body::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// Bytes of a part: writing some of them at once takes less than answering a small question.
+/// Bytes of a part. Some are gathered for one call, 64 KiB at most, which takes less than answering a small question.
 const PART_BYTES: usize = 16 << 10;
 
 /// A body that is written in parts, whose length is known.

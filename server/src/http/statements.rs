@@ -2,10 +2,10 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use inlay_engine::Namespace;
+use inlay_engine::{Namespace, rows::Snapshot};
 use inlay_sql::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::{runtime::Handle, time::Instant};
 
 use super::context::Http;
 use crate::{
@@ -52,7 +52,7 @@ impl Drop for After {
     fn drop(&mut self) {
         let (http, namespace, is_answered) = (self.http.clone(), self.namespace, self.is_answered);
         // Without a runtime there is no next one.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
             let workers = Arc::clone(&http.workers);
             let prepared = tokio::task::spawn_blocking(move || workers.prepare()).await;
@@ -68,6 +68,17 @@ impl Drop for After {
                 http.workers.open_ahead(namespace, directory, segments).await;
             }
         });
+    }
+}
+
+/// A snapshot that is let go where it keeps nobody waiting: whoever holds it last takes down what it shows.
+struct Held(Option<Snapshot>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let (Some(snapshot), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn_blocking(move || drop(snapshot)));
+        }
     }
 }
 
@@ -159,9 +170,9 @@ pub async fn begin(
         }
         let taken = http.run(move |app| {
             let snapshot = app.engine.snapshot(namespace);
-            Ok((snapshot.list(), snapshot))
+            Ok((snapshot.list(), Held(Some(snapshot))))
         });
-        let (segments, snapshot) = taken.await?;
+        let (segments, mut snapshot) = taken.await?;
         let mut answering = match handed(http, namespace, &ask, &segments, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
@@ -173,7 +184,9 @@ pub async fn begin(
         let mut first = answering.next().await;
         // Who asks what is no statement has nothing gathered for it.
         if first == Frame::Wanted {
-            answering.give(&http.run(move |_| Ok(snapshot.rest())).await?).await;
+            let snapshot = snapshot.0.take();
+            let recent = http.run(move |_| Ok(snapshot.map(|snapshot| snapshot.rest())));
+            answering.give(&recent.await?.unwrap_or_default()).await;
             first = answering.next().await;
         }
         match first {

@@ -95,18 +95,19 @@ fn copy(
     template: &mut Option<Template>,
     start: &impl Fn() -> io::Result<Template>,
 ) -> io::Result<Pipes> {
-    let (pipes, ends) = Pipes::new()?;
-    if let Some(there) = template {
-        match there.copy(&ends) {
-            Ok(()) => return Ok(pipes),
-            // It has ended, or does not listen.
-            Err(error) => warn!(%error, "the template of workers for SQL is started again"),
+    if let Some(there) = template.as_ref().filter(|there| !there.is_unwell()) {
+        let copied = there.copy();
+        if !there.is_unwell() {
+            return copied;
         }
     }
     // The one before ends first.
-    *template = None;
-    template.insert(start()?).copy(&ends)?;
-    Ok(pipes)
+    if template.take().is_some() {
+        warn!(
+            "the template of workers for SQL has ended or does not answer; there will be another one"
+        );
+    }
+    template.insert(start()?).copy()
 }
 
 /// What came of asking.

@@ -8,6 +8,10 @@ use std::{
     },
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -18,10 +22,11 @@ const COMMAND: &str = "sql-worker";
 /// One that does not even take what it is handed is not well.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 
-/// The process. Dropped, it ends, and its copies with it.
+/// The process. Dropped, it ends, and the kernel ends its copies with it.
 pub struct Template {
     process: Child,
     control: UnixStream,
+    is_unwell: Arc<AtomicBool>,
 }
 
 /// The server's ends of a worker's pipes.
@@ -32,6 +37,8 @@ pub struct Pipes {
     pub stdout: OwnedFd,
     /// Closed, the worker is ended. What comes is how it ended.
     pub life: UnixStream,
+    /// Said of a template whose copy does not get ready: it is no good any more.
+    pub is_unwell: Arc<AtomicBool>,
 }
 
 impl Template {
@@ -51,14 +58,31 @@ impl Template {
             // What a terminal sends to the server is the server's business.
             .process_group(0)
             .spawn()?;
-        Ok(Self { process, control })
+        Ok(Self { process, control, is_unwell: Arc::default() })
     }
 
-    /// Has it make a worker that listens at the other ends.
+    /// Has it make a worker.
     ///
-    /// Errors: `BrokenPipe` when it has ended.
-    pub fn copy(&self, ends: &Ends) -> io::Result<()> {
-        ends.send(&self.control)
+    /// Errors: when there are no descriptors left; what the kernel says. It may have ended or not listen: then it
+    /// [is unwell](Self::is_unwell).
+    pub fn copy(&self) -> io::Result<Pipes> {
+        let (statement, stdin) = io::pipe()?;
+        let (stdout, answer) = io::pipe()?;
+        let (life, theirs) = UnixStream::pair()?;
+        let ends = Ends { statement: statement.into(), answer: answer.into(), life: theirs };
+        ends.send(&self.control).inspect_err(|error| {
+            use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
+            if matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock) {
+                self.is_unwell.store(true, Ordering::Relaxed);
+            }
+        })?;
+        let is_unwell = Arc::clone(&self.is_unwell);
+        Ok(Pipes { stdin: stdin.into(), stdout: stdout.into(), life, is_unwell })
+    }
+
+    /// Whether there should be another one in its place.
+    pub fn is_unwell(&self) -> bool {
+        self.is_unwell.load(Ordering::Relaxed)
     }
 }
 
@@ -67,18 +91,5 @@ impl Drop for Template {
         // It may have ended already; it is waited for in any case, or its number would stay taken.
         let _ = self.process.kill();
         let _ = self.process.wait();
-    }
-}
-
-impl Pipes {
-    /// Pipes, and their other ends.
-    ///
-    /// Errors: when there are no descriptors left.
-    pub fn new() -> io::Result<(Self, Ends)> {
-        let (statement, stdin) = io::pipe()?;
-        let (stdout, answer) = io::pipe()?;
-        let (life, theirs) = UnixStream::pair()?;
-        let ours = Self { stdin: stdin.into(), stdout: stdout.into(), life };
-        Ok((ours, Ends { statement: statement.into(), answer: answer.into(), life: theirs }))
     }
 }

@@ -5,6 +5,10 @@ use std::{
     os::unix::{net::UnixStream, process::ExitStatusExt as _},
     path::Path,
     process::ExitStatus,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -27,6 +31,8 @@ const READY: u8 = b'+';
 const READY_WITHIN: Duration = Duration::from_secs(5);
 /// How a worker ended, as the kernel says it.
 const STATUS_BYTES: usize = 4;
+/// One that is not ready after this time, when its statement's time is over, is taken for one that never will be.
+const TEMPLATE_HANGS: Duration = Duration::from_secs(2);
 /// Characters of why, at most.
 const UNFIT_CHARS_MAX: u64 = 500;
 
@@ -36,6 +42,7 @@ pub struct Worker {
     stdin: Sender,
     stdout: BufReader<Receiver>,
     is_ready: bool,
+    is_template_unwell: Arc<AtomicBool>,
     /// While it computes.
     beating: Option<Beating>,
 }
@@ -48,11 +55,12 @@ impl Worker {
     /// # Panics
     ///
     /// Outside of a runtime.
-    pub fn over(Pipes { stdin, stdout, life }: Pipes) -> io::Result<Self> {
+    pub fn over(Pipes { stdin, stdout, life, is_unwell }: Pipes) -> io::Result<Self> {
         life.set_nonblocking(true)?;
         let stdout = BufReader::new(Receiver::from_owned_fd(stdout)?);
         let stdin = Sender::from_owned_fd(stdin)?;
-        Ok(Self { life, stdin, stdout, is_ready: false, beating: None })
+        let is_template_unwell = is_unwell;
+        Ok(Self { life, stdin, stdout, is_ready: false, is_template_unwell, beating: None })
     }
 
     /// It computes from now on.
@@ -66,15 +74,16 @@ impl Worker {
         heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Waits until it has started.
-    async fn ready(&mut self) -> io::Result<()> {
+    /// Waits until it has started, until `deadline` at most.
+    async fn ready(&mut self, deadline: Instant) -> io::Result<()> {
         let unfit = |why: &str| io::Error::other(format!("it cannot start: {why}"));
         if self.is_ready {
             return Ok(());
         }
         let mut first = [0];
         let ready = self.stdout.read_exact(&mut first);
-        match tokio::time::timeout(READY_WITHIN, ready).await {
+        let began = Instant::now();
+        match tokio::time::timeout_at(deadline.min(began + READY_WITHIN), ready).await {
             Ok(Ok(_)) if first == [READY] => {}
             Ok(Ok(_)) => {
                 let mut why = String::new();
@@ -82,7 +91,11 @@ impl Worker {
                 return Err(unfit(&why));
             }
             Ok(Err(error)) => return Err(unfit(&error.to_string())),
-            Err(_) => return Err(unfit("it does not get ready")),
+            Err(_) => {
+                let hangs = began.elapsed() >= TEMPLATE_HANGS;
+                self.is_template_unwell.fetch_or(hangs, Ordering::Relaxed);
+                return Err(unfit("it does not get ready"));
+            }
         }
         self.is_ready = true;
         Ok(())
@@ -97,12 +110,10 @@ impl Worker {
     ///
     /// Errors: when it ended.
     pub async fn open(&mut self, directory: &Path, segments: &[u8]) -> io::Result<()> {
-        let opened = async {
-            self.ready().await?;
-            let head = Head { directory: directory.to_owned(), ask: None };
-            self.send(&head, segments).await
-        };
-        tokio::time::timeout(READY_WITHIN, opened).await?
+        let deadline = Instant::now() + READY_WITHIN;
+        self.ready(deadline).await?;
+        let head = Head { directory: directory.to_owned(), ask: None };
+        tokio::time::timeout_at(deadline, self.send(&head, segments)).await?
     }
 
     /// Asks it over these segments of the data in `directory`, and over rows that come when it wants them. It has until
@@ -116,8 +127,8 @@ impl Worker {
         segments: &[u8],
         deadline: Instant,
     ) -> io::Result<Answering> {
+        self.ready(deadline).await?;
         let handed = async {
-            self.ready().await?;
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let head = Head { directory: directory.to_owned(), ask: Some(ask) };
@@ -248,7 +259,11 @@ async fn read_behind(
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a program for the test is written as a file")]
 mod tests {
-    use std::{io::Write as _, os::unix::fs::PermissionsExt as _, process::Command};
+    use std::{
+        io::Write as _,
+        os::unix::fs::PermissionsExt as _,
+        process::{Command, Stdio},
+    };
 
     use inlay_sql::Form;
 
@@ -256,15 +271,15 @@ mod tests {
 
     /// A program at the ends of pipes, and somebody who tells how it ended.
     fn run(program: &Path) -> Pipes {
-        let (pipes, ends) = Pipes::new().unwrap();
         let mut command = Command::new(program);
-        let mut child = command.stdin(ends.statement).stdout(ends.answer).spawn().unwrap();
-        drop(command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (life, mut theirs) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {
             let status = child.wait().unwrap().into_raw();
-            (&ends.life).write_all(&status.to_le_bytes()).unwrap();
+            theirs.write_all(&status.to_le_bytes()).unwrap();
         });
-        pipes
+        Pipes { stdin: stdin.into(), stdout: stdout.into(), life, is_unwell: Arc::default() }
     }
 
     /// A worker that is being ended is still there and takes what is written to it, but never says that it has it.
