@@ -2,7 +2,7 @@
 //!
 //! Loading the program and having the library do its first statement takes eleven milliseconds of a processor; to copy
 //! a process that has done both takes one. The template has never seen anybody's data, and answers nothing itself. It
-//! has no threads, since a copy would have none of them but all of their locks.
+//! has one thread only, since a copy would have none of the others but all of their locks.
 
 use std::{
     ffi::CStr,
@@ -173,8 +173,8 @@ fn bury(copy: Copy) {
 
 /// Copies this process: the copy gets none, the template its number.
 fn copy_process() -> io::Result<Option<Pid>> {
-    // SAFETY: this process has one thread (the runtime of its first statement has been taken down), so no lock is held
-    // that nobody would give back, and the copy is whole.
+    // SAFETY: this process has one thread (the one of its first statement has been waited for), so no lock is held that
+    // nobody would give back, and the copy is whole.
     #[expect(unsafe_code, reason = "no safe interface copies a process")]
     let number = unsafe { libc::fork() };
     match number {

@@ -59,8 +59,8 @@ impl Worker {
         life.set_nonblocking(true)?;
         let stdout = BufReader::new(Receiver::from_owned_fd(stdout)?);
         let stdin = Sender::from_owned_fd(stdin)?;
-        let is_template_unwell = is_unwell;
-        Ok(Self { life, stdin, stdout, is_ready: false, is_template_unwell, beating: None })
+        let (is_ready, is_template_unwell, beating) = (false, is_unwell, None);
+        Ok(Self { life, stdin, stdout, is_ready, is_template_unwell, beating })
     }
 
     /// It computes from now on.
