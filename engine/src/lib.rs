@@ -54,8 +54,8 @@ pub mod rows {
     };
 }
 
-/// Encodings and sketches alone, for benches.
-#[cfg(feature = "parts")]
+/// Encodings and sketches alone, for benches. No feature: one would have the tests of a workspace build everything anew.
+#[doc(hidden)]
 pub mod parts {
     pub use crate::{
         encode::{VECTOR_ROWS, ints, numbers},

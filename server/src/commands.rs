@@ -1,4 +1,4 @@
-//! The commands beside `serve`: backup, restore and verify.
+//! The commands beside `serve`: backup, restore, verify and health.
 //!
 //! A backup is taken by the running server, which is asked through its gRPC service. A restore and a
 //! verification work on directories; a directory that a server uses is verified by that server.
@@ -7,6 +7,7 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
@@ -62,6 +63,41 @@ pub struct Verify {
     data_dir: PathBuf,
     #[command(flatten)]
     server: Server,
+}
+
+/// What `inlay health` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct Health {
+    /// Address at which the server listens
+    #[arg(long, env = "INLAY_HTTP_ADDR", default_value = "127.0.0.1:8080")]
+    pub http_addr: SocketAddr,
+    /// Its certificate, where it speaks HTTPS; it is not checked, since the server is asked by its address
+    #[arg(long, env = "INLAY_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+}
+
+/// Time in which a server answers that can work.
+const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Asks the running server whether it is ready: for supervisors of containers, which see the exit code.
+///
+/// Errors: when no server answers within 5 s, or one that is not ready.
+pub async fn health(command: &Health) -> anyhow::Result<()> {
+    let scheme = if command.tls_cert.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}/readyz", command.http_addr);
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(HEALTH_TIME_MAX)
+        // Nothing secret is sent, and a certificate names a host, not an address.
+        .tls_danger_accept_invalid_certs(true)
+        .build()?;
+    let answer = client.get(&url).send().await;
+    let answer = answer.with_context(|| format!("no server answers at {url}"))?;
+    let status = answer.status();
+    if !status.is_success() {
+        bail!("{url} answered {status}: {}", answer.text().await.unwrap_or_default());
+    }
+    say("ready")
 }
 
 /// Asks the running server for a backup and says how far it is.

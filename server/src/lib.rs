@@ -25,7 +25,7 @@ mod jobs;
 mod commands;
 mod serve;
 
-pub use commands::{Backup, Restore, Server, Verify, backup, restore, verify};
+pub use commands::{Backup, Health, Restore, Server, Verify, backup, health, restore, verify};
 pub use config::{BillingConfig, Config, Networks, Prices, RateLimits, Waits, unknown_variable};
 pub use error::{ApiError, Code};
 pub use inlay_engine as engine;

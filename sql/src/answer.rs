@@ -13,7 +13,7 @@ use arrow::{
 };
 use serde_json::{Map, Value};
 
-use crate::message::{Ask, Done, FRAME_BYTES_MAX, Form, Frame, OutColumn, Reason, Refusal};
+use inlay_sql_protocol::{Ask, Done, FRAME_BYTES_MAX, Form, Frame, OutColumn, Reason, Refusal};
 
 /// Bytes that are collected before they are sent.
 const SEND_BYTES: usize = 64 * 1024;

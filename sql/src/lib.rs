@@ -5,44 +5,25 @@
 //! files, network or a second chance. The server hands it a snapshot of the caller's rows and has it killed at the limit.
 //! Workers are copies of a process that is ready, the template.
 //!
-//! Without the feature `worker` this crate is the messages alone and how descriptors are handed over (`handing`). With it, from the floor up: what a statement may be
-//! (`gate`), the tables (`table`), the session that knows nothing else (`session`), what is answered (`answer`),
-//! the process (`worker`) and what it is copied from (`template`).
+//! From the floor up: what a statement may be (`gate`), the tables (`table`), the session that knows nothing else
+//! (`session`), what is answered (`answer`), the process (`worker`) and what it is copied from (`template`). What
+//! server and workers say to each other is the crate `inlay-sql-protocol`, which is all that the server needs.
 
-mod handing;
-mod message;
-
-#[cfg(feature = "worker")]
 mod gate;
-#[cfg(feature = "worker")]
 mod refuse;
 
-#[cfg(feature = "worker")]
 mod table;
 
-#[cfg(feature = "worker")]
 mod answer;
-#[cfg(feature = "worker")]
 mod session;
 
-#[cfg(feature = "worker")]
 mod confine;
 
-#[cfg(feature = "worker")]
 mod worker;
 
-#[cfg(feature = "worker")]
 mod template;
 
-pub use handing::Ends;
-pub use message::{
-    Ask, Done, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Form, Frame, Head, OutColumn, ROWS, Reason,
-    Refusal, Request, read_recent, read_request, recent_head, request_head,
-};
-#[cfg(feature = "worker")]
-pub use {
-    answer::Out,
-    session::{answer, blank},
-    template::run,
-    worker::STACK_BYTES,
-};
+pub use answer::Out;
+pub use session::{answer, blank};
+pub use template::run;
+pub use worker::STACK_BYTES;

@@ -2,10 +2,9 @@
 
 use datafusion::common::{DataFusionError, SchemaError};
 
-use crate::{
-    message::{Reason, Refusal},
-    table::Kind,
-};
+use inlay_sql_protocol::{Reason, Refusal};
+
+use crate::table::Kind;
 
 /// What is offered as "did you mean" resembles what was written at least so much.
 const ALIKE_MIN: f64 = 0.7;

@@ -28,10 +28,11 @@ use futures::StreamExt as _;
 use inlay_engine::rows::Scan;
 use serde_json::Value;
 
+use inlay_sql_protocol::{Ask, Done, Refusal};
+
 use crate::{
     answer::{Out, Writer},
     gate,
-    message::{Ask, Done, Refusal},
     refuse::refusal,
     table::{AddUpEarly, GroupByNumbers, KeepCasts, ReadProperties, aggregates, all},
 };

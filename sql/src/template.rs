@@ -20,9 +20,10 @@ use rustix::{
     process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, waitpid},
 };
 
+use inlay_sql_protocol::Ends;
+
 use crate::{
     confine,
-    handing::Ends,
     worker::{self, Prepared},
 };
 

@@ -19,12 +19,12 @@ use inlay_engine::{
 };
 use tokio::runtime::Runtime;
 
+use inlay_sql_protocol::{Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request};
+
 use crate::{
     answer::Out,
     confine::{self, Seal},
-    gate,
-    message::{Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request},
-    session,
+    gate, session,
 };
 
 /// Operators run beside each other on so many threads.

@@ -5,7 +5,8 @@
 use std::{fs, io, sync::Arc};
 
 use inlay_engine::{Engine, Error, Event, ManualClock, Namespace, Options};
-use inlay_sql::{Ask, Form, Frame, Out, OutColumn, STACK_BYTES, answer, blank};
+use inlay_sql::{Out, STACK_BYTES, answer, blank};
+use inlay_sql_protocol::{Ask, Form, Frame, OutColumn};
 use serde_json::Value;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 

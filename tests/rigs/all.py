@@ -83,12 +83,14 @@ def main():
     parser.add_argument("binary", type=lambda text: str(pathlib.Path(text).resolve(strict=True)))
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
+    parser.add_argument("--except", nargs="+", choices=names, default=[], dest="without")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--dir", help="where the folders of the runs are made")
     parser.add_argument("--at-once", type=int, default=2, help="rigs that run at the same time")
     parser.add_argument("--sabotage", choices=("lose", "double", "tear"))
     arguments = parser.parse_args()
 
+    arguments.only = [name for name in arguments.only if name not in arguments.without]
     more = [arguments.binary, "--seed", arguments.seed]
     more += ["--dir", arguments.dir] if arguments.dir else []
     more += ["--sabotage", arguments.sabotage] if arguments.sabotage else []

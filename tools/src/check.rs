@@ -1,43 +1,61 @@
 //! `cargo tool check`: every check, in order, stopping at the first that fails.
+//!
+//! `== seconds: fmt 1, tidy 2, …` at the end says what each took.
 
-use std::{path::Path, process::Command};
+use std::{
+    path::Path,
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, bail};
 
-/// A check: its name, the command, and whether it may be missing on a developer's machine.
+/// A check: its name, the command, and how it is run.
 struct Step {
     name: &'static str,
     command: &'static [&'static str],
+    /// Whether the program may be missing on a developer's machine.
     optional: bool,
+    /// Whether the steps after it start at once; its result is looked at after the last of them.
+    background: bool,
 }
 
 const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
-    Step { name, command, optional: false }
+    Step { name, command, optional: false, background: false }
 }
 
-const STEPS: [Step; 14] = [
+const fn optional(name: &'static str, command: &'static [&'static str]) -> Step {
+    Step { optional: true, ..step(name, command) }
+}
+
+const STEPS: [Step; 17] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
-    step("clippy", &CLIPPY),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
-    step("test", &["cargo", "test", "--workspace"]),
+    step("clippy", &CLIPPY),
     // The rigs are about what is shipped, and time matters in them.
-    step("build", &["cargo", "build", "--release", "-p", "inlay-server"]),
-    Step { name: "rigs", command: &["python3", "tests/rigs/all.py", BINARY], optional: true },
+    step("build", &["cargo", "build", "--release", "-p", "inlay"]),
+    step("test build", &["cargo", "test", "--workspace", "--no-run"]),
+    // Ten minutes, most of them asleep: beside everything that follows.
+    Step { background: true, ..optional("soak", &SOAK) },
+    step("test", &["cargo", "test", "--workspace"]),
+    optional("rigs", &["python3", "tests/rigs/all.py", BINARY, "--except", "soak"]),
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
     // out: `power` has its own control, and the others compare the same ledger.
-    Step { name: "sabotage", command: &SABOTAGE, optional: true },
-    Step { name: "web", command: &["npm", "run", "--silent", "unit"], optional: true },
-    Step { name: "types", command: &["npm", "run", "--silent", "types"], optional: true },
-    Step { name: "bundle", command: &["npm", "run", "--silent", "build:check"], optional: true },
+    optional("sabotage", &SABOTAGE),
+    step("dist", &["cargo", "tool", "dist", "--binary", BINARY]),
+    optional("web", &["npm", "run", "--silent", "unit"]),
+    optional("types", &["npm", "run", "--silent", "types"]),
+    optional("bundle", &["npm", "run", "--silent", "build:check"]),
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
-    Step {
-        name: "deny",
-        command: &["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"],
-        optional: true,
-    },
-    Step { name: "typos", command: &["typos"], optional: true },
+    optional("deny", &DENY),
+    optional("typos", &["typos"]),
 ];
+
+const SOAK: [&str; 5] = ["python3", "tests/rigs/all.py", BINARY, "--only", "soak"];
+
+const DENY: [&str; 8] =
+    ["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"];
 
 /// With the targets of the fuzzer, which nothing else builds.
 const CLIPPY: [&str; 9] = [
@@ -78,11 +96,44 @@ fn binary(root: &Path) -> std::ffi::OsString {
     target.join("release").join("inlay").into_os_string()
 }
 
-/// Runs all checks. Where `CI` is set, a tool that is missing is a failure.
+/// A step that others run beside.
+struct Running {
+    name: &'static str,
+    child: Child,
+    started: Instant,
+}
+
+/// Runs all checks and says how long each took. Where `CI` is set, a tool that is missing is a failure.
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 pub fn run(root: &Path) -> anyhow::Result<()> {
+    let (mut times, mut running) = (Vec::new(), Vec::new());
+    let checked = run_steps(root, &mut times, &mut running);
+    for Running { name, mut child, started } in running {
+        if checked.is_err() {
+            // It ends what it has started, too.
+            let _ = Command::new("kill").arg(child.id().to_string()).status();
+        }
+        let status = child.wait().with_context(|| name.to_owned())?;
+        times.push((name, started.elapsed()));
+        if checked.is_ok() && !status.success() {
+            bail!("{name} failed");
+        }
+    }
+    let times = times.iter().map(|(name, time)| format!("{name} {}", time.as_secs()));
+    println!("== seconds: {}", times.collect::<Vec<_>>().join(", "));
+    checked?;
+    println!("== all checks passed");
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "a command line tool")]
+fn run_steps(
+    root: &Path,
+    times: &mut Vec<(&'static str, Duration)>,
+    running: &mut Vec<Running>,
+) -> anyhow::Result<()> {
     let in_ci = std::env::var_os("CI").is_some();
-    for Step { name, command, optional } in &STEPS {
+    for Step { name, command, optional, background } in &STEPS {
         println!("== {name}");
         let (program, arguments) = command.split_first().context("a check has a command")?;
         if *optional && !in_ci && !is_installed(program, arguments) {
@@ -100,11 +151,18 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
         if *name == "doc" {
             run.env("RUSTDOCFLAGS", "-D warnings");
         }
-        if !run.status().with_context(|| format!("{name}: cannot run {program}"))?.success() {
+        let started = Instant::now();
+        let mut child = run.spawn().with_context(|| format!("{name}: cannot run {program}"))?;
+        if *background {
+            running.push(Running { name, child, started });
+            continue;
+        }
+        let status = child.wait()?;
+        times.push((*name, started.elapsed()));
+        if !status.success() {
             bail!("{name} failed");
         }
     }
-    println!("== all checks passed");
     Ok(())
 }
 

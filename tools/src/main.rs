@@ -1,16 +1,24 @@
 //! `cargo tool`: the checks of this workspace, the same for everyone and for CI.
 //!
-//! `check` runs all of them in order; `tidy` reads the floors; `gen` writes generated code.
+//! `check` runs all of them in order; `tidy` reads the floors and the features of
+//! dependencies; `gen` writes generated code; `dist` packs the
+//! binary with what belongs to it.
 
 mod check;
+mod dist;
+mod features;
 mod generate;
+mod licenses;
 mod tidy;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 
-const USAGE: &str = "usage: cargo tool check | tidy | gen [--check]";
+const USAGE: &str = "usage: cargo tool check | tidy | gen [--check] | dist [--binary PATH]";
 
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 fn main() -> ExitCode {
@@ -18,9 +26,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = root().and_then(|root| match words[..] {
         ["check"] => check::run(&root),
-        ["tidy"] => tidy::run(&root),
+        ["tidy"] => tidy::run(&root).and_then(|()| features::run(&root)),
         ["gen"] => generate::run(&root, false),
         ["gen", "--check"] => generate::run(&root, true),
+        ["dist"] => dist::run(&root, None),
+        ["dist", "--binary", binary] => dist::run(&root, Some(Path::new(binary))),
         _ => anyhow::bail!(USAGE),
     });
     match done {

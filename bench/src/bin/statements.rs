@@ -16,7 +16,8 @@ use std::{
 };
 
 use inlay_engine::{Engine, Namespace, Options, rows::Scan};
-use inlay_sql::{Ask, Form, Frame, Out, STACK_BYTES, answer, blank};
+use inlay_sql::{Out, STACK_BYTES, answer, blank};
+use inlay_sql_protocol::{Ask, Form, Frame};
 
 const ROUNDS: usize = 5;
 const THREADS: usize = 2;

@@ -4,9 +4,9 @@ pub mod civil;
 pub mod ids;
 pub mod instant;
 pub mod json;
+pub mod json_schema;
 pub mod memory;
 pub mod secret;
-pub mod shape;
 pub mod text;
 
 pub mod signature;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{meters::Requests, shapes::Shapes, throttle::Throttle, under_way::UnderWay};
+use super::{meters::Requests, schema_cache::SchemaCache, throttle::Throttle, under_way::UnderWay};
 use crate::{
     app::{App, Caller, NamedRequest},
     base::memory::Shares,
@@ -47,7 +47,7 @@ pub struct Http {
     /// Requests that were answered.
     pub requests: Arc<Requests>,
     /// Schemas of bodies.
-    pub shapes: Arc<Shapes>,
+    pub schemas: Arc<SchemaCache>,
     /// Requests with a name that are under way.
     pub under_way: Arc<UnderWay>,
     /// Rate limits.
@@ -75,7 +75,7 @@ impl Http {
             app,
             files: Arc::new(Files::load()),
             requests: Arc::default(),
-            shapes: Arc::default(),
+            schemas: Arc::default(),
             under_way: Arc::default(),
             throttle,
             courier,

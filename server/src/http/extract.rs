@@ -22,7 +22,7 @@ use utoipa::{
 use super::{
     context::Http,
     describe::{Description, Takes},
-    shapes::Shapes,
+    schema_cache::SchemaCache,
 };
 use crate::{
     app::{Caller, Viewer},
@@ -307,7 +307,7 @@ impl Takes for BaseVersion {
 pub struct Body<T> {
     headers: HeaderMap,
     bytes: Bytes,
-    shapes: Arc<Shapes>,
+    schemas: Arc<SchemaCache>,
     kind: PhantomData<fn() -> T>,
 }
 
@@ -316,7 +316,7 @@ impl<T> FromRequest<Http> for Body<T> {
     async fn from_request(request: Request, http: &Http) -> Result<Self> {
         let headers = request.headers().clone();
         let bytes = received(request, http).await?;
-        Ok(Self { headers, bytes, shapes: Arc::clone(&http.shapes), kind: PhantomData })
+        Ok(Self { headers, bytes, schemas: Arc::clone(&http.schemas), kind: PhantomData })
     }
 }
 
@@ -345,7 +345,7 @@ impl<T: DeserializeOwned + ToSchema + 'static> Body<T> {
     fn read_text(&self, text: &str) -> Result<T> {
         base_json::check_shape(text)?;
         let body = base_json::parse(text)?;
-        let faults = self.shapes.of::<T>()?.faults(&body);
+        let faults = self.schemas.of::<T>()?.faults(&body);
         if !faults.is_empty() {
             return Err(ApiError::of_faults(faults));
         }

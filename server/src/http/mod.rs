@@ -9,7 +9,7 @@ mod paced;
 mod throttle;
 mod under_way;
 
-mod shapes;
+mod schema_cache;
 
 mod context;
 mod respond;

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use inlay_engine::{Namespace, rows::Snapshot};
-use inlay_sql::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
+use inlay_sql_protocol::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
 use tokio::{runtime::Handle, time::Instant};
 

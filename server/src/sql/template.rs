@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use inlay_sql::Ends;
+use inlay_sql_protocol::Ends;
 
 /// The command of this program that is a template.
 const COMMAND: &str = "sql-worker";

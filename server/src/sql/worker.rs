@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use inlay_sql::{
+use inlay_sql_protocol::{
     Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, recent_head, request_head,
 };
 use tokio::{
@@ -265,7 +265,7 @@ mod tests {
         process::{Command, Stdio},
     };
 
-    use inlay_sql::Form;
+    use inlay_sql_protocol::Form;
 
     use super::*;
 

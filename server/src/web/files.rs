@@ -9,14 +9,27 @@ use sha2::{Digest, Sha256};
 use super::page::Assets;
 use crate::base::secret::hex;
 
-/// What `server/web/build.mjs` made, and what needs no making.
+/// What `server/web/build.mjs` made.
 #[derive(RustEmbed)]
-#[folder = "web/"]
-#[include = "dist/*"]
-#[include = "fonts/*.woff2"]
-#[include = "host/public.d.ts"]
-#[include = "vendor/licenses/*"]
-struct Tree;
+#[folder = "web/dist/"]
+#[prefix = "dist/"]
+struct Bundles;
+
+/// The fonts of pages.
+#[derive(RustEmbed)]
+#[folder = "web/fonts/"]
+#[prefix = "fonts/"]
+struct Fonts;
+
+/// The licences of what is inside the bundles.
+#[derive(RustEmbed)]
+#[folder = "web/vendor/licenses/"]
+#[prefix = "vendor/licenses/"]
+struct Licenses;
+
+/// Types of the helper for host pages; the other files of its folder are sources.
+const HOST_TYPES: (&str, &[u8]) =
+    ("host/public.d.ts", include_bytes!("../../web/host/public.d.ts"));
 
 /// First module of the embed page.
 const EMBED_ENTRY: &str = "dist/embed.js";
@@ -47,14 +60,17 @@ pub struct Files {
 impl Files {
     /// Prepares the tree.
     pub fn load() -> Self {
-        let mut files = BTreeMap::new();
-        for path in Tree::iter() {
-            let Some(file) = Tree::get(&path) else { continue };
-            let content_type = content_type(&path);
-            let gzip = (!content_type.starts_with(COMPRESSED)).then(|| gzip(&file.data)).flatten();
-            let bytes = file.data.to_vec();
-            files.insert(path.to_string(), WebFile { content_type, bytes, gzip });
-        }
+        let embedded =
+            contents::<Bundles>().chain(contents::<Fonts>()).chain(contents::<Licenses>());
+        let types = (HOST_TYPES.0.to_owned(), HOST_TYPES.1.to_vec());
+        let files: BTreeMap<String, WebFile> = embedded
+            .chain([types])
+            .map(|(path, bytes)| {
+                let content_type = content_type(&path);
+                let gzip = (!content_type.starts_with(COMPRESSED)).then(|| gzip(&bytes)).flatten();
+                (path, WebFile { content_type, bytes, gzip })
+            })
+            .collect();
         let mut hash = Sha256::new();
         for (path, file) in &files {
             hash.update(path.as_bytes());
@@ -85,6 +101,11 @@ impl Files {
     pub fn base(&self) -> &str {
         &self.base
     }
+}
+
+/// Path and content of each file of an embedded folder.
+fn contents<T: RustEmbed>() -> impl Iterator<Item = (String, Vec<u8>)> {
+    T::iter().filter_map(|path| Some((path.to_string(), T::get(&path)?.data.into_owned())))
 }
 
 fn gzip(bytes: &[u8]) -> Option<Vec<u8>> {

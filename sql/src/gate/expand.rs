@@ -6,7 +6,7 @@ use std::{collections::HashMap, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Visit as _, Visitor};
 
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 /// Names for subqueries in a statement.
 const NAMED_MAX: usize = 20;

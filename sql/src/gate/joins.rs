@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::parts::name_of;
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 /// Joins of a statement.
 pub const JOINS_MAX: usize = 4;

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{joins, parts};
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 /// Expressions, queries and tables of a statement.
 const NODES_MAX: usize = 2_000;

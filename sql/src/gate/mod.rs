@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::{
     tokenizer::{Token, Tokenizer},
 };
 
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 /// Bytes of a statement.
 const BYTES_MAX: usize = 64 * 1024;

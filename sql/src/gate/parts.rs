@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectFlavor, SetExpr, Subscript, TableFactor,
 };
 
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 type Checked = Result<(), Refusal>;
 

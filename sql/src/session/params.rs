@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use datafusion::common::ScalarValue;
 use serde_json::Value;
 
-use crate::message::Refusal;
+use inlay_sql_protocol::Refusal;
 
 /// Checks that each place has a value, and each value a place.
 ///

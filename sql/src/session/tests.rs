@@ -6,7 +6,7 @@ use inlay_engine::{Engine, Error, Event, ManualClock, Namespace, Options};
 use serde_json::json;
 
 use super::*;
-use crate::message::{Form, Frame, OutColumn, Reason};
+use inlay_sql_protocol::{Form, Frame, OutColumn, Reason};
 
 const HOUR_MS: i64 = 3_600_000;
 const NOW_MS: i64 = 20_000 * 24 * HOUR_MS;

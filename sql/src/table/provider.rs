@@ -3,13 +3,13 @@
 use std::{fmt, sync::Arc};
 
 use arrow::datatypes::{DataType, SchemaRef};
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::{DataFusionError, Result},
     logical_expr::{Expr, TableProviderFilterPushDown, TableType},
     physical_plan::ExecutionPlan,
 };
+use futures::future::{BoxFuture, ready};
 use inlay_engine::rows::Scan;
 
 use super::{
@@ -127,6 +127,25 @@ impl Table {
         wanted.ok_or_else(|| DataFusionError::Internal("a column that is none".to_owned()))
     }
 
+    /// The plan that reads these columns of the rows that the filters leave.
+    fn plan(
+        &self,
+        partitions: usize,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all: Vec<usize> = (0..self.kind.columns().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let conditions = Conditions::of(self.kind, filters)?;
+        if self.kind == Kind::Events {
+            return self.rows(projection, conditions, limit, partitions);
+        }
+        let schema = Arc::new(self.schema.project(projection)?);
+        let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
+        Sums { kind, scan, schema, properties, conditions, limit }.plan(partitions)
+    }
+
     fn rows(
         &self,
         projection: &[usize],
@@ -160,7 +179,6 @@ impl fmt::Debug for Table {
     }
 }
 
-#[async_trait]
 impl TableProvider for Table {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
@@ -181,23 +199,22 @@ impl TableProvider for Table {
         Ok(filters.iter().map(answer).collect())
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    // By hand what `async_trait` would write: its future would hold the filters, and the compiler would go through every
+    // type of a statement to prove that it may be sent. A future that is ready holds the plan alone.
+    fn scan<'table, 'session, 'columns, 'filters, 'future>(
+        &'table self,
+        session: &'session dyn Session,
+        projection: Option<&'columns Vec<usize>>,
+        filters: &'filters [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let all: Vec<usize> = (0..self.kind.columns().len()).collect();
-        let projection = projection.unwrap_or(&all);
-        let conditions = Conditions::of(self.kind, filters)?;
-        if self.kind == Kind::Events {
-            let partitions = state.config().target_partitions();
-            return self.rows(projection, conditions, limit, partitions);
-        }
-        let schema = Arc::new(self.schema.project(projection)?);
-        let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
-        Sums { kind, scan, schema, properties, conditions, limit }
-            .plan(state.config().target_partitions())
+    ) -> BoxFuture<'future, Result<Arc<dyn ExecutionPlan>>>
+    where
+        'table: 'future,
+        'session: 'future,
+        'columns: 'future,
+        'filters: 'future,
+    {
+        let partitions = session.config().target_partitions();
+        Box::pin(ready(self.plan(partitions, projection, filters, limit)))
     }
 }

@@ -3,7 +3,6 @@
 use std::{cmp::Reverse, fmt, sync::Arc};
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
-use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
     common::Result,
@@ -15,7 +14,10 @@ use datafusion::{
         streaming::{PartitionStream, StreamingTableExec},
     },
 };
-use futures::StreamExt as _;
+use futures::{
+    StreamExt as _,
+    future::{BoxFuture, ready},
+};
 
 /// What is done with each piece.
 pub trait Work: Send + Sync + 'static {
@@ -55,24 +57,15 @@ pub type Pieces<W> = Vec<(usize, <W as Work>::Piece)>;
 #[derive(Debug)]
 pub struct Table<R>(pub R);
 
-#[async_trait]
-impl<R: Readable> TableProvider for Table<R> {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.0.schema())
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    async fn scan(
+impl<R: Readable> Table<R> {
+    /// The plan that reads these columns, shared out among partitions.
+    fn plan(
         &self,
-        state: &dyn Session,
+        partitions: usize,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let partitions = state.config().target_partitions().max(1);
+        let partitions = partitions.max(1);
         let (work, pieces) = self.0.pieces(partitions)?;
         let work = Arc::new(work);
         let shares = shared(pieces, partitions).into_iter().map(|pieces| {
@@ -82,6 +75,34 @@ impl<R: Readable> TableProvider for Table<R> {
         let (schema, shares) = (Arc::clone(work.schema()), shares.collect());
         let plan = StreamingTableExec::try_new(schema, shares, projection, [], false, limit)?;
         Ok(Arc::new(plan))
+    }
+}
+
+impl<R: Readable> TableProvider for Table<R> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    // By hand for the same reason as in `provider`.
+    fn scan<'table, 'session, 'columns, 'filters, 'future>(
+        &'table self,
+        session: &'session dyn Session,
+        projection: Option<&'columns Vec<usize>>,
+        _: &'filters [Expr],
+        limit: Option<usize>,
+    ) -> BoxFuture<'future, Result<Arc<dyn ExecutionPlan>>>
+    where
+        'table: 'future,
+        'session: 'future,
+        'columns: 'future,
+        'filters: 'future,
+    {
+        let partitions = session.config().target_partitions();
+        Box::pin(ready(self.plan(partitions, projection, limit)))
     }
 }
 

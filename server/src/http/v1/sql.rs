@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use inlay_proto::names::NDJSON;
-use inlay_sql::{Form, OutColumn};
+use inlay_sql_protocol::{Form, OutColumn};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
@@ -179,7 +179,7 @@ async fn run(
     Ok(SqlResponse(response))
 }
 
-fn stats(started: Instant, done: inlay_sql::Done) -> SqlStats {
+fn stats(started: Instant, done: inlay_sql_protocol::Done) -> SqlStats {
     SqlStats {
         wall_ms: started.elapsed().as_millis() as u64,
         rows_returned: done.rows,

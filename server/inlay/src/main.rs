@@ -1,9 +1,9 @@
 //! The `inlay` binary.
 
-use std::{io::IsTerminal as _, process::ExitCode, time::Duration};
+use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode, time::Duration};
 
-use clap::{Parser, Subcommand};
-use inlay_server::{Backup, Config, Restore, Verify};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use inlay_server::{Backup, Config, Health, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -23,6 +23,13 @@ enum Command {
     Restore(Restore),
     /// Check every checksum and every reference of a data directory or a backup
     Verify(Verify),
+    /// Ask the running server whether it is ready; the exit code is 0 when it is
+    Health(Health),
+    /// Print the completions of a shell
+    Completions { shell: clap_complete::Shell },
+    /// Write the pages of the manual into a directory
+    #[command(hide = true)]
+    Manual { directory: PathBuf },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -46,6 +53,14 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Backup(command) => runtime.block_on(inlay_server::backup(&command)),
         Command::Restore(command) => inlay_server::restore(&command),
         Command::Verify(command) => runtime.block_on(inlay_server::verify(&command)),
+        Command::Health(command) => runtime.block_on(inlay_server::health(&command)),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "inlay", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Manual { directory } => {
+            clap_mangen::generate_to(Cli::command(), directory).map_err(Into::into)
+        }
     };
     // The store is closed: a drawing that is not done, which cannot be interrupted, must not keep us.
     runtime.shutdown_timeout(Duration::from_secs(3));

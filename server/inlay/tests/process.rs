@@ -165,6 +165,7 @@ fn inlay(arguments: &[&str], process: &Process, directory: &Path) -> (bool, Stri
         .args(arguments)
         .env("INLAY_DATA_DIR", directory)
         .env("INLAY_GRPC_ADDR", &process.grpc)
+        .env("INLAY_HTTP_ADDR", process.base.trim_start_matches("http://"))
         .env_remove("RUST_BACKTRACE")
         .output()
         .unwrap();
@@ -224,6 +225,44 @@ async fn a_backup_under_load_is_restored_and_verified_by_the_commands() {
     assert!(!ok && said.contains("SUPER.a"), "{said}");
     let (ok, said) = inlay(&["restore", &text("data")], &stopped, &at("elsewhere"));
     assert!(!ok && said.contains("not a backup"), "{said}");
+}
+
+#[test]
+fn health_is_the_servers_answer_as_an_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut process = start(directory.path());
+    let (ok, said) = inlay(&["health"], &process, directory.path());
+    assert!(ok && said.contains("ready"), "{said}");
+    process.child.kill().unwrap();
+    process.child.wait().unwrap();
+    let (ok, said) = inlay(&["health"], &process, directory.path());
+    assert!(!ok && said.contains("no server answers at") && said.contains("/readyz"), "{said}");
+}
+
+#[test]
+fn the_manual_and_the_completions_know_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_inlay")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let commands = ["serve", "backup", "restore", "verify", "health", "completions"];
+    for (shell, start) in
+        [("bash", "_inlay()"), ("zsh", "#compdef inlay"), ("fish", "complete -c inlay")]
+    {
+        let text = run(&["completions", shell]);
+        assert!(text.contains(start), "{shell}: {text}");
+        assert!(commands.iter().all(|command| text.contains(command)), "{shell}: {text}");
+    }
+    run(&["manual", directory.path().to_str().unwrap()]);
+    for command in commands {
+        let page = directory.path().join(format!("inlay-{command}.1"));
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains(".TH"), "{page}");
+    }
+    let serve = std::fs::read_to_string(directory.path().join("inlay-serve.1")).unwrap();
+    assert!(serve.contains("INLAY_DATA_DIR"), "{serve}");
 }
 
 #[tokio::test]
