@@ -1,6 +1,6 @@
 //! What the library says, said to the one who asked.
 
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion_common::{DataFusionError, SchemaError};
 
 use inlay_sql_protocol::{Reason, Refusal};
 

@@ -5,25 +5,17 @@
 
 use std::sync::Arc;
 
-use datafusion::{
-    catalog::{
-        CatalogProvider as _, CatalogProviderList as _, MemoryCatalogProvider,
-        MemoryCatalogProviderList, MemorySchemaProvider, SchemaProvider as _, TableProvider as _,
-    },
-    common::ParamValues,
-    execution::{
-        SessionStateBuilder,
-        context::SessionContext,
-        disk_manager::{DiskManagerBuilder, DiskManagerMode},
-        memory_pool::FairSpillPool,
-        runtime_env::RuntimeEnvBuilder,
-        session_state::SessionState,
-    },
-    logical_expr::{AggregateUDF, LogicalPlan},
-    optimizer::{Analyzer, Optimizer, OptimizerRule},
-    prelude::SessionConfig,
-    sql::{parser::Statement, sqlparser::ast},
+use datafusion_common::{DataFusionError, ParamValues, config::Dialect};
+use datafusion_execution::{
+    TaskContext,
+    config::SessionConfig,
+    disk_manager::{DiskManagerBuilder, DiskManagerMode},
+    memory_pool::FairSpillPool,
+    runtime_env::{RuntimeEnv, RuntimeEnvBuilder},
 };
+use datafusion_expr::LogicalPlan;
+use datafusion_physical_plan::execute_stream;
+use datafusion_sql::sqlparser::ast;
 use futures::StreamExt as _;
 use inlay_engine::rows::Scan;
 use serde_json::Value;
@@ -34,25 +26,34 @@ use crate::{
     answer::{Out, Writer},
     gate,
     refuse::refusal,
-    table::{AddUpEarly, GroupByNumbers, KeepCasts, ReadProperties, aggregates, all},
 };
 
 mod calendar;
 mod functions;
 mod params;
 
-/// A session without tables: what takes time to make and is the same for everybody. Operators may take `pool_bytes`
-/// of memory; what they do not count comes on top.
+mod library;
+
+mod planning;
+
+use library::Library;
+use planning::{Planning, Tables};
+
+/// A session without tables: what takes time to make and is the same for everybody.
+#[derive(Clone, Debug)]
+pub struct Session {
+    config: SessionConfig,
+    runtime: Arc<RuntimeEnv>,
+    library: Arc<Library>,
+}
+
+/// A session in which operators may take `pool_bytes` of memory; what they do not count comes on top.
 ///
 /// Errors: none that is expected; what the library says.
-pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal> {
-    let mut config = SessionConfig::new()
-        .with_target_partitions(threads)
-        .with_information_schema(false)
-        .with_create_default_catalog_and_schema(false)
-        .with_default_catalog_and_schema("inlay", "public");
+pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
+    let mut config = SessionConfig::new().with_target_partitions(threads);
     let options = config.options_mut();
-    options.sql_parser.dialect = datafusion::config::Dialect::PostgreSQL;
+    options.sql_parser.dialect = Dialect::PostgreSQL;
     options.sql_parser.collect_spans = true;
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
@@ -63,25 +64,8 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal>
         )
         .build_arc()
         .map_err(|error| refusal(&error, &[]))?;
-    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
-    rules.push(Arc::new(ReadProperties));
-    rules.push(Arc::new(AddUpEarly));
-    rules.push(Arc::new(GroupByNumbers));
-    let mut analyzers = Analyzer::new().rules;
-    analyzers.insert(0, Arc::new(KeepCasts::Written));
-    analyzers.push(Arc::new(KeepCasts::Added));
-    let mut aggregate_functions = functions::aggregates();
-    aggregate_functions.extend(aggregates().into_iter().map(Arc::<AggregateUDF>::new));
-    Ok(SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_expr_planners(datafusion::execution::SessionStateDefaults::default_expr_planners())
-        .with_scalar_functions(functions::scalars())
-        .with_aggregate_functions(aggregate_functions)
-        .with_window_functions(functions::windows())
-        .with_analyzer_rules(analyzers)
-        .with_optimizer_rules(rules)
-        .build())
+    let library = Arc::new(Library::new(config.options()));
+    Ok(Session { config, runtime, library })
 }
 
 /// Answers a statement over a snapshot: columns and rows go to `out`, the end is returned. Whoever keeps the snapshot
@@ -89,38 +73,32 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<SessionState, Refusal>
 ///
 /// Errors: why there is no answer, or not all of it.
 pub async fn answer(
-    state: SessionState,
+    session: Session,
     scan: Arc<Scan>,
     ask: &Ask,
     out: &mut dyn Out,
 ) -> Result<Done, Refusal> {
-    answer_admitted(state, scan, gate::admit(&ask.sql)?, ask, out).await
+    answer_admitted(session, scan, gate::admit(&ask.sql)?, ask, out).await
 }
 
 /// Answers a statement that the gate has let through.
 ///
 /// Errors: as of [`answer`].
 pub async fn answer_admitted(
-    state: SessionState,
+    session: Session,
     scan: Arc<Scan>,
     statement: ast::Statement,
     ask: &Ask,
     out: &mut dyn Out,
 ) -> Result<Done, Refusal> {
-    let (context, names) = session_over(state, scan).map_err(|error| refusal(&error, &[]))?;
-    let state = context.state();
-    let failed = |error: datafusion::error::DataFusionError| refusal(&error, &names);
-    let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
-    let plan = with_params(plan.map_err(failed)?, &ask.params)?;
-    // Whatever came through, only what reads is run.
-    datafusion::execution::context::SQLOptions::new()
-        .with_allow_ddl(false)
-        .with_allow_dml(false)
-        .with_allow_statements(false)
-        .verify_plan(&plan)
-        .map_err(failed)?;
-    let frame = context.execute_logical_plan(plan).await.map_err(failed)?;
-    let mut rows = frame.execute_stream().await.map_err(failed)?;
+    let tables = Tables::new(&scan);
+    let failed = |error: DataFusionError| refusal(&error, &tables.columns);
+    let plan = {
+        let planning = Planning::new(&session.config, &session.library, &tables);
+        let plan = planning.logical(statement).map_err(failed)?;
+        planning.physical(with_params(plan, &ask.params)?).map_err(failed)?
+    };
+    let mut rows = execute_stream(plan, session.task()).map_err(failed)?;
     let mut writer = Writer::new(&rows.schema(), ask, out)?;
     while let Some(batch) = rows.next().await {
         if !writer.write(&batch.map_err(failed)?)? {
@@ -130,25 +108,20 @@ pub async fn answer_admitted(
     writer.finish()
 }
 
-/// A session that knows the tables of a snapshot and nothing else; and the names of their columns.
-fn session_over(
-    mut state: SessionState,
-    scan: Arc<Scan>,
-) -> datafusion::error::Result<(SessionContext, Vec<String>)> {
-    let mut names: Vec<String> = Vec::new();
-    let tables = MemorySchemaProvider::new();
-    for table in all(&scan) {
-        names.extend(table.schema().fields().iter().map(|field| field.name().clone()));
-        tables.register_table(table.name().to_owned(), Arc::new(table))?;
+impl Session {
+    /// What operators ask for while they work.
+    fn task(&self) -> Arc<TaskContext> {
+        Arc::new(TaskContext::new(
+            None,
+            String::new(),
+            self.config.clone(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Arc::clone(&self.runtime),
+        ))
     }
-    names.sort_unstable();
-    names.dedup();
-    let catalog = MemoryCatalogProvider::new();
-    catalog.register_schema("public", Arc::new(tables))?;
-    let list = MemoryCatalogProviderList::new();
-    list.register_catalog("inlay".to_owned(), Arc::new(catalog));
-    state.register_catalog_list(Arc::new(list));
-    Ok((SessionContext::new_with_state(state), names))
 }
 
 fn with_params(plan: LogicalPlan, params: &[Value]) -> Result<LogicalPlan, Refusal> {

@@ -12,7 +12,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use datafusion::execution::session_state::SessionState;
 use inlay_engine::{
     Error,
     rows::{Opened, Scan},
@@ -24,7 +23,8 @@ use inlay_sql_protocol::{Ask, Form, Frame, Reason, Refusal, Request, read_recent
 use crate::{
     answer::Out,
     confine::{self, Seal},
-    gate, session,
+    gate,
+    session::{self, Session},
 };
 
 /// Operators run beside each other on so many threads.
@@ -43,14 +43,14 @@ const LINGER: Duration = Duration::from_millis(600);
 
 /// What every worker begins with.
 pub struct Prepared {
-    state: SessionState,
+    session: Session,
     seal: Seal,
 }
 
 /// Waits for a statement on the standard input, answers it on the standard output, and ends.
 ///
 /// Errors: when nobody is there to ask or to listen.
-pub fn serve(Prepared { state, seal }: Prepared) -> io::Result<()> {
+pub fn serve(Prepared { session, seal }: Prepared) -> io::Result<()> {
     let mut stdout = io::stdout();
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -100,7 +100,7 @@ pub fn serve(Prepared { state, seal }: Prepared) -> io::Result<()> {
     let shared = Arc::clone(&scan);
     let answering = runtime.spawn(async move {
         let mut out = Stdout;
-        session::answer_admitted(state, shared, statement, &ask, &mut out).await
+        session::answer_admitted(session, shared, statement, &ask, &mut out).await
     });
     let ended =
         runtime.block_on(async { tokio::time::timeout_at(deadline.into(), answering).await });
@@ -164,8 +164,8 @@ pub fn prepare(data_bytes: u64) -> io::Result<Prepared> {
     let warming = std::thread::Builder::new().stack_size(STACK_BYTES);
     let warming = warming.spawn(move || warm(pool_bytes)).map_err(step("its threads"))?;
     let warmed = warming.join().unwrap_or_else(|_| Err(io::Error::other("the library fails")));
-    let state = warmed.map_err(step("its first statement"))?;
-    Ok(Prepared { state, seal: Seal::new()? })
+    let session = warmed.map_err(step("its first statement"))?;
+    Ok(Prepared { session, seal: Seal::new()? })
 }
 
 /// Says that there will be no worker, and why.
@@ -223,10 +223,10 @@ impl Out for Nowhere {
 }
 
 /// A session through which a statement has gone.
-fn warm(pool_bytes: usize) -> io::Result<SessionState> {
+fn warm(pool_bytes: usize) -> io::Result<Session> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let made = |refusal: Refusal| io::Error::other(refusal.message);
-    let state = session::blank(THREADS, pool_bytes).map_err(made)?;
+    let session = session::blank(THREADS, pool_bytes).map_err(made)?;
     let ask = Ask {
         sql: "SELECT event_name, date_trunc('day', timestamp) AS day, count(*), avg(numeric_props['n']) \
               FROM events WHERE string_props['s'] = 'x' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5"
@@ -237,9 +237,9 @@ fn warm(pool_bytes: usize) -> io::Result<SessionState> {
         bytes_max: 1,
         wall_ms: 0,
     };
-    let first = state.clone();
+    let first = session.clone();
     let warmed =
         async { session::answer(first, Arc::new(Scan::empty()), &ask, &mut Nowhere).await };
     runtime.block_on(warmed).map_err(made)?;
-    Ok(state)
+    Ok(session)
 }

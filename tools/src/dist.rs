@@ -9,6 +9,11 @@
 //! are replaced in what compilers write, and entries of the archive are sorted, belong to root and carry
 //! the time of the commit.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a tool of the workspace reads and writes its files"
+)]
+
 use std::{
     collections::BTreeMap,
     fs,

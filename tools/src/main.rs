@@ -1,8 +1,7 @@
 //! `cargo tool`: the checks of this workspace, the same for everyone and for CI.
 //!
-//! `check` runs all of them in order; `tidy` reads the floors and the features of
-//! dependencies; `gen` writes generated code; `dist` packs the
-//! binary with what belongs to it.
+//! `check` runs all of them in order; `tidy` reads the floors and the features of dependencies; `gen` writes
+//! generated code; `dist` packs the binary with what belongs to it.
 
 mod check;
 mod dist;

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Visit as _, Visitor};
+use datafusion_sql::sqlparser::ast::{Ident, ObjectName, Query, Visit as _, Visitor};
 
 use inlay_sql_protocol::Refusal;
 

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
-use datafusion::sql::sqlparser::ast::{
+use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, JoinConstraint, JoinOperator, LimitClause, Query, Select,
     SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
 };

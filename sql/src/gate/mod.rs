@@ -11,7 +11,7 @@ mod parts;
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::{
+use datafusion_sql::sqlparser::{
     ast::{Statement, Visit as _},
     dialect::PostgreSqlDialect,
     parser::{Parser, ParserError},

@@ -1,6 +1,6 @@
 //! Which kinds of parts a statement may have.
 
-use datafusion::sql::sqlparser::ast::{
+use datafusion_sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArguments, GroupByExpr, LimitClause, Query, Select,
     SelectFlavor, SetExpr, Subscript, TableFactor,
 };

@@ -9,15 +9,13 @@ use arrow::{
     array::{ArrayRef, AsArray as _},
     datatypes::{DataType, FieldRef, TimeUnit, TimestampMillisecondType},
 };
-use datafusion::{
-    common::Result,
-    logical_expr::{
-        ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-        ScalarUDFImpl, Signature,
-        preimage::PreimageResult,
-        simplify::{ExprSimplifyResult, SimplifyContext},
-        sort_properties::{ExprProperties, SortProperties},
-    },
+use datafusion_common::Result;
+use datafusion_expr::{
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature,
+    preimage::PreimageResult,
+    simplify::{ExprSimplifyResult, SimplifyContext},
+    sort_properties::{ExprProperties, SortProperties},
 };
 
 const MINUTE_MS: i64 = 60_000;
@@ -125,7 +123,8 @@ impl ScalarUDFImpl for Quick {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int32Array, TimestampMillisecondArray};
-    use datafusion::{common::ScalarValue, config::ConfigOptions};
+    use datafusion_common::ScalarValue;
+    use datafusion_common::config::ConfigOptions;
 
     use super::*;
 
@@ -136,7 +135,7 @@ mod tests {
             .chain([Some(0), Some(-1), Some(MONDAY_MS), Some(SUNDAY_MS - 1)])
             .collect();
         let times: ArrayRef = Arc::new(TimestampMillisecondArray::from(times));
-        let all = datafusion::functions::all_default_functions();
+        let all = datafusion_functions::all_default_functions();
         for (name, parts) in [
             ("date_part", &["minute", "HOUR", "dow", "isodow", "day", "month"][..]),
             ("date_trunc", &["week", "Week", "day", "month"]),

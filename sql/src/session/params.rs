@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use datafusion::common::ScalarValue;
+use datafusion_common::ScalarValue;
 use serde_json::Value;
 
 use inlay_sql_protocol::Refusal;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datafusion_physical_plan::{ExecutionPlan, displayable};
+use datafusion_sql::sqlparser::{dialect::PostgreSqlDialect, parser::Parser};
 use inlay_engine::{Engine, Error, Event, ManualClock, Namespace, Options};
 use serde_json::json;
 
@@ -99,6 +101,10 @@ fn statements_are_answered() {
     let engine = engine(directory.path());
     let cases = [
         ("SELECT count(*) FROM events", json!([[1000]])),
+        (
+            "SELECT timestamp < TIMESTAMP '1970-01-01', count(*) FROM events GROUP BY ROLLUP (timestamp < TIMESTAMP '1970-01-01') ORDER BY 1",
+            json!([[false, 1000], [null, 1000]]),
+        ),
         (
             "SELECT event_name, count(*) AS n FROM events GROUP BY event_name ORDER BY n DESC",
             json!([["call", 800], ["login", 200]]),
@@ -302,11 +308,8 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
     let planned = |sql: &'static str| {
         let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
-        let plan = runtime.spawn(async move {
-            let context = session_over(blank(2, 512 << 20).unwrap(), scan).unwrap().0;
-            let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
-            datafusion::physical_plan::displayable(&*plan).indent(false).to_string()
-        });
+        let plan = runtime
+            .spawn(async move { displayable(&*physical(&scan, sql)).indent(false).to_string() });
         runtime.block_on(plan).unwrap()
     };
     for sql in [
@@ -440,10 +443,16 @@ fn groups_come_to_what_rows_do(every: u32) {
 /// What is left to do of a statement when its groups are read.
 fn plan(engine: &Engine, sql: &str) -> String {
     let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
-    let (context, _) = session_over(blank(2, 512 << 20).unwrap(), scan).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let plan = runtime.block_on(async { context.sql(sql).await?.create_physical_plan().await });
-    datafusion::physical_plan::displayable(&*plan.unwrap()).indent(true).to_string()
+    displayable(&*physical(&scan, sql)).indent(true).to_string()
+}
+
+/// The operators of a statement, as the gate would not have rewritten it.
+fn physical(scan: &Arc<Scan>, sql: &str) -> Arc<dyn ExecutionPlan> {
+    let (session, tables) = (blank(2, 512 << 20).unwrap(), Tables::new(scan));
+    let planning = Planning::new(&session.config, &session.library, &tables);
+    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql).unwrap();
+    let plan = planning.logical(statements.remove(0)).unwrap();
+    planning.physical(plan).unwrap()
 }
 
 #[test]

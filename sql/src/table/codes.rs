@@ -14,13 +14,11 @@ use arrow::{
     datatypes::{DataType, Field, FieldRef, UInt32Type},
     error::{ArrowError, Result},
 };
-use datafusion::{
-    common::hash_utils::RandomState,
-    error::Result as PlanResult,
-    logical_expr::{
-        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-        Volatility,
-    },
+use datafusion_common::Result as PlanResult;
+use datafusion_common::hash_utils::RandomState;
+use datafusion_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use inlay_engine::rows::{TextTable, Values};
 use parking_lot::Mutex;

@@ -8,10 +8,8 @@ use arrow::{
     array::StringArray,
     compute::{ilike, like as arrow_like},
 };
-use datafusion::{
-    common::{Result, ScalarValue, plan_err},
-    logical_expr::{BinaryExpr, Expr, Like, Operator, expr::InList},
-};
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::{BinaryExpr, Expr, Like, Operator, expr::InList};
 use inlay_engine::{
     NumberFilter, TextFilter,
     rows::{Chosen, Filter, Source, TextMatch, TextTable, Unit},

@@ -9,10 +9,8 @@ use arrow::{
     array::{ArrayRef, StringViewArray, make_view},
     buffer::{Buffer, NullBuffer},
 };
-use datafusion::{
-    common::{DataFusionError, Result, hash_utils::RandomState, resources_err},
-    execution::memory_pool::MemoryReservation,
-};
+use datafusion_common::{DataFusionError, Result, hash_utils::RandomState, resources_err};
+use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;
 use inlay_engine::rows::{Column, Grain, Source, Unit, Values};
 

@@ -8,24 +8,21 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::{
-    catalog::default_table_source::provider_as_source,
-    common::{
-        Column, DataFusionError, Result,
-        tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
-    },
-    logical_expr::{
-        Aggregate, Expr, ExprSchemable as _, LogicalPlan, Projection, TableScan, TableScanBuilder,
-        cast,
-    },
-    optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
+use datafusion_common::{
+    Column, DataFusionError, Result,
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
+use datafusion_expr::{
+    Aggregate, Expr, ExprSchemable as _, LogicalPlan, Projection, TableScan, TableScanBuilder, cast,
+};
+use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
     condition::Conditions,
     reads::{Read, Rows},
     scans::table_of,
     schema::Kind,
+    source::Source,
 };
 
 /// Adds up while it is read.
@@ -91,7 +88,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some((provider, rows)) = read.provider(&groups, conditions)? else {
         return Ok(None);
     };
-    let inner = TableScanBuilder::new(scan.table_name.clone(), provider_as_source(provider));
+    let inner = TableScanBuilder::new(scan.table_name.clone(), Arc::new(Source(provider)));
     let inner = Arc::new(LogicalPlan::TableScan(inner.build()?));
     // Two groups that are the same would be one.
     let names = (0..groups.len()).map(|at| format!("group {at}"));

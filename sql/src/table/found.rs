@@ -9,10 +9,8 @@ use arrow::{
     },
     compute::take,
 };
-use datafusion::{
-    common::{DataFusionError, Result},
-    execution::memory_pool::MemoryReservation,
-};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::memory_pool::MemoryReservation;
 
 use super::{
     amounts::{self, Amount},

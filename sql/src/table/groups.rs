@@ -6,19 +6,17 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use datafusion::{
-    catalog::TableProvider as _,
-    common::{Column, DFSchema, ExprSchema as _, Result, tree_node::Transformed},
-    logical_expr::{
-        Aggregate, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
-        expr::AggregateFunction,
-    },
-    optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
+use datafusion_common::{Column, DFSchema, ExprSchema as _, Result, tree_node::Transformed};
+use datafusion_expr::{
+    Aggregate, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
+    expr::AggregateFunction,
 };
+use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
     codes::{Codes, text_of},
     scans::{scan_of, table_of},
+    source::Provider as _,
 };
 
 /// Groups by numbers where texts were to be grouped by.

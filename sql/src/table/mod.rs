@@ -11,6 +11,8 @@ mod times;
 mod condition;
 
 mod codes;
+mod source;
+
 mod shares;
 
 mod amounts;
@@ -47,5 +49,6 @@ pub use groups::GroupByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;
 pub use schema::Kind;
+pub use source::{ScanRequest, Source};
 pub use states::aggregates;
 pub use times::KeepCasts;

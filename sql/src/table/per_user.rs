@@ -7,10 +7,8 @@ use arrow::{
     array::{ArrayRef, StringViewArray},
     datatypes::SchemaRef,
 };
-use datafusion::{
-    common::{DataFusionError, Result, hash_utils::RandomState},
-    execution::{TaskContext, memory_pool::MemoryConsumer},
-};
+use datafusion_common::{DataFusionError, Result, hash_utils::RandomState};
+use datafusion_execution::{TaskContext, memory_pool::MemoryConsumer};
 use inlay_engine::rows::{Scan, Source, TextTable, Unit};
 
 use super::{

@@ -7,21 +7,19 @@
 
 use std::sync::Arc;
 
-use datafusion::{
-    catalog::TableProvider,
-    common::{
-        Column, Result,
-        tree_node::{Transformed, TreeNode as _},
-    },
-    logical_expr::{Expr, LogicalPlan, Projection, TableScan, expr_rewriter::NamePreserver},
-    optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule},
+use datafusion_common::{
+    Column, Result,
+    tree_node::{Transformed, TreeNode as _},
 };
+use datafusion_expr::{Expr, LogicalPlan, Projection, TableScan, expr_rewriter::NamePreserver};
+use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
     condition::property,
     provider::Table,
     scans::{scan_of, table_of},
     schema::{Kind, Property},
+    source::Provider as _,
 };
 
 /// Makes columns of properties that a projection reads from a table.
@@ -68,7 +66,7 @@ fn rewritten(
                     found.push(one);
                 }
             }
-            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
         })?;
     }
     if found.is_empty() {

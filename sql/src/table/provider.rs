@@ -3,13 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::{
-    catalog::{Session, TableProvider},
-    common::{DataFusionError, Result},
-    logical_expr::{Expr, TableProviderFilterPushDown, TableType},
-    physical_plan::ExecutionPlan,
-};
-use futures::future::{BoxFuture, ready};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::{Expr, TableProviderFilterPushDown};
+use datafusion_physical_plan::ExecutionPlan;
 use inlay_engine::rows::Scan;
 
 use super::{
@@ -19,6 +15,7 @@ use super::{
     rollup::Sums,
     rows::{Part, Reading, RowsExec, Wanted},
     schema::{Kind, Property, number_column, schema_with},
+    source::{Provider, ScanRequest},
     wanted::broken,
 };
 
@@ -127,25 +124,6 @@ impl Table {
         wanted.ok_or_else(|| DataFusionError::Internal("a column that is none".to_owned()))
     }
 
-    /// The plan that reads these columns of the rows that the filters leave.
-    fn plan(
-        &self,
-        partitions: usize,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let all: Vec<usize> = (0..self.kind.columns().len()).collect();
-        let projection = projection.unwrap_or(&all);
-        let conditions = Conditions::of(self.kind, filters)?;
-        if self.kind == Kind::Events {
-            return self.rows(projection, conditions, limit, partitions);
-        }
-        let schema = Arc::new(self.schema.project(projection)?);
-        let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
-        Sums { kind, scan, schema, properties, conditions, limit }.plan(partitions)
-    }
-
     fn rows(
         &self,
         projection: &[usize],
@@ -179,42 +157,28 @@ impl fmt::Debug for Table {
     }
 }
 
-impl TableProvider for Table {
+impl Provider for Table {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    fn supports_filters_pushdown(
-        &self,
-        filters: &[&Expr],
-    ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answer = |filter: &&Expr| match Conditions::takes(self.kind, filter) {
+    fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        match Conditions::takes(self.kind, filter) {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(answer).collect())
+        }
     }
 
-    // By hand what `async_trait` would write: its future would hold the filters, and the compiler would go through every
-    // type of a statement to prove that it may be sent. A future that is ready holds the plan alone.
-    fn scan<'table, 'session, 'columns, 'filters, 'future>(
-        &'table self,
-        session: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        filters: &'filters [Expr],
-        limit: Option<usize>,
-    ) -> BoxFuture<'future, Result<Arc<dyn ExecutionPlan>>>
-    where
-        'table: 'future,
-        'session: 'future,
-        'columns: 'future,
-        'filters: 'future,
-    {
-        let partitions = session.config().target_partitions();
-        Box::pin(ready(self.plan(partitions, projection, filters, limit)))
+    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let ScanRequest { projection, filters, limit, partitions } = request;
+        let all: Vec<usize> = (0..self.kind.columns().len()).collect();
+        let projection = projection.unwrap_or(&all);
+        let conditions = Conditions::of(self.kind, filters)?;
+        if self.kind == Kind::Events {
+            return self.rows(projection, conditions, limit, partitions);
+        }
+        let schema = Arc::new(self.schema.project(projection)?);
+        let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
+        Sums { kind, scan, schema, properties, conditions, limit }.plan(partitions)
     }
 }

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::{
-    catalog::TableProvider,
-    common::{
-        Column, DataFusionError, Result, ScalarValue,
-        tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
-    },
-    functions_aggregate::expr_fn::{max, min, sum},
-    logical_expr::{
-        Cast, Expr, ExprSchemable as _, TableScan, cast, expr::AggregateFunction, lit, when,
-    },
+use datafusion_common::{
+    Column, DataFusionError, Result, ScalarValue,
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
+use datafusion_expr::{
+    Cast, Expr, ExprSchemable as _, TableScan, cast, expr::AggregateFunction, lit, when,
+};
+use datafusion_functions_aggregate::expr_fn::{max, min, sum};
 use inlay_engine::rows::Grain;
 
 use super::{
@@ -23,6 +20,7 @@ use super::{
     provider::Table,
     schema::{Kind, NUMBERS, Property, STRINGS},
     shares,
+    source::Provider,
     totals::Totals,
     wanted::{Key, ROWS, SPAN, Wanted},
 };
@@ -99,7 +97,7 @@ impl<'a> Read<'a> {
         self,
         groups: &[Expr],
         conditions: Conditions,
-    ) -> Result<Option<(Arc<dyn TableProvider>, Rows)>> {
+    ) -> Result<Option<(Arc<dyn Provider>, Rows)>> {
         let Self { mut keys, span, numbers, counts_users, .. } = self;
         for (_, key) in &mut keys {
             if let Key::Time(grain) = key {

@@ -12,14 +12,12 @@ use arrow::{
     },
     datatypes::{DataType, SchemaRef},
 };
-use datafusion::{
-    common::{DataFusionError, Result},
-    execution::{SendableRecordBatchStream, TaskContext},
-    physical_plan::{
-        ExecutionPlan,
-        stream::RecordBatchStreamAdapter,
-        streaming::{PartitionStream, StreamingTableExec},
-    },
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::{
+    ExecutionPlan,
+    stream::RecordBatchStreamAdapter,
+    streaming::{PartitionStream, StreamingTableExec},
 };
 use inlay_engine::rows::{Hour, Scan, Series, UserState, Wanted as States};
 

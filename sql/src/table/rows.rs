@@ -6,16 +6,16 @@ use arrow::{
     array::{ArrayRef, RecordBatch, RecordBatchOptions},
     datatypes::{DataType, SchemaRef},
 };
-use datafusion::{
-    common::{DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion},
-    execution::{SendableRecordBatchStream, TaskContext},
-    physical_expr::EquivalenceProperties,
-    physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
-        execution_plan::{Boundedness, EmissionType},
-        statistics::StatisticsArgs,
-        stream::RecordBatchStreamAdapter,
-    },
+use datafusion_common::{
+    DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion,
+};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::EquivalenceProperties;
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    execution_plan::{Boundedness, EmissionType},
+    statistics::StatisticsArgs,
+    stream::RecordBatchStreamAdapter,
 };
 use inlay_engine::rows::{Column, Filter, Scan, Source, TextTable, Unit, Values};
 

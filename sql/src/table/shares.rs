@@ -3,21 +3,17 @@
 use std::{cmp::Reverse, fmt, sync::Arc};
 
 use arrow::{array::RecordBatch, datatypes::SchemaRef};
-use datafusion::{
-    catalog::{Session, TableProvider},
-    common::Result,
-    execution::{SendableRecordBatchStream, TaskContext},
-    logical_expr::{Expr, TableType},
-    physical_plan::{
-        ExecutionPlan,
-        stream::RecordBatchStreamAdapter,
-        streaming::{PartitionStream, StreamingTableExec},
-    },
+use datafusion_common::Result;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_expr::{Expr, TableProviderFilterPushDown};
+use datafusion_physical_plan::{
+    ExecutionPlan,
+    stream::RecordBatchStreamAdapter,
+    streaming::{PartitionStream, StreamingTableExec},
 };
-use futures::{
-    StreamExt as _,
-    future::{BoxFuture, ready},
-};
+use futures::StreamExt as _;
+
+use super::source::{Provider, ScanRequest};
 
 /// What is done with each piece.
 pub trait Work: Send + Sync + 'static {
@@ -57,15 +53,17 @@ pub type Pieces<W> = Vec<(usize, <W as Work>::Piece)>;
 #[derive(Debug)]
 pub struct Table<R>(pub R);
 
-impl<R: Readable> Table<R> {
-    /// The plan that reads these columns, shared out among partitions.
-    fn plan(
-        &self,
-        partitions: usize,
-        projection: Option<&Vec<usize>>,
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let partitions = partitions.max(1);
+impl<R: Readable> Provider for Table<R> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
+        TableProviderFilterPushDown::Unsupported
+    }
+
+    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let partitions = request.partitions.max(1);
         let (work, pieces) = self.0.pieces(partitions)?;
         let work = Arc::new(work);
         let shares = shared(pieces, partitions).into_iter().map(|pieces| {
@@ -73,36 +71,9 @@ impl<R: Readable> Table<R> {
             Arc::new(share) as Arc<dyn PartitionStream>
         });
         let (schema, shares) = (Arc::clone(work.schema()), shares.collect());
+        let ScanRequest { projection, limit, .. } = request;
         let plan = StreamingTableExec::try_new(schema, shares, projection, [], false, limit)?;
         Ok(Arc::new(plan))
-    }
-}
-
-impl<R: Readable> TableProvider for Table<R> {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.0.schema())
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    // By hand for the same reason as in `provider`.
-    fn scan<'table, 'session, 'columns, 'filters, 'future>(
-        &'table self,
-        session: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        _: &'filters [Expr],
-        limit: Option<usize>,
-    ) -> BoxFuture<'future, Result<Arc<dyn ExecutionPlan>>>
-    where
-        'table: 'future,
-        'session: 'future,
-        'columns: 'future,
-        'filters: 'future,
-    {
-        let partitions = session.config().target_partitions();
-        Box::pin(ready(self.plan(partitions, projection, limit)))
     }
 }
 

@@ -6,10 +6,8 @@ use arrow::{
     array::{ArrayRef, AsArray as _},
     datatypes::{DataType, Float64Type},
 };
-use datafusion::{
-    common::{DataFusionError, Result, ScalarValue},
-    logical_expr::{Accumulator, AggregateUDF, Volatility, create_udaf},
-};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::{Accumulator, AggregateUDF, Volatility, create_udaf};
 use inlay_engine::rows::{NumberState, UserState};
 
 /// Aggregates over states.

@@ -10,7 +10,7 @@ use arrow::array::{
     ArrayRef, Int64Builder, RecordBatch, RecordBatchOptions, StringViewBuilder,
     TimestampMillisecondBuilder,
 };
-use datafusion::common::{DataFusionError, Result, hash_utils::RandomState};
+use datafusion_common::{DataFusionError, Result, hash_utils::RandomState};
 use inlay_engine::rows::{Column, Grain, Source, TextTable, Unit, Values};
 
 use super::{

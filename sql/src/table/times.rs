@@ -6,18 +6,16 @@
 //! as it is among the stored numbers.
 
 use arrow::datatypes::DataType;
-use datafusion::{
-    common::{
-        Result, ScalarValue,
-        config::ConfigOptions,
-        tree_node::{Transformed, TreeNode as _},
-    },
-    logical_expr::{
-        ColumnarValue, Expr, ExprSchemable as _, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
-        ScalarUDFImpl, Signature, Volatility, expr_rewriter::NamePreserver, utils::merge_schema,
-    },
-    optimizer::AnalyzerRule,
+use datafusion_common::{
+    Result, ScalarValue,
+    config::ConfigOptions,
+    tree_node::{Transformed, TreeNode as _},
 };
+use datafusion_expr::{
+    ColumnarValue, Expr, ExprSchemable as _, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, expr_rewriter::NamePreserver, utils::merge_schema,
+};
+use datafusion_optimizer::AnalyzerRule;
 
 const UTC: &str = "+00:00";
 
@@ -39,7 +37,7 @@ impl AnalyzerRule for KeepCasts {
         plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
             let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
+            let rewritten = |expr: Expr| {
                 let saved = names.save(&expr);
                 let kept = expr.transform_up(|expr| {
                     Ok(match &expr {
@@ -62,6 +60,11 @@ impl AnalyzerRule for KeepCasts {
                     })
                 })?;
                 Ok(kept.update_data(|expr| saved.restore(expr)))
+            };
+            plan.map_expressions(|expr| match expr {
+                // Sets of groups have no name; the expressions in them have.
+                Expr::GroupingSet(_) => expr.map_children(rewritten),
+                expr => rewritten(expr),
             })
         })
         .map(|plan| plan.data)

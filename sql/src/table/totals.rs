@@ -6,7 +6,8 @@
 use std::{fmt, sync::Arc};
 
 use arrow::datatypes::SchemaRef;
-use datafusion::{common::Result, execution::TaskContext};
+use datafusion_common::Result;
+use datafusion_execution::TaskContext;
 use inlay_engine::rows::{Scan, Source, Unit};
 
 use super::{

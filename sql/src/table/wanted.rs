@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use datafusion::common::{DataFusionError, Result};
+use datafusion_common::{DataFusionError, Result};
 use inlay_engine::rows::{Filter, Grain, Source};
 
 use super::{

@@ -1,0 +1,134 @@
+//! `GROUP BY`: partial aggregates in each partition, then their merge.
+//!
+//! `GROUP BY ROLLUP (a, b)` groups by `(a, b)`, `(a)` and nothing: each grouping set says which of the columns are null in it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion_expr::{Aggregate, Expr, expr::GroupingSet};
+use datafusion_physical_expr::{
+    PhysicalExpr, aggregate::LoweredAggregateBuilder, expressions::Literal,
+};
+use datafusion_physical_plan::{
+    ExecutionPlan,
+    aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy},
+};
+
+use super::exprs::Exprs;
+
+/// Columns to group by: the expression and the name of each.
+type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;
+
+/// The plan of an aggregate. With `is_partitioned`, groups are merged in several partitions.
+pub fn plan(
+    exprs: Exprs<'_>,
+    aggregate: &Aggregate,
+    input: Arc<dyn ExecutionPlan>,
+    is_partitioned: bool,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let (logical, physical) = (aggregate.input.schema(), input.schema());
+    let groups = groups(exprs, &aggregate.group_expr, logical, &physical)?;
+    let (mut functions, mut filters) = (Vec::new(), Vec::new());
+    for expr in &aggregate.aggr_expr {
+        let Exprs { props, subqueries } = exprs;
+        let function = LoweredAggregateBuilder::new(expr, logical, &physical, props, subqueries);
+        let function = function.build()?;
+        functions.push(function.aggregate);
+        filters.push(function.filter);
+    }
+    let mode = match is_partitioned && !groups.is_empty() {
+        true => AggregateMode::FinalPartitioned,
+        false => AggregateMode::Final,
+    };
+    let partial = Arc::new(AggregateExec::try_new(
+        AggregateMode::Partial,
+        groups,
+        functions,
+        filters.clone(),
+        input,
+        Arc::clone(&physical),
+    )?);
+    // The partial aggregate may have replaced a function, say the first value by the last of the reverse order.
+    let functions = partial.aggr_expr().to_vec();
+    let groups = partial.group_expr().as_final();
+    Ok(Arc::new(AggregateExec::try_new(mode, groups, functions, filters, partial, physical)?))
+}
+
+fn groups(
+    exprs: Exprs<'_>,
+    group_by: &[Expr],
+    logical: &DFSchema,
+    physical: &Schema,
+) -> Result<PhysicalGroupBy> {
+    let named = |columns: &[Expr]| -> Result<Columns> {
+        columns.iter().map(|column| exprs.named(column, logical)).collect()
+    };
+    match group_by {
+        [] => Ok(PhysicalGroupBy::new(Vec::new(), Vec::new(), Vec::new(), false)),
+        [Expr::GroupingSet(set)] => {
+            let (columns, nulls) = grouping_sets(set)?;
+            let columns = named(&columns)?;
+            let null = |(column, name): &(Arc<dyn PhysicalExpr>, String)| -> Result<_> {
+                let null = ScalarValue::try_from(&column.data_type(physical)?)?;
+                Ok((Arc::new(Literal::new(null)) as Arc<dyn PhysicalExpr>, name.clone()))
+            };
+            let null_columns = columns.iter().map(null).collect::<Result<_>>()?;
+            Ok(PhysicalGroupBy::new(columns, null_columns, nulls, true))
+        }
+        columns => Ok(PhysicalGroupBy::new_single(named(columns)?)),
+    }
+}
+
+/// The columns of all sets, and for each set which of the columns are null in it.
+fn grouping_sets(set: &GroupingSet) -> Result<(Vec<Expr>, Vec<Vec<bool>>)> {
+    Ok(match set {
+        GroupingSet::Rollup(columns) => {
+            let set = |length| (0..columns.len()).map(|at| at >= length).collect();
+            (columns.clone(), (0..=columns.len()).map(set).collect())
+        }
+        GroupingSet::Cube(columns) => {
+            let Some(sets) = u32::try_from(columns.len()).ok().and_then(|n| 1_u32.checked_shl(n))
+            else {
+                return internal_err!("a cube of {} columns", columns.len());
+            };
+            let set = |bits: u32| (0..columns.len()).map(|at| bits >> at & 1 == 1).collect();
+            (columns.clone(), (0..sets).map(set).collect())
+        }
+        GroupingSet::GroupingSets(sets) => {
+            let mut columns: Vec<Expr> = Vec::new();
+            for column in sets.iter().flatten() {
+                if !columns.contains(column) {
+                    columns.push(column.clone());
+                }
+            }
+            let set =
+                |set: &Vec<Expr>| columns.iter().map(|column| !set.contains(column)).collect();
+            let sets = sets.iter().map(set).collect();
+            (columns, sets)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_expr::col;
+
+    use super::*;
+
+    #[test]
+    fn each_set_says_which_columns_are_null() {
+        let (a, b) = (col("a"), col("b"));
+        let both = || vec![a.clone(), b.clone()];
+        let (columns, sets) = grouping_sets(&GroupingSet::Rollup(both())).unwrap();
+        assert_eq!(columns, both());
+        assert_eq!(sets, [[true, true], [false, true], [false, false]]);
+        let (_, mut sets) = grouping_sets(&GroupingSet::Cube(both())).unwrap();
+        sets.sort();
+        assert_eq!(sets, [[false, false], [false, true], [true, false], [true, true]]);
+        let sets = vec![vec![b.clone()], vec![a.clone(), b.clone()], vec![]];
+        let (columns, sets) = grouping_sets(&GroupingSet::GroupingSets(sets)).unwrap();
+        assert_eq!(columns, [b, a]);
+        assert_eq!(sets, [[false, true], [false, false], [true, true]]);
+    }
+}

@@ -1,0 +1,42 @@
+//! Expressions of a logical plan as operators evaluate them.
+
+use std::sync::Arc;
+
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::{
+    Expr, SortExpr, execution_props::ExecutionProps, expr::physical_name,
+    physical_planning_context::PhysicalPlanningContext,
+};
+use datafusion_physical_expr::{
+    PhysicalExpr, PhysicalSortExpr, create_physical_expr, create_physical_exprs,
+    create_physical_sort_exprs,
+};
+
+/// What expressions are made with: when the statement began, and where results of scalar subqueries will be.
+#[derive(Clone, Copy, Debug)]
+pub struct Exprs<'a> {
+    pub props: &'a ExecutionProps,
+    pub subqueries: &'a PhysicalPlanningContext,
+}
+
+impl Exprs<'_> {
+    /// An expression over rows of this schema.
+    pub fn one(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
+        create_physical_expr(expr, schema, self.props, self.subqueries)
+    }
+
+    /// Expressions over rows of this schema.
+    pub fn all(&self, exprs: &[Expr], schema: &DFSchema) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+        create_physical_exprs(exprs, schema, self.props, self.subqueries)
+    }
+
+    /// An expression, and the name of its column.
+    pub fn named(&self, expr: &Expr, schema: &DFSchema) -> Result<(Arc<dyn PhysicalExpr>, String)> {
+        Ok((self.one(expr, schema)?, physical_name(expr)?))
+    }
+
+    /// An order of rows of this schema.
+    pub fn order(&self, exprs: &[SortExpr], schema: &DFSchema) -> Result<Vec<PhysicalSortExpr>> {
+        create_physical_sort_exprs(exprs, schema, self.props, self.subqueries)
+    }
+}

@@ -1,0 +1,146 @@
+//! What the library is given for every statement: functions by name, and the rules that improve a plan.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use datafusion_common::{Result, config::ConfigOptions, plan_datafusion_err};
+use datafusion_expr::{
+    AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF, planner::ExprPlanner,
+    registry::FunctionRegistry,
+};
+use datafusion_functions::{core, datetime, unicode};
+use datafusion_functions_aggregate as functions_aggregate;
+use datafusion_functions_nested as functions_nested;
+use datafusion_functions_window as functions_window;
+use datafusion_optimizer::{Analyzer, Optimizer, OptimizerRule};
+use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
+
+use super::functions;
+use crate::table::{AddUpEarly, GroupByNumbers, KeepCasts, ReadProperties, aggregates};
+
+/// What plans are made with.
+#[derive(Debug)]
+pub struct Library {
+    /// Syntax that stands for functions: `EXTRACT(hour FROM t)`, `a || b`, `map['key']`.
+    pub syntax: Vec<Arc<dyn ExprPlanner>>,
+    pub functions: Functions,
+    pub analyzer: Analyzer,
+    pub optimizer: Optimizer,
+    /// Rules for operators.
+    pub physical: PhysicalOptimizer,
+}
+
+impl Library {
+    /// The functions and rules that statements have.
+    pub fn new(options: &ConfigOptions) -> Self {
+        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
+        rules.push(Arc::new(ReadProperties));
+        rules.push(Arc::new(AddUpEarly));
+        rules.push(Arc::new(GroupByNumbers));
+        let mut analyzers = Analyzer::new().rules;
+        analyzers.insert(0, Arc::new(KeepCasts::Written));
+        analyzers.push(Arc::new(KeepCasts::Added));
+        Self {
+            syntax: vec![
+                Arc::new(core::planner::CoreFunctionPlanner::default()),
+                Arc::new(functions_nested::planner::NestedFunctionPlanner),
+                Arc::new(functions_nested::planner::FieldAccessPlanner),
+                Arc::new(datetime::planner::DatetimeFunctionPlanner),
+                Arc::new(unicode::planner::UnicodeFunctionPlanner),
+                Arc::new(functions_aggregate::planner::AggregateFunctionPlanner),
+                Arc::new(functions_window::planner::WindowFunctionPlanner),
+            ],
+            functions: Functions::new(options),
+            analyzer: Analyzer::with_rules(analyzers),
+            optimizer: Optimizer::with_rules(rules),
+            physical: PhysicalOptimizer::new(),
+        }
+    }
+}
+
+/// Functions by all their names.
+#[derive(Debug)]
+pub struct Functions {
+    pub scalars: HashMap<String, Arc<ScalarUDF>>,
+    pub aggregates: HashMap<String, Arc<AggregateUDF>>,
+    pub windows: HashMap<String, Arc<WindowUDF>>,
+}
+
+impl Functions {
+    fn new(options: &ConfigOptions) -> Self {
+        let scalars = functions::scalars().into_iter().map(|function| {
+            // `now` has the time zone of the session.
+            function.inner().with_updated_config(options).map_or(function, Arc::new)
+        });
+        let states = aggregates().into_iter().map(Arc::new);
+        Self {
+            scalars: by_name(scalars, |function| (function.name(), function.aliases())),
+            aggregates: by_name(functions::aggregates().into_iter().chain(states), |function| {
+                (function.name(), function.aliases())
+            }),
+            windows: by_name(functions::windows(), |function| {
+                (function.name(), function.aliases())
+            }),
+        }
+    }
+}
+
+fn by_name<T>(
+    functions: impl IntoIterator<Item = Arc<T>>,
+    names: impl Fn(&T) -> (&str, &[String]),
+) -> HashMap<String, Arc<T>> {
+    let mut all = HashMap::new();
+    for function in functions {
+        let (name, aliases) = names(&function);
+        for alias in aliases {
+            all.insert(alias.clone(), Arc::clone(&function));
+        }
+        all.insert(name.to_owned(), Arc::clone(&function));
+    }
+    all
+}
+
+/// As rules of the optimizer look for functions.
+impl FunctionRegistry for Functions {
+    fn udfs(&self) -> HashSet<String> {
+        self.scalars.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> HashSet<String> {
+        HashSet::new()
+    }
+
+    fn udafs(&self) -> HashSet<String> {
+        self.aggregates.keys().cloned().collect()
+    }
+
+    fn udwfs(&self) -> HashSet<String> {
+        self.windows.keys().cloned().collect()
+    }
+
+    fn udf(&self, name: &str) -> Result<Arc<ScalarUDF>> {
+        found(&self.scalars, name)
+    }
+
+    fn higher_order_function(&self, name: &str) -> Result<Arc<HigherOrderUDF>> {
+        found(&HashMap::new(), name)
+    }
+
+    fn udaf(&self, name: &str) -> Result<Arc<AggregateUDF>> {
+        found(&self.aggregates, name)
+    }
+
+    fn udwf(&self, name: &str) -> Result<Arc<WindowUDF>> {
+        found(&self.windows, name)
+    }
+
+    fn expr_planners(&self) -> Vec<Arc<dyn ExprPlanner>> {
+        Vec::new()
+    }
+}
+
+fn found<T>(functions: &HashMap<String, Arc<T>>, name: &str) -> Result<Arc<T>> {
+    functions.get(name).cloned().ok_or_else(|| plan_datafusion_err!("there is no function {name}"))
+}
