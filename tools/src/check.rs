@@ -16,12 +16,14 @@ struct Step {
     command: &'static [&'static str],
     /// Whether the program may be missing on a developer's machine.
     optional: bool,
-    /// Whether the steps after it start at once; its result is looked at after the last of them.
+    /// Whether the steps after it start at once. Its result is looked at where a step needs it, else after the last.
     background: bool,
+    /// A step of the background that must have passed before this one starts.
+    needs: Option<&'static str>,
 }
 
 const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
-    Step { name, command, optional: false, background: false }
+    Step { name, command, optional: false, background: false, needs: None }
 }
 
 const fn optional(name: &'static str, command: &'static [&'static str]) -> Step {
@@ -32,12 +34,13 @@ const STEPS: [Step; 17] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
+    // The rigs are about what is shipped, and time matters in them. Built beside clippy and the tests: each of these
+    // ends with one large crate that only one core works on.
+    Step { background: true, ..step(RELEASE, &["cargo", "build", "--release", "-p", "inlay"]) },
     step("clippy", &CLIPPY),
-    // The rigs are about what is shipped, and time matters in them.
-    step("build", &["cargo", "build", "--release", "-p", "inlay"]),
     step("test build", &["cargo", "test", "--workspace", "--no-run"]),
     // Ten minutes, most of them asleep: beside everything that follows.
-    Step { background: true, ..optional("soak", &SOAK) },
+    Step { background: true, needs: Some(RELEASE), ..optional("soak", &SOAK) },
     step("test", &["cargo", "test", "--workspace"]),
     optional("rigs", &["python3", "tests/rigs/all.py", BINARY, "--except", "soak"]),
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
@@ -51,6 +54,9 @@ const STEPS: [Step; 17] = [
     optional("deny", &DENY),
     optional("typos", &["typos"]),
 ];
+
+/// The step that builds the binary of the rigs.
+const RELEASE: &str = "build";
 
 const SOAK: [&str; 5] = ["python3", "tests/rigs/all.py", BINARY, "--only", "soak"];
 
@@ -107,23 +113,32 @@ struct Running {
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 pub fn run(root: &Path) -> anyhow::Result<()> {
     let (mut times, mut running) = (Vec::new(), Vec::new());
-    let checked = run_steps(root, &mut times, &mut running);
-    for Running { name, mut child, started } in running {
+    let mut checked = run_steps(root, &mut times, &mut running);
+    for mut step in running {
         if checked.is_err() {
             // It ends what it has started, too.
-            let _ = Command::new("kill").arg(child.id().to_string()).status();
+            let _ = Command::new("kill").arg(step.child.id().to_string()).status();
         }
-        let status = child.wait().with_context(|| name.to_owned())?;
-        times.push((name, started.elapsed()));
-        if checked.is_ok() && !status.success() {
-            bail!("{name} failed");
-        }
+        let passed = step.wait(&mut times);
+        checked = checked.and(passed);
     }
     let times = times.iter().map(|(name, time)| format!("{name} {}", time.as_secs()));
     println!("== seconds: {}", times.collect::<Vec<_>>().join(", "));
     checked?;
     println!("== all checks passed");
     Ok(())
+}
+
+impl Running {
+    /// Waits for the end of the step.
+    fn wait(&mut self, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Result<()> {
+        let status = self.child.wait().with_context(|| self.name.to_owned())?;
+        times.push((self.name, self.started.elapsed()));
+        if !status.success() {
+            bail!("{} failed", self.name);
+        }
+        Ok(())
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "a command line tool")]
@@ -133,7 +148,10 @@ fn run_steps(
     running: &mut Vec<Running>,
 ) -> anyhow::Result<()> {
     let in_ci = std::env::var_os("CI").is_some();
-    for Step { name, command, optional, background } in &STEPS {
+    for Step { name, command, optional, background, needs } in &STEPS {
+        if let Some(at) = running.iter().position(|running| Some(running.name) == *needs) {
+            running.remove(at).wait(times)?;
+        }
         println!("== {name}");
         let (program, arguments) = command.split_first().context("a check has a command")?;
         if *optional && !in_ci && !is_installed(program, arguments) {
@@ -150,6 +168,11 @@ fn run_steps(
         run.current_dir(root);
         if *name == "doc" {
             run.env("RUSTDOCFLAGS", "-D warnings");
+        }
+        if *name == "test" {
+            // Many tests wait for a process, a sync or a time limit: a fifth less time with two for each core.
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            run.env("RUST_TEST_THREADS", (2 * cores).to_string());
         }
         let started = Instant::now();
         let mut child = run.spawn().with_context(|| format!("{name}: cannot run {program}"))?;
