@@ -78,6 +78,10 @@ impl App {
         for (tenant, share) in DEMO_TENANTS {
             self.seed(&environment, tenant, (from, now), DEMO_RATE * share)?;
         }
+        if demo.seeded_until == 0 {
+            // Ninety days of rows in memory would be looked at one by one for each card of the first page.
+            self.engine.flush()?;
+        }
         demo.seeded_until = now;
         self.engine.transact(|txn| global_put(txn, "demo", "demo", &demo))?;
         Ok(demo)
