@@ -79,6 +79,11 @@ GET /v1/webhooks
 
 /// Operations beyond the specification.
 const OURS: &str = "
+POST /v1/auth/forgot-password
+POST /v1/auth/reset-password
+POST /v1/auth/change-password
+GET /v1/auth/sessions
+DELETE /v1/auth/sessions/:id
 DELETE /v1/embed-sessions/:id
 POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id

@@ -18,6 +18,7 @@ mod internal;
 mod isolation;
 mod members;
 mod metrics;
+mod passwords;
 mod query;
 mod reports;
 mod rules;

@@ -48,7 +48,7 @@ pub enum Quota {
     Embed,
     /// Everything else, a second, per key or session.
     Management,
-    /// Attempts to log in, a quarter of an hour, per account and address.
+    /// Attempts to log in or to change a password, a quarter of an hour, per account and address.
     Login,
     /// Requests with an idempotency key, a day, per organisation: what is kept of them takes memory.
     Named,
@@ -113,6 +113,11 @@ operations! {
     Logout b"1yyyy331" Management "Ends the console session.";
     Me b"1yyyyyy1" Management "Tells whose credentials these are.";
     AcceptInvite b"yyyyyyyy" Register "Makes the invited user a member and opens a session.";
+    ForgotPassword b"yyyyyyyy" Login "Sends a link to a new password, if the address has an account.";
+    ResetPassword b"yyyyyyyy" Login "Sets a new password with the token of a link and opens a session; all others end.";
+    ChangePassword b"1yyyy331" Login "Changes one's own password; all other sessions end.";
+    ListSessions b"1yyyy331" Management "Lists one's own console sessions, newest first.";
+    EndSession b"1yyyy331" Management "Ends one of one's own console sessions.";
     IngestEvents b"13333yy1" Ingest "Stores up to 1,000 events.";
     ListDashboards b"1yyyyy31" Management "Lists dashboards, newest first.";
     GetDashboard b"1yyyyy31" Management "Shows a dashboard.";

@@ -1,28 +1,25 @@
-//! Accounts: registering, logging in and out, and who a session is.
+//! Accounts: registering and logging in, and whose an API key is.
 
 use sha2::{Digest, Sha512};
 
 use super::{
     access::Principal,
     context::{App, Caller},
+    sessions::{Client, SEEN_EVERY_MS, actor_of, no_environment, principal_of},
 };
 use crate::{
     base::{secret, text},
     error::{ApiError, Code, Faults, Result},
     store::{
         self, Actor, Billing, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, SigningKey,
-        User, global_delete, global_find, global_put,
+        User, global_end_session, global_find, global_put,
     },
 };
 
-/// A session ends after this, whatever happens.
-pub const SESSION_SECONDS: i64 = 14 * 86_400;
-/// A session ends when it was not used for this long.
-const IDLE_SECONDS: i64 = 3 * 86_400;
-/// Use is noted at most this often: a write a request would be too much.
-const SEEN_EVERY_MS: i64 = 60_000;
 /// Names of the environments of a new organisation.
 const ENVIRONMENTS: [&str; 2] = ["production", "development"];
+/// Addresses of accounts that are ours, where nobody gets mail.
+pub const RESERVED_DOMAIN: &str = "@inlay.invalid";
 
 /// What registering makes.
 pub struct Registration {
@@ -37,7 +34,7 @@ pub struct Registration {
 }
 
 /// A session that was opened.
-pub struct Session {
+pub struct SessionOpened {
     /// The person.
     pub user: User,
     /// The organisation.
@@ -56,7 +53,7 @@ impl App {
         password: &str,
         name: &str,
         org_name: &str,
-        ip: Option<String>,
+        client: Client,
     ) -> Result<Registration> {
         let mut faults = Faults::default();
         let email = faults.take(text::email("email", email));
@@ -116,7 +113,7 @@ impl App {
             for environment in &org.environments {
                 self.add_signing_key(txn, &org.id, &environment.id, None)?;
             }
-            let session = self.open_session(txn, &user_id, &org_id)?;
+            let session = self.open_session(txn, &user_id, &org_id, &client)?;
             let mut records = OrgTxn::new(txn, &org_id);
             records.put(&org)?;
             records.put(&Member { id: user_id.clone(), role: Role::Owner, joined_at: now })?;
@@ -125,7 +122,8 @@ impl App {
                 org: org_id.clone(),
                 environment: org.environments[0].clone(),
                 actor: actor_of(&user),
-                ip: ip.clone(),
+                ip: client.ip.clone(),
+                session: None,
             };
             let api_key = self.put_api_key(
                 &mut records,
@@ -181,8 +179,8 @@ impl App {
         email: &str,
         password: &str,
         before: Option<&str>,
-        ip: Option<String>,
-    ) -> Result<Session> {
+        client: Client,
+    ) -> Result<SessionOpened> {
         let refused =
             || ApiError::new(Code::Unauthenticated, "e-mail address or password is wrong");
         let email = text::email("email", email).unwrap_or_default();
@@ -194,83 +192,44 @@ impl App {
         // An unknown address takes as long as a known one.
         let hash =
             user.as_ref().map_or_else(|| self.unusable_hash(), |user| user.password_hash.clone());
-        let matches = bcrypt::verify(Sha512::digest(password.as_bytes()), &hash)
-            .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))?;
+        let matches = is_password(password, &hash)?;
         let user = user.filter(|_| matches).ok_or_else(refused)?;
         let org = self.org(&user.org)?;
         let member: Member = self.org_reader(&org.id).find(&user.id)?.ok_or_else(refused)?;
         let session = self.engine.transact(|txn| {
-            if OrgTxn::new(txn, &org.id).find::<Member>(&user.id)?.is_none() {
+            // The password may have been changed, or the member removed, while it was compared.
+            let known: Option<User> = global_find(txn, "user", &user.id)?;
+            let is_known = known.is_some_and(|known| known.password_hash == user.password_hash);
+            if !is_known || OrgTxn::new(txn, &org.id).find::<Member>(&user.id)?.is_none() {
                 return Err(refused());
             }
             if let Some(before) = before {
-                global_delete(txn, "session", &secret::digest(before));
+                global_end_session(txn, &secret::digest(before))?;
             }
             let caller = Caller {
                 principal: principal_of(member.role),
                 org: org.id.clone(),
                 environment: org.environments[0].clone(),
                 actor: actor_of(&user),
-                ip,
+                ip: client.ip.clone(),
+                session: None,
             };
             let target = ("user", user.id.as_str());
             let mut records = OrgTxn::new(txn, &org.id);
             self.audit(&mut records, &caller, "session.create", target, serde_json::json!({}))?;
-            self.open_session(txn, &user.id, &org.id)
+            self.open_session(txn, &user.id, &org.id, &client)
         })?;
-        Ok(Session { user, org, role: member.role, session })
+        Ok(SessionOpened { user, org, role: member.role, session })
     }
 
-    /// Ends a session.
-    pub fn logout(&self, caller: &Caller, cookie: &str) -> Result<()> {
-        let digest = secret::digest(cookie);
-        self.org_txn(&caller.org, |txn| {
-            global_delete(txn.global(), "session", &digest);
-            let target = ("user", caller.actor.id.as_str());
-            self.audit(txn, caller, "session.end", target, serde_json::json!({}))
-        })
-    }
-
-    /// The caller behind a session cookie. `environment` is a name, production by default.
-    pub fn caller_of_session(&self, cookie: &str, environment: Option<&str>) -> Result<Caller> {
-        let expired = || ApiError::new(Code::SessionExpired, "the session has ended; log in again");
-        let digest = secret::digest(cookie);
-        let keys = self.engine.keys();
-        let mut session: store::Session =
-            global_find(&keys, "session", &digest)?.ok_or_else(expired)?;
-        let now = self.now_ms();
-        let ended = has_ended(&session, now);
-        let user: Option<User> = global_find(&keys, "user", &session.user)?;
-        let reader = self.org_reader(&session.org);
-        let (Some(user), Some(org), Some(member), false) =
-            (user, reader.find::<Org>(&session.org)?, reader.find::<Member>(&session.user)?, ended)
-        else {
-            return Err(expired());
-        };
-        if now >= session.seen_at + SEEN_EVERY_MS {
-            session.seen_at = now;
-            let noted = self.engine.transact(|txn| {
-                // It may have been ended since; noting its use must not bring it back.
-                if global_find::<store::Session>(txn, "session", &digest)?.is_some() {
-                    global_put(txn, "session", &digest, &session)?;
-                }
-                Ok::<_, ApiError>(())
-            });
-            // A store that takes no writes still answers questions.
-            noted.or_else(
-                |error| if error.code == Code::Overloaded { Ok(()) } else { Err(error) },
-            )?;
-        }
-        let name = environment.unwrap_or(ENVIRONMENTS[0]);
-        let environment = org.environment(name).cloned().ok_or_else(|| no_environment(name))?;
-        let principal = principal_of(member.role);
-        Ok(Caller { principal, org: org.id, environment, actor: actor_of(&user), ip: None })
-    }
-
-    /// Whether who makes the request under way still may: a body may arrive long after its head, and a key may
-    /// have been revoked or a member removed since. 401 or 403.
+    /// Whether the caller of the request under way still may: a body may arrive long after its head, and the key may
+    /// have been revoked, the session ended or the member removed since. 401 or 403.
     pub fn check_acting(&self, txn: &mut inlay_engine::Txn) -> Result<()> {
         let Some(caller) = self.acting.as_deref() else { return Ok(()) };
+        let is_open = match &caller.session {
+            Some(digest) => global_find::<store::Session>(txn, "session", digest)?.is_some(),
+            None => true,
+        };
         let records = OrgTxn::new(txn, &caller.org);
         if caller.is_key() {
             return match records.find::<store::ApiKey>(&caller.actor.id)? {
@@ -278,7 +237,7 @@ impl App {
                 None => Err(ApiError::new(Code::Unauthenticated, "the API key is not valid")),
             };
         }
-        match records.find::<Member>(&caller.actor.id)? {
+        match records.find::<Member>(&caller.actor.id)?.filter(|_| is_open) {
             None => Err(ApiError::new(Code::SessionExpired, "the session has ended; log in again")),
             Some(member) if principal_of(member.role) != caller.principal => {
                 Err(ApiError::new(Code::ForbiddenRole, "your role has changed; send it again"))
@@ -311,7 +270,7 @@ impl App {
         let environment =
             org.environment_by_id(&record.environment).cloned().ok_or_else(refused)?;
         let actor = Actor { r#type: "api_key".to_owned(), id: record.id, label: record.label };
-        Ok(Caller { principal, org: org.id, environment, actor, ip: None })
+        Ok(Caller { principal, org: org.id, environment, actor, ip: None, session: None })
     }
 
     fn note_key_use(&self, org: &str, key: &store::ApiKey) -> Result<()> {
@@ -339,25 +298,6 @@ impl App {
         global_find(&self.engine.keys(), "user", &caller.actor.id)
     }
 
-    /// Opens a session within a transaction; gives the cookie's value.
-    pub fn open_session(
-        &self,
-        txn: &mut inlay_engine::Txn,
-        user: &str,
-        org: &str,
-    ) -> Result<String> {
-        let cookie = secret::mint("", &*self.rng);
-        let now = self.now_ms();
-        let session = store::Session {
-            user: user.to_owned(),
-            org: org.to_owned(),
-            created_at: now,
-            seen_at: now,
-        };
-        global_put(txn, "session", &secret::digest(&cookie), &session)?;
-        Ok(cookie)
-    }
-
     /// SHA-512 first, so that every byte of a long password counts: bcrypt itself stops at 71.
     pub fn hash_password(&self, password: &str) -> Result<String> {
         bcrypt::hash(Sha512::digest(password.as_bytes()), self.settings.password_cost)
@@ -372,27 +312,8 @@ impl App {
     }
 }
 
-fn principal_of(role: Role) -> Principal {
-    match role {
-        Role::Viewer => Principal::Viewer,
-        Role::Editor => Principal::Editor,
-        Role::Admin => Principal::Admin,
-        Role::Owner => Principal::Owner,
-    }
-}
-
-fn no_environment(name: &str) -> ApiError {
-    let message = format!("there is no environment {name:?}");
-    ApiError::field(Code::UnknownValue, "X-Service-Environment", message)
-}
-
-/// Whether a session is too old, or was not used for too long.
-pub fn has_ended(session: &store::Session, now: i64) -> bool {
-    now >= session.created_at + SESSION_SECONDS * 1_000
-        || now >= session.seen_at + IDLE_SECONDS * 1_000
-}
-
-/// A user as the one who does something.
-pub fn actor_of(user: &User) -> Actor {
-    Actor { r#type: "user".to_owned(), id: user.id.clone(), label: user.email.clone() }
+/// Whether a password is the one of a hash. It takes as long as hashing it.
+pub fn is_password(password: &str, hash: &str) -> Result<bool> {
+    bcrypt::verify(Sha512::digest(password.as_bytes()), hash)
+        .map_err(|error| ApiError::internal(format!("bcrypt: {error}")))
 }

@@ -428,5 +428,6 @@ pub fn system_caller(org: &str, environment: &Environment, part: &str) -> Caller
         environment: environment.clone(),
         actor: Actor { r#type, id, label },
         ip: None,
+        session: None,
     }
 }

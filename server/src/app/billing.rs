@@ -276,6 +276,7 @@ fn provider(org: &Org) -> Caller {
         environment: org.environments[0].clone(),
         actor,
         ip: None,
+        session: None,
     }
 }
 

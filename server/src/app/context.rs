@@ -53,6 +53,8 @@ pub struct Caller {
     pub actor: Actor,
     /// Where the request came from.
     pub ip: Option<String>,
+    /// Digest of the cookie of a console session.
+    pub session: Option<String>,
 }
 
 impl Caller {

@@ -135,13 +135,22 @@ mod tests {
     #[test]
     fn attempts_of_a_day_are_told_by_rule() {
         let app = App::in_memory();
-        let made = app.register("a@b.example", "correct horse battery", "A", "A", None).unwrap();
+        let made = app
+            .register(
+                "a@b.example",
+                "correct horse battery",
+                "A",
+                "A",
+                crate::app::Client::default(),
+            )
+            .unwrap();
         let caller = Caller {
             principal: Principal::Owner,
             org: made.org.id.clone(),
             environment: made.org.environments[0].clone(),
             actor: Actor { r#type: "user".to_owned(), id: made.user.id, label: String::new() },
             ip: None,
+            session: None,
         };
         app.org_txn(&caller.org, |txn| {
             // Numbers that begin alike are those of different rules.

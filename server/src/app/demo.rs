@@ -11,6 +11,7 @@ use super::{
     access::Principal,
     context::{App, Caller},
     embed::{EmbedRequest, Minted},
+    sessions::Client,
 };
 use crate::{
     error::{ApiError, Code, Result},
@@ -101,7 +102,9 @@ impl App {
                     &user.ok_or_else(|| ApiError::internal("the demo's user is missing"))?.org,
                 )?
             }
-            None => self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo", None)?.org,
+            None => {
+                self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo", Client::default())?.org
+            }
         };
         let caller = demo_caller(&org)?;
         let dashboard = self.create_dashboard(
@@ -190,6 +193,7 @@ fn demo_caller(org: &Org) -> Result<Caller> {
             label: "Demo".to_owned(),
         },
         ip: None,
+        session: None,
     })
 }
 

@@ -3,15 +3,16 @@
 //! What has ended is refused or ignored whether or not its record is still there, so this is only
 //! about space.
 
+use inlay_engine::Txn;
 use serde::de::DeserializeOwned;
 
-use super::{accounts::has_ended, context::App, idempotency::REQUEST_KEPT_MS};
+use super::{context::App, idempotency::REQUEST_KEPT_MS, passwords, sessions::has_ended};
 use crate::{
     error::{ApiError, Result},
     store::{
-        AlertEvent, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, Record,
-        ReportRun, Session, SigningKey, WebhookDelivery, global_delete, global_find, global_list,
-        global_records,
+        AlertEvent, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, PasswordReset,
+        Record, ReportRun, Session, SigningKey, WebhookDelivery, global_delete, global_end_session,
+        global_find, global_list, global_records,
     },
 };
 
@@ -28,21 +29,44 @@ const ATTEMPTS_KEPT_MS: i64 = 30 * 86_400_000;
 /// Records removed in one transaction: others wait for it.
 const AT_ONCE: usize = 500;
 
+/// Removes one record of a kind that belongs to no organisation, and nothing else.
+fn removed(kind: &str) -> impl Fn(&mut Txn, &str) -> Result<()> {
+    move |txn, id| {
+        global_delete(txn, kind, id);
+        Ok(())
+    }
+}
+
 impl App {
     /// Removes records of what has ended; returns how many.
     pub fn expire(&self) -> Result<usize> {
         let now = self.now_ms();
         let globals = [
-            self.expire_globals::<Session>("session", |session| has_ended(session, now))?,
-            self.expire_globals::<IdempotentRequest>("idempotent_request", |request| {
-                now >= request.created_at + REQUEST_KEPT_MS
-            })?,
-            self.expire_globals::<BillingEvent>("billing_event", |event| {
-                now >= event.received_at + BILLING_EVENT_KEPT_MS
-            })?,
-            self.expire_globals::<SigningKey>("signing_key", |key| {
-                key.retired_at.is_some_and(|at| now >= at + EMBED_KEPT_MS * 2)
-            })?,
+            self.expire_globals::<Session>(
+                "session",
+                |session| has_ended(session, now),
+                global_end_session,
+            )?,
+            self.expire_globals::<PasswordReset>(
+                passwords::KIND,
+                |reset| now >= reset.expires_at,
+                removed(passwords::KIND),
+            )?,
+            self.expire_globals::<IdempotentRequest>(
+                "idempotent_request",
+                |request| now >= request.created_at + REQUEST_KEPT_MS,
+                removed("idempotent_request"),
+            )?,
+            self.expire_globals::<BillingEvent>(
+                "billing_event",
+                |event| now >= event.received_at + BILLING_EVENT_KEPT_MS,
+                removed("billing_event"),
+            )?,
+            self.expire_globals::<SigningKey>(
+                "signing_key",
+                |key| key.retired_at.is_some_and(|at| now >= at + EMBED_KEPT_MS * 2),
+                removed("signing_key"),
+            )?,
         ];
         let records = [
             self.expire_records::<EmbedSession>(|session| {
@@ -78,6 +102,7 @@ impl App {
         &self,
         kind: &str,
         has_ended: impl Fn(&R) -> bool,
+        remove: impl Fn(&mut Txn, &str) -> Result<()>,
     ) -> Result<usize> {
         let all = global_list::<R>(&self.engine.keys(), kind)?;
         let ended: Vec<String> =
@@ -87,7 +112,7 @@ impl App {
                 for id in some {
                     // It may have been made anew since.
                     if global_find::<R>(txn, kind, id)?.is_some_and(|record| has_ended(&record)) {
-                        global_delete(txn, kind, id);
+                        remove(txn, id)?;
                     }
                 }
                 Ok::<_, ApiError>(())

@@ -134,7 +134,15 @@ mod tests {
     #[test]
     fn a_request_that_its_client_gave_up_on_is_not_carried_out_twice() {
         let app = App::in_memory();
-        let made = app.register("a@b.example", "correct horse battery", "A", "A", None).unwrap();
+        let made = app
+            .register(
+                "a@b.example",
+                "correct horse battery",
+                "A",
+                "A",
+                crate::app::Client::default(),
+            )
+            .unwrap();
         let org = made.org.id;
         let attempt =
             |name: &str| App { named: Some(Arc::new(named(&org, "body", name))), ..app.clone() };

@@ -9,8 +9,10 @@ use serde_json::json;
 
 use super::{
     access::Principal,
-    accounts::{Session, actor_of},
+    accounts::{RESERVED_DOMAIN, SessionOpened},
     context::{App, Caller},
+    passwords,
+    sessions::{Client, actor_of, end_sessions},
 };
 use crate::{
     base::{secret, text},
@@ -77,6 +79,10 @@ impl App {
         if role == Role::Owner {
             let message = "an invite makes a viewer, an editor or an admin";
             faults.take::<()>(Err(ApiError::field(Code::UnknownValue, "role", message)));
+        }
+        if email.as_ref().is_some_and(|email| email.ends_with(RESERVED_DOMAIN)) {
+            let message = "email is not an e-mail address that gets mail";
+            faults.take::<()>(Err(ApiError::field(Code::InvalidField, "email", message)));
         }
         let Some(email) = email else { return Err(faults.error()) };
         faults.end()?;
@@ -157,8 +163,8 @@ impl App {
         token: &str,
         name: &str,
         password: &str,
-        ip: Option<String>,
-    ) -> Result<Session> {
+        client: Client,
+    ) -> Result<SessionOpened> {
         let (org, id) = self.verify_invite(token)?;
         self.pending_invite(&mut |id| self.org_reader(&org).find(id), &id)?;
         let mut faults = Faults::default();
@@ -188,17 +194,18 @@ impl App {
             global_put(txn.global(), "email", &user.email, &user.id)?;
             global_put(txn.global(), "user", &user.id, &user)?;
             txn.put(&Member { id: user.id.clone(), role: invite.role, joined_at: now })?;
-            let session = self.open_session(txn.global(), &user.id, &org)?;
+            let session = self.open_session(txn.global(), &user.id, &org, &client)?;
             let caller = Caller {
                 principal: Principal::Viewer,
                 org: org.clone(),
                 environment: organisation.environments[0].clone(),
                 actor: actor_of(&user),
-                ip,
+                ip: client.ip,
+                session: None,
             };
             let metadata = json!({"email": user.email, "role": invite.role});
             self.audit(txn, &caller, "member.join", ("member", &user.id), metadata)?;
-            Ok(Session { user, org: organisation.clone(), role: invite.role, session })
+            Ok(SessionOpened { user, org: organisation.clone(), role: invite.role, session })
         })
     }
 
@@ -279,6 +286,8 @@ impl App {
             let user: Option<User> = global_find(txn.global(), "user", id)?;
             txn.delete::<Member>(id);
             global_delete(txn.global(), "user", id);
+            global_delete(txn.global(), passwords::KIND, id);
+            end_sessions(txn, id)?;
             let email = user.map(|user| user.email).unwrap_or_default();
             global_delete(txn.global(), "email", &email);
             // He must not come back by an invite of his own.

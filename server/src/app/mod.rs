@@ -30,11 +30,15 @@ mod events;
 mod erasures;
 
 mod api_keys;
+mod sessions;
 
 mod accounts;
 
-mod expire;
+mod passwords;
+
 mod members;
+
+mod expire;
 
 mod widgets;
 
@@ -65,7 +69,7 @@ mod report_runs;
 mod report_parcels;
 
 pub use access::{Decision, Operation, Principal, Quota, decide};
-pub use accounts::{SESSION_SECONDS, Session};
+pub use accounts::{RESERVED_DOMAIN, SessionOpened};
 pub use alert_checks::Check;
 pub use alerts::{Alert, AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
@@ -93,6 +97,7 @@ pub use report_runs::ReportWork;
 pub use reports::{Report, ReportChange};
 pub use rules::{masked_email, masked_url};
 pub use saved_queries::SavedQueryChange;
+pub use sessions::{Client, OwnSession, SESSION_SECONDS};
 pub use settings::{BillingSettings, Settings};
 pub use standalone_widgets::StandaloneChange;
 pub use usage::Usage;

@@ -17,7 +17,7 @@ use super::{
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
-    app::{App, Caller, Decision, Operation, Principal, Quota, Viewer, decide},
+    app::{App, Caller, Client, Decision, Operation, Principal, Quota, Viewer, decide},
     base::secret,
     error::{ApiError, Code, Result},
 };
@@ -26,11 +26,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub std::net::SocketAddr);
 
-/// Where a request comes from, as far as we believe it; for the audit.
-#[derive(Debug, Clone)]
-pub struct ClientAddress(pub Option<String>);
-
-/// The session cookie of a console request, for logging out.
+/// The session cookie of a console request.
 #[derive(Debug, Clone)]
 pub struct SessionCookie(pub String);
 
@@ -80,8 +76,12 @@ async fn carry_out(
         _ => None,
     };
     // What a statement reads is read anew; it changes nothing, and ends when its client goes away.
-    let is_statement = matches!(operation, Operation::QuerySql | Operation::RunSavedQuery);
-    let Some(name) = name.filter(|_| !is_statement) else {
+    // The new cookie of a changed password is in no answer that is repeated.
+    let is_unnamed = matches!(
+        operation,
+        Operation::QuerySql | Operation::RunSavedQuery | Operation::ChangePassword
+    );
+    let Some(name) = name.filter(|_| !is_unnamed) else {
         return Ok(ACTING.scope(caller, next.run(request)).await);
     };
     // Of events nothing is kept.
@@ -104,7 +104,9 @@ async fn admit(
     address: Option<IpAddr>,
 ) -> Result<String> {
     let ip = address.map(|address| address.to_string());
-    request.extensions_mut().insert(ClientAddress(ip.clone()));
+    let user_agent = request.headers().get(header::USER_AGENT);
+    let user_agent = user_agent.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    request.extensions_mut().insert(Client { ip: ip.clone(), user_agent });
     if decide(operation, Principal::Anonymous) == Decision::Allowed {
         return Ok(at_address(address));
     }

@@ -25,6 +25,8 @@ const INGEST_FACTOR: usize = 4;
 const QUERIES_AT_ONCE: usize = 8;
 /// Password hashes that are computed at once: each takes a core for a quarter of a second.
 const HASHES_AT_ONCE: usize = 2;
+/// Mails under way that requests asked for, each for nearly four minutes where the mail server does not answer.
+const MAILS_AT_ONCE: usize = 256;
 /// A password waits this long for a place.
 const HASHING_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 /// Callers that may wait for a place before more are turned away.
@@ -57,6 +59,8 @@ pub struct Http {
     /// Who answers statements.
     pub workers: Arc<Workers>,
     ingest: Arc<Bytes>,
+    /// Mails that requests ask for and nobody waits for.
+    pub mailing: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
     queries: Arc<Semaphore>,
@@ -81,6 +85,7 @@ impl Http {
             courier,
             workers,
             ingest: Arc::new(Bytes::new(shares.ingest)),
+            mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
             queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)),

@@ -25,10 +25,10 @@ use super::{
     schema_cache::SchemaCache,
 };
 use crate::{
-    app::{Caller, Viewer},
+    app::{Caller, Client, Viewer},
     base::json as base_json,
     error::{ApiError, Code, Result},
-    http::caller::{ClientAddress, SessionCookie},
+    http::caller::SessionCookie,
 };
 
 /// A version in quotes, or any.
@@ -57,7 +57,7 @@ macro_rules! from_the_guard {
     };
 }
 
-from_the_guard!(Caller Viewer SessionCookie ClientAddress);
+from_the_guard!(Caller Client Viewer SessionCookie);
 
 impl Takes for State<Http> {}
 impl Takes for HeaderMap {}

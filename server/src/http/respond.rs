@@ -26,6 +26,9 @@ pub struct Created<T>(pub T);
 /// 202 with what will be done.
 pub struct Accepted<T>(pub T);
 
+/// 202 without a body: what will be done is nothing to show.
+pub struct AcceptedEmpty;
+
 /// 204.
 pub struct NoContent;
 
@@ -73,6 +76,12 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for AcceptedEmpty {
+    fn into_response(self) -> Response {
+        StatusCode::ACCEPTED.into_response()
     }
 }
 
@@ -147,6 +156,13 @@ impl<T: ToSchema> Gives for Created<T> {
 impl<T: ToSchema> Gives for Accepted<T> {
     fn gives(description: &mut Description) {
         description.answers::<T>(202, "What will be done.");
+    }
+}
+
+impl Gives for AcceptedEmpty {
+    fn gives(description: &mut Description) {
+        let response = utoipa::openapi::Response::new("Accepted.");
+        description.success.push((202, response));
     }
 }
 

@@ -13,5 +13,5 @@ mod courier;
 pub use address::{WebhookRules, check_webhook};
 pub use billing::portal;
 pub use courier::{Carried, Courier, Packet};
-pub use mail::{Mail, Mailer};
+pub use mail::{Bounce, Mail, Mailer};
 pub use webhook::{Post, Poster};

@@ -17,6 +17,7 @@ mod records;
 mod alerts;
 mod boards;
 mod rules;
+mod sessions;
 
 mod deliveries;
 mod reports;
@@ -25,10 +26,11 @@ pub use alerts::*;
 pub use boards::*;
 pub use deliveries::*;
 pub use keys::{
-    decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,
+    Keys, decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,
     next_namespace,
 };
 pub use org::{OrgReader, OrgTxn, Record, global_ids, global_records};
 pub use records::*;
 pub use reports::*;
 pub use rules::*;
+pub use sessions::*;

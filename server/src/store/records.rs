@@ -113,14 +113,34 @@ pub struct Member {
 /// A console session, stored under the digest of its cookie.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Session {
-    /// Who.
+    /// UUIDv7, by which its user ends it; empty in sessions of builds without ids, which count as ended.
+    #[serde(default)]
+    pub id: String,
+    /// Id of the user.
     pub user: String,
-    /// Where.
+    /// Id of the organisation.
     pub org: String,
     /// When it began.
     pub created_at: i64,
     /// When it was last used, to the minute.
     pub seen_at: i64,
+    /// Address that it was opened from.
+    #[serde(default)]
+    pub ip: Option<String>,
+    /// The `User-Agent` that it was opened with.
+    #[serde(default)]
+    pub user_agent: Option<String>,
+}
+
+/// A link to a new password, stored under the id of its user: the next one replaces it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PasswordReset {
+    /// Id of the organisation.
+    pub org: String,
+    /// Digest of the secret in the link.
+    pub digest: String,
+    /// The first instant at which it is not good any more.
+    pub expires_at: i64,
 }
 
 /// What a key may do.

@@ -10,20 +10,17 @@ use super::{
     view::{Name, Time},
 };
 use crate::{
-    app::{Caller, Principal, Quota, SESSION_SECONDS, Session},
+    app::{Caller, Client, Principal, Quota, RESERVED_DOMAIN, SESSION_SECONDS, SessionOpened},
     base::{secret, text},
     error::{ApiError, Code, Result},
     http::{
-        caller::{ClientAddress, SessionCookie, cookie_of},
+        caller::{SessionCookie, cookie_of},
         context::Http,
         extract::Body,
         respond::{Answer, Created, NoContent, WithCookie},
     },
     store::{Environment, Org, Role, User},
 };
-
-/// Addresses of accounts that are ours.
-const RESERVED: &str = "@inlay.invalid";
 
 /// Who registers.
 #[derive(Deserialize, ToSchema)]
@@ -140,18 +137,18 @@ pub struct Me {
 /// Makes user, organisation, environments, key and session. 201, or 409 when the address is taken.
 pub async fn register(
     State(http): State<Http>,
-    ClientAddress(ip): ClientAddress,
+    client: Client,
     body: Body<Register>,
 ) -> Result<WithCookie<Created<Registered>>> {
     let body = body.read()?;
     count_account(&http, Quota::Register, &body.email)?;
-    if body.email.trim().to_lowercase().ends_with(RESERVED) {
+    if body.email.trim().to_lowercase().ends_with(RESERVED_DOMAIN) {
         let message = "email is not an e-mail address that gets mail";
         return Err(ApiError::field(Code::InvalidField, "email", message));
     }
     let made = http
         .run_hashing(move |app| {
-            app.register(&body.email, &body.password, &body.name, &body.org_name, ip)
+            app.register(&body.email, &body.password, &body.name, &body.org_name, client)
         })
         .await?;
     let (key, secret) = made.api_key;
@@ -172,7 +169,7 @@ pub async fn register(
 /// Opens a session.
 pub async fn login(
     State(http): State<Http>,
-    ClientAddress(ip): ClientAddress,
+    client: Client,
     headers: HeaderMap,
     body: Body<Login>,
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
@@ -181,7 +178,7 @@ pub async fn login(
     count_account(&http, Quota::Login, &body.email)?;
     let before = cookie_of(&headers).map(str::to_owned);
     let session = http
-        .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref(), ip))
+        .run_hashing(move |app| app.login(&body.email, &body.password, before.as_deref(), client))
         .await?;
     Ok(logged_in(&http, session))
 }
@@ -189,23 +186,24 @@ pub async fn login(
 /// Makes the invited a member, and opens a session. An invite is good for once.
 pub async fn accept_invite(
     State(http): State<Http>,
-    ClientAddress(ip): ClientAddress,
+    client: Client,
     body: Body<AcceptInvite>,
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
     let body = body.read()?;
     let session = http
-        .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password, ip))
+        .run_hashing(move |app| app.accept_invite(&body.token, &body.name, &body.password, client))
         .await?;
     Ok(logged_in(&http, session))
 }
 
 /// Counts an attempt at an account, however its address is written. What is no address counts as one.
-fn count_account(http: &Http, quota: Quota, email: &str) -> Result<()> {
+pub fn count_account(http: &Http, quota: Quota, email: &str) -> Result<()> {
     let email = text::email("email", email).unwrap_or_default();
     http.throttle.take(quota, &format!("account {}", secret::digest(&email))).1.map(drop)
 }
 
-fn logged_in(http: &Http, session: Session) -> WithCookie<Answer<LoggedIn>> {
+/// A session that was opened, with its cookie.
+pub fn logged_in(http: &Http, session: SessionOpened) -> WithCookie<Answer<LoggedIn>> {
     let cookie = cookie(http, &session.session, SESSION_SECONDS);
     let org = org(&session.org);
     let answer = Answer(LoggedIn { user: user(session.user), org, role: session.role });
@@ -245,7 +243,8 @@ pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Answer<Me>> 
     }))
 }
 
-fn cookie(http: &Http, value: &str, max_age: i64) -> String {
+/// The header that sets the session cookie, for `max_age` seconds.
+pub fn cookie(http: &Http, value: &str, max_age: i64) -> String {
     let secure = if http.app.settings.base_url.starts_with("https://") { "; Secure" } else { "" };
     format!("{SESSION_COOKIE}={value}; HttpOnly; SameSite=Lax; Path=/; Max-Age={max_age}{secure}")
 }

@@ -43,7 +43,9 @@ mod webhooks;
 mod widgets;
 
 mod auth;
+mod sessions;
 
+mod passwords;
 mod settings;
 mod sql;
 
@@ -100,6 +102,11 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         POST "/v1/auth/logout" Logout auth::logout [];
         GET "/v1/auth/me" Me auth::me [];
         POST "/v1/auth/accept-invite" AcceptInvite auth::accept_invite [Unauthenticated TokenExpired NotFound DuplicateEmail];
+        POST "/v1/auth/forgot-password" ForgotPassword passwords::forgot [];
+        POST "/v1/auth/reset-password" ResetPassword passwords::reset [Unauthenticated TokenExpired];
+        POST "/v1/auth/change-password" ChangePassword passwords::change [Conflict];
+        GET "/v1/auth/sessions" ListSessions sessions::list [];
+        DELETE "/v1/auth/sessions/{id}" EndSession sessions::end [];
         POST "/v1/events" IngestEvents events::ingest [];
         GET "/v1/dashboards" ListDashboards dashboards::list [];
         GET "/v1/dashboards/{id}" GetDashboard dashboards::get [];

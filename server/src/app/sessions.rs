@@ -1,0 +1,186 @@
+//! Console sessions: opened with a password or an invite, used with a cookie, ended by their user or by time.
+//!
+//! The cookie is random, and only its digest is stored. A session that was removed with its user or organisation, or is too old, is
+//! refused whether or not its record is still there.
+
+use super::{
+    access::Principal,
+    context::{App, Caller},
+};
+use crate::{
+    base::secret,
+    error::{ApiError, Code, Result},
+    store::{
+        Actor, Member, Org, OrgTxn, Role, Session, User, global_end_session, global_find,
+        global_open_session, global_put, global_sessions_of,
+    },
+};
+
+/// A session ends after this, whatever happens.
+pub const SESSION_SECONDS: i64 = 14 * 86_400;
+/// A session ends when it was not used for this long.
+const IDLE_SECONDS: i64 = 3 * 86_400;
+/// Use is noted at most this often: a write a request would be too much.
+pub const SEEN_EVERY_MS: i64 = 60_000;
+/// Characters of a `User-Agent` that are stored.
+const USER_AGENT_CHARS: usize = 300;
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Client {
+    /// Address, as far as we believe it.
+    pub ip: Option<String>,
+    /// Its `User-Agent`.
+    pub user_agent: Option<String>,
+}
+
+/// A session as its user sees it.
+#[derive(Debug)]
+pub struct OwnSession {
+    /// The session.
+    pub session: Session,
+    /// Whether the request that asks belongs to it.
+    pub is_current: bool,
+}
+
+impl App {
+    /// Opens a session within a transaction; gives the cookie's value.
+    pub fn open_session(
+        &self,
+        txn: &mut inlay_engine::Txn,
+        user: &str,
+        org: &str,
+        client: &Client,
+    ) -> Result<String> {
+        let cookie = secret::mint("", &*self.rng);
+        let now = self.now_ms();
+        let session = Session {
+            id: self.new_id(),
+            user: user.to_owned(),
+            org: org.to_owned(),
+            created_at: now,
+            seen_at: now,
+            ip: client.ip.clone(),
+            user_agent: client.user_agent.as_deref().map(shortened),
+        };
+        global_open_session(txn, &secret::digest(&cookie), &session)?;
+        Ok(cookie)
+    }
+
+    /// Ends a session.
+    pub fn logout(&self, caller: &Caller, cookie: &str) -> Result<()> {
+        let digest = secret::digest(cookie);
+        self.org_txn(&caller.org, |txn| {
+            global_end_session(txn.global(), &digest)?;
+            let target = ("user", caller.actor.id.as_str());
+            self.audit(txn, caller, "session.end", target, serde_json::json!({}))
+        })
+    }
+
+    /// The caller behind a session cookie. `environment` is a name, production by default.
+    pub fn caller_of_session(&self, cookie: &str, environment: Option<&str>) -> Result<Caller> {
+        let expired = || ApiError::new(Code::SessionExpired, "the session has ended; log in again");
+        let digest = secret::digest(cookie);
+        let keys = self.engine.keys();
+        let mut session: Session = global_find(&keys, "session", &digest)?.ok_or_else(expired)?;
+        let now = self.now_ms();
+        let ended = has_ended(&session, now);
+        let user: Option<User> = global_find(&keys, "user", &session.user)?;
+        let reader = self.org_reader(&session.org);
+        let (Some(user), Some(org), Some(member), false) =
+            (user, reader.find::<Org>(&session.org)?, reader.find::<Member>(&session.user)?, ended)
+        else {
+            return Err(expired());
+        };
+        if now >= session.seen_at + SEEN_EVERY_MS {
+            session.seen_at = now;
+            let noted = self.engine.transact(|txn| {
+                // It may have been ended since; noting its use must not bring it back.
+                if global_find::<Session>(txn, "session", &digest)?.is_some() {
+                    global_put(txn, "session", &digest, &session)?;
+                }
+                Ok::<_, ApiError>(())
+            });
+            // A store that takes no writes still answers questions.
+            noted.or_else(
+                |error| if error.code == Code::Overloaded { Ok(()) } else { Err(error) },
+            )?;
+        }
+        let environment = match environment {
+            Some(name) => org.environment(name).cloned().ok_or_else(|| no_environment(name))?,
+            None => org.environments[0].clone(),
+        };
+        let principal = principal_of(member.role);
+        Ok(Caller {
+            principal,
+            org: org.id,
+            environment,
+            actor: actor_of(&user),
+            ip: None,
+            session: Some(digest),
+        })
+    }
+
+    /// The caller's sessions that have not ended, newest first.
+    pub fn own_sessions(&self, caller: &Caller, cookie: &str) -> Result<Vec<OwnSession>> {
+        let (now, current) = (self.now_ms(), secret::digest(cookie));
+        let mut found = global_sessions_of(&self.engine.keys(), &caller.actor.id)?;
+        found.retain(|(_, session)| !has_ended(session, now));
+        found.sort_by(|(_, a), (_, b)| b.id.cmp(&a.id));
+        let own = |(digest, session)| OwnSession { session, is_current: digest == current };
+        Ok(found.into_iter().map(own).collect())
+    }
+
+    /// Ends one of the caller's own sessions. 404 when it is not one of them.
+    pub fn end_own_session(&self, caller: &Caller, id: &str) -> Result<()> {
+        self.org_txn(&caller.org, |txn| {
+            let found = global_sessions_of(txn.global(), &caller.actor.id)?;
+            let found = found.into_iter().find(|(_, session)| session.id == id);
+            let (digest, _) = found.ok_or_else(|| ApiError::not_found("session"))?;
+            global_end_session(txn.global(), &digest)?;
+            let metadata = serde_json::json!({"session": id});
+            self.audit(txn, caller, "session.end", ("user", &caller.actor.id), metadata)
+        })
+    }
+}
+
+/// Ends all sessions of a user, within the transaction that changes the password or removes the member.
+pub fn end_sessions(txn: &mut OrgTxn<'_>, user: &str) -> Result<()> {
+    for (digest, _) in global_sessions_of(txn.global(), user)? {
+        global_end_session(txn.global(), &digest)?;
+    }
+    Ok(())
+}
+
+/// What a role makes of a console session.
+pub fn principal_of(role: Role) -> Principal {
+    match role {
+        Role::Viewer => Principal::Viewer,
+        Role::Editor => Principal::Editor,
+        Role::Admin => Principal::Admin,
+        Role::Owner => Principal::Owner,
+    }
+}
+
+/// Whether a session is too old, or was not used for too long. One of a build before sessions had ids is not found
+/// by its user, so that a new password could not end it: it has ended.
+pub fn has_ended(session: &Session, now: i64) -> bool {
+    session.id.is_empty()
+        || now >= session.created_at + SESSION_SECONDS * 1_000
+        || now >= session.seen_at + IDLE_SECONDS * 1_000
+}
+
+/// A user as the one who does something.
+pub fn actor_of(user: &User) -> Actor {
+    Actor { r#type: "user".to_owned(), id: user.id.clone(), label: user.email.clone() }
+}
+
+/// The error for an environment that there is not.
+pub fn no_environment(name: &str) -> ApiError {
+    let message = format!("there is no environment {name:?}");
+    ApiError::field(Code::UnknownValue, "X-Service-Environment", message)
+}
+
+fn shortened(user_agent: &str) -> String {
+    user_agent.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS).collect()
+}

@@ -1,0 +1,65 @@
+//! `/v1/auth/sessions`: one's own console sessions.
+
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::view::Time;
+use crate::{
+    app::{Caller, OwnSession},
+    error::Result,
+    http::{
+        caller::SessionCookie,
+        context::Http,
+        extract::{Id, Page, Params},
+        respond::{List, NoContent},
+    },
+};
+
+/// A console session.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
+pub struct SessionView {
+    #[schema(format = Uuid)]
+    id: String,
+    created_at: Time,
+    /// When it was last used, to the minute.
+    seen_at: Time,
+    /// Address that it was opened from.
+    #[schema(required = true, example = "203.0.113.7")]
+    ip: Option<String>,
+    /// What the browser called itself.
+    #[schema(required = true, example = "Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0")]
+    user_agent: Option<String>,
+    /// Whether this request belongs to it.
+    current: bool,
+}
+
+/// The caller's sessions, newest first.
+pub async fn list(
+    State(http): State<Http>,
+    caller: Caller,
+    SessionCookie(cookie): SessionCookie,
+    Params(page): Params<Page>,
+) -> Result<List<SessionView>> {
+    let sessions = http.run(move |app| app.own_sessions(&caller, &cookie)).await?;
+    let (sessions, next) = page.cut(sessions, |own| own.session.id.clone())?;
+    Ok(List { data: sessions.into_iter().map(view).collect(), next })
+}
+
+/// Ends one of the caller's sessions, also the one that asks. 204.
+pub async fn end(State(http): State<Http>, caller: Caller, Id(id): Id) -> Result<NoContent> {
+    http.run(move |app| app.end_own_session(&caller, &id)).await?;
+    Ok(NoContent)
+}
+
+fn view(OwnSession { session, is_current }: OwnSession) -> SessionView {
+    SessionView {
+        id: session.id,
+        created_at: Time(session.created_at),
+        seen_at: Time(session.seen_at),
+        ip: session.ip,
+        user_agent: session.user_agent,
+        current: is_current,
+    }
+}
