@@ -106,28 +106,32 @@ def cold(arguments):
     subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=True)
     environment = {"CARGO_TARGET_DIR": str(target)}
     print("| step | wall time | processor time |\n|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory() as folder, stopwatch("first command until its page") as row:
+    with tempfile.TemporaryDirectory() as folder:
+        watch = Stopwatch("first command until its page")
         demo = Demo(["cargo", "run", "--timings", "--", "serve", "--demo"], folder, environment)
         demo.page()
-        row()
+        watch.stop()
         demo.stop()
+        watch.row()
     timings = target / "cargo-timings" / "cargo-timing.html"
     first = units(timings)
-    with stopwatch("second command, building") as row:
-        build = ["cargo", "test", "--workspace", "--no-run", "--timings"]
-        subprocess.run(build, cwd=ROOT, env={**os.environ, **environment}, check=True)
-        row()
+    watch = Stopwatch("second command, building")
+    build = ["cargo", "test", "--workspace", "--no-run", "--timings"]
+    subprocess.run(build, cwd=ROOT, env={**os.environ, **environment}, check=True)
+    watch.row()
     second = units(timings)
-    with stopwatch("second command, tests") as row:
-        test = ["cargo", "test", "--workspace"]
-        log = target / "tests.log"
-        with open(log, "w") as out:
-            done = subprocess.run(test, cwd=ROOT, env={**os.environ, **environment}, stdout=out, stderr=out)
-        row()
+    watch = Stopwatch("second command, tests")
+    test = ["cargo", "test", "--workspace"]
+    log = target / "tests.log"
+    with open(log, "w") as out:
+        done = subprocess.run(test, cwd=ROOT, env={**os.environ, **environment}, stdout=out, stderr=out)
+    watch.row()
     results = re.findall(r"^test result: .*?(\d+) passed; (\d+) failed", log.read_text(), re.M)
     passed, failed = (sum(int(result[n]) for result in results) for n in (0, 1))
     ours = lambda name: name == "inlay" or name.startswith("inlay-")
-    again = {(u["name"], u["version"]) for u in second} & {(u["name"], u["version"]) for u in first}
+    # What was taken as it was is listed, too, and took no time.
+    built = lambda data: {(u["name"], u["version"]) for u in data if u["duration"] > 0}
+    again = built(first) & built(second)
     again = {f"{name} {version}" for name, version in again if not ours(name)}
     print(f"\n{passed} tests passed, {failed} failed; `{log}`")
     print(f"Crates of others that the second command built anew: {', '.join(sorted(again)) or 'none'}.")
@@ -139,18 +143,22 @@ def cold(arguments):
     sys.exit(done.returncode)
 
 
-@contextlib.contextmanager
-def stopwatch(name):
-    """Prints a row with the times since it was entered, when it is asked to."""
-    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+class Stopwatch:
+    """Time on the wall until `stop`, and that of processors in child processes that have ended until `row`."""
 
-    def row():
-        wall = time.monotonic() - started
+    def __init__(self, name):
+        self.name, self.wall = name, None
+        self.started, self.before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    def stop(self):
+        self.wall = time.monotonic() - self.started
+
+    def row(self):
+        if self.wall is None:
+            self.stop()
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
-        processor = now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime
-        print(f"| {name} | {minutes(wall)} | {minutes(processor) if processor > 1 else ''} |", flush=True)
-
-    yield row
+        processor = now.ru_utime + now.ru_stime - self.before.ru_utime - self.before.ru_stime
+        print(f"| {self.name} | {minutes(self.wall)} | {minutes(processor)} |", flush=True)
 
 
 def minutes(seconds):
