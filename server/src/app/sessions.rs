@@ -30,14 +30,14 @@ const USER_AGENT_CHARS: usize = 300;
 pub struct Client {
     /// Address, as far as we believe it.
     pub ip: Option<String>,
-    /// Its `User-Agent`.
+    /// The `User-Agent` header as it came; what is stored of it is bounded.
     pub user_agent: Option<String>,
 }
 
 /// A session as its user sees it.
 #[derive(Debug)]
 pub struct OwnSession {
-    /// The session.
+    /// The record, without its cookie.
     pub session: Session,
     /// Whether the request that asks belongs to it.
     pub is_current: bool,

@@ -25,7 +25,7 @@ pub struct ScanRequest<'a> {
 
 /// A table that can be read.
 pub trait Provider: Any + Debug + Send + Sync {
-    /// Its columns.
+    /// Names and types of the columns, as a statement sees them.
     fn schema(&self) -> SchemaRef;
 
     /// Whether the table itself applies a condition.
