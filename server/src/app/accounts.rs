@@ -5,7 +5,7 @@ use sha2::{Digest, Sha512};
 use super::{
     access::Principal,
     context::{App, Caller},
-    sessions::{Client, SEEN_EVERY_MS, actor_of, no_environment, principal_of},
+    sessions::{Client, SEEN_EVERY_MS, caller_of_user, no_environment, principal_of},
 };
 use crate::{
     base::{secret, text},
@@ -117,14 +117,7 @@ impl App {
             let mut records = OrgTxn::new(txn, &org_id);
             records.put(&org)?;
             records.put(&Member { id: user_id.clone(), role: Role::Owner, joined_at: now })?;
-            let caller = Caller {
-                principal: Principal::Owner,
-                org: org_id.clone(),
-                environment: org.environments[0].clone(),
-                actor: actor_of(&user),
-                ip: client.ip.clone(),
-                session: None,
-            };
+            let caller = caller_of_user(&user, Role::Owner, &org, &client);
             let api_key = self.put_api_key(
                 &mut records,
                 &caller,
@@ -206,14 +199,7 @@ impl App {
             if let Some(before) = before {
                 global_end_session(txn, &secret::digest(before))?;
             }
-            let caller = Caller {
-                principal: principal_of(member.role),
-                org: org.id.clone(),
-                environment: org.environments[0].clone(),
-                actor: actor_of(&user),
-                ip: client.ip.clone(),
-                session: None,
-            };
+            let caller = caller_of_user(&user, member.role, &org, &client);
             let target = ("user", user.id.as_str());
             let mut records = OrgTxn::new(txn, &org.id);
             self.audit(&mut records, &caller, "session.create", target, serde_json::json!({}))?;

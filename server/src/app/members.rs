@@ -12,7 +12,7 @@ use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened},
     context::{App, Caller},
     passwords,
-    sessions::{Client, actor_of, end_sessions},
+    sessions::{Client, caller_of_user, end_sessions},
 };
 use crate::{
     base::{secret, text},
@@ -195,14 +195,7 @@ impl App {
             global_put(txn.global(), "user", &user.id, &user)?;
             txn.put(&Member { id: user.id.clone(), role: invite.role, joined_at: now })?;
             let session = self.open_session(txn.global(), &user.id, &org, &client)?;
-            let caller = Caller {
-                principal: Principal::Viewer,
-                org: org.clone(),
-                environment: organisation.environments[0].clone(),
-                actor: actor_of(&user),
-                ip: client.ip,
-                session: None,
-            };
+            let caller = caller_of_user(&user, invite.role, &organisation, &client);
             let metadata = json!({"email": user.email, "role": invite.role});
             self.audit(txn, &caller, "member.join", ("member", &user.id), metadata)?;
             Ok(SessionOpened { user, org: organisation.clone(), role: invite.role, session })

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened, is_password},
     context::{App, Caller},
-    sessions::{Client, actor_of, end_sessions, principal_of},
+    sessions::{Client, caller_of_user, end_sessions},
 };
 use crate::{
     base::{secret, text},
@@ -138,14 +138,7 @@ impl App {
             if let Some(before) = before {
                 global_end_session(txn.global(), &secret::digest(before))?;
             }
-            let caller = Caller {
-                principal: principal_of(member.role),
-                org: org.id.clone(),
-                environment: org.environments[0].clone(),
-                actor: actor_of(&user),
-                ip: client.ip.clone(),
-                session: None,
-            };
+            let caller = caller_of_user(&user, member.role, &org, &client);
             self.audit(txn, &caller, "user.password_reset", ("user", user_id), json!({}))?;
             let session = self.open_session(txn.global(), user_id, &org.id, &client)?;
             Ok(SessionOpened { user, org: org.clone(), role: member.role, session })

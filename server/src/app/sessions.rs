@@ -152,6 +152,18 @@ pub fn end_sessions(txn: &mut OrgTxn<'_>, user: &str) -> Result<()> {
     Ok(())
 }
 
+/// A member who has just proved who they are, as the caller of what they do next: in production, without a session yet.
+pub fn caller_of_user(user: &User, role: Role, org: &Org, client: &Client) -> Caller {
+    Caller {
+        principal: principal_of(role),
+        org: org.id.clone(),
+        environment: org.environments[0].clone(),
+        actor: actor_of(user),
+        ip: client.ip.clone(),
+        session: None,
+    }
+}
+
 /// What a role makes of a console session.
 pub fn principal_of(role: Role) -> Principal {
     match role {
