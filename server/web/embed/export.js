@@ -1,25 +1,16 @@
 // @ts-check
 // What a viewer takes away: data as CSV, a card as PNG.
 //
-// Loaded when it is first used. CSV is for spreadsheets: UTF-8 with a byte order mark, and text that
-// a spreadsheet would run as a formula gets an apostrophe before it. A PNG is the card as it stands,
+// Loaded when it is first used. A PNG is the card as it stands,
 // its markup with all computed styles inside an SVG image, drawn at twice its size.
 
+import { fileName, save } from "../shared/file.js";
 import { tableOf } from "./kit.js";
+
+export { cell, csv, fileName, saveCsv } from "../shared/file.js";
 
 const SCALE = 2;
 const MARGIN_PX = 1;
-
-/** One cell of a CSV file, RFC 4180. Numbers stay numbers; text never becomes a formula. @param {any} value */
-export function cell(value) {
-  if (value == null) return "";
-  if (typeof value === "number") return String(value);
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** @param {any[][]} rows */
-export const csv = (rows) => "\ufeff" + rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 
 /** The rows of one widget, as its table shows them but unrounded. @param {any} widget @param {any} answer @param {any} format */
 export function rowsOf(widget, answer, format) {
@@ -43,20 +34,6 @@ export function longRows(parts) {
   return rows;
 }
 
-/** A file name from a title. @param {string} title @param {string} ending */
-export const fileName = (title, ending) => `${title.replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069<>:"/\\|?*]+/g, " ").replace(/\s+/g, " ").trim().slice(0, 80) || "data"}.${ending}`;
-
-/** @param {Blob} blob @param {string} name */
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-/** @param {any[][]} rows @param {string} title */
-export const saveCsv = (rows, title) => save(new Blob([csv(rows)], { type: "text/csv;charset=utf-8" }), fileName(title, "csv"));
 
 /** @param {Blob} blob @returns {Promise<string>} */
 const dataUrl = (blob) => new Promise((resolve, reject) => {
