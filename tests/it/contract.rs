@@ -84,6 +84,9 @@ POST /v1/auth/reset-password
 POST /v1/auth/change-password
 GET /v1/auth/sessions
 DELETE /v1/auth/sessions/:id
+GET /v1/dashboards/:id/published
+GET /v1/dashboards/:id/widgets/:id/data
+POST /v1/demo/session
 DELETE /v1/embed-sessions/:id
 POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id

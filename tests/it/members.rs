@@ -12,7 +12,7 @@ async fn an_invite_makes_a_member_once() {
     assert_eq!((&made["email"], &made["role"]), (&json!("grace@acme.example"), &json!("editor")));
     assert_eq!(made["invited_by"], "Default admin key");
     let token = made["token"].as_str().unwrap();
-    assert_eq!(made["invite_url"], format!("{}/invite?token={token}", server.base));
+    assert_eq!(made["invite_url"], format!("{}/console/invite?token={token}", server.base));
     let listed = org.console.get("/v1/members/invites").await.expect(200);
     assert_eq!(listed["data"][0]["id"], made["id"]);
     assert!(!listed.to_string().contains(token), "a token is shown once");

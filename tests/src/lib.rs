@@ -48,6 +48,8 @@ pub struct TestServer {
     pub retention_days: Option<u32>,
     /// Longest time of a question, from its next start on.
     pub query_ms_max: u64,
+    /// Whether it runs with the demo, from the next start on.
+    pub demo: bool,
 }
 
 /// An answer: status, headers, body.
@@ -130,6 +132,7 @@ impl TestServer {
             grpc_token: None,
             retention_days: None,
             query_ms_max: 30_000,
+            demo: false,
         };
         server.run().await;
         server
@@ -162,7 +165,7 @@ impl TestServer {
             sql_program: Some(sql_program()),
             log: "warn".to_owned(),
             log_format: "text".to_owned(),
-            demo: false,
+            demo: self.demo,
         };
         let clock = Arc::clone(&self.clock);
         let rng = SeededRng::new(clock.now_ms() as u64);

@@ -121,6 +121,8 @@ operations! {
     IngestEvents b"13333yy1" Ingest "Stores up to 1,000 events.";
     ListDashboards b"1yyyyy31" Management "Lists dashboards, newest first.";
     GetDashboard b"1yyyyy31" Management "Shows a dashboard.";
+    GetPublishedDashboard b"1yyyyy31" Management "Shows the snapshot of a dashboard that embeds show.";
+    GetDashboardWidgetData b"1yyyyy31" Query "Answers a widget of a dashboard's draft.";
     CreateDashboard b"13yyyy31" Management "Makes a dashboard.";
     UpdateDashboard b"13yyyy31" Management "Changes the draft of a dashboard.";
     DeleteDashboard b"13yyyy31" Management "Deletes a dashboard; its embeds end.";
@@ -180,6 +182,7 @@ operations! {
     UpdateOrg b"133yyy31" Management "Changes name or contact address of the organisation.";
     DeleteOrg b"1333y331" Management "Deletes the organisation with everything that belongs to it.";
     DemoEmbedUrl b"yyyyyyyy" Management "Mints an embed session of the demo.";
+    DemoSession b"yyyyyyyy" Login "Opens a console session of the demo for a guest, who may look and change nothing.";
     Usage b"1yyyyy31" Management "Shows what was used.";
     Billing b"133yyy31" Management "Shows plan, billing status, usage and limits.";
     ListPlans b"1yyyyy31" Management "Lists the plans.";

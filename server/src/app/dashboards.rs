@@ -1,6 +1,6 @@
 //! Dashboards: a draft that editors change, and the snapshot that embeds show.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use super::{
     context::{App, Caller},
     plans,
     query::parse_period,
-    widgets::validate,
+    widgets::{Preview, WidgetAnswer, validate},
 };
 use crate::{
     base::text,
@@ -265,6 +265,31 @@ impl App {
             Ok(())
         })
         .map(drop)
+    }
+
+    /// Answers a widget of a dashboard's draft. 404 when there is none of this id.
+    pub fn draft_widget_data(
+        &self,
+        caller: &Caller,
+        dashboard: &str,
+        id: &str,
+        tenant: Option<String>,
+        period: Option<String>,
+    ) -> Result<WidgetAnswer> {
+        let widgets = self.dashboard(caller, dashboard)?.draft.widgets;
+        let widget = widgets.into_iter().find(|widget| widget.id == id);
+        let widget = widget.ok_or_else(|| ApiError::not_found("widget"))?;
+        if let Some(period) = &period {
+            parse_period("period", period)?;
+        }
+        self.preview_widget(caller, &Preview { widget, tenant, period, filters: BTreeMap::new() })
+    }
+
+    /// The snapshot that was published last, and when. 404 when there is none.
+    pub fn published_dashboard(&self, caller: &Caller, id: &str) -> Result<(DashboardConfig, i64)> {
+        let Dashboard { published, published_at, .. } = self.dashboard(caller, id)?;
+        let missing = || ApiError::not_found("published dashboard");
+        Ok((published.ok_or_else(missing)?, published_at.ok_or_else(missing)?))
     }
 
     /// Replaces the draft by the last published snapshot. 409 when there is none.

@@ -9,13 +9,21 @@ use serde_json::{Value, json};
 
 use super::{
     access::Principal,
+    accounts::SessionOpened,
+    alerts::{AlertChange, AlertSubject},
     context::{App, Caller},
     embed::{EmbedRequest, Minted},
-    sessions::Client,
+    reports::ReportChange,
+    saved_queries::SavedQueryChange,
+    sessions::{Client, GUEST_EMAIL},
 };
 use crate::{
+    base::secret,
     error::{ApiError, Code, Result},
-    store::{Actor, Demo, Environment, Org, Permissions, User, Widget, global_find, global_put},
+    store::{
+        Actor, ConditionType, CronSchedule, Demo, Environment, Member, Operator, Org, OrgTxn,
+        Permissions, ReportFormat, Role, Schedule, User, Widget, global_find, global_put,
+    },
 };
 
 const HOUR_MS: i64 = 3_600_000;
@@ -29,6 +37,10 @@ const DEMO_RATE: f64 = 26.0;
 const DEMO_TENANTS: [(&str, f64); 3] = [("northwind", 1.0), ("fjord", 0.6), ("atlas", 0.35)];
 const DEMO_EMAIL: &str = "demo@inlay.invalid";
 const SAMPLE_TENANT: &str = "sample-tenant";
+/// A statement that the demo has saved.
+const SAMPLE_SQL: &str = "SELECT string_props['model'] AS model, count(*) AS requests,\n       \
+                          sum(numeric_props['cost_usd']) AS spend\nFROM events\nWHERE timestamp > now() - \
+                          interval '7 days'\nGROUP BY 1\nORDER BY spend DESC";
 /// Rows a batch.
 const BATCH_ROWS: usize = 5_000;
 
@@ -91,7 +103,7 @@ impl App {
     fn create_demo(&self) -> Result<Demo> {
         let mut password = [0; 32];
         self.rng.fill(&mut password);
-        let password = crate::base::secret::hex(&password);
+        let password = secret::hex(&password);
         // Nobody knows the password: the demo is looked at through its embed only.
         // An earlier start may have been cut off after registering.
         let known: Option<String> = global_find(&self.engine.keys(), "email", DEMO_EMAIL)?;
@@ -116,9 +128,50 @@ impl App {
             },
         )?;
         self.publish_dashboard(&caller, &dashboard.id)?;
+        self.seed_rules(&caller, &dashboard.id)?;
         let demo = Demo { org: org.id, dashboard: dashboard.id, seeded_until: 0 };
         self.engine.transact(|txn| global_put(txn, "demo", "demo", &demo))?;
         Ok(demo)
+    }
+
+    /// One of each that the console shows: an alert that tells nobody, a report that is paused, a saved query.
+    fn seed_rules(&self, caller: &Caller, dashboard: &str) -> Result<()> {
+        let subject = AlertSubject {
+            dashboard_id: dashboard.to_owned(),
+            widget_id: "errors".to_owned(),
+            condition_type: ConditionType::Threshold,
+            tenant_id: None,
+            per_tenant: false,
+        };
+        let rule = AlertChange {
+            name: Some("Too many failed requests".to_owned()),
+            operator: Some(Operator::Gt),
+            threshold_value: Some(5.0),
+            ..AlertChange::default()
+        };
+        self.create_alert(caller, subject, rule)?;
+        let schedule = CronSchedule {
+            cron: "0 8 * * 1".to_owned(),
+            timezone: Some("Europe/Berlin".to_owned()),
+        };
+        let report = ReportChange {
+            name: Some("Weekly usage".to_owned()),
+            recipients: Some(vec!["ada@example.com".to_owned()]),
+            enabled: Some(false),
+            ..ReportChange::default()
+        };
+        let format = ReportFormat::Pdf;
+        self.create_report(caller, dashboard, format, Schedule::Cron(schedule), report)?;
+        self.create_saved_query(
+            caller,
+            SavedQueryChange {
+                name: Some("Spend by model, last 7 days".to_owned()),
+                sql: Some(SAMPLE_SQL.to_owned()),
+                starred: Some(true),
+                ..SavedQueryChange::default()
+            },
+        )?;
+        Ok(())
     }
 
     /// Mints a session of the demo. 404 when the server runs without it.
@@ -139,6 +192,58 @@ impl App {
             },
         )?;
         Ok((minted, tenant, demo.dashboard))
+    }
+
+    /// Opens a console session for a guest of the demo. 404 when the server runs without it.
+    pub fn guest_session(&self, client: &Client) -> Result<SessionOpened> {
+        let demo: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
+        let demo = demo
+            .filter(|_| self.settings.demo)
+            .ok_or_else(|| ApiError::new(Code::NotFound, "this server runs without the demo"))?;
+        let org = self.org(&demo.org)?;
+        let mut password = [0; 32];
+        self.rng.fill(&mut password);
+        // Nobody knows it: a guest comes in by this way only.
+        let known: Option<String> = global_find(&self.engine.keys(), "email", GUEST_EMAIL)?;
+        let hash = match known {
+            Some(_) => String::new(),
+            None => self.hash_password(&secret::hex(&password))?,
+        };
+        self.engine.transact(|txn| {
+            let known: Option<String> = global_find(txn, "email", GUEST_EMAIL)?;
+            let known = match known {
+                Some(id) => global_find::<User>(txn, "user", &id)?,
+                None => None,
+            };
+            let user = match known {
+                Some(user) => user,
+                None => self.add_guest(txn, &org, hash)?,
+            };
+            let session = self.open_session(txn, &user.id, &org.id, client)?;
+            Ok(SessionOpened { user, org: org.clone(), role: Role::Viewer, session })
+        })
+    }
+
+    fn add_guest(
+        &self,
+        txn: &mut inlay_engine::Txn,
+        org: &Org,
+        password_hash: String,
+    ) -> Result<User> {
+        let now = self.now_ms();
+        let user = User {
+            id: self.new_id(),
+            email: GUEST_EMAIL.to_owned(),
+            name: "Guest".to_owned(),
+            password_hash,
+            org: org.id.clone(),
+            created_at: now,
+        };
+        global_put(txn, "email", &user.email, &user.id)?;
+        global_put(txn, "user", &user.id, &user)?;
+        let member = Member { id: user.id.clone(), role: Role::Viewer, joined_at: now };
+        OrgTxn::new(txn, &org.id).put(&member)?;
+        Ok(user)
     }
 
     fn seed(

@@ -12,7 +12,7 @@ use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened},
     context::{App, Caller},
     passwords,
-    sessions::{Client, caller_of_user, end_sessions},
+    sessions::{Client, caller_of_user, end_sessions, is_guest},
 };
 use crate::{
     base::{secret, text},
@@ -121,7 +121,7 @@ impl App {
             self.invite_key(txn, &caller.org)
         })?;
         let token = sign(&caller.org, &invite, &key)?;
-        let url = format!("{}/invite?token={token}", self.settings.base_url);
+        let url = format!("{}/console/invite?token={token}", self.settings.base_url);
         Ok(NewInvite { invite, token, url })
     }
 
@@ -267,6 +267,9 @@ impl App {
         let forbidden = |message: &str| Err(ApiError::new(Code::ForbiddenRole, message));
         if matches!(caller.principal, Principal::Viewer | Principal::Editor) && !is_self {
             return forbidden("your role may remove nobody but yourself");
+        }
+        if is_guest(caller) {
+            return forbidden("a guest of the demo cannot leave it");
         }
         self.org_txn(&caller.org, |txn| {
             let member: Member = txn.find(id)?.ok_or_else(not_found)?;

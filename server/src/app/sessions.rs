@@ -22,6 +22,8 @@ pub const SESSION_SECONDS: i64 = 14 * 86_400;
 const IDLE_SECONDS: i64 = 3 * 86_400;
 /// Use is noted at most this often: a write a request would be too much.
 pub const SEEN_EVERY_MS: i64 = 60_000;
+/// The account of whoever looks at the demo's console without one.
+pub const GUEST_EMAIL: &str = "guest@inlay.invalid";
 /// Characters of a `User-Agent` that are stored.
 const USER_AGENT_CHARS: usize = 300;
 
@@ -125,7 +127,9 @@ impl App {
     pub fn own_sessions(&self, caller: &Caller, cookie: &str) -> Result<Vec<OwnSession>> {
         let (now, current) = (self.now_ms(), secret::digest(cookie));
         let mut found = global_sessions_of(&self.engine.keys(), &caller.actor.id)?;
-        found.retain(|(_, session)| !has_ended(session, now));
+        found.retain(|(digest, session)| {
+            !has_ended(session, now) && (!is_guest(caller) || *digest == current)
+        });
         found.sort_by(|(_, a), (_, b)| b.id.cmp(&a.id));
         let own = |(digest, session)| OwnSession { session, is_current: digest == current };
         Ok(found.into_iter().map(own).collect())
@@ -135,7 +139,10 @@ impl App {
     pub fn end_own_session(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let found = global_sessions_of(txn.global(), &caller.actor.id)?;
-            let found = found.into_iter().find(|(_, session)| session.id == id);
+            let is_own =
+                |digest: &str| !is_guest(caller) || caller.session.as_deref() == Some(digest);
+            let found =
+                found.into_iter().find(|(digest, session)| session.id == id && is_own(digest));
             let (digest, _) = found.ok_or_else(|| ApiError::not_found("session"))?;
             global_end_session(txn.global(), &digest)?;
             let metadata = serde_json::json!({"session": id});
@@ -162,6 +169,11 @@ pub fn caller_of_user(user: &User, role: Role, org: &Org, client: &Client) -> Ca
         ip: client.ip.clone(),
         session: None,
     }
+}
+
+/// Whether a caller is the demo's guest: many people, who must not manage one another's sessions.
+pub fn is_guest(caller: &Caller) -> bool {
+    !caller.is_key() && caller.actor.label == GUEST_EMAIL
 }
 
 /// What a role makes of a console session.

@@ -222,6 +222,11 @@ pub async fn logout(
 
 /// Who the credentials belong to.
 pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Answer<Me>> {
+    me_of(&http, caller).await.map(Answer)
+}
+
+/// Who a caller is, as `GET /v1/auth/me` says it.
+pub async fn me_of(http: &Http, caller: Caller) -> Result<Me> {
     let known = caller.clone();
     let (found, organisation) =
         http.run(move |app| Ok((app.user_of(&known)?, app.org(&known.org)?))).await?;
@@ -233,14 +238,14 @@ pub async fn me(State(http): State<Http>, caller: Caller) -> Result<Answer<Me>> 
         Principal::IngestKey => (None, "ingest"),
         _ => (None, "admin"),
     };
-    Ok(Answer(Me {
+    Ok(Me {
         user: found.map(user),
         org: org(&organisation),
         role,
         scope,
         auth: if caller.is_key() { "api_key" } else { "session" },
         environment: caller.environment.name,
-    }))
+    })
 }
 
 /// The header that sets the session cookie, for `max_age` seconds.

@@ -14,7 +14,7 @@ use crate::{
         extract::{BaseVersion, Body, Id, KnownVersion, Page, Params, WidgetId},
         respond::{Answer, Created, List, NoContent, Versioned},
     },
-    store::{Dashboard, Layout, Settings, Widget},
+    store::{Dashboard, DashboardConfig, Layout, Settings, Widget},
 };
 
 /// A dashboard to make.
@@ -77,6 +77,16 @@ pub struct DashboardView {
     created_by: String,
 }
 
+/// The snapshot of a dashboard that was published last.
+#[derive(Serialize, ToSchema)]
+pub struct PublishedDashboard {
+    #[schema(example = "Usage")]
+    name: String,
+    widgets: Vec<Widget>,
+    settings: Settings,
+    published_at: Time,
+}
+
 /// All dashboards, newest first.
 pub async fn list(
     State(http): State<Http>,
@@ -97,6 +107,17 @@ pub async fn get(
 ) -> Result<Versioned<DashboardView>> {
     let dashboard = http.run(move |app| app.dashboard(&caller, &id)).await?;
     Ok(Versioned { version: dashboard.version, value: view(dashboard), known })
+}
+
+/// What embeds show. 404 when the dashboard was never published.
+pub async fn published(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+) -> Result<Answer<PublishedDashboard>> {
+    let (config, published_at) = http.run(move |app| app.published_dashboard(&caller, &id)).await?;
+    let DashboardConfig { name, widgets, settings } = config;
+    Ok(Answer(PublishedDashboard { name, widgets, settings, published_at: Time(published_at) }))
 }
 
 /// Makes a dashboard. 201.

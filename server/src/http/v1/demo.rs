@@ -1,13 +1,21 @@
-//! `GET /v1/demo/embed-url`.
+//! `/v1/demo`: the embed of the demo, and a guest's session in its console.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::view::Time;
+use super::{
+    auth::{LoggedIn, logged_in},
+    view::Time,
+};
 use crate::{
+    app::Client,
     error::Result,
-    http::{context::Http, extract::Params, respond::Answer},
+    http::{
+        context::Http,
+        extract::Params,
+        respond::{Answer, WithCookie},
+    },
 };
 
 /// For whom.
@@ -43,4 +51,13 @@ pub async fn embed_url(
         tenant_id,
         dashboard_id,
     }))
+}
+
+/// Lets a guest look at the demo's console; whoever it is may change nothing. 404 when the server runs without the demo.
+pub async fn session(
+    State(http): State<Http>,
+    client: Client,
+) -> Result<WithCookie<Answer<LoggedIn>>> {
+    let session = http.run_hashing(move |app| app.guest_session(&client)).await?;
+    Ok(logged_in(&http, session))
 }

@@ -13,6 +13,7 @@ use axum::{
 use serde_json::Value;
 use utoipa::openapi::HttpMethod;
 
+pub use auth::me_of;
 pub use embed_data::{FirstData, first_data};
 
 use super::{caller::guard, context::Http, describe::Described, openapi::Document};
@@ -27,7 +28,6 @@ mod audit;
 mod billing;
 mod dashboards;
 mod datasets;
-mod demo;
 mod discover;
 mod embed;
 mod embed_data;
@@ -45,6 +45,7 @@ mod widgets;
 mod auth;
 mod sessions;
 
+mod demo;
 mod passwords;
 mod settings;
 mod sql;
@@ -112,6 +113,8 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         GET "/v1/dashboards/{id}" GetDashboard dashboards::get [];
         POST "/v1/dashboards" CreateDashboard dashboards::create [];
         PATCH "/v1/dashboards/{id}" UpdateDashboard dashboards::update [];
+        GET "/v1/dashboards/{id}/published" GetPublishedDashboard dashboards::published [];
+        GET "/v1/dashboards/{id}/widgets/{widget_id}/data" GetDashboardWidgetData widgets::data [QueryTimeout QueryTooLarge];
         DELETE "/v1/dashboards/{id}" DeleteDashboard dashboards::delete [];
         POST "/v1/dashboards/{id}/publish" PublishDashboard dashboards::publish [PublishedDashboardsLimit];
         POST "/v1/dashboards/{id}/unpublish" UnpublishDashboard dashboards::unpublish [];
@@ -169,6 +172,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         PATCH "/v1/settings/org" UpdateOrg settings::update [];
         DELETE "/v1/settings/org" DeleteOrg settings::delete [];
         GET "/v1/demo/embed-url" DemoEmbedUrl demo::embed_url [NotFound];
+        POST "/v1/demo/session" DemoSession demo::session [NotFound];
         GET "/v1/usage" Usage usage::get [MissingField UnknownValue QueryTimeout QueryTooLarge];
         GET "/v1/billing" Billing billing::get [];
         GET "/v1/billing/plans" ListPlans billing::plans [];

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::view::{self, Time, WidgetData};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     error::Result,
     http::{
         context::Http,
-        extract::{BaseVersion, Body, Id, KnownVersion, Page, Params},
+        extract::{BaseVersion, Body, Id, KnownVersion, Page, Params, WidgetId},
         respond::{Created, List, NoContent, Versioned, Written},
     },
     store::{Layout, OneOrMany, StandaloneWidget, Widget},
@@ -185,6 +185,35 @@ pub async fn preview(
     let body = http
         .run_query(move |app| {
             view::widget(&app.preview_widget(&caller, &preview)?, view::For::Builder)
+        })
+        .await?;
+    Ok(Written(body, PhantomData))
+}
+
+/// For whom, and over which time.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct WidgetParameters {
+    /// A tenant; all of the environment without it, which an API key may not ask for.
+    tenant_id: Option<String>,
+    /// In place of the widget's own.
+    #[param(example = "7d")]
+    period: Option<String>,
+}
+
+/// Answers a widget of a draft as `GET /v1/query`.
+pub async fn data(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(id): Id,
+    WidgetId(widget_id): WidgetId,
+    Params(parameters): Params<WidgetParameters>,
+) -> Result<Written<WidgetData>> {
+    let WidgetParameters { tenant_id, period } = parameters;
+    let body = http
+        .run_query(move |app| {
+            let answer = app.draft_widget_data(&caller, &id, &widget_id, tenant_id, period)?;
+            view::widget(&answer, view::For::Builder)
         })
         .await?;
     Ok(Written(body, PhantomData))
