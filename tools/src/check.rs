@@ -4,7 +4,12 @@
 
 use std::{
     path::Path,
-    process::{Child, Command},
+    process::Command,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -16,9 +21,9 @@ struct Step {
     command: &'static [&'static str],
     /// Whether the program may be missing on a developer's machine.
     optional: bool,
-    /// Whether the steps after it start at once. Its result is looked at where a step needs it, else after the last.
+    /// Whether the steps after it start at once. Its result is looked at after the last one.
     background: bool,
-    /// A step of the background that must have passed before this one starts.
+    /// A step of the background that must have passed before this one starts; one of the background waits for it there.
     needs: Option<&'static str>,
 }
 
@@ -39,10 +44,10 @@ const STEPS: [Step; 17] = [
     Step { background: true, ..step(RELEASE, &["cargo", "build", "--release", "-p", "inlay"]) },
     step("clippy", &CLIPPY),
     step("test build", &["cargo", "test", "--workspace", "--no-run"]),
-    // Asleep most of the time, and without a limit on it: beside everything that follows.
-    Step { background: true, needs: Some(RELEASE), ..optional("quiet rigs", &QUIET_RIGS) },
+    // Rigs that measure no time wait for most of theirs: beside the tests, which go first.
+    Step { background: true, needs: Some(RELEASE), ..optional(QUIET, &QUIET_RIGS) },
     step("test", &["cargo", "test", "--workspace"]),
-    optional("rigs", &RIGS),
+    Step { needs: Some(QUIET), ..optional("rigs", &RIGS) },
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
     // out: `power` has its own control, and the others compare the same ledger.
     optional("sabotage", &SABOTAGE),
@@ -58,10 +63,13 @@ const STEPS: [Step; 17] = [
 /// The step that builds the binary of the rigs.
 const RELEASE: &str = "build";
 
-const QUIET_RIGS: [&str; 8] =
-    ["python3", "tests/rigs/all.py", BINARY, "--at-once", "1", "--only", "soak", "power"];
+/// The step of the rigs that run beside the tests.
+const QUIET: &str = "quiet rigs";
 
-const RIGS: [&str; 6] = ["python3", "tests/rigs/all.py", BINARY, "--except", "soak", "power"];
+const QUIET_RIGS: [&str; 9] =
+    ["nice", "-n", "5", "python3", "tests/rigs/all.py", BINARY, "--at-once", "1", "--quiet"];
+
+const RIGS: [&str; 4] = ["python3", "tests/rigs/all.py", BINARY, "--timed"];
 
 const DENY: [&str; 8] =
     ["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"];
@@ -105,11 +113,91 @@ fn binary(root: &Path) -> std::ffi::OsString {
     target.join("release").join("inlay").into_os_string()
 }
 
+/// How a step of the background ended, once it has.
+#[derive(Default)]
+struct Outcome {
+    passed: Mutex<Option<bool>>,
+    ended: Condvar,
+}
+
+impl Outcome {
+    fn set(&self, passed: bool) {
+        *self.passed.lock().unwrap_or_else(PoisonError::into_inner) = Some(passed);
+        self.ended.notify_all();
+    }
+
+    /// Waits for the end; whether the step passed.
+    fn wait(&self) -> bool {
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *passed {
+                Some(passed) => return passed,
+                None => passed = self.ended.wait(passed).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
 /// A step that others run beside.
 struct Running {
     name: &'static str,
-    child: Child,
-    started: Instant,
+    outcome: Arc<Outcome>,
+    /// The process, once there is one.
+    process: Arc<AtomicU32>,
+    thread: JoinHandle<anyhow::Result<Duration>>,
+}
+
+impl Running {
+    /// Starts a step as soon as the one that it needs has passed.
+    fn start(name: &'static str, mut command: Command, needed: Option<Arc<Outcome>>) -> Self {
+        let (outcome, process) = (Arc::<Outcome>::default(), Arc::<AtomicU32>::default());
+        let (ends, known) = (Arc::clone(&outcome), Arc::clone(&process));
+        let thread = thread::spawn(move || {
+            let result = match needed.is_none_or(|needed| needed.wait()) {
+                true => run_timed(name, &mut command, Some(&known)),
+                false => Err(anyhow::anyhow!("{name} was not started")),
+            };
+            ends.set(result.is_ok());
+            result
+        });
+        Self { name, outcome, process, thread }
+    }
+
+    /// Asks the process to end; it ends what it has started, too.
+    fn stop(&self) {
+        let process = self.process.load(Ordering::Acquire);
+        if process != 0 {
+            let _ = Command::new("kill").arg(process.to_string()).status();
+        }
+    }
+
+    /// Waits for the end of the step.
+    fn wait(self, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Result<()> {
+        let ended = self.thread.join().map_err(|_| anyhow::anyhow!("{} panicked", self.name))?;
+        times.push((self.name, ended?));
+        Ok(())
+    }
+}
+
+/// Runs a command to its end; how long it took, or that it failed.
+fn run_timed(
+    name: &'static str,
+    command: &mut Command,
+    process: Option<&AtomicU32>,
+) -> anyhow::Result<Duration> {
+    let started = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("{name}: cannot be run"))?;
+    if let Some(process) = process {
+        process.store(child.id(), Ordering::Release);
+    }
+    let status = child.wait()?;
+    if let Some(process) = process {
+        process.store(0, Ordering::Release);
+    }
+    if !status.success() {
+        bail!("{name} failed");
+    }
+    Ok(started.elapsed())
 }
 
 /// Runs all checks and says how long each took. Where `CI` is set, a tool that is missing is a failure.
@@ -117,10 +205,9 @@ struct Running {
 pub fn run(root: &Path) -> anyhow::Result<()> {
     let (mut times, mut running) = (Vec::new(), Vec::new());
     let mut checked = run_steps(root, &mut times, &mut running);
-    for mut step in running {
+    for step in running {
         if checked.is_err() {
-            // It ends what it has started, too.
-            let _ = Command::new("kill").arg(step.child.id().to_string()).status();
+            step.stop();
         }
         let passed = step.wait(&mut times);
         checked = checked.and(passed);
@@ -132,18 +219,6 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Running {
-    /// Waits for the end of the step.
-    fn wait(&mut self, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Result<()> {
-        let status = self.child.wait().with_context(|| self.name.to_owned())?;
-        times.push((self.name, self.started.elapsed()));
-        if !status.success() {
-            bail!("{} failed", self.name);
-        }
-        Ok(())
-    }
-}
-
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 fn run_steps(
     root: &Path,
@@ -152,9 +227,8 @@ fn run_steps(
 ) -> anyhow::Result<()> {
     let in_ci = std::env::var_os("CI").is_some();
     for Step { name, command, optional, background, needs } in &STEPS {
-        if let Some(at) = running.iter().position(|running| Some(running.name) == *needs) {
-            running.remove(at).wait(times)?;
-        }
+        let needed = running.iter().find(|running| Some(running.name) == *needs);
+        let needed = needed.map(|running| Arc::clone(&running.outcome));
         println!("== {name}");
         let (program, arguments) = command.split_first().context("a check has a command")?;
         if *optional && !in_ci && !is_installed(program, arguments) {
@@ -177,17 +251,14 @@ fn run_steps(
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             run.env("RUST_TEST_THREADS", (2 * cores).to_string());
         }
-        let started = Instant::now();
-        let mut child = run.spawn().with_context(|| format!("{name}: cannot run {program}"))?;
         if *background {
-            running.push(Running { name, child, started });
+            running.push(Running::start(name, run, needed));
             continue;
         }
-        let status = child.wait()?;
-        times.push((*name, started.elapsed()));
-        if !status.success() {
-            bail!("{name} failed");
+        if needed.is_some_and(|needed| !needed.wait()) {
+            bail!("{name} was not started");
         }
+        times.push((*name, run_timed(name, &mut run, None)?));
     }
     Ok(())
 }
