@@ -7,6 +7,7 @@ mod accounts;
 mod alerts;
 mod audit;
 mod billing;
+mod console;
 mod contract;
 mod dashboards;
 mod edge;

@@ -86,6 +86,7 @@ fn start_log(config: &Config) -> anyhow::Result<()> {
 async fn run(config: Config) -> anyhow::Result<()> {
     let running = inlay_server::serve(config).await?;
     println!("Inlay is ready at {} (gRPC on {})", running.base_url, running.grpc_addr);
+    println!("Console: {}/console/", running.base_url);
     if let Some(url) = running.demo_url() {
         println!("Demo dashboard: {url}");
     }

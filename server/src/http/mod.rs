@@ -29,6 +29,7 @@ mod metrics;
 mod system;
 mod v1;
 
+mod console;
 mod embed_page;
 
 mod router;

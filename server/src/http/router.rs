@@ -12,6 +12,7 @@ use tower_http::{
 };
 
 use super::{
+    console,
     context::Http,
     embed_page, files, layers, metrics,
     respond::{no_such_method, no_such_path},
@@ -33,6 +34,10 @@ pub fn router(http: Http) -> Router {
         .merge(operations)
         .route("/openapi.json", get(reference.document()))
         .route("/docs", get(reference.page()))
+        .route("/", get(console::root))
+        .route("/console", get(console::index))
+        .route("/console/", get(console::index))
+        .route("/console/{*path}", get(console::page))
         .route("/embed/{dashboard_id}", get(embed_page::page))
         .route("/assets/{hash}/{*path}", get(files::asset))
         .route("/sdk/v1/{name}", get(files::helper))

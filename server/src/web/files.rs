@@ -33,6 +33,8 @@ const HOST_TYPES: (&str, &[u8]) =
 
 /// First module of the embed page.
 const EMBED_ENTRY: &str = "dist/embed.js";
+/// First module of the console.
+const CONSOLE_ENTRY: &str = "dist/console/main.js";
 /// First module of its messages.
 const MESSAGE_ENTRY: &str = "dist/message.js";
 /// Types that gain nothing from compression.
@@ -95,6 +97,17 @@ impl Files {
     /// Where the documents of messages find them.
     pub fn message_assets(&self) -> Assets {
         Assets { base: self.base.clone(), modules: self.message_modules.clone() }
+    }
+
+    /// Modules that a page of the console needs, the entry first. An address without a page has those of every page.
+    pub fn console_modules(&self, page: &str) -> Vec<String> {
+        let mut modules = import_graph(&self.files, CONSOLE_ENTRY);
+        for module in import_graph(&self.files, &super::module_of(page)) {
+            if !modules.contains(&module) {
+                modules.push(module);
+            }
+        }
+        modules
     }
 
     /// The path that all files are below.

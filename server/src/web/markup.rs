@@ -1,5 +1,7 @@
 //! Text as markup.
 
+use std::fmt::Write as _;
+
 /// Text for element content and for attributes in double quotes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -10,6 +12,22 @@ pub fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON that can stand inside a script element. These characters occur in JSON only within
+/// strings, where an escape means the same.
+pub fn escape_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
             c => out.push(c),
         }
     }

@@ -10,10 +10,12 @@ mod demo;
 mod page;
 mod reference;
 
+mod console;
 mod files;
 
+pub use console::{ConsolePage, console, module_of};
 pub use demo::demo;
 pub use files::{Files, WebFile};
-pub use page::{Card, DashboardPage, Language, Message, dashboard, message};
+pub use page::{Assets, Card, DashboardPage, Language, Message, dashboard, message};
 pub use reference::reference;
 pub use theme::Theme;

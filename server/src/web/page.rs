@@ -12,7 +12,10 @@
 
 use std::fmt::Write as _;
 
-use super::{markup::escape, theme::Theme};
+use super::{
+    markup::{escape, escape_json},
+    theme::Theme,
+};
 use crate::app::WIDGET_KINDS;
 
 /// Columns of the grid.
@@ -366,21 +369,6 @@ fn humanize(name: &str) -> String {
         name.split(['_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut chars = spaced.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// JSON that can stand inside a script element. These characters occur in JSON only within
-/// strings, where an escape means the same.
-fn escape_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                put(&mut out, format_args!("\\u{:04x}", u32::from(c)));
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn put(html: &mut String, text: std::fmt::Arguments<'_>) {

@@ -1,0 +1,101 @@
+//! `GET /console/…`: the page that people of the customer company work in, and `/`, which leads there.
+//!
+//! The document is the same for every address below `/console/`; what it says beside is who is logged in. It holds no
+//! data of the organisation: the script asks the public API for that, as everybody does.
+
+use axum::{
+    extract::{Path, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+use super::{caller::cookie_of, context::Http, v1::me_of};
+use crate::{
+    base::secret,
+    web::{self, Assets, ConsolePage},
+};
+
+/// Remembers light or dark; set by the console's own script.
+const MODE_COOKIE: &str = "inlay_mode";
+
+/// To the console.
+pub async fn root() -> Response {
+    let to = HeaderValue::from_static("/console/");
+    (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response()
+}
+
+/// The console's first page.
+pub async fn index(state: State<Http>, headers: HeaderMap) -> Response {
+    page(state, Path(String::new()), headers).await
+}
+
+/// Any page of the console.
+pub async fn page(
+    State(http): State<Http>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    let mut nonce = [0; 16];
+    http.app.rng.fill(&mut nonce);
+    let nonce = secret::hex(&nonce);
+    let me = match cookie_of(&headers).map(str::to_owned) {
+        // A session that has ended, and a store that does not answer, are the same here: the page asks again.
+        Some(cookie) => http.run(move |app| app.caller_of_session(&cookie, None)).await.ok(),
+        None => None,
+    };
+    let me = match me {
+        Some(caller) => me_of(&http, caller).await.ok(),
+        None => None,
+    };
+    let boot = json!({
+        "me": me,
+        "base_url": http.app.settings.base_url,
+        "demo": http.app.settings.demo,
+        "billing": http.app.settings.billing.is_configured(),
+        "nonce": nonce,
+    });
+    let page = if me.is_some() { path } else { "login".to_owned() };
+    let assets =
+        Assets { base: http.files.base().to_owned(), modules: http.files.console_modules(&page) };
+    let mode = cookie_value(&headers, MODE_COOKIE).filter(|mode| matches!(*mode, "light" | "dark"));
+    let html = web::console(&ConsolePage { assets: &assets, mode, boot_json: &boot.to_string() });
+    document(&http, html, &nonce)
+}
+
+fn cookie_value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(name, _)| *name == wanted)
+        .map(|(_, value)| value)
+}
+
+/// The embed that the console shows is framed from this server, by whichever of its names.
+fn document(http: &Http, html: String, nonce: &str) -> Response {
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; font-src 'self'; \
+         img-src 'self' data: blob:; connect-src 'self'; frame-src 'self' {}; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        http.app.settings.base_url
+    );
+    let policy = HeaderValue::from_str(&policy)
+        .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
+    let fixed = |text: &'static str| HeaderValue::from_static(text);
+    let headers = [
+        (header::CONTENT_TYPE, fixed("text/html; charset=utf-8")),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::CACHE_CONTROL, fixed("no-store")),
+        (header::REFERRER_POLICY, fixed("no-referrer")),
+        (header::X_FRAME_OPTIONS, fixed("DENY")),
+        (
+            header::HeaderName::from_static("permissions-policy"),
+            fixed("camera=(), microphone=(), geolocation=(), clipboard-write=(self)"),
+        ),
+        (header::HeaderName::from_static("cross-origin-opener-policy"), fixed("same-origin")),
+    ];
+    (headers, html).into_response()
+}

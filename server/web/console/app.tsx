@@ -1,0 +1,75 @@
+// The whole: who is not logged in sees the entrance; who is sees the menu and a page beside it.
+
+import { useEffect } from "preact/hooks";
+import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import type { AnyComponent } from "preact";
+import { address } from "./state/environment";
+import { endedSession } from "./state/interrupts";
+import { me } from "./state/session";
+import { OPEN_ROUTES, ROUTES, type PageRoute } from "./routes";
+import { Interrupts } from "./shell/interrupts";
+import { Missing, Unloadable } from "./shell/missing";
+import { Palette } from "./shell/palette";
+import { Requests } from "./shell/requests";
+import { Side } from "./shell/side";
+import { ToastLine } from "./shell/toast_line";
+import { texts } from "./texts/en";
+
+const ROOT = "/console/";
+
+const components = new Map<PageRoute["load"], AnyComponent>();
+for (const { load } of [...ROUTES, ...OPEN_ROUTES]) components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));
+
+const routesOf = (routes: readonly PageRoute[]) =>
+  routes.map(({ path, load }) => <Route key={path} path={ROOT + path} component={components.get(load) as AnyComponent} />);
+
+export function App() {
+  return (
+    <LocationProvider scope={/^\/console(\/|$)/}>
+      <Inside />
+      <ToastLine />
+    </LocationProvider>
+  );
+}
+
+function Inside() {
+  const { path, route, url } = useLocation();
+  const isOpen = OPEN_ROUTES.some((page) => path === ROOT + page.path);
+  const isInside = me.value !== null && !isOpen;
+  useEffect(() => {
+    if (me.value === null && !isOpen) route(address("login", { next: path === "/console" ? undefined : url }), true);
+    else if (isInside && path === "/console") route(address("start"), true);
+  }, [path, isOpen, isInside]);
+  if (!isInside) {
+    return (
+      <ErrorBoundary>
+        <Router>{routesOf(OPEN_ROUTES)}<Route default component={Nothing} /></Router>
+      </ErrorBoundary>
+    );
+  }
+  return (
+    <>
+      <a class="skip" href="#page">{texts.shell.skip}</a>
+      <Side />
+      <main id="page" tabIndex={-1} inert={endedSession.value || undefined}>
+        <Guarded />
+        <Requests />
+      </main>
+      <Palette />
+      <Interrupts />
+    </>
+  );
+}
+
+/** The page; a module that cannot be loaded says so instead of leaving it empty. */
+function Guarded() {
+  return (
+    <Unloadable>
+      <Router>{routesOf(ROUTES)}<Route path="/console" component={Nothing} /><Route default component={Missing} /></Router>
+    </Unloadable>
+  );
+}
+
+function Nothing() {
+  return null;
+}

@@ -1,0 +1,96 @@
+// A list of records as a table, with a search that stands in the address.
+//
+//     <List data={keys} columns={[{ title: "Label", cell: (key) => key.label }]} rowKey={(key) => key.id}
+//       searched={(key) => key.label} empty={<Empty … />} label="API keys" />
+
+import { useLocation } from "preact-iso";
+import type { ComponentChildren } from "preact";
+import type { Data } from "../api/cache";
+import { texts } from "../texts/en";
+import { Icon } from "./icon";
+import { Empty, Failed, Loading } from "./page";
+import { number } from "./time";
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => ComponentChildren;
+  /** Numbers and buttons stand at the end. */
+  end?: boolean;
+  /** The title is for those who listen only. */
+  silent?: boolean;
+}
+
+interface ListProps<Row> {
+  data: Data<{ data: Row[]; next?: string | null | undefined }>;
+  columns: Column<Row>[];
+  rowKey: (row: Row) => string | number;
+  label: string;
+  /** The words of a row that the search looks through; without it there is no search. */
+  searched?: (row: Row) => string;
+  /** What is shown when there are no rows at all. */
+  empty: ComponentChildren;
+  /** Beside the search. */
+  filters?: ComponentChildren;
+  /** Rows that stay beside the search. */
+  only?: (row: Row) => boolean;
+}
+
+/** From this many rows on a list can be searched. */
+const SEARCH_FROM = 6;
+
+export function List<Row>({ data, columns, rowKey, label, searched, empty, filters, only = () => true }: ListProps<Row>) {
+  const { query } = useLocation();
+  if (data.isLoading) return <div class="box"><Loading /></div>;
+  if (data.error && !data.value) return <div class="box"><Failed error={data.error} onRetry={data.reload} /></div>;
+  const rows = data.value?.data ?? [];
+  if (!rows.length) return <div class="box">{empty}</div>;
+  const wanted = (query.q ?? "").toLowerCase();
+  const shown = rows.filter((row) => only(row) && (!searched || searched(row).toLowerCase().includes(wanted)));
+  return (
+    <>
+      {((searched && (rows.length >= SEARCH_FROM || wanted)) || filters) && (
+        <div class="list-tools">
+          {searched && <Search label={texts.lists.search(label)} />}
+          {filters}
+          <p class="count" role="status">{texts.lists.count(number(shown.length), number(rows.length))}</p>
+        </div>
+      )}
+      {shown.length === 0
+        ? <div class="box"><Empty title={texts.lists.noMatch} text={texts.lists.noMatchText} /></div>
+        : (
+          <div class="box table-box">
+            <table aria-label={label}>
+              <thead>
+                <tr>{columns.map((column) => <th key={column.title} scope="col" class={column.end ? "at-end" : undefined}>{column.silent ? <span class="vh">{column.title}</span> : column.title}</th>)}</tr>
+              </thead>
+              <tbody>
+                {shown.map((row) => (
+                  <tr key={rowKey(row)}>
+                    {columns.map((column) => <td key={column.title} class={column.end ? "at-end" : undefined} data-title={column.silent ? "" : column.title}>{column.cell(row)}</td>)}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      {data.value?.next && <p class="note">{texts.lists.more(number(rows.length))}</p>}
+    </>
+  );
+}
+
+/** The search field of a page: what is typed stands in the address as `q`. */
+export function Search({ label }: { label: string }) {
+  const { path, query, route } = useLocation();
+  const search = (text: string) => {
+    const parameters = new URLSearchParams(query);
+    if (text) parameters.set("q", text);
+    else parameters.delete("q");
+    route(path + (parameters.size ? `?${parameters}` : ""), true);
+  };
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <input type="search" value={query.q ?? ""} placeholder={label} aria-label={label} onInput={(event) => search(event.currentTarget.value)} />
+    </label>
+  );
+}

@@ -1,0 +1,1 @@
+import{a,b}from"./chunk-ECZ25LML.js";import"./chunk-HSBJC4TB.js";import"./chunk-VYCKQBSY.js";import"./chunk-PN6NBRM5.js";import"./chunk-WD74DV6G.js";import"./chunk-76TEVS7C.js";import"./chunk-O5F25ZEC.js";import"./chunk-IRX52YN3.js";import"./chunk-HL2BPW54.js";import"./chunk-GWBZZ3L2.js";import"./chunk-CE5HBEQV.js";import"./chunk-SJLHYPKW.js";export{b as State,a as default};

@@ -1,0 +1,227 @@
+// The pages of the console, each by what people do there, against the real server.
+
+import { expect, PASSWORD, test, widget } from "./lib/console.js";
+
+test("explore shows how it was answered, copies the same request, and saves a widget", async ({ page, context, inlay, org, open }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const one = await org({ filled: true });
+  await open(one, "explore");
+  await page.getByRole("button", { name: "api_call" }).click();
+  await page.getByLabel("Group by").selectOption("model");
+  await page.getByLabel("By", { exact: true }).selectOption("In all");
+  await expect(page).toHaveURL(/event=api_call.*group=model/);
+  const result = page.getByRole("region", { name: "Api call by model" });
+  await expect(result).toContainText(/Answered from .*: \d+ rows read in \d+ ms/);
+  // The copied request gives what the page shows.
+  await result.getByRole("button", { name: "Copy as curl" }).click();
+  const curl = await page.evaluate(() => navigator.clipboard.readText());
+  const path = /'https?:\/\/[^/']+([^']+)'/.exec(curl)?.[1] ?? "";
+  const answer = await one.ask("GET", path);
+  const [largest] = answer.data;
+  await expect(result).toContainText(largest.group);
+  await expect(result).toContainText(String(largest.value));
+  await result.getByRole("button", { name: "Save as widget" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Save as widget" }).click();
+  await expect(page).toHaveURL(/\/console\/dashboards\//);
+  await expect(page.getByRole("region", { name: "Api call by model" })).toContainText(largest.group);
+  // Opened as SQL it asks the same.
+  await page.goto(`${inlay.base}/console/explore?event=api_call&group=model&granularity=`);
+  await page.getByRole("link", { name: "Open in SQL" }).click();
+  await page.getByRole("button", { name: /^Run/ }).click();
+  await expect(page.getByRole("region", { name: "Rows" })).toContainText(String(largest.value));
+});
+
+test("embed sessions: minted, in words, counting down, revoked", async ({ page, org, open }) => {
+  const one = await org({ filled: true });
+  await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })], true);
+  await open(one, "embed-sessions?new=1");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Tenant", { exact: true }).fill("acme");
+  await dialog.getByText("Restrict what is seen").click();
+  await dialog.getByLabel("Locked filters").fill("model=nova\nmodel=lyra");
+  await dialog.getByRole("button", { name: "Mint a test session" }).click();
+  await expect(page.getByText("The session is open")).toBeVisible();
+  expect(await page.locator(".secret code").textContent()).toContain("/embed/");
+  await page.getByRole("button", { name: "Close" }).click();
+  const row = page.getByRole("row", { name: /acme/ });
+  await expect(row).toContainText("may drill down; only model = nova, lyra");
+  await row.getByRole("button", { name: "Actions for acme" }).click();
+  await page.getByRole("menuitem", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByText("No open sessions")).toBeVisible();
+});
+
+test("an alert: made on a widget, tested, fired, its deliveries with what came back", async ({ page, org, open, expected }) => {
+  expected.push(/400/);
+  const one = await org({ filled: true });
+  await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
+  await open(one, "alerts?new=1");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Threshold").fill("1");
+  await dialog.getByLabel("Over minutes").fill("1440");
+  await expect(dialog).toContainText("Fires when the value is above 1 in the last day.");
+  await expect(dialog).toContainText(/It would have fired \d+ times? in the last 30 days/);
+  await dialog.getByLabel("Mails to").fill("ops@example.com");
+  await dialog.getByLabel("Webhook", { exact: true }).fill("http://127.0.0.1:9/hook");
+  await dialog.getByRole("button", { name: "New alert" }).click();
+  await expect(dialog.getByLabel("Webhook", { exact: true })).toHaveAttribute("aria-invalid", "true");
+  await dialog.getByLabel("Webhook", { exact: true }).fill("https://hooks.example.com/a");
+  await dialog.getByRole("button", { name: "New alert" }).click();
+  await expect(page.getByRole("heading", { name: "Calls", level: 1 })).toBeVisible();
+  await expect(page.getByText("https://hooks.example.com/a")).toBeVisible();
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("Threshold").fill("2");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Fires when the value is above 2 in the last day.")).toBeVisible();
+  await page.getByRole("link", { name: "Alerts", exact: true }).click();
+  await page.getByRole("button", { name: "Actions for Calls" }).click();
+  await page.getByRole("menuitem", { name: "Pause" }).click();
+  await expect(page.getByRole("row", { name: /Calls/ })).toContainText("Paused");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByRole("row", { name: /Calls/ })).not.toContainText("Paused");
+});
+
+test("a report: its schedule in words, run now, delivered", async ({ page, org, open }) => {
+  const one = await org({ filled: true });
+  await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })], true);
+  await open(one, "reports?new=1");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Weekly usage");
+  await dialog.getByLabel("Time zone").fill("Europe/Berlin");
+  await expect(dialog).toContainText("Every Monday at 08:00, Europe/Berlin");
+  await dialog.getByLabel("Format").selectOption("csv");
+  await dialog.getByLabel("Mails to").fill("a@example.com\nb@example.com");
+  await dialog.getByRole("button", { name: "New report" }).click();
+  await expect(page.getByRole("heading", { name: "Weekly usage", level: 1 })).toBeVisible();
+  await page.getByRole("button", { name: "Run now" }).click();
+  await expect(page.getByRole("row", { name: /By hand/ })).toContainText("Delivered");
+  await expect(page.getByRole("row", { name: /By hand/ })).toContainText("b@example.com");
+});
+
+test("keys: shown once, used, revoked", async ({ page, inlay, org, open }) => {
+  const one = await org();
+  await open(one, "api-keys");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByLabel("Label").fill("backend");
+  await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+  const key = (await page.locator(".secret code").textContent()) ?? "";
+  expect(key).toMatch(/^inlay_ingest_/);
+  // Escape does not close what is shown once.
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "I stored it" }).click();
+  await page.reload();
+  await expect(page.getByRole("row", { name: /backend/ })).toBeVisible();
+  expect(await page.content()).not.toContain(key);
+  const send = () => fetch(`${inlay.base}/v1/events`, { method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: JSON.stringify({ events: [{ tenant_id: "a", event_name: "b" }] }) });
+  expect((await send()).status).toBe(200);
+  await page.getByRole("button", { name: "Actions for backend" }).click();
+  await page.getByRole("menuitem", { name: "Revoke" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("row", { name: /backend/ })).toHaveCount(0);
+  expect((await send()).status).toBe(401);
+});
+
+test("each role sees its actions, and the server agrees; the last owner stays", async ({ page, inlay, org, open, expected }) => {
+  expected.push(/409/);
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
+  for (const [role, edits, administers] of [["viewer", 0, 0], ["editor", 1, 0], ["admin", 1, 1]]) {
+    const cookie = await one.join(role);
+    await open(cookie, `dashboards/${board.id}`);
+    await expect(page.getByRole("region", { name: "Calls" })).toContainText("35");
+    await expect(page.getByRole("button", { name: "Edit" })).toHaveCount(edits);
+    await page.getByRole("link", { name: "API keys" }).click();
+    await expect(page.getByRole("button", { name: "Create key" })).toHaveCount(administers);
+    const status = async (method, path, body) => (await fetch(inlay.base + path, { method, headers: { cookie, "content-type": "application/json" }, body: JSON.stringify(body) })).status;
+    expect(await status("PATCH", `/v1/dashboards/${board.id}`, { name: "Usage" })).toBe(edits ? 200 : 403);
+    expect(await status("POST", "/v1/api-keys", { label: "x", scope: "ingest" })).toBe(administers ? 201 : 403);
+  }
+  await open(one, "team");
+  await page.getByLabel("Role of Mara Klein").selectOption("admin");
+  await expect(page.getByRole("status").filter({ hasText: /owner/i })).toBeVisible();
+  await expect(page.getByLabel("Role of Mara Klein")).toHaveValue("owner");
+});
+
+test("usage works without billing, the audit log has what was just done", async ({ page, org, open }) => {
+  const one = await org({ filled: true });
+  await open(one, "usage");
+  await expect(page.getByText("Billing isn’t configured on this server.")).toBeVisible();
+  await expect(page.getByText("Events this month").locator("..")).toContainText("40");
+  await one.ask("POST", "/v1/api-keys", { label: "watched", scope: "ingest" }, 201);
+  await page.getByRole("link", { name: "Audit log" }).click();
+  await page.getByLabel("Action", { exact: true }).selectOption("api_key.create");
+  await page.getByRole("button", { name: "api_key.create" }).first().click();
+  await expect(page.getByRole("dialog")).toContainText("watched");
+});
+
+test("deleting the organisation needs its name, and ends everything", async ({ page, inlay, org, open, expected }) => {
+  expected.push(/401/);
+  const one = await org();
+  await open(one, "settings");
+  await page.getByRole("button", { name: "Delete organization" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Type Northwind/).fill("Northwind");
+  await dialog.getByRole("button", { name: "Delete organization" }).click();
+  await expect(dialog).toBeVisible();
+  await dialog.getByLabel(/^Type Northwind/).fill(one.body.org.name);
+  await dialog.getByRole("button", { name: "Delete organization" }).click();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  const me = await fetch(`${inlay.base}/v1/auth/me`, { headers: { cookie: one.cookie } });
+  expect(me.status).toBe(401);
+  const keyed = await fetch(`${inlay.base}/v1/dashboards`, { headers: { authorization: `Bearer ${one.key}` } });
+  expect(keyed.status).toBe(401);
+});
+
+test("a session that ends in the middle of editing loses nothing", async ({ page, org, open, expected }) => {
+  expected.push(/401/);
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
+  await open(one, `dashboards/${board.id}?edit=1`);
+  await page.getByRole("listitem", { name: "Calls" }).click();
+  const sessions = await one.ask("GET", "/v1/auth/sessions");
+  await one.ask("DELETE", `/v1/auth/sessions/${sessions.data[0].id}`, undefined, 204);
+  await page.getByLabel("Title", { exact: true }).fill("Calls of everybody");
+  const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+  await expect(dialog).toBeVisible();
+  await dialog.getByLabel("Password").fill(PASSWORD);
+  await dialog.getByRole("button", { name: "Log in" }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(page.getByLabel("Title", { exact: true })).toHaveValue("Calls of everybody");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("listitem", { name: "Calls of everybody" })).toBeVisible();
+});
+
+test("what others have stored is text in every page", async ({ page, org, open }) => {
+  const one = await org();
+  const evil = "<img src=x onerror=alert(1)>\"'";
+  await one.send([{ tenant_id: evil, event_name: evil, user_id: evil, string_props: { [evil.slice(0, 40)]: evil }, numeric_props: { [evil.slice(0, 40)]: 1 } }]);
+  const board = await one.dashboard(evil, [{ ...widget("w", "bar_list", evil, { event_name: evil, group_by: evil.slice(0, 40) }), viz: { subtitle: evil } }], true);
+  await one.ask("PATCH", "/v1/settings/org", { name: evil });
+  await one.ask("POST", "/v1/api-keys", { label: evil, scope: "ingest" }, 201);
+  await one.ask("POST", "/v1/saved-queries", { name: evil, sql: "SELECT 1", dataset: evil }, 201);
+  await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "w", name: evil, condition_type: "threshold", operator: "gt", threshold_value: 0, lookback_minutes: 60 }, 201);
+  await one.ask("POST", "/v1/reports", { dashboard_id: board.id, name: evil, schedule: "daily", format: "csv", recipients: ["a@example.com"] }, 201);
+  await one.ask("POST", "/v1/embed-sessions", { tenant_id: evil, dashboard_id: board.id, permissions: { locked_filters: { [evil.slice(0, 40)]: evil } } }, 201);
+  for (const path of ["start", "dashboards", `dashboards/${board.id}`, `dashboards/${board.id}?edit=1`, `explore?event=${encodeURIComponent(evil)}`, "sql", "data", "embed-sessions", "alerts", "alerts/1", "reports", "reports/1", "api-keys", "team", "usage", "audit", "settings", "account"]) {
+    await open(one, path);
+    await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
+    await expect(page.locator("img[src=x]")).toHaveCount(0);
+  }
+});
+
+test("deliveries show each attempt, its answer and why it failed", async ({ page, org, open }) => {
+  // No receiver may be inside, so none answers here: an address without a server behind it is a failure of its own kind.
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
+  const alert = await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "calls", name: "Busy", condition_type: "threshold", operator: "gt", threshold_value: 1, lookback_minutes: 1440, webhook_url: "https://hooks.example.com/hook" }, 201);
+  await one.ask("POST", `/v1/alerts/${alert.id}/test`, {});
+  await open(one, "deliveries");
+  const row = page.getByRole("row", { name: /Busy/ }).first();
+  await expect(row).toContainText("No connection");
+  await row.getByRole("button", { name: "Details" }).click();
+  await expect(page.getByRole("dialog")).toContainText("https://hooks.example.com/hook");
+  await expect(page.getByRole("dialog")).toContainText("No response");
+});
+
