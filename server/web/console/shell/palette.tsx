@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { answer, api } from "../api/client";
 import { useData } from "../api/cache";
 import { ROUTES } from "../routes";
@@ -61,7 +61,8 @@ function Finder({ onClose }: { onClose: () => void }) {
   const id = useId();
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const queries = useData(["saved-queries"], (signal) => answer(api.GET("/v1/saved-queries", { signal })));
-  useEffect(() => {
+  // At once: what is typed right after the keys is meant for it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {

@@ -1,7 +1,7 @@
 // Dialogs, in the browser's own `<dialog>`: focus goes in, stays, and comes back; Escape and the backdrop close.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { texts } from "../texts/en";
 import { IconButton } from "./button";
 import { Field, Submit, useForm } from "./form";
@@ -18,7 +18,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, closes = true, wide = false }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
     return () => {
