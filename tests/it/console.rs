@@ -152,6 +152,12 @@ async fn a_guest_of_the_demo_looks_and_changes_nothing() {
         .await
         .refused(403, "forbidden_role");
     guest.get("/v1/api-keys").await.refused(403, "forbidden_role");
+    // A page of another site puts nobody into a session, the demo's or another.
+    for path in ["/v1/demo/session", "/v1/auth/login"] {
+        let request = server.anonymous().request(Method::POST, path).json(&json!({}));
+        let request = request.header("origin", "https://evil.example");
+        guest.send(request).await.refused(403, "forbidden_origin");
+    }
     // Guests share a user, and see and end nobody's session but their own.
     let own = guest.get("/v1/auth/sessions").await.expect(200);
     assert_eq!(own["data"].as_array().unwrap().len(), 1);

@@ -80,6 +80,8 @@ async fn a_report_comes_on_time_by_mail_and_webhook() {
         org.admin.post("/v1/reports", &with(&rule(&dashboard, "csv"), parts)).await.expect(201);
     assert!(made["webhook_secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")));
     assert_eq!(made["next_run_at"], "2026-11-21T08:00:00.000Z");
+    let days = ["21", "22", "23"].map(|day| format!("2026-11-{day}T08:00:00.000Z"));
+    assert_eq!(made["next_runs"], json!(days));
     tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
     assert_eq!(runs(&org.admin, 1).await, Vec::<Value>::new(), "not before its time");
     server.clock.advance(22 * HOUR_MS);
@@ -274,6 +276,7 @@ async fn what_is_shown_is_what_embeds_show() {
     );
     let report = org.admin.get("/v1/reports/1").await.expect(200);
     assert_eq!((&report["enabled"], &report["next_run_at"]), (&json!(false), &Value::Null));
+    assert_eq!(report["next_runs"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

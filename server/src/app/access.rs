@@ -182,7 +182,7 @@ operations! {
     UpdateOrg b"133yyy31" Management "Changes name or contact address of the organisation.";
     DeleteOrg b"1333y331" Management "Deletes the organisation with everything that belongs to it.";
     DemoEmbedUrl b"yyyyyyyy" Management "Mints an embed session of the demo.";
-    DemoSession b"yyyyyyyy" Login "Opens a console session of the demo for a guest, who may look and change nothing.";
+    DemoSession b"yyyyyyyy" Register "Opens a console session of the demo for a guest, who may look and change nothing.";
     Usage b"1yyyyy31" Management "Shows what was used.";
     Billing b"133yyy31" Management "Shows plan, billing status, usage and limits.";
     ListPlans b"1yyyyy31" Management "Lists the plans.";

@@ -22,7 +22,8 @@ use crate::{
     error::{ApiError, Code, Result},
     store::{
         Actor, ConditionType, CronSchedule, Demo, Environment, Member, Operator, Org, OrgTxn,
-        Permissions, ReportFormat, Role, Schedule, User, Widget, global_find, global_put,
+        Permissions, ReportFormat, Role, Schedule, User, Widget, global_end_session, global_find,
+        global_put,
     },
 };
 
@@ -195,7 +196,9 @@ impl App {
     }
 
     /// Opens a console session for a guest of the demo. 404 when the server runs without it.
-    pub fn guest_session(&self, client: &Client) -> Result<SessionOpened> {
+    ///
+    /// `before` is the cookie that the new one replaces; its session ends.
+    pub fn guest_session(&self, before: Option<&str>, client: &Client) -> Result<SessionOpened> {
         let demo: Option<Demo> = global_find(&self.engine.keys(), "demo", "demo")?;
         let demo = demo
             .filter(|_| self.settings.demo)
@@ -219,6 +222,9 @@ impl App {
                 Some(user) => user,
                 None => self.add_guest(txn, &org, hash)?,
             };
+            if let Some(before) = before {
+                global_end_session(txn, &secret::digest(before))?;
+            }
             let session = self.open_session(txn, &user.id, &org.id, client)?;
             Ok(SessionOpened { user, org: org.clone(), role: Role::Viewer, session })
         })

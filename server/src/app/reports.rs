@@ -20,6 +20,8 @@ const REPORTS_MAX: usize = 1_000;
 /// Runs of a report that are listed.
 const RUNS_LISTED: usize = 100;
 
+/// Times that a report says it will run at.
+const NEXT_RUNS: usize = 3;
 /// Tenants of a burst, at most.
 const SHARES_MAX: usize = 200;
 /// Bytes of a tenant's name, at most.
@@ -215,6 +217,13 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// When a report runs next, the three times after one another; none while it is disabled.
+pub fn next_runs(rule: &ReportRule) -> Vec<i64> {
+    let times = rule.next_run_at.and_then(|first| Times::read(&rule.schedule, first).ok());
+    let Some(times) = times else { return Vec::new() };
+    std::iter::successors(rule.next_run_at, |at| times.after(*at)).take(NEXT_RUNS).collect()
 }
 
 /// Tenants with their receivers, each tenant once.

@@ -107,14 +107,18 @@ async fn admit(
     let user_agent = request.headers().get(header::USER_AGENT);
     let user_agent = user_agent.and_then(|value| value.to_str().ok()).map(str::to_owned);
     request.extensions_mut().insert(Client { ip: ip.clone(), user_agent });
-    if decide(operation, Principal::Anonymous) == Decision::Allowed {
-        return Ok(at_address(address));
-    }
     let headers = request.headers().clone();
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     // HTTP/2 names the host in the address, HTTP/1.1 in a header.
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let host = host.or_else(|| request.uri().authority().map(|host| host.as_str().to_owned()));
+    if decide(operation, Principal::Anonymous) == Decision::Allowed {
+        if !is_safe {
+            // Most of these open a session: a page of another site must not put somebody into one.
+            check_same_origin(&headers, host.as_deref(), &http.app.settings.base_url)?;
+        }
+        return Ok(at_address(address));
+    }
     let credentials =
         http.run(move |app| find_credentials(app, &headers, is_safe, host.as_deref())).await?;
     let principal = match &credentials {

@@ -1,6 +1,6 @@
 //! `/v1/demo`: the embed of the demo, and a guest's session in its console.
 
-use axum::extract::State;
+use axum::{extract::State, http::HeaderMap};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -12,6 +12,7 @@ use crate::{
     app::Client,
     error::Result,
     http::{
+        caller::cookie_of,
         context::Http,
         extract::Params,
         respond::{Answer, WithCookie},
@@ -57,7 +58,10 @@ pub async fn embed_url(
 pub async fn session(
     State(http): State<Http>,
     client: Client,
+    headers: HeaderMap,
 ) -> Result<WithCookie<Answer<LoggedIn>>> {
-    let session = http.run_hashing(move |app| app.guest_session(&client)).await?;
+    let before = cookie_of(&headers).map(str::to_owned);
+    let session =
+        http.run_hashing(move |app| app.guest_session(before.as_deref(), &client)).await?;
     Ok(logged_in(&http, session))
 }

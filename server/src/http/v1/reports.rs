@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::view::{Name, Time, present, told_view};
 use crate::{
-    app::{Caller, Report, ReportChange, masked_email, masked_url},
+    app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs},
     error::Result,
     http::{
         context::Http,
@@ -103,6 +103,8 @@ pub struct ReportView {
     webhook_secret: Option<String>,
     /// Null while it is disabled.
     next_run_at: Option<Time>,
+    /// The next three times, `next_run_at` first; none while it is disabled.
+    next_runs: Vec<Time>,
     #[schema(required = false)]
     last_run: Option<ReportRunView>,
     created_at: Time,
@@ -242,6 +244,7 @@ pub async fn delete(
 
 fn view(report: Report, sees_all: bool) -> ReportView {
     let Report { rule, last_run, new_secret } = report;
+    let next_runs = next_runs(&rule).into_iter().map(Time).collect();
     let email = |address: String| if sees_all { address } else { masked_email(&address) };
     let url = |url: String| if sees_all { url } else { masked_url(&url) };
     ReportView {
@@ -255,6 +258,7 @@ fn view(report: Report, sees_all: bool) -> ReportView {
         webhook_secret: new_secret,
         recipients: rule.recipients.into_iter().map(email).collect(),
         webhook_url: rule.webhook_url.map(url),
+        next_runs,
         enabled: rule.enabled,
         tenant_id: rule.tenant_id,
         period: rule.period,
