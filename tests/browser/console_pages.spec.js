@@ -58,7 +58,7 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   await open(one, "alerts?new=1");
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Threshold").fill("1");
-  await dialog.getByLabel("Over minutes").fill("1440");
+  await dialog.getByLabel("Window (minutes)").fill("1440");
   await expect(dialog).toContainText("Fires when the value is above 1 in the last day.");
   await expect(dialog).toContainText(/It would have fired \d+ times? in the last 30 days/);
   await dialog.getByLabel("Mails to").fill("ops@example.com");
@@ -94,8 +94,8 @@ test("a report: its schedule in words, run now, delivered", async ({ page, org, 
   await dialog.getByRole("button", { name: "New report" }).click();
   await expect(page.getByRole("heading", { name: "Weekly usage", level: 1 })).toBeVisible();
   await page.getByRole("button", { name: "Run now" }).click();
-  await expect(page.getByRole("row", { name: /By hand/ })).toContainText("Delivered");
-  await expect(page.getByRole("row", { name: /By hand/ })).toContainText("b@example.com");
+  await expect(page.getByRole("row", { name: /Manual/ })).toContainText("Delivered");
+  await expect(page.getByRole("row", { name: /Manual/ })).toContainText("b@example.com");
 });
 
 test("keys: shown once, used, revoked", async ({ page, inlay, org, open }) => {
@@ -187,7 +187,7 @@ test("a session that ends in the middle of editing loses nothing", async ({ page
   await dialog.getByRole("button", { name: "Log in" }).click();
   await expect(dialog).toHaveCount(0);
   await expect(page.getByLabel("Title", { exact: true })).toHaveValue("Calls of everybody");
-  await page.getByRole("button", { name: "Try again" }).click();
+  // It is saved without being asked again.
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
   await page.reload();
   await expect(page.getByRole("listitem", { name: "Calls of everybody" })).toBeVisible();
@@ -225,3 +225,71 @@ test("deliveries show each attempt, its answer and why it failed", async ({ page
   await expect(page.getByRole("dialog")).toContainText("No response");
 });
 
+
+test("what cannot be undone needs the very name, whatever is in it; an address swallows nobody", async ({ page, org, open }) => {
+  const one = await org();
+  const name = "Sales - EU & US (100%) <v2>";
+  await one.dashboard(name, [], true);
+  await open(one, "dashboards");
+  await page.getByRole("button", { name: `Actions for ${name}` }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Type Sales/).fill("x");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(dialog).toBeVisible();
+  expect((await one.ask("GET", "/v1/dashboards")).data).toHaveLength(1);
+  await dialog.getByLabel(/^Type Sales/).fill(name);
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByText("No dashboards yet")).toBeVisible();
+  // `/users/../events` would be all events of the tenant.
+  await open(one, "erasures");
+  await page.getByRole("button", { name: "Erase events" }).click();
+  await page.getByLabel("Tenant").fill("victim");
+  await page.getByLabel("User").fill("..");
+  await page.getByLabel("Type victim to confirm").fill("victim");
+  await page.getByRole("dialog").getByRole("button", { name: "Erase events" }).click();
+  await expect(page.getByText("This name can’t be sent in an address.")).toBeVisible();
+  expect((await one.ask("GET", "/v1/erasures")).data).toHaveLength(0);
+});
+
+test("another user in another tab, or after logging out, finds nothing of the first", async ({ page, inlay, org, open }) => {
+  const [one, two] = [await org({ filled: true }), await org()];
+  await open(one, "sql");
+  await page.getByRole("textbox", { name: "SQL statement" }).click();
+  await page.keyboard.type("SELECT 'secret of one'");
+  const other = await page.context().newPage();
+  await other.goto(`${inlay.base}/console/login`);
+  await other.getByLabel("E-mail address").fill(two.email);
+  await other.getByLabel("Password").fill(PASSWORD);
+  await other.getByRole("button", { name: "Log in" }).click();
+  await expect(other.getByRole("heading", { name: "Get started" })).toBeVisible();
+  // The first tab shows whose cookie the browser has now.
+  await expect(page.locator(".side-head")).toContainText(two.body.org.name);
+  await expect(page.getByRole("textbox", { name: "SQL statement" })).not.toContainText("secret of one");
+  await page.getByRole("button", { name: "View as API request" }).click();
+  await expect(page.getByRole("dialog")).not.toContainText("secret of one");
+  await other.close();
+});
+
+test("a form that is opened and saved as it is changes nothing", async ({ page, org, open }) => {
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
+  const alert = { dashboard_id: board.id, widget_id: "calls", name: "Low", condition_type: "threshold", operator: "lt", threshold_value: 5, lookback_minutes: 90, for_minutes: 10, email_to: ["a@example.com"] };
+  await one.ask("POST", "/v1/alerts", alert, 201);
+  const report = { dashboard_id: board.id, name: "Weekly", schedule: { cron: "5 7 * * 1-5", timezone: "Europe/Berlin" }, format: "csv", period: "7d", tenant_id: "acme", recipients: ["a@example.com"] };
+  await one.ask("POST", "/v1/reports", report, 201);
+  await one.ask("PATCH", `/v1/dashboards/${board.id}`, { settings: { default_period: "7d", allowed_origins: ["https://app.example.com"], theme: { primaryColor: "#0f766e", mode: "dark" } } });
+  for (const path of ["alerts/1", "reports/1"]) {
+    await open(one, path);
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await expect(page.getByRole("dialog")).toHaveCount(0);
+  }
+  expect(await one.ask("GET", "/v1/alerts/1")).toMatchObject(alert);
+  expect(await one.ask("GET", "/v1/reports/1")).toMatchObject(report);
+  await open(one, `dashboards/${board.id}?edit=1`);
+  await page.getByRole("button", { name: "Settings", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("status").filter({ hasText: /^Saved$/ })).toBeVisible();
+  expect((await one.ask("GET", `/v1/dashboards/${board.id}`)).settings).toEqual({ default_period: "7d", allowed_origins: ["https://app.example.com"], theme: { primaryColor: "#0f766e", mode: "dark" } });
+});

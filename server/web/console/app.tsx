@@ -1,9 +1,10 @@
 // The whole: who is not logged in sees the entrance; who is sees the menu and a page beside it.
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
+import { sentRequests } from "./api/requests";
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import type { AnyComponent } from "preact";
-import { address } from "./state/environment";
+import { address, environment, PRODUCTION } from "./state/environment";
 import { endedSession } from "./state/interrupts";
 import { me } from "./state/session";
 import { OPEN_ROUTES, ROUTES, type PageRoute } from "./routes";
@@ -37,9 +38,15 @@ function Inside() {
   const isOpen = OPEN_ROUTES.some((page) => path === ROOT + page.path);
   const isInside = me.value !== null && !isOpen;
   useEffect(() => {
+    const known = me.value?.org.environments.map(({ name }) => name);
+    if (known && !known.includes(environment.value)) environment.value = PRODUCTION;
     if (me.value === null && !isOpen) route(address("login", { next: path === "/console" ? undefined : url }), true);
     else if (isInside && path === "/console") route(address("start"), true);
   }, [path, isOpen, isInside]);
+  // Requests are those of the page that is looked at.
+  useLayoutEffect(() => {
+    sentRequests.value = [];
+  }, [path]);
   if (!isInside) {
     return (
       <ErrorBoundary>
@@ -52,7 +59,7 @@ function Inside() {
       <a class="skip" href="#page">{texts.shell.skip}</a>
       <Side />
       <main id="page" tabIndex={-1} inert={endedSession.value || undefined}>
-        <Guarded />
+        <Guarded path={path} />
         <Requests />
       </main>
       <Palette />
@@ -62,9 +69,9 @@ function Inside() {
 }
 
 /** The page; a module that cannot be loaded says so instead of leaving it empty. */
-function Guarded() {
+function Guarded({ path }: { path: string }) {
   return (
-    <Unloadable>
+    <Unloadable path={path}>
       <Router>{routesOf(ROUTES)}<Route path="/console" component={Nothing} /><Route default component={Missing} /></Router>
     </Unloadable>
   );

@@ -5,7 +5,7 @@
 //
 // The work is done by TanStack Query's core; this is its binding for Preact.
 
-import { keepPreviousData, QueryClient, QueryObserver } from "@tanstack/query-core";
+import { QueryClient, QueryObserver } from "@tanstack/query-core";
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { environment } from "../state/environment";
 import { ApiError } from "./client";
@@ -39,8 +39,8 @@ interface Options {
   every?: number | undefined;
   /** False as long as it must not be asked for. */
   enabled?: boolean;
-  /** The answer to the question before stays until the next one is there. */
-  keeps?: boolean;
+  /** The answer to the question before stays until the next one is there; a function says of which key it may. */
+  keeps?: boolean | ((before: readonly unknown[]) => boolean);
 }
 
 /** `key` names the question: the same key is the same answer. */
@@ -50,7 +50,7 @@ export function useData<Value>(key: readonly unknown[], load: (signal: AbortSign
     queryFn: ({ signal }) => load(signal),
     enabled,
     refetchInterval: every ?? false,
-    ...(keeps ? { placeholderData: keepPreviousData } : {}),
+    ...(keeps ? { placeholderData: (before, query) => (keeps === true || (query && keeps(query.queryKey.slice(1))) ? before : undefined) } : {}),
   });
   const [observer] = useState(() => new QueryObserver(cache, options));
   const [, redraw] = useReducer<number, void>((count) => count + 1, 0);

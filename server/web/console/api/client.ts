@@ -7,6 +7,7 @@
 import createClient from "openapi-fetch";
 import { environment } from "../state/environment";
 import { endedSession, reachedLimit } from "../state/interrupts";
+import { me } from "../state/session";
 import { texts } from "../texts/en";
 import { noteRequest } from "./requests";
 import type { components, paths } from "./schema";
@@ -39,11 +40,22 @@ export class ApiError extends Error {
 /** The client. Its methods never throw for a status; `answer` does. */
 export const api = createClient<paths>({ baseUrl: location.origin, credentials: "same-origin" });
 
+/** What an address would swallow: `/users/../events` is `/events`, however it is written. */
+const SWALLOWED = new Set([".", ".."]);
+
 api.use({
-  async onRequest({ request }) {
+  async onRequest({ request, params }) {
+    for (const [field, value] of Object.entries(params.path ?? {})) {
+      if (SWALLOWED.has(String(value))) throw new ApiError(400, { code: "invalid_field", field, error: texts.errors.dots });
+    }
     request.headers.set("X-Service-Environment", environment.value);
     await noteRequest(request);
     return request;
+  },
+  onResponse({ request, response }) {
+    // Whatever ended the session, also in another tab. A wrong password is none, nor a key that was revoked.
+    const isOfSession = me.value !== null && !request.headers.has("authorization") && !new URL(request.url).pathname.endsWith("/login");
+    if (response.status === 401 && isOfSession) endedSession.value = true;
   },
 });
 
@@ -53,14 +65,13 @@ export async function answer<Body>(call: Promise<{ data?: Body; error?: unknown;
   try {
     result = await call;
   } catch (cause) {
-    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    if (cause instanceof ApiError || (cause instanceof DOMException && cause.name === "AbortError")) throw cause;
     throw new ApiError(0, { code: "unreachable", error: texts.errors.unreachable });
   }
   const { data, response } = result;
   if (response.ok) return data as Body;
   const body = typeof result.error === "object" && result.error !== null ? (result.error as ErrorBody) : {};
   const error = new ApiError(response.status, body);
-  if (error.code === "session_expired") endedSession.value = true;
   if (response.status === 402) reachedLimit.value = body;
   throw error;
 }

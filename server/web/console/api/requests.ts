@@ -21,13 +21,15 @@ export const sentRequests = signal<SentRequest[]>([]);
 
 export async function noteRequest(request: Request): Promise<void> {
   const { pathname, search } = new URL(request.url);
+  if (pathname.startsWith("/v1/auth/")) return;
   const body = request.body ? (await request.clone().text()).replace(SECRET, '$1"…"') : null;
   const sent = { method: request.method, path: pathname + search, body };
   const isSame = (other: SentRequest) => other.method === sent.method && other.path === sent.path && other.body === sent.body;
   sentRequests.value = [sent, ...sentRequests.value.filter((other) => !isSame(other))].slice(0, REQUESTS_MAX);
 }
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+/** A text as one word of a shell. */
+export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A request as a command. */
 export function curlOf({ method, path, body }: SentRequest): string {

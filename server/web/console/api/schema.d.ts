@@ -2569,6 +2569,8 @@ export interface components {
             last_run?: components["schemas"]["ReportRun"] | null;
             name: string;
             next_run_at?: components["schemas"]["Time"] | null;
+            /** @description The next three times, `next_run_at` first; none while it is disabled. */
+            next_runs: components["schemas"]["Time"][];
             period?: string | null;
             /** @description Masked for viewers and editors. */
             recipients: string[];

@@ -1,6 +1,5 @@
 // Alert rules, each as a sentence, with its state.
 
-import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
@@ -12,6 +11,7 @@ import { Button, LinkButton } from "../ui/button";
 import { Confirm } from "../ui/dialog";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago, number } from "../ui/time";
 import { AlertForm } from "./alert_form";
@@ -20,8 +20,7 @@ const text = texts.alerts;
 type Alert = Schemas["Alert"];
 
 export default function Alerts() {
-  const { query } = useLocation();
-  const [isMaking, setMaking] = useState(query.new !== undefined);
+  const [isMaking, setMaking] = useOpened("new", "admin");
   const [deleted, setDeleted] = useState<Alert | null>(null);
   const alerts = useData(["alerts"], (signal) => answer(api.GET("/v1/alerts", { signal })), { every: 15_000 });
   const isAdmin = may("admin");

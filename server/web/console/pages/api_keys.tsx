@@ -1,6 +1,5 @@
 // API keys: a new one is shown once, and a revoked one stops working at once.
 
-import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
@@ -13,6 +12,7 @@ import { Confirm, Dialog } from "../ui/dialog";
 import { Field, Select, Submit, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago } from "../ui/time";
 
@@ -20,8 +20,7 @@ const text = texts.apiKeys;
 type Key = Schemas["ApiKey"];
 
 export default function ApiKeys() {
-  const { query } = useLocation();
-  const [isMaking, setMaking] = useState(query.new !== undefined);
+  const [isMaking, setMaking] = useOpened("new", "admin");
   const [revoked, setRevoked] = useState<Key | null>(null);
   const isAdmin = may("admin");
   const keys = useData(["api-keys"], (signal) => answer(api.GET("/v1/api-keys", { signal })), { enabled: isAdmin });

@@ -17,7 +17,7 @@ import { Menu, type MenuItem } from "../ui/menu";
 import { Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Tabs } from "../ui/tabs";
 import { fullTime } from "../ui/time";
-import type { Looking } from "../ui/widget";
+import type { Looking, Widget } from "../ui/widget";
 import { State } from "./dashboards";
 import { Board, Canvas } from "./editor/canvas";
 import { changesOf } from "./editor/changes";
@@ -27,6 +27,7 @@ import { Inspector } from "./editor/inspector";
 import { KINDS, newWidget } from "./editor/kinds";
 import { added, placed, removed } from "./editor/layout";
 import { ChangeList, Publish } from "./editor/publish";
+import { DashboardSettings } from "./editor/settings";
 
 const text = texts.editor;
 type Dashboard = Schemas["Dashboard"];
@@ -87,7 +88,7 @@ function View({ dashboard }: { dashboard: Dashboard }) {
         ? <Card label={name}><Empty title={text.empty} text={text.emptyText}>{isEditor && <Button kind="primary" onClick={() => look({ edit: "1" })}>{texts.actions.edit}</Button>}</Empty></Card>
         : <Board widgets={widgets} looking={{ ...looks.looking, saved: { dashboard: id, version: dashboard.version } }} />}
       {shown === "embed" && <Dialog title={text.embedTitle(name)} onClose={() => show(null)} wide><EmbedPanel dashboard={id} tenant={looks.looking.tenant} /></Dialog>}
-      {shown === "publish" && <Publish dashboard={dashboard} draft={dashboard} flush={async () => undefined} onClose={() => show(null)} />}
+      {shown === "publish" && <Publish dashboard={dashboard} draft={dashboard} flush={async () => true} onClose={() => show(null)} />}
     </Page>
   );
 }
@@ -135,12 +136,14 @@ function Editor({ dashboard }: { dashboard: Dashboard }) {
   const [selected, select] = useState<string | null>(null);
   const [isAdding, setAdding] = useState(false);
   const [isPublishing, setPublishing] = useState(false);
+  const [areSettingsOpen, setSettings] = useState(false);
   const discovered = useData(["discover"], (signal) => answer(api.GET("/v1/discover", { signal })));
   const events = discovered.value?.events ?? [];
   const widget = draft.widgets.find(({ id }) => id === selected);
   useKeys(editing);
-  const undoLast = useRef(undo);
-  undoLast.current = undo;
+  // Of the newest draft: others may have been made since.
+  const bringBack = useRef<(widget: Widget) => void>(() => undefined);
+  bringBack.current = (widget) => change({ widgets: placed([...draft.widgets, widget], widget.id, widget.layout) });
   const add = (kind: string) => {
     const made = newWidget(kind, events[0], text.newTitle(text.kinds[kind as "line"]));
     change({ widgets: added(draft.widgets, made) });
@@ -153,8 +156,9 @@ function Editor({ dashboard }: { dashboard: Dashboard }) {
         <Button onClick={undo ?? undefined} disabled={!undo} title="⌘Z">{texts.actions.undo}</Button>
         <Button onClick={redo ?? undefined} disabled={!redo} title="⇧⌘Z">{texts.actions.redo}</Button>
         <Button icon="plus" onClick={() => setAdding(true)}>{text.add}</Button>
+        <Button onClick={() => setSettings(true)}>{texts.dashboardSettings.open}</Button>
         <Button onClick={() => setPublishing(true)}>{text.publish}</Button>
-        <Button kind="primary" onClick={() => void editing.flush().then(() => looks.look({ edit: "" }))}>{texts.actions.done}</Button>
+        <Button kind="primary" onClick={() => void editing.flush().then((isSaved) => isSaved && looks.look({ edit: "" }))}>{texts.actions.done}</Button>
       </>}>
       <div class="editor">
         <div class="editor-main">
@@ -170,7 +174,7 @@ function Editor({ dashboard }: { dashboard: Dashboard }) {
               onRemove={() => {
                 change({ widgets: removed(draft.widgets, widget.id) });
                 select(null);
-                say(text.removed(widget.title), () => undoLast.current?.());
+                say(text.removed(widget.title), () => bringBack.current(widget));
               }}
               onDuplicate={() => {
                 const copy = { ...widget, id: `w_${crypto.randomUUID().slice(0, 8)}` };
@@ -180,6 +184,7 @@ function Editor({ dashboard }: { dashboard: Dashboard }) {
           : <aside class="inspector hint"><p>{text.selectHint}</p></aside>}
       </div>
       {isAdding && <Dialog title={text.add} onClose={() => setAdding(false)}><div class="choices">{KINDS.map((kind) => <button key={kind} type="button" class="button plain" onClick={() => add(kind)}>{text.kinds[kind]}</button>)}</div></Dialog>}
+      {areSettingsOpen && <DashboardSettings settings={draft.settings} onClose={() => setSettings(false)} onChange={async (settings) => change({ settings })} />}
       {isPublishing && <Publish dashboard={dashboard} draft={draft} flush={editing.flush} onClose={() => setPublishing(false)} />}
       {editing.theirs && <Conflict editing={editing} theirs={editing.theirs} />}
     </Page>

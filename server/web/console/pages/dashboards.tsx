@@ -13,6 +13,7 @@ import { Confirm, Dialog } from "../ui/dialog";
 import { Field, Submit, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu, type MenuItem } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago, number } from "../ui/time";
 
@@ -20,8 +21,8 @@ const text = texts.dashboards;
 type Dashboard = Schemas["Dashboard"];
 
 export default function Dashboards() {
-  const { query, route } = useLocation();
-  const [isMaking, setMaking] = useState(query.new !== undefined);
+  const { route } = useLocation();
+  const [isMaking, setMaking] = useOpened("new", "editor");
   const [isGenerating, setGenerating] = useState(false);
   const [deleted, setDeleted] = useState<Dashboard | null>(null);
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));

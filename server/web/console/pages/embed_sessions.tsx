@@ -1,7 +1,8 @@
 // Embed sessions that are open: which customer sees which dashboard, with which permissions, and for how long still.
 
 import { useLocation } from "preact-iso";
-import { useEffect, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
@@ -13,6 +14,7 @@ import { Confirm, Dialog } from "../ui/dialog";
 import { Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Empty, Page, WhoMay } from "../ui/page";
 import { Ago, fullTime } from "../ui/time";
 
@@ -20,8 +22,7 @@ const text = texts.embedSessions;
 type Session = Schemas["EmbedSession"];
 
 export default function EmbedSessions() {
-  const { query } = useLocation();
-  const [isMinting, setMinting] = useState(query.new !== undefined);
+  const [isMinting, setMinting] = useOpened("new", "admin");
   const [revoked, setRevoked] = useState<Session | null>(null);
   const isAdmin = may("admin");
   const sessions = useData(["embed-sessions"], (signal) => answer(api.GET("/v1/embed-sessions", { signal })), { enabled: isAdmin });
@@ -69,13 +70,13 @@ export function inWords(permissions: Schemas["Permissions"]): string[] {
   ];
 }
 
+/** One clock for all rows. */
+const second = signal(0);
+setInterval(() => second.value++, 1_000);
+
 function Countdown({ until }: { until: string }) {
-  const [now, setNow] = useState(Date.now());
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  const seconds = Math.max(0, Math.round((Date.parse(until) - now) / 1000));
+  void second.value;
+  const seconds = Math.max(0, Math.round((Date.parse(until) - Date.now()) / 1000));
   const two = (value: number) => String(value).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return <time class="number" dateTime={until} title={fullTime(until)}>{seconds ? `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}` : text.ended}</time>;

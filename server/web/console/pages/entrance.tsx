@@ -6,10 +6,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { answer, api } from "../api/client";
-import { cache } from "../api/cache";
+import { becomes } from "../api/person";
 import { boot } from "../boot";
 import { address } from "../state/environment";
-import { enter, firstKey, me } from "../state/session";
+import { me } from "../state/session";
 import { texts } from "../texts/en";
 import { Field, Submit, useForm } from "../ui/form";
 
@@ -29,17 +29,16 @@ export default function Entrance() {
 
 /** Where to go after logging in: an address of the console, nothing else. */
 export function nextPage(next: string | undefined): string {
-  if (!next) return "/console/";
+  if (!next || !URL.canParse(next, location.origin)) return "/console/";
   const url = new URL(next, location.origin);
-  const isOurs = url.origin === location.origin && url.pathname.startsWith("/console/");
+  const isOurs = url.origin === location.origin && url.pathname.startsWith("/console/") && !/^\/console\/(login|register|invite)$/.test(url.pathname);
   return isOurs ? url.pathname + url.search : "/console/";
 }
 
 function useEnter() {
   const { query, route } = useLocation();
-  return (logged: Parameters<typeof enter>[0], page = nextPage(query.next)) => {
-    cache.clear();
-    enter(logged);
+  return (logged: Parameters<typeof becomes>[0], page = nextPage(query.next), key: string | null = null) => {
+    becomes(logged, key);
     route(page, true);
   };
 }
@@ -52,7 +51,7 @@ function Titled({ title, lead, children }: { title: string; lead?: ComponentChil
 }
 
 const NewPassword = ({ form, name = "password" }: { form: ReturnType<typeof useForm>; name?: string }) => (
-  <Field in={form} name={name} label={text.newPassword} hint={text.passwordRule} type="password" required minLength={PASSWORD_MIN} maxLength={PASSWORD_MAX} autocomplete="new-password" />
+  <Field in={form} name={name} label={text.password} hint={text.passwordRule} type="password" required minLength={PASSWORD_MIN} maxLength={PASSWORD_MAX} autocomplete="new-password" />
 );
 
 function LogIn() {
@@ -84,8 +83,7 @@ function Register() {
   const form = useForm(async (value) => {
     const body = { name: value("name"), org_name: value("org_name"), email: value("email"), password: value("password") };
     const made = await answer(api.POST("/v1/auth/register", { body }));
-    firstKey.value = made.api_key.key;
-    goOn(made, address("start"));
+    goOn(made, address("start"), made.api_key.key);
   });
   return (
     <Titled title={text.register} lead={text.registerLead}>

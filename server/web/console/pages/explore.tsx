@@ -139,12 +139,15 @@ function kindOf({ group, granularity, metric }: Question): string {
   return group ? "bar_list" : "number";
 }
 
+/** Whether rows of one question can be drawn as those of the other. */
+const sameShape = (a: Record<string, unknown>, b: Record<string, unknown>) => a.group_by === b.group_by && a.granularity === b.granularity;
+
 function Answered({ question, events }: { question: Question; events: Schemas["DiscoveredEvent"][] }) {
   const [asTable, setAsTable] = useState<"chart" | "table">("chart");
   const [isSaving, setSaving] = useState(false);
   const parameters = parametersOf(question);
   const isAskable = !OF_NUMBER.has(question.metric) || question.property !== "";
-  const result = useData(["query", parameters], (signal) => answer(api.GET("/v1/query", { signal, params: { query: parameters as never } })), { keeps: true, enabled: isAskable });
+  const result = useData(["query", parameters], (signal) => answer(api.GET("/v1/query", { signal, params: { query: parameters as never } })), { keeps: ([, before]) => sameShape(before as typeof parameters, parameters), enabled: isAskable });
   const title = titleOf(question);
   if (!isAskable) return <Card label={title}><Empty title={text.chooseNumber} /></Card>;
   if (result.isLoading) return <Card label={title}><Loading /></Card>;

@@ -43,7 +43,7 @@ export default function ReportPage() {
       <WhoMay least="admin" what={text.what} />
       <Card title={text.rule}>
         <dl class="facts">
-          <dt>{text.next}</dt><dd>{!value.enabled ? text.off : value.next_run_at ? <>{fullTime(value.next_run_at)} (<Ago at={value.next_run_at} />)</> : text.notYet}</dd>
+          <dt>{text.next}</dt><dd>{!value.enabled ? text.off : value.next_runs.map((at) => <span key={at} class="under">{fullTime(at)} (<Ago at={at} />)</span>)}</dd>
           <dt>{text.dashboard}</dt><dd><a href={address(`dashboards/${value.dashboard_id}`)}>{texts.alerts.openDashboard}</a></dd>
           <dt>{text.format}</dt><dd>{value.format.toUpperCase()}</dd>
           <dt>{text.tenant}</dt><dd>{value.tenant_id ?? text.allTenants}</dd>

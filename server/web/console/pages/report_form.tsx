@@ -30,7 +30,7 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
   const form = useForm(async (value) => {
     const common = {
       name: value("name"), format: value("format") as Schemas["ReportFormat"], schedule, recipients: addressesOf(value("recipients")), webhook_url: value("webhook_url") || null,
-      ...(value("period") ? { period: value("period") } : {}), ...(value("tenant_id") ? { tenant_id: value("tenant_id") } : {}),
+      period: value("period") || null, tenant_id: value("tenant_id") || null,
     };
     const saved = report
       ? await answer(api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: common }))

@@ -1,6 +1,5 @@
 // Scheduled reports: what is sent to whom, when next, and how the last time went.
 
-import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
@@ -12,6 +11,7 @@ import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago } from "../ui/time";
 import { ReportForm } from "./report_form";
@@ -21,8 +21,7 @@ const text = texts.reports;
 type Report = Schemas["Report"];
 
 export default function Reports() {
-  const { query } = useLocation();
-  const [isMaking, setMaking] = useState(query.new !== undefined);
+  const [isMaking, setMaking] = useOpened("new", "admin");
   const [deleted, setDeleted] = useState<Report | null>(null);
   const reports = useData(["reports"], (signal) => answer(api.GET("/v1/reports", { signal })));
   const isAdmin = may("admin");

@@ -2,8 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { answer, api } from "../api/client";
-import { cache, refresh, useData } from "../api/cache";
-import { firstKey, may, me } from "../state/session";
+import { refresh, useData } from "../api/cache";
+import { becomes } from "../api/person";
+import { may, me } from "../state/session";
 import { say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, Copy } from "../ui/button";
@@ -66,9 +67,7 @@ export default function Settings() {
         <Confirm title={text.deleteTitle(value.name)} text={text.deleteText} name={value.name} action={text.delete} onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/settings/org"));
-            cache.clear();
-            firstKey.value = null;
-            me.value = null;
+            becomes(null);
             location.assign("/console/login");
           }} />
       )}

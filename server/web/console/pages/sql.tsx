@@ -58,7 +58,11 @@ export default function SqlPage() {
     if (there) setTabs((now) => ({ ...now, chosen: there.id }));
     else open({ ...newTab(one.sql, one.name), saved: { id: one.id, sql: one.sql } });
   };
-  const close = (id: string) => setTabs((now) => {
+  const close = (one: Tab) => {
+    drop(one.id);
+    if (one.sql) say(text.closed(one.title), () => open(one));
+  };
+  const drop = (id: string) => setTabs((now) => {
     const rest = now.tabs.filter((one) => one.id !== id);
     const left = rest.length ? rest : [newTab()];
     return { tabs: left, chosen: now.chosen === id ? (left.at(-1)?.id ?? "") : now.chosen };
@@ -97,7 +101,11 @@ export default function SqlPage() {
   };
   const save = async () => {
     if (!tab.saved) return setSaving(true);
-    await answer(api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }));
+    try {
+      await answer(api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }));
+    } catch (error) {
+      return say(error instanceof Error ? error.message : texts.errors.unknown);
+    }
     change({ saved: { id: tab.saved.id, sql: tab.sql } });
     say(text.savedAs(tab.title));
     await refresh("saved-queries");
@@ -113,7 +121,7 @@ export default function SqlPage() {
       actions={<>
         <span title={text.limits}><Badge>{text.readOnly}</Badge></span>
         <Button onClick={() => void save()}>{texts.actions.save}</Button>
-        {outcome?.state === "running" ? <Button kind="danger" onClick={() => aborts.current.get(tab.id)?.abort()}>{text.cancel}</Button> : <Button kind="primary" onClick={() => void run()}>{text.run} <kbd>⌘↵</kbd></Button>}
+        {outcome?.state === "running" ? <Button kind="danger" onClick={() => aborts.current.get(tab.id)?.abort()}>{text.cancel}</Button> : <Button kind="primary" onClick={() => void run()}>{text.run} <kbd>{text.runKeys}</kbd></Button>}
       </>}>
       <div class="box sql">
         <SqlSide datasets={datasets.value?.data ?? []} queries={saved} templates={templatesOf(events)} onInsert={(sql) => handle.current?.insert(sql)} onOpen={openSaved}
@@ -123,7 +131,7 @@ export default function SqlPage() {
             {tabs.tabs.map((one) => (
               <span key={one.id} class={one.id === tab.id ? "sql-tab chosen" : "sql-tab"}>
                 <button type="button" aria-pressed={one.id === tab.id} onClick={() => setTabs((now) => ({ ...now, chosen: one.id }))}>{one.title}{(one.saved ? one.saved.sql !== one.sql : one.sql !== "") && <i class="unsaved" title={text.unsaved} />}</button>
-                <button type="button" class="close" aria-label={text.closeTab(one.title)} onClick={() => close(one.id)}>×</button>
+                <button type="button" class="close" aria-label={text.closeTab(one.title)} onClick={() => close(one)}>×</button>
               </span>
             ))}
             <button type="button" class="icon-button" aria-label={text.newTab} onClick={() => open(newTab())}>+</button>
@@ -149,7 +157,7 @@ function Below({ outcome, view, onView, title }: { outcome: Outcome | undefined;
   if (outcome.state === "cancelled") return <p class="chart-empty" role="status">{text.cancelled}</p>;
   if (outcome.state === "failed") {
     const { line, column, hint } = outcome.error.body;
-    return <div class="sql-failed" role="alert"><p>{line != null && <b>{text.at(line, column ?? 1)} </b>}{outcome.error.message}</p>{hint && <p class="muted">{hint}</p>}</div>;
+    return <div class="sql-failed" role="alert"><p>{line != null && <b>{text.at(line, column ?? 1)} </b>}{outcome.error.message}</p>{hint && !outcome.error.message.toLowerCase().includes(hint.toLowerCase().slice(0, 20)) && <p class="muted">{hint}</p>}</div>;
   }
   const { columns, rows, stats } = outcome.result;
   const table = () => [columns.map(({ name }) => name), ...(rows as unknown[][]).map((row) => row.map((value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : value)))];

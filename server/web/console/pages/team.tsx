@@ -1,6 +1,5 @@
 // The team: members with their roles, and invites that wait.
 
-import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
@@ -12,6 +11,7 @@ import { Confirm, Dialog } from "../ui/dialog";
 import { Field, Select, Submit, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
+import { useOpened } from "../ui/opened";
 import { Card, Empty, Page, WhoMay } from "../ui/page";
 import { Ago } from "../ui/time";
 
@@ -21,8 +21,7 @@ type Member = Schemas["Member"];
 const ROLES: readonly Role[] = ["viewer", "editor", "admin", "owner"];
 
 export default function Team() {
-  const { query } = useLocation();
-  const [isInviting, setInviting] = useState(query.invite !== undefined);
+  const [isInviting, setInviting] = useOpened("invite", "admin");
   const [removed, setRemoved] = useState<Member | null>(null);
   const members = useData(["members"], (signal) => answer(api.GET("/v1/members", { signal })));
   const isAdmin = may("admin");

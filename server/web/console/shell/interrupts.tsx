@@ -2,9 +2,10 @@
 
 import { answer, api } from "../api/client";
 import { cache } from "../api/cache";
+import { becomes } from "../api/person";
 import { address } from "../state/environment";
 import { endedSession, reachedLimit } from "../state/interrupts";
-import { enter, me } from "../state/session";
+import { me } from "../state/session";
 import { texts } from "../texts/en";
 import { LinkButton } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -23,8 +24,7 @@ export function Interrupts() {
 function Again() {
   const email = me.value?.user?.email ?? "";
   const form = useForm(async (values) => {
-    enter(await answer(api.POST("/v1/auth/login", { body: { email, password: values("password") } })));
-    endedSession.value = false;
+    becomes(await answer(api.POST("/v1/auth/login", { body: { email, password: values("password") } })));
     await cache.invalidateQueries();
   });
   return (

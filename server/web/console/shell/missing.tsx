@@ -14,11 +14,20 @@ export function Missing() {
   );
 }
 
-export class Unloadable extends Component<{ children: ComponentChildren }, { isBroken: boolean }> {
+/** `path` is the page's: another page may be sound. */
+export class Unloadable extends Component<{ path: string; children: ComponentChildren }, { isBroken: boolean }> {
   override state = { isBroken: false };
 
   static override getDerivedStateFromError() {
     return { isBroken: true };
+  }
+
+  override componentDidCatch(error: unknown) {
+    console.error(error);
+  }
+
+  override componentDidUpdate(before: { path: string }) {
+    if (before.path !== this.props.path && this.state.isBroken) this.setState({ isBroken: false });
   }
 
   override render() {

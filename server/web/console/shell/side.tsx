@@ -3,12 +3,13 @@
 
 import { useLocation } from "preact-iso";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, answer } from "../api/client";
-import { cache } from "../api/cache";
+import { answer, api, ApiError } from "../api/client";
+import { becomes } from "../api/person";
 import { ROUTES, type PageRoute } from "../routes";
 import { address, environment, PRODUCTION } from "../state/environment";
 import { chooseMode, mode, type Mode } from "../state/mode";
-import { firstKey, me } from "../state/session";
+import { me } from "../state/session";
+import { say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Icon } from "../ui/icon";
 import { Menu } from "../ui/menu";
@@ -93,10 +94,13 @@ function Foot() {
   const { route } = useLocation();
   const user = me.value?.user;
   const logOut = async () => {
-    await answer(api.POST("/v1/auth/logout"));
-    cache.clear();
-    firstKey.value = null;
-    me.value = null;
+    try {
+      await answer(api.POST("/v1/auth/logout"));
+    } catch (error) {
+      // A session that has ended already is what was asked for.
+      if (!(error instanceof ApiError) || error.status !== 401) return say(error instanceof Error ? error.message : texts.errors.unknown);
+    }
+    becomes(null);
     route("/console/login", true);
   };
   return (

@@ -36,6 +36,15 @@ export function readTabs(): Tabs | null {
   }
 }
 
+/** Removes them: on a machine that others use, too, nobody reads what somebody wrote before. */
+export function forgetTabs(): void {
+  try {
+    localStorage.removeItem(key());
+  } catch {
+    // Nothing was stored.
+  }
+}
+
 export function writeTabs(tabs: Tabs): void {
   try {
     localStorage.setItem(key(), JSON.stringify(tabs));

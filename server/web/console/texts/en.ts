@@ -2,6 +2,9 @@
 //
 // Sentence case, plain verbs, no exclamation marks. What depends on a value is a function of it.
 
+/** The key beside which others are pressed, as this machine's keyboard has it. */
+const modifier = typeof navigator !== "undefined" && !/Mac|iPhone|iPad/.test(navigator.platform) ? "Ctrl " : "⌘";
+
 const plural = (count: number | string, one: string, many: string) => (String(count) === "1" ? one : many);
 
 const roleNames = { viewer: "Viewer", editor: "Editor", admin: "Admin", owner: "Owner" };
@@ -24,7 +27,7 @@ export const texts = {
     missingText: "It may have been deleted, or the address was cut off.",
     broken: "Not loaded",
     brokenTitle: "This page could not be loaded",
-    brokenText: "The server may have been updated meanwhile. Reload to get the new version.",
+    brokenText: "Reload it. If that does not help, the browser’s console says why.",
     reload: "Reload",
   },
   menu: {
@@ -42,6 +45,7 @@ export const texts = {
   },
   errors: {
     unknown: "Something went wrong",
+    dots: "This name can’t be sent in an address",
     unreachable: "The server could not be reached. Check the connection and try again",
     failed: "This could not be loaded",
     notFound: "This does not exist",
@@ -53,9 +57,10 @@ export const texts = {
     noMatch: "Nothing matches",
     noMatchText: "Change the search or the filter.",
     more: (shown: string) => `The newest ${shown} are shown.`,
+    cut: (shown: string, all: string) => `${shown} of ${all} are drawn. Search to see the others.`,
   },
   roles: {
-    whoMay: (least: keyof typeof roleNames, what: string) => `${{ viewer: "Everybody", editor: "Editors, admins and owners", admin: "Admins and owners", owner: "Owners" }[least]} may ${what}. You can look.`,
+    whoMay: (least: keyof typeof roleNames, what: string) => `${{ viewer: "Everybody", editor: "Editors, admins and owners", admin: "Admins and owners", owner: "Owners" }[least]} may ${what}.`,
   },
   requests: {
     open: "View as API request",
@@ -65,7 +70,7 @@ export const texts = {
   },
   palette: {
     open: "Search or jump to",
-    keys: "⌘K",
+    keys: `${modifier}K`,
     placeholder: "Pages, dashboards, queries, actions",
     kinds: { page: "Page", dashboard: "Dashboard", query: "Saved query", action: "Action" },
     actions: [
@@ -75,8 +80,8 @@ export const texts = {
     light: "Use light colors", dark: "Use dark colors", system: "Use the system’s colors",
     keysTitle: "Keyboard shortcuts",
     shortcuts: [
-      ["⌘K", "Search or jump to anything"], ["/", "Search this page’s list"], ["?", "Show these shortcuts"], ["⌘↵", "Run the statement or the selection"], ["⌘S", "Save the statement"],
-      ["⌘Z, ⇧⌘Z", "Undo and redo in the dashboard editor"], ["Space, arrows", "Lift a widget by its handle and move it; with Shift resize it"], ["Escape, Tab", "Leave the SQL field"],
+      [`${modifier}K`, "Search or jump to anything"], ["/", "Search this page’s list"], ["?", "Show these shortcuts"], [`${modifier}Enter`, "Run the statement or the selection"], [`${modifier}S`, "Save the statement"],
+      [`${modifier}Z, Shift ${modifier}Z`, "Undo and redo in the dashboard editor"], ["Space, arrows", "Lift a widget by its handle and move it; with Shift resize it"], ["Escape, Tab", "Leave the SQL field"],
     ] as [string, string][],
   },
   again: { title: "Your session has ended", lead: "Log in again to go on where you are. Nothing on this page is lost.", other: "Log in as somebody else" },
@@ -88,13 +93,13 @@ export const texts = {
   charts: { nothing: "Nothing in this period", failed: "This chart couldn’t load" },
   entrance: {
     logIn: "Log in", register: "Create an account", registerLead: "One account, one organization, and an API key to send the first event with.",
-    name: "Your name", orgName: "Organization", email: "E-mail address", password: "Password", newPassword: "Password", passwordRule: "At least 10 characters. Every character counts.",
+    name: "Your name", orgName: "Organization", email: "E-mail address", password: "Password", newPassword: "New password", passwordRule: "At least 10 characters.",
     forgot: "Forgot your password?", noAccount: "Create an account", haveAccount: "Log in to an account you have",
     invite: "Join your team", inviteLead: "Choose a name and a password. The link works once.", join: "Join",
     forgotTitle: "Forgot your password?", forgotLead: "We send a link that works once, for one hour.", sendLink: "Send the link",
     forgotSent: "Look into your mail", forgotSentText: (email: string) => `If ${email} has an account here, a link is on its way. It works once, for one hour.`, backToLogIn: "Back to log in",
     resetTitle: "Choose a new password", resetLead: "All other sessions of your account end.", setPassword: "Set the password", newLink: "Ask for a new link",
-    guest: "Look around as a guest", guestLead: "This server runs the demo: a guest sees every page, and changes nothing.",
+    guest: "Look around as a guest", guestLead: "This server runs the demo. Look at its dashboards without an account.",
   },
   apiKeys: {
     lead: "Your servers send events and open embed sessions with these.", what: "see and create API keys",
@@ -124,7 +129,7 @@ export const texts = {
   settings: {
     what: "change settings", organization: "Organization", since: (day: string) => `Since ${day}`, name: "Name", email: "Contact address", emailHint: "For billing and for questions about this organization.", saved: "Saved.",
     environments: "Environments", environmentsLead: "Events, API keys and embed sessions belong to one of these. Dashboards show the data of the environment that you are in.", copyId: "Copy id",
-    signing: "Embed signing key", signingLead: "Embed sessions are signed with it. After a change, open sessions work until they expire.", rotate: "Change the key", rotateTitle: "Change the signing key?", rotateText: "New embed sessions are signed with a new key. Sessions signed with the one before the last end at once.", rotated: (kid: string) => `New sessions are signed with ${kid}.`,
+    signing: "Embed signing key", signingLead: "Embed sessions are signed with it. After a change, open sessions work until they expire or the key is changed once more.", rotate: "Change the key", rotateTitle: "Change the signing key?", rotateText: "New embed sessions are signed with a new key. Sessions signed with the one before the last end at once.", rotated: (kid: string) => `New sessions are signed with ${kid}.`,
     danger: "Delete the organization", dangerLead: "All events, dashboards, keys and members are removed for good.", delete: "Delete organization", deleteTitle: (name: string) => `Delete ${name}?`, deleteText: "Everything is removed at once, for everybody, and cannot be brought back.",
   },
   erasures: {
@@ -140,7 +145,7 @@ export const texts = {
   },
   data: {
     lead: "What your servers have sent in the last 30 days.", what: "see the tables", events: "Events", none: "No events yet", noneText: "As soon as your server sends one, it is listed here with its properties.", send: "Send the first event", generate: "Generate a dashboard",
-    sampled: "from a sample", count: (events: string, tenants: string) => `${events} events of ${tenants} ${plural(tenants, "tenant", "tenants")}`, seen: "last", properties: (name: string) => `Properties of ${name}`, property: "Property", type: "Type", values: "Values", coverage: "In events", rollup: "Rolled up",
+    sampled: "from a sample", count: (events: string, tenants: string) => `${events} events of ${tenants} ${plural(tenants, "tenant", "tenants")}`, seen: "last", properties: (name: string) => `Properties of ${name}`, property: "Property", type: "Type", values: "Values", coverage: "Coverage", rollup: "Rolled up",
     string: "Text", number: "Number", distinct: (count: string) => `(about ${count})`, range: (min: string, max: string, avg: string) => `${min} to ${max}, ${avg} on average`, explore: "Explore", sql: "Open in SQL",
     datasets: "Datasets", rows: (rows: string, bytes: string) => `${rows} rows, ${bytes}`, updated: "updated", columnsOf: (name: string) => `Columns of ${name}`, column: "Column", meaning: "Meaning", ddl: "Definition",
   },
@@ -164,25 +169,29 @@ export const texts = {
   dashboards: {
     lead: "Build them here, publish them, and show them in your product.", what: "build dashboards", make: "New dashboard", generate: "Generate from events", startEmpty: "Start empty", name: "Name", state: "State", widgets: "Widgets", edited: "Edited", published: "Published", never: "Never",
     states: { draft: "Draft", published: "Published", unpublished: "Unpublished" }, changed: "with changes", none: "No dashboards yet", noneText: "Generate one from your events, and change what you like.",
-    duplicate: "Duplicate", copyOf: (name: string) => `${name} (copy)`, duplicated: (name: string) => `“${name}” was duplicated.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "This cannot be undone.", deletePublished: "It is published: it disappears from your product at once. This cannot be undone.", deleted: (name: string) => `“${name}” was deleted.`,
+    duplicate: "Duplicate", copyOf: (name: string) => `${name.slice(0, 190)} (copy)`, duplicated: (name: string) => `“${name}” was duplicated.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "This cannot be undone.", deletePublished: "It is published: it disappears from your product at once. This cannot be undone.", deleted: (name: string) => `“${name}” was deleted.`,
   },
   editor: {
     ownPeriod: "As saved", asTenant: "As tenant", embed: "Embed", publish: "Publish", empty: "No widgets yet", emptyText: "An editor can add the first one.", emptyEdit: "Add the first one and choose what it shows.", add: "Add widget", newTitle: (kind: string) => `New ${kind.toLowerCase()}`, removed: (title: string) => `“${title}” was removed.`, selectHint: "Choose a widget to change it.",
     embedTitle: (name: string) => `Embed “${name}”`, canvas: "Widgets", handle: (title: string) => `Move ${title}`, keys: "Press Space to lift, arrows to move, Shift and arrows to resize, Enter to drop, Escape to put back.",
     lifted: (title: string) => `${title} is lifted.`, dropped: (title: string) => `${title} was dropped.`, putBack: (title: string) => `${title} was put back.`, at: (x: number, y: number, w: number, h: number) => `Column ${x}, row ${y}, ${w} wide, ${h} high.`,
-    saves: { saved: "Saved", waiting: "Not saved yet", saving: "Saving", failed: "Not saved.", conflict: "Changed by somebody else" },
+    saves: { saved: "Saved", waiting: "Not saved yet", saving: "Saving", failed: "Not saved.", conflict: "Changed by somebody else" }, notSaved: "Your last change isn’t saved yet, so nothing was published",
     inspector: (title: string) => `Settings of ${title}`, widget: "Widget", title: "Title", kind: "Kind", subtitle: "Subtitle", prose: "Text",
     kinds: { number: "Number", line: "Line", area: "Area", bar: "Bars", stacked_bar: "Stacked bars", bar_list: "Ranking", donut: "Donut", table: "Table", funnel: "Funnel", text: "Text" },
     data: "Data", event: "Event", metric: "Metric", of: "Of", group: "Group by", noGroup: "Not grouped", granularity: "By", period: "Period", limit: "Groups at most", compare: "Compare", noCompare: "With nothing", comparePrevious: "With the period before", filters: "Filters", filterValue: (name: string) => `Value of ${name}`,
     steps: "Steps", step: (number: number) => `Step ${number}`, addStep: "Add step", removeStep: (number: number) => `Remove step ${number}`,
-    look: "Look", format: "Format", formats: [["number", "Number"], ["currency", "Currency"], ["percent", "Percent"], ["duration", "Duration"], ["bytes", "Bytes"]] as [string, string][], currency: "Currency", unit: "Unit", good: "Good is", directions: [["up", "Up"], ["down", "Down"], ["neutral", "Neither"]] as [string, string][], drill: "A click", drills: [["filter", "Filters the dashboard"], ["detail", "Shows details"], ["none", "Does nothing"]] as [string, string][],
-    place: "Place", column: "Column", row: "Row", width: "Width", height: "Height", duplicate: "Duplicate", remove: "Remove",
+    look: "Appearance", format: "Format", formats: [["number", "Number"], ["currency", "Currency"], ["percent", "Percent"], ["duration", "Duration"], ["bytes", "Bytes"]] as [string, string][], currency: "Currency", unit: "Unit", good: "Better when", directions: [["up", "Up"], ["down", "Down"], ["neutral", "Neither"]] as [string, string][], drill: "On click", drills: [["filter", "Filters the dashboard"], ["detail", "Shows details"], ["none", "Does nothing"]] as [string, string][],
+    place: "Position", column: "Column", row: "Row", width: "Width", height: "Height", duplicate: "Duplicate", remove: "Remove",
     publishTitle: (name: string) => `Publish “${name}”?`, publishFirst: "Customers with an embed session see it from then on.", publishAgain: "Customers see these changes at once:", published: (name: string) => `“${name}” is published.`, noChanges: "Nothing differs.",
     changes: { added: (title: string) => `Added “${title}”`, removed: (title: string) => `Removed “${title}”`, changed: (title: string) => `Changed “${title}”`, renamed: (title: string) => `Renamed to “${title}”`, settings: () => "Changed the settings" } as Record<"added" | "removed" | "changed" | "renamed" | "settings", (title: string) => string>,
-    parts: { title: "title", kind: "kind", query: "data", viz: "look", layout: "place" },
+    parts: { title: "title", kind: "kind", query: "data", viz: "appearance", layout: "position" },
     unpublish: "Unpublish", unpublishTitle: (name: string) => `Unpublish “${name}”?`, unpublishText: "Customers see that it is not published. You can publish it again.", unpublished: (name: string) => `“${name}” is not published any more.`,
     restore: "Restore what is published", restoreTitle: (name: string) => `Restore “${name}”?`, restoreText: "The draft is replaced by what customers see now.", restored: (name: string) => `“${name}” is as it is published.`,
     conflictTitle: "Somebody else has changed this dashboard", conflictText: (time: string) => `Their version was saved at ${time}. Yours differs from it in this:`, keepMine: "Keep mine", takeTheirs: "Take theirs", mineAsCopy: "Mine as a copy", copied: "Your version is a dashboard of its own now.",
+  },
+  dashboardSettings: {
+    open: "Settings", title: "Settings of the dashboard", period: "Embeds start with", origins: "Pages that may show it", originsHint: "Origins, one a line. Empty: every page that has a session may show it.", theme: "Colors of the embed", mode: "Light or dark",
+    modes: { "": "As the viewer’s system", light: "Light", dark: "Dark" }, colors: { primaryColor: "Primary", backgroundColor: "Background", cardBackground: "Card", cardBorder: "Card border", textColor: "Text", mutedColor: "Muted text" },
   },
   widgets: {
     lead: "Made once, and put on any dashboard.", what: "make widgets", make: "New widget", title: "Title", kind: "Kind", state: "State", edited: "Edited", none: "No widgets", noneText: "A widget that several dashboards need is made here, and put on each.", use: "Put on a dashboard", newTitle: "New widget",
@@ -193,21 +202,21 @@ export const texts = {
   },
   explore: {
     lead: "Ask one question about one event.", question: "Question", choose: "Choose an event", event: "Event", metric: "Metric", of: "Of", group: "Group by", noGroup: "Not grouped", granularity: "By", tenant: "Tenant", allTenants: "All tenants", zone: "Time zone", period: "Period",
-    metrics: { count: "Count", count_unique: "Unique users", count_unique_approx: "Unique users, approximate", sum: "Sum", avg: "Average", min: "Least", max: "Most", p50: "Median", p95: "95th percentile", p99: "99th percentile" },
+    metrics: { count: "Count", count_unique: "Unique users", count_unique_approx: "Unique users, approximate", sum: "Sum", avg: "Average", min: "Minimum", max: "Maximum", p50: "Median", p95: "95th percentile", p99: "99th percentile" },
     granularities: { "": "In all", auto: "Automatic", hour: "Hour", day: "Day", week: "Week", month: "Month" } as Record<"" | "auto" | "hour" | "day" | "week" | "month", string>, addFilter: "Add filter", removeFilter: (name: string) => `Remove filter ${name}`, chooseNumber: "This event has no numeric property to measure.", view: "View", views: { chart: "Chart", table: "Table" }, curl: "Copy as curl", sql: "Open in SQL", save: "Save as widget",
     metricOf: (metric: string, of: string) => `${metric} of ${of.replaceAll("_", " ")}`, byGroup: (group: string) => `by ${group}`, per: (unit: string) => `per ${unit.toLowerCase()}`,
     fromRollup: (grain: string) => `${{ day: "daily", hour: "hourly" }[grain] ?? grain} rollups`, fromRows: "raw events", answered: (source: string, rows: string, ms: string) => `Answered from ${source}: ${rows} rows read in ${ms} ms.`, approximate: "The value is approximate.", rowsShown: (rows: string, events: string) => `${rows} rows; ${events} events to choose from.`,
     title: "Title", dashboard: "Dashboard", newDashboard: "A new dashboard", saved: (name: string) => `Saved on “${name}”.`,
   },
   alerts: {
-    lead: "Rules that watch a number of a dashboard and tell you, or your customer.", what: "create and change alerts", make: "New alert", state: "State", name: "Name", tenant: "Tenant", allTenants: "All tenants", eachTenant: "Each tenant", value: "Value", looked: "Last look", notYet: "Not yet",
+    lead: "Rules that watch a number of a dashboard and tell you, or your customer.", what: "create and change alerts", make: "New alert", state: "State", name: "Name", tenant: "Tenant", allTenants: "All tenants", eachTenant: "Each tenant", value: "Value", looked: "Last evaluated", notYet: "Not yet",
     states: { ok: "OK", firing: "Firing", paused: "Paused", error: "Error" }, none: "No alerts", noneText: "Choose a widget and say when its number is too high, too low, or missing.",
-    pause: "Pause", resume: "Resume", paused: (name: string) => `“${name}” is paused.`, resumed: (name: string) => `“${name}” watches again.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "Its history is removed with it.", deleted: (name: string) => `“${name}” was deleted.`,
+    pause: "Pause", resume: "Resume", paused: (name: string) => `“${name}” is paused.`, resumed: (name: string) => `“${name}” is active again.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "Its history is removed with it.", deleted: (name: string) => `“${name}” was deleted.`,
     operators: { gt: "above", gte: "at or above", lt: "below", lte: "at or below", eq: "exactly", neq: "other than" }, window: (minutes: number) => (minutes === 1440 ? "day" : minutes === 60 ? "hour" : minutes % 1440 === 0 ? `${minutes / 1440} days` : minutes % 60 === 0 ? `${minutes / 60} hours` : `${minutes} minutes`),
     threshold: (operator: string, value: string, window: string) => `the value is ${operator} ${value} in the last ${window}`, delta: (operator: string, value: string, window: string) => `the value of the last ${window} has changed by ${operator} ${value} %`, noData: (window: string) => `there is no event in the last ${window}`, held: (minutes: number) => ` for ${minutes} minutes`,
-    noWidget: "No widget to watch", noWidgetText: "An alert watches the number of a widget. Build a dashboard first.", widget: "Watches", condition: "Fires when the value", types: { threshold: "is", delta: "has changed by", no_data: "is missing" }, operator: "Compared", thresholdValue: "Threshold", percent: "Percent", minutes: "Over minutes", forMinutes: "Only after minutes",
+    noWidget: "No widget to watch", noWidgetText: "An alert watches the number of a widget. Build a dashboard first.", widget: "Watches", condition: "Fires when the value", types: { threshold: "is", delta: "has changed by", no_data: "is missing" }, operator: "Operator", thresholdValue: "Threshold", percent: "Percent", minutes: "Window (minutes)", forMinutes: "For at least (minutes)",
     fires: "Fires when", wouldHave: (times: number) => (times === 0 ? "It would not have fired in the last 30 days." : `It would have fired ${times} ${plural(times, "time", "times")} in the last 30 days.`), course: "The last 30 days", courseLead: "The value as the rule sees it.", valueLine: "Value", thresholdLine: "Threshold",
-    mails: "Mails to", mailsHint: "Addresses, one a line.", webhook: "Webhook", signed: "Sign what is sent to the webhook", perTenant: "Watch each tenant by itself", perTenantHint: "One state and one message for each of your customers.", made: (name: string) => `“${name}” watches now.`,
+    mails: "Mails to", mailsHint: "Addresses, one a line.", webhook: "Webhook", signed: "Sign what is sent to the webhook", perTenant: "Watch each tenant by itself", perTenantHint: "One state and one message for each of your customers.", made: (name: string) => `“${name}” is active.`,
     rule: "Rule", since: "Since", dashboard: "Dashboard", openDashboard: "Open the dashboard", nobody: "Nobody", secret: "Signing secret", copySecret: "Copy secret", tenants: "By tenant", history: "History", when: "When", deliveries: "Deliveries", reason: "Reason", eventStates: { firing: "Fired", resolved: "Resolved" } as Record<string, string>, noEvents: "It has never fired", noEventsText: "Each time it fires or is resolved is listed here, with what was sent.",
     test: "Send a test", tested: (sent: number, failed: number) => (sent === 0 ? "There is nobody to send it to." : failed ? `${failed} of ${sent} tests failed.` : `${sent} ${plural(sent, "test was", "tests were")} sent.`), savedRule: "The rule was changed.",
   },
@@ -216,16 +225,16 @@ export const texts = {
     receivers: (count: number, webhook: boolean) => [count ? `${count} ${plural(count, "address", "addresses")}` : "", webhook ? "webhook" : ""].filter(Boolean).join(" and "), none: "No reports", noneText: "Send a dashboard to your team or your customers every Monday morning.",
     run: "Run now", started: (name: string) => `“${name}” is running.`, pause: "Pause", resume: "Resume", paused: (name: string) => `“${name}” is paused.`, resumed: (name: string) => `“${name}” runs again.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "Its runs are removed with it.", deleted: (name: string) => `“${name}” was deleted.`,
     statuses: { running: "Running", succeeded: "Delivered", partial: "Partly delivered", failed: "Failed", skipped: "Skipped" }, dashboard: "Dashboard", period: "Period", ownPeriod: "As the dashboard has it", tenant: "Tenant", allTenants: "All tenants", recipients: "Mails to", recipientsHint: "Addresses, one a line.", webhook: "Webhook", made: (name: string) => `“${name}” is scheduled.`, saved: (name: string) => `“${name}” was changed.`,
-    rule: "Schedule", nobody: "Nobody", shareOf: (tenant: string) => `For ${tenant}`, runs: "Runs", noRuns: "It has not run yet", noRunsText: "Run it now to see what is sent.", status: "Status", when: "When", trigger: "Why", triggers: { schedule: "Schedule", manual: "By hand" } as Record<string, string>, size: "Size", deliveries: "Deliveries", error: "Error",
+    rule: "Schedule", nobody: "Nobody", shareOf: (tenant: string) => `For ${tenant}`, runs: "Runs", noRuns: "It has not run yet", noRunsText: "Run it now to see what is sent.", status: "Status", when: "When", trigger: "Trigger", triggers: { schedule: "Schedule", manual: "Manual" } as Record<string, string>, size: "Size", deliveries: "Deliveries", error: "Error",
   },
   schedule: {
-    every: "Every", everies: { hour: "Hour", day: "Day", weekday: "Working day", week: "Week", month: "Month", cron: "Own (cron)" }, weekday: "On", monthday: "On day", clock: "At", zone: "Time zone", cronLabel: "Cron expression", days: ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"],
+    every: "Every", everies: { hour: "Hour", day: "Day", weekday: "Working day", week: "Week", month: "Month", cron: "Custom (cron)" }, weekday: "On", monthday: "On day", clock: "At", zone: "Time zone", cronLabel: "Cron expression", days: ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"],
     names: { hourly: "Every hour", daily: "Every day at 08:00, UTC", weekly: "Every Monday at 08:00, UTC", monthly: "On day 1 of every month at 08:00, UTC" } as Record<string, string>,
     hourly: (minute: string) => `Every hour at minute ${minute}`, daily: (clock: string, zone: string) => `Every day at ${clock}, ${zone}`, weekdays: (clock: string, zone: string) => `Every working day at ${clock}, ${zone}`, weekly: (day: string, clock: string, zone: string) => `Every ${day} at ${clock}, ${zone}`, monthly: (day: string, clock: string, zone: string) => `On day ${day} of every month at ${clock}, ${zone}`, cron: (cron: string, zone: string) => `${cron}, ${zone}`,
   },
   sql: {
-    what: "run SQL", readOnly: "Read-only", limits: "Statements read this environment’s events, for at most 10 seconds and 10,000 rows.", run: "Run", cancel: "Cancel", running: "Running", cancelled: "Cancelled.", hint: "Run the statement to see its rows. With a selection, only that is run.", editor: "SQL statement", leave: "Press Escape, then Tab to leave the field.", placeholder: "SELECT …",
-    untitled: "Untitled", fromPage: "Opened", tabs: "Statements", newTab: "New statement", closeTab: (title: string) => `Close ${title}`, unsaved: "Not saved", view: "View", done: (rows: string, ms: string) => `${rows} ${plural(rows, "row", "rows")} in ${ms} ms`, csv: "Download CSV", truncated: (rows: string) => `Truncated at ${rows} rows. Add LIMIT or aggregate to see all that matters.`, at: (line: number, column: number) => `Line ${line}, column ${column}:`,
+    what: "run SQL", readOnly: "Read-only", limits: "Statements read this environment’s events, for at most 10 seconds and 10,000 rows.", run: "Run", runKeys: `${modifier}Enter`, cancel: "Cancel", running: "Running", cancelled: "Cancelled.", hint: "Run the statement to see its rows. With a selection, only that is run.", editor: "SQL statement", leave: "Press Escape, then Tab to leave the field.", placeholder: "SELECT …",
+    untitled: "Untitled", closed: (title: string) => `“${title}” was closed.`, fromPage: "Opened", tabs: "Statements", newTab: "New statement", closeTab: (title: string) => `Close ${title}`, unsaved: "Not saved", view: "View", done: (rows: string, ms: string) => `${rows} ${plural(rows, "row", "rows")} in ${ms} ms`, csv: "Download CSV", truncated: (rows: string) => `Truncated at ${rows} rows. Add LIMIT or aggregate to see all that matters.`, at: (line: number, column: number) => `Line ${line}, column ${column}:`,
     rows: "Rows", cell: "Value", chart: "Result", noChart: "These rows make no chart: it needs a time or a name, and a number.", side: "Schema and saved queries", sides: { schema: "Schema", saved: "Saved", templates: "Templates" }, searchSide: "Search tables and columns", rowsOf: (rows: string) => `${rows} rows`, noSaved: "Saved statements are listed here, for the whole team.", star: (name: string) => `Star ${name}`, deleteOf: (name: string) => `Delete ${name}`,
     saveTitle: "Save the statement", name: "Name", dataset: "Dataset", savedAs: (name: string) => `Saved as “${name}”.`, delete: "Delete", deleteTitle: (name: string) => `Delete “${name}”?`, deleteText: "It is removed for the whole team.",
     templates: { newest: "Newest events", perDay: "Events per day", tenants: "Largest tenants", byProperty: (name: string) => `Events by ${name.replaceAll("_", " ")}`, percentiles: (name: string) => `Percentiles of ${name.replaceAll("_", " ")}`, users: "Users per week" },

@@ -2,7 +2,7 @@
 //
 // The charts are those of the embed; here they only get their box, their format and their states.
 
-import type { AnyComponent } from "preact";
+import { Component, type AnyComponent, type ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { drawingOf } from "../../charts/kinds.js";
 import { useBox } from "../../charts/plot.js";
@@ -29,6 +29,27 @@ interface ChartProps {
   height?: number;
 }
 
+/** What cannot be drawn is this chart's trouble alone; another answer may be better. */
+class Drawable extends Component<{ answer: Answer; children: ComponentChildren }, { isBroken: boolean }> {
+  override state = { isBroken: false };
+
+  static override getDerivedStateFromError() {
+    return { isBroken: true };
+  }
+
+  override componentDidCatch(error: unknown) {
+    console.error(error);
+  }
+
+  override componentDidUpdate(before: { answer: Answer }) {
+    if (before.answer !== this.props.answer && this.state.isBroken) this.setState({ isBroken: false });
+  }
+
+  override render() {
+    return this.state.isBroken ? <p class="chart-empty">{texts.charts.failed}</p> : this.props.children;
+  }
+}
+
 export function Chart({ kind, title, answer, query, viz = {}, height }: ChartProps) {
   const [ref, box] = useBox();
   const zone = typeof answer.meta.timezone === "string" ? answer.meta.timezone : "UTC";
@@ -40,7 +61,7 @@ export function Chart({ kind, title, answer, query, viz = {}, height }: ChartPro
   return (
     <div class={`chart-box is-${kind}`} style={height ? { height: `${height}px` } : undefined}>
       <div class="drawing" ref={ref}>
-        {box.width > 0 && <Drawing widget={widget} answer={answer} format={format} period={answer.meta.period ?? null} width={box.width} drill={null} />}
+        {box.width > 0 && <Drawable answer={answer}><Drawing widget={widget} answer={answer} format={format} period={answer.meta.period ?? null} width={box.width} drill={null} /></Drawable>}
       </div>
     </div>
   );

@@ -62,7 +62,8 @@ interface ConfirmProps {
 
 /** Asks before what cannot be undone. */
 export function Confirm({ title, text, action, name, onConfirm, onClose }: ConfirmProps) {
-  const form = useForm(async () => {
+  const form = useForm(async (value) => {
+    if (name !== undefined && value("confirmation") !== name) return;
     await onConfirm();
     onClose();
   });
@@ -70,7 +71,8 @@ export function Confirm({ title, text, action, name, onConfirm, onClose }: Confi
     <Dialog title={title} onClose={onClose}>
       <form {...form.props}>
         <p class="lead">{text}</p>
-        {name !== undefined && <Field name="confirmation" label={texts.actions.typeName(name)} required pattern={escaped(name)} autocomplete="off" />}
+        {name !== undefined && <Field name="confirmation" label={texts.actions.typeName(name)} required autocomplete="off"
+          onInput={(event) => event.currentTarget.setCustomValidity(event.currentTarget.value === name ? "" : texts.actions.typeName(name))} />}
         <div class="foot">
           <button type="button" class="button plain" onClick={onClose}>{texts.actions.cancel}</button>
           <Submit form={form} kind="danger">{action}</Submit>
@@ -79,6 +81,3 @@ export function Confirm({ title, text, action, name, onConfirm, onClose }: Confi
     </Dialog>
   );
 }
-
-/** A name as a pattern that matches nothing else; `pattern` is read with the flag `v`. */
-const escaped = (name: string) => name.replace(/[\\^$.*+?()[\]{}|/\-&!#%,:;<=>@`~]/g, "\\$&");

@@ -90,12 +90,12 @@ export function Field({ in: form, name, label, hint, ...rest }: Labelled & Input
 
 type Options = readonly (readonly [value: string, label: string])[];
 
-export function Select({ in: form, name, label, hint, options, ...rest }: Labelled & { options: Options } & SelectHTMLAttributes<HTMLSelectElement>) {
+export function Select({ in: form, name, label, hint, options, defaultValue, ...rest }: Labelled & { options: Options } & SelectHTMLAttributes<HTMLSelectElement>) {
   const { id, error, attributes } = useControl(form, name, hint);
   return (
     <Around id={id} label={label} hint={hint} error={error}>
       <select class="input" {...rest} {...attributes}>
-        {options.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
+        {options.map(([value, text]) => <option key={value} value={value} selected={defaultValue === undefined ? undefined : value === defaultValue}>{text}</option>)}
       </select>
     </Around>
   );

@@ -37,6 +37,8 @@ interface ListProps<Row> {
 
 /** From this many rows on a list can be searched. */
 const SEARCH_FROM = 6;
+/** More rows than this nobody reads; the search finds them. */
+const DRAWN_MAX = 300;
 
 export function List<Row>({ data, columns, rowKey, label, searched, empty, filters, only = () => true }: ListProps<Row>) {
   const { query } = useLocation();
@@ -64,7 +66,7 @@ export function List<Row>({ data, columns, rowKey, label, searched, empty, filte
                 <tr>{columns.map((column) => <th key={column.title} scope="col" class={column.end ? "at-end" : undefined}>{column.silent ? <span class="vh">{column.title}</span> : column.title}</th>)}</tr>
               </thead>
               <tbody>
-                {shown.map((row) => (
+                {shown.slice(0, DRAWN_MAX).map((row) => (
                   <tr key={rowKey(row)}>
                     {columns.map((column) => <td key={column.title} class={column.end ? "at-end" : undefined} data-title={column.silent ? "" : column.title}>{column.cell(row)}</td>)}
                   </tr>
@@ -73,6 +75,7 @@ export function List<Row>({ data, columns, rowKey, label, searched, empty, filte
             </table>
           </div>
         )}
+      {shown.length > DRAWN_MAX && <p class="note">{texts.lists.cut(number(DRAWN_MAX), number(shown.length))}</p>}
       {data.value?.next && <p class="note">{texts.lists.more(number(rows.length))}</p>}
     </>
   );

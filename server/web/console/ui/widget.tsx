@@ -19,6 +19,12 @@ export interface Looking {
   saved?: { dashboard: string; version: number };
 }
 
+/** What an answer's rows look like: those of another shape cannot be drawn while the next answer is on its way. */
+function shapeOf(question: unknown): string {
+  const [kind, query] = question as [unknown, { group_by?: string; granularity?: string } | string];
+  return JSON.stringify(typeof query === "string" ? [kind, query] : [kind, query.group_by ?? "", query.granularity ?? ""]);
+}
+
 /** The data of a widget; a text has none. */
 export function useWidgetData(widget: Widget, { tenant, period, saved }: Looking): Data<Schemas["WidgetData"]> {
   const body = { widget: { ...widget, title: widget.title || "–" }, ...(tenant ? { tenant_id: tenant } : {}), ...(period ? { overrides: { period } } : {}) };
@@ -26,7 +32,7 @@ export function useWidgetData(widget: Widget, { tenant, period, saved }: Looking
   const load = (signal: AbortSignal) => saved
     ? answer(api.GET("/v1/dashboards/{id}/widgets/{widget_id}/data", { signal, params: { path: { id: saved.dashboard, widget_id: widget.id }, query } }))
     : answer(api.POST("/v1/widgets/preview/data", { signal, body }));
-  return useData(["widget-data", saved ? [saved, widget.id] : [widget.kind, widget.query], tenant, period], load, { enabled: widget.kind !== "text", keeps: true });
+  return useData(["widget-data", saved ? [saved, widget.id] : [widget.kind, widget.query], tenant, period], load, { enabled: widget.kind !== "text", keeps: ([, before]) => shapeOf(before) === shapeOf(saved ? [saved, widget.id] : [widget.kind, widget.query]) });
 }
 
 export function WidgetBody({ widget, data }: { widget: Widget; data: Data<Schemas["WidgetData"]> }) {

@@ -7,6 +7,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { answer, api, ApiError, type Schemas } from "../../api/client";
 import { refresh, remember } from "../../api/cache";
+import { leaveUnsaved, savedAfterAll, unsavedOf } from "../../api/unsaved";
+import { endedSession } from "../../state/interrupts";
 
 type Dashboard = Schemas["Dashboard"];
 export type Draft = Pick<Dashboard, "name" | "widgets" | "settings">;
@@ -31,56 +33,70 @@ export interface Editing {
   retry: () => void;
   keepMine: () => void;
   takeTheirs: () => void;
-  /** Saves now what waits; resolves when the server has it. */
-  flush: () => Promise<void>;
+  /** Saves now what waits; whether the server has it. */
+  flush: () => Promise<boolean>;
 }
 
 const draftOf = ({ name, widgets, settings }: Dashboard): Draft => ({ name, widgets, settings });
 
 export function useDraft(dashboard: Dashboard): Editing {
-  const [draft, setDraft] = useState(() => draftOf(dashboard));
+  const { id } = dashboard;
+  // What could not be saved when the page was left is what the user goes on with.
+  const [left] = useState(() => unsavedOf(id));
+  const [draft, setDraft] = useState(() => left?.draft ?? draftOf(dashboard));
   const [past, setPast] = useState<Draft[]>([]);
   const [future, setFuture] = useState<Draft[]>([]);
-  const [save, setSave] = useState<SaveState>("saved");
+  const [save, setSave] = useState<SaveState>(left ? "waiting" : "saved");
   const [error, setError] = useState<ApiError | null>(null);
   const [theirs, setTheirs] = useState<Dashboard | null>(null);
-  const version = useRef(dashboard.version);
+  const version = useRef(left?.version ?? dashboard.version);
   const newest = useRef(draft);
-  const stored = useRef(draft);
+  const stored = useRef(left ? draftOf(dashboard) : draft);
   const timer = useRef(0);
-  const running = useRef<Promise<void> | null>(null);
+  const saving = useRef<Promise<boolean> | null>(null);
   const last = useRef({ field: "", at: 0 });
 
-  const store = async (): Promise<void> => {
+  /** Saves until the server has the newest draft; whether it has. One loop at a time. */
+  const store = (): Promise<boolean> => {
     clearTimeout(timer.current);
-    if (running.current) {
-      await running.current;
-      if (newest.current === stored.current) return;
-    }
-    const sent = newest.current;
-    setSave("saving");
-    running.current = send(dashboard.id, sent, version.current).then(
-      (saved) => {
+    saving.current ??= saveAll().finally(() => {
+      saving.current = null;
+    });
+    return saving.current;
+  };
+
+  const saveAll = async (): Promise<boolean> => {
+    while (newest.current !== stored.current) {
+      const sent = newest.current;
+      setSave("saving");
+      try {
+        const saved = await send(id, sent, version.current);
         version.current = saved.version;
         stored.current = sent;
-        remember(["dashboard", saved.id], saved);
-        setError(null);
-        setSave(newest.current === sent ? "saved" : "waiting");
-      },
-      async (cause: unknown) => {
+        remember(["dashboard", id], saved);
+      } catch (cause) {
         const refusal = cause instanceof ApiError ? cause : new ApiError(0, {});
         setError(refusal);
-        if (refusal.status === 409) {
-          setTheirs(await answer(api.GET("/v1/dashboards/{id}", { params: { path: { id: dashboard.id } } })));
-          setSave("conflict");
-        } else {
-          setSave("failed");
-        }
-      },
-    );
-    await running.current;
-    running.current = null;
-    if (newest.current !== stored.current && newest.current !== sent) await store();
+        setSave((await isConflict(refusal)) ? "conflict" : "failed");
+        leaveUnsaved(id, { draft: newest.current, version: version.current });
+        return false;
+      }
+    }
+    savedAfterAll(id);
+    setError(null);
+    setSave("saved");
+    return true;
+  };
+
+  /** Whether a refusal is somebody else's change, which is then there to be looked at. */
+  const isConflict = async ({ status }: ApiError): Promise<boolean> => {
+    if (status !== 409) return false;
+    try {
+      setTheirs(await answer(api.GET("/v1/dashboards/{id}", { params: { path: { id } } })));
+      return true;
+    } catch {
+      return false;
+    }
   };
 
   const put = (next: Draft) => {
@@ -100,6 +116,11 @@ export function useDraft(dashboard: Dashboard): Editing {
     put({ ...newest.current, ...part });
   };
 
+  // Logged in again, or left unsaved before: it goes on by itself.
+  useEffect(() => {
+    if (!endedSession.value && newest.current !== stored.current && !theirs) void store();
+  }, [endedSession.value]);
+
   useEffect(() => {
     const warn = (event: BeforeUnloadEvent) => {
       if (newest.current !== stored.current) event.preventDefault();
@@ -108,8 +129,11 @@ export function useDraft(dashboard: Dashboard): Editing {
     return () => {
       removeEventListener("beforeunload", warn);
       // Leaving the page within the console must not lose what waits.
-      if (newest.current !== stored.current) void store();
-      void refresh("dashboard", "dashboards");
+      if (newest.current !== stored.current) {
+        leaveUnsaved(id, { draft: newest.current, version: version.current });
+        void store();
+      }
+      void refresh("dashboards");
     };
   }, []);
 
@@ -133,6 +157,7 @@ export function useDraft(dashboard: Dashboard): Editing {
     keepMine() {
       if (theirs) version.current = theirs.version;
       if (theirs) setPast((steps) => [...steps, draftOf(theirs)]);
+      setFuture([]);
       setTheirs(null);
       void store();
     },
@@ -140,15 +165,16 @@ export function useDraft(dashboard: Dashboard): Editing {
       if (!theirs) return;
       version.current = theirs.version;
       setPast((steps) => [...steps, newest.current]);
+      setFuture([]);
+      savedAfterAll(id);
+      remember(["dashboard", id], theirs);
       newest.current = stored.current = draftOf(theirs);
       setDraft(newest.current);
       setTheirs(null);
       setError(null);
       setSave("saved");
     },
-    flush: async () => {
-      if (newest.current !== stored.current) await store();
-    },
+    flush: () => store(),
   };
 }
 

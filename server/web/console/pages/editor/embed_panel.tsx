@@ -3,6 +3,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../../api/client";
+import { quoted } from "../../api/requests";
 import { boot } from "../../boot";
 import { texts } from "../../texts/en";
 import { Snippets } from "../../ui/code";
@@ -15,7 +16,7 @@ export function serverSnippets(dashboard: string, tenant: string): Record<string
   const url = `${boot.base_url}/v1/embed-sessions`;
   const body = { tenant_id: tenant, dashboard_id: dashboard };
   return {
-    curl: `curl ${url} \\\n  -H "Authorization: Bearer $INLAY_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d '${JSON.stringify(body)}'`,
+    curl: `curl ${url} \\\n  -H "Authorization: Bearer $INLAY_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d ${quoted(JSON.stringify(body))}`,
     Node: `const response = await fetch("${url}", {\n  method: "POST",\n  headers: { authorization: \`Bearer \${process.env.INLAY_KEY}\`, "content-type": "application/json" },\n  body: JSON.stringify({ tenant_id: customer.id, dashboard_id: "${dashboard}" }),\n});\nconst { embed_url } = await response.json();`,
     Python: `import os, requests\n\nresponse = requests.post(\n    "${url}",\n    headers={"Authorization": f"Bearer {os.environ['INLAY_KEY']}"},\n    json={"tenant_id": customer.id, "dashboard_id": "${dashboard}"},\n)\nembed_url = response.json()["embed_url"]`,
     Rust: `let session: serde_json::Value = reqwest::Client::new()\n    .post("${url}")\n    .bearer_auth(std::env::var("INLAY_KEY")?)\n    .json(&serde_json::json!({"tenant_id": customer.id, "dashboard_id": "${dashboard}"}))\n    .send().await?.json().await?;\nlet embed_url = &session["embed_url"];`,

@@ -26,7 +26,8 @@ interface InspectorProps {
 export function Inspector({ widget, events, onChange, onPlace, onRemove, onDuplicate }: InspectorProps) {
   const query = queryOf(widget);
   const viz = widget.viz as Record<string, unknown>;
-  const event = events.find(({ event_name }) => event_name === query.event_name);
+  // A text asked nothing; what it becomes asks about some event.
+  const event = events.find(({ event_name }) => event_name === query.event_name) ?? (query.event_name ? undefined : events[0]);
   const ask = (part: Partial<Query>) => onChange(fitted({ ...widget, query: clean({ ...query, ...part }) }, event));
   const draw = (part: Record<string, unknown>, merged?: string) => onChange({ ...widget, viz: Object.fromEntries(Object.entries({ ...viz, ...part }).filter(([, value]) => value !== undefined && value !== "")) }, merged);
   return (

@@ -1,6 +1,6 @@
 // Before publishing: what customers will see that they do not see now.
 
-import { answer, api, type Schemas } from "../../api/client";
+import { answer, api, ApiError, type Schemas } from "../../api/client";
 import { refresh, useData } from "../../api/cache";
 import { say } from "../../state/toast";
 import { texts } from "../../texts/en";
@@ -18,11 +18,11 @@ export function ChangeList({ changes }: { changes: Change[] }) {
   return <ul class="changes">{changes.map((change, at) => <li key={at}><b>{text.changes[change.kind](change.title)}</b>{change.parts.length > 0 && <span class="muted"> {change.parts.map((part) => text.parts[part]).join(", ")}</span>}</li>)}</ul>;
 }
 
-export function Publish({ dashboard, draft, flush, onClose }: { dashboard: Schemas["Dashboard"]; draft: Draft; flush: () => Promise<void>; onClose: () => void }) {
+export function Publish({ dashboard, draft, flush, onClose }: { dashboard: Schemas["Dashboard"]; draft: Draft; flush: () => Promise<boolean>; onClose: () => void }) {
   const { id, status } = dashboard;
   const published = useData(["published", id, dashboard.published_at], (signal) => answer(api.GET("/v1/dashboards/{id}/published", { signal, params: { path: { id } } })), { enabled: dashboard.published_at != null });
   const form = useForm(async () => {
-    await flush();
+    if (!(await flush())) throw new ApiError(0, { error: text.notSaved });
     await answer(api.POST("/v1/dashboards/{id}/publish", { params: { path: { id } } }));
     say(text.published(draft.name));
     onClose();

@@ -60,7 +60,7 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
   const language = useRef(new Compartment());
   const acts = useRef({ onChange, onRun, onSave });
   acts.current = { onChange, onRun, onSave };
-  const dialect = () => [sql({ dialect: PostgreSQL, schema: schemaOf(datasets), upperCaseKeywords: true }), PostgreSQL.language.data.of({ autocomplete: ownCompletions(datasets, events) })];
+  const dialect = () => [sql({ dialect: PostgreSQL, schema: schemaOf(datasets), defaultTable: "events", upperCaseKeywords: true, keywordCompletion: (label, type) => ({ label, type, boost: -50 }) }), PostgreSQL.language.data.of({ autocomplete: ownCompletions(datasets, events) })];
 
   useEffect(() => {
     if (!place.current) return;

@@ -1,0 +1,44 @@
+// Pictures of each page: light, dark, and as wide as a phone. Whoever changes one looks at it again.
+
+import { NOW } from "./lib/server.js";
+import { expect, test, widget } from "./lib/console.js";
+
+const PAGES = ["start", "dashboards", "dashboard", "editor", "widgets", "explore", "sql", "data", "embed-sessions", "alerts", "reports", "deliveries", "api-keys", "team", "usage", "audit", "erasures", "settings", "account"];
+
+/** What is never the same twice: ids, times of the test's own doing, and how long something took. */
+const moving = (page) => [page.locator("time"), page.locator("code"), page.locator(".note[role=status]"), page.locator(".live")];
+
+async function filled(org) {
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [
+    widget("calls", "number", "Calls", { compare: "previous" }, { x: 0, y: 0, w: 3, h: 3 }),
+    widget("users", "number", "Users", { metric: "count_unique" }, { x: 0, y: 3, w: 3, h: 3 }),
+    widget("models", "bar_list", "By model", { group_by: "model" }, { x: 3, y: 0, w: 4, h: 6 }),
+    widget("status", "donut", "By status", { group_by: "status" }, { x: 7, y: 0, w: 5, h: 6 }),
+    widget("days", "area", "Per day", { granularity: "day" }, { x: 0, y: 6, w: 12, h: 6 }),
+  ], true);
+  await one.ask("PATCH", "/v1/settings/org", { name: "Northwind" });
+  await one.ask("POST", "/v1/widgets", { kind: "number", title: "Calls", query: { event_name: "api_call", metric: "count", period: "7d" } }, 201);
+  await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "calls", name: "Busy", condition_type: "threshold", operator: "gt", threshold_value: 500, lookback_minutes: 1440, email_to: ["a@example.com"] }, 201);
+  await one.ask("POST", "/v1/reports", { dashboard_id: board.id, name: "Weekly", schedule: { cron: "0 8 * * 1", timezone: "UTC" }, format: "pdf", recipients: ["a@example.com"] }, 201);
+  await one.ask("POST", "/v1/embed-sessions", { tenant_id: "acme", dashboard_id: board.id, permissions: { allow_drill_down: true, locked_filters: { model: "nova" } } }, 201);
+  return { one, board };
+}
+
+for (const [name, colorScheme, viewport] of [["light", "light", { width: 1360, height: 900 }], ["dark", "dark", { width: 1360, height: 900 }], ["phone", "light", { width: 390, height: 844 }]]) {
+  test(`each page, ${name}`, async ({ page, org, open }) => {
+    test.setTimeout(180_000);
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    await page.clock.setFixedTime(NOW);
+    const { one, board } = await filled(org);
+    for (const path of PAGES) {
+      await open(one, { dashboard: `dashboards/${board.id}`, editor: `dashboards/${board.id}?edit=1`, explore: "explore?event=api_call&group=model&period=7d" }[path] ?? path);
+      await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
+      await expect(page.locator(".skeleton")).toHaveCount(0);
+      if (path === "sql") await expect(page.locator(".cm-editor")).toBeVisible();
+      if (path === "editor") await page.getByRole("listitem", { name: "By model" }).click();
+      await expect(page).toHaveScreenshot(`console-${path}-${name}.png`, { mask: moving(page), maskColor: "#8888", maxDiffPixelRatio: 0.003 });
+    }
+  });
+}
