@@ -44,8 +44,6 @@ RIGS = (
     ("contract", "--examples 10", "--examples 300"),
     ("billing", "--mutations 1000", "--mutations 100000"),
 )
-# What these show is measured in seconds or megabytes: they run when nothing else does. All others compare answers.
-TIMED = ("kill", "mass", "stop", "descriptors", "memory", "statements", "workers")
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Nothing here takes so long, on a busy machine either, unless something hangs.
 SHORT_SECONDS = 1_500
@@ -86,16 +84,12 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--except", nargs="+", choices=names, default=[], dest="without")
-    parser.add_argument("--timed", action="store_true", help="only those that measure time or memory")
-    parser.add_argument("--quiet", action="store_true", help="only the others, and the soak")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--dir", help="where the folders of the runs are made")
     parser.add_argument("--at-once", type=int, default=2, help="rigs that run at the same time")
     parser.add_argument("--sabotage", choices=("lose", "double", "tear"))
     arguments = parser.parse_args()
 
-    if arguments.timed or arguments.quiet:
-        arguments.without += [name for name in names if (name in TIMED) != arguments.timed]
     arguments.only = [name for name in arguments.only if name not in arguments.without]
     more = [arguments.binary, "--seed", arguments.seed]
     more += ["--dir", arguments.dir] if arguments.dir else []

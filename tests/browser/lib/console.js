@@ -59,8 +59,7 @@ export function events(now) {
 export const test = base.extend({
   /** Makes organisations: `await org()`; `{ filled: true }` with events. */
   org: async ({ inlay }, use) => {
-    await use(async ({ filled = false } = {}) => {
-      const email = `o${process.pid}-${++made}@example.com`;
+    await use(async ({ filled = false, email = `o${process.pid}-${++made}@example.com` } = {}) => {
       const response = await fetch(`${inlay.base}/v1/auth/register`, {
         method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ email, password: PASSWORD, name: "Mara Klein", org_name: `Northwind ${made}` }),
       });
@@ -83,3 +82,21 @@ export const test = base.extend({
 
 /** A widget of one event. */
 export const widget = (id, kind, title, more = {}, layout = { x: 0, y: 0, w: 6, h: 6 }) => ({ id, kind, title, query: { event_name: "api_call", metric: "count", period: "7d", ...more }, viz: {}, layout });
+
+/** An organisation with one of everything. */
+export async function filled(org) {
+  const one = await org({ filled: true });
+  const board = await one.dashboard("Usage", [
+    widget("calls", "number", "Calls", { compare: "previous" }, { x: 0, y: 0, w: 3, h: 3 }),
+    widget("models", "bar_list", "By model", { group_by: "model" }, { x: 3, y: 0, w: 5, h: 6 }),
+    widget("days", "area", "Per day", { granularity: "day" }, { x: 0, y: 6, w: 12, h: 6 }),
+  ], true);
+  await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "calls", name: "Busy", condition_type: "threshold", operator: "gt", threshold_value: 5, lookback_minutes: 1440, email_to: ["a@example.com"] }, 201);
+  await one.ask("POST", "/v1/reports", { dashboard_id: board.id, name: "Weekly", schedule: { cron: "0 8 * * 1", timezone: "UTC" }, format: "pdf", recipients: ["a@example.com"] }, 201);
+  await one.ask("POST", "/v1/saved-queries", { name: "Newest", sql: "SELECT * FROM events LIMIT 10", dataset: "events" }, 201);
+  await one.ask("POST", "/v1/embed-sessions", { tenant_id: "acme", dashboard_id: board.id, permissions: { allow_drill_down: true } }, 201);
+  await one.ask("POST", "/v1/members/invite", { email: `i-${one.email}`, role: "viewer" }, 201);
+  await one.ask("DELETE", "/v1/tenants/nobody/events", undefined, 202);
+  const pages = ["start", "dashboards", `dashboards/${board.id}`, `dashboards/${board.id}?edit=1`, "explore?event=api_call&group=model", "sql", "data", "embed-sessions", "alerts", "alerts/1", "reports", "reports/1", "deliveries", "api-keys", "team", "usage", "audit", "erasures", "settings", "account"];
+  return { one, board, pages };
+}

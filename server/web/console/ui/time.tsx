@@ -30,6 +30,7 @@ export const day = (iso: string) => date.format(new Date(iso));
 export function ago(iso: string, from = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - from) / 1000);
   if (Math.abs(seconds) > MONTH_SECONDS) return day(iso);
+  if (Math.abs(seconds) < 60) return relative.format(0, "second");
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return relative.format(Math.trunc(seconds / size), unit);
 }
