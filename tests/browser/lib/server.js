@@ -17,8 +17,8 @@ const BATCH = 1000;
 const limits = ["ingest", "query", "embed", "sql", "management", "login", "register"].map((name) => `${name}=100000`).join(",");
 
 export class Server {
-  /** Starts a process in a new directory. @returns {Promise<Server>} */
-  static async start() {
+  /** Starts a process in a new directory; on another port when its own was taken. @returns {Promise<Server>} */
+  static async start(tries = 3) {
     const directory = mkdtempSync(join(tmpdir(), "inlay-browser-"));
     const port = 20_000 + Math.floor(Math.random() * 20_000);
     const base = `http://localhost:${port}`;
@@ -28,7 +28,10 @@ export class Server {
     { env: { ...process.env, TZ: "UTC", FAKETIME_DONT_FAKE_MONOTONIC: "1" }, stdio: ["ignore", "pipe", "inherit"], detached: true });
     const server = new Server(child, directory, base);
     for (let i = 0; i < 600; i++) {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
+      if (child.exitCode !== null) {
+        if (tries > 1) return Server.start(tries - 1);
+        throw new Error(`the server ended with ${child.exitCode}`);
+      }
       const ready = await fetch(`${base}/readyz`).then((r) => r.ok, () => false);
       if (ready) return server;
       await new Promise((resolve) => setTimeout(resolve, 100));
