@@ -1,20 +1,7 @@
 // For everybody: keyboard, screen readers, zoom, contrast, motion, languages.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { findings } from "./lib/axe.js";
 import { card, expect, settled, test } from "./lib/test.js";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-/** What axe finds, as text. The page's own policy would keep axe out, so the test's context is asked past it. */
-async function findings(page) {
-  await page.evaluate(axe);
-  return page.evaluate(async (tags) => {
-    const { violations } = await window.axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-  }, TAGS);
-}
 
 test.use({ bypassCSP: true });
 

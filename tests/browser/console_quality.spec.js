@@ -1,19 +1,7 @@
 // Every page for everybody: axe in both themes, narrow pages, the keyboard, ⌘K.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { findings } from "./lib/axe.js";
 import { expect, filled, test } from "./lib/console.js";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-async function findings(page) {
-  await page.evaluate(axe);
-  return page.evaluate(async (tags) => {
-    const { violations } = await window.axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
-  }, TAGS);
-}
 
 const still = (page) => expect(page.locator("[aria-busy=true]")).toHaveCount(0);
 

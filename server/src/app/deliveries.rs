@@ -87,9 +87,9 @@ impl App {
 mod tests {
     use super::*;
     use crate::{
-        app::Principal,
+        app::{Client, sessions::caller_of_user},
         store::{
-            Actor, AlertEvent, AlertState, ReportFormat, ReportRun, RunStatus, Schedule, rule_id,
+            AlertEvent, AlertState, ReportFormat, ReportRun, Role, RunStatus, Schedule, rule_id,
         },
     };
 
@@ -136,22 +136,9 @@ mod tests {
     fn attempts_of_a_day_are_told_by_rule() {
         let app = App::in_memory();
         let made = app
-            .register(
-                "a@b.example",
-                "correct horse battery",
-                "A",
-                "A",
-                crate::app::Client::default(),
-            )
+            .register("a@b.example", "correct horse battery", "A", "A", Client::default())
             .unwrap();
-        let caller = Caller {
-            principal: Principal::Owner,
-            org: made.org.id.clone(),
-            environment: made.org.environments[0].clone(),
-            actor: Actor { r#type: "user".to_owned(), id: made.user.id, label: String::new() },
-            ip: None,
-            session: None,
-        };
+        let caller = caller_of_user(&made.user, Role::Owner, &made.org, &Client::default());
         app.org_txn(&caller.org, |txn| {
             // Numbers that begin alike are those of different rules.
             for number in [1, 10] {

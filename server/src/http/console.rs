@@ -10,7 +10,11 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{caller::cookie_of, context::Http, v1::me_of};
+use super::{
+    caller::{cookie_named, cookie_of},
+    context::Http,
+    v1::me_of,
+};
 use crate::{
     base::secret,
     web::{self, Assets, ConsolePage},
@@ -58,20 +62,9 @@ pub async fn page(
     let page = if me.is_some() { path } else { "login".to_owned() };
     let assets =
         Assets { base: http.files.base().to_owned(), modules: http.files.console_modules(&page) };
-    let mode = cookie_value(&headers, MODE_COOKIE).filter(|mode| matches!(*mode, "light" | "dark"));
+    let mode = cookie_named(&headers, MODE_COOKIE).filter(|mode| matches!(*mode, "light" | "dark"));
     let html = web::console(&ConsolePage { assets: &assets, mode, boot_json: &boot.to_string() });
     document(&http, html, &nonce)
-}
-
-fn cookie_value<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, _)| *name == wanted)
-        .map(|(_, value)| value)
 }
 
 /// The embed that the console shows is framed from this server, by whichever of its names.

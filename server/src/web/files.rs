@@ -57,6 +57,8 @@ pub struct Files {
     base: String,
     modules: Vec<String>,
     message_modules: Vec<String>,
+    /// What each script imports, by path.
+    imports: BTreeMap<String, Vec<String>>,
 }
 
 impl Files {
@@ -79,9 +81,10 @@ impl Files {
             hash.update(&file.bytes);
         }
         let base = format!("/assets/{}", hex(&hash.finalize()[..8]));
-        let modules = import_graph(&files, EMBED_ENTRY);
-        let message_modules = import_graph(&files, MESSAGE_ENTRY);
-        Self { files, base, modules, message_modules }
+        let imports = all_imports(&files);
+        let modules = import_graph(&imports, EMBED_ENTRY);
+        let message_modules = import_graph(&imports, MESSAGE_ENTRY);
+        Self { files, base, modules, message_modules, imports }
     }
 
     /// The file at a path below the base.
@@ -101,8 +104,8 @@ impl Files {
 
     /// Modules that a page of the console needs, the entry first. An address without a page has those of every page.
     pub fn console_modules(&self, page: &str) -> Vec<String> {
-        let mut modules = import_graph(&self.files, CONSOLE_ENTRY);
-        for module in import_graph(&self.files, &super::module_of(page)) {
+        let mut modules = import_graph(&self.imports, CONSOLE_ENTRY);
+        for module in import_graph(&self.imports, &super::module_of(page)) {
             if !modules.contains(&module) {
                 modules.push(module);
             }
@@ -139,18 +142,28 @@ fn content_type(path: &str) -> &'static str {
     }
 }
 
+/// What each script imports: read once, since a page names all that it needs.
+fn all_imports(files: &BTreeMap<String, WebFile>) -> BTreeMap<String, Vec<String>> {
+    let scripts = files.iter().filter(|(path, _)| path.ends_with(".js"));
+    scripts
+        .map(|(path, file)| {
+            let source = String::from_utf8_lossy(&file.bytes);
+            (path.clone(), imports(&source).filter_map(|import| resolve(path, import)).collect())
+        })
+        .collect()
+}
+
 /// Every module that `entry` imports, directly or not, itself first.
-fn import_graph(files: &BTreeMap<String, WebFile>, entry: &str) -> Vec<String> {
+fn import_graph(imports: &BTreeMap<String, Vec<String>>, entry: &str) -> Vec<String> {
     let mut found = BTreeSet::new();
     let mut order = Vec::new();
     let mut open = vec![entry.to_owned()];
     while let Some(path) = open.pop() {
-        let Some(file) = files.get(&path) else { continue };
+        let Some(imported) = imports.get(&path) else { continue };
         if !found.insert(path.clone()) {
             continue;
         }
-        let source = String::from_utf8_lossy(&file.bytes);
-        open.extend(imports(&source).filter_map(|import| resolve(&path, import)));
+        open.extend(imported.iter().cloned());
         order.push(path);
     }
     order

@@ -1,4 +1,4 @@
-// The whole: who is not logged in sees the entrance; who is sees the menu and a page beside it.
+// The frame of the console: visitors without a session get the entrance, users with one the menu and a page beside it.
 
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { sentRequests } from "./api/requests";
@@ -27,13 +27,13 @@ const routesOf = (routes: readonly PageRoute[]) =>
 export function App() {
   return (
     <LocationProvider scope={/^\/console(\/|$)/}>
-      <Inside />
+      <Layout />
       <ToastLine />
     </LocationProvider>
   );
 }
 
-function Inside() {
+function Layout() {
   const { path, route, url } = useLocation();
   const isOpen = OPEN_ROUTES.some((page) => path === ROOT + page.path);
   const isInside = me.value !== null && !isOpen;
@@ -50,7 +50,7 @@ function Inside() {
   if (!isInside) {
     return (
       <ErrorBoundary>
-        <Router>{routesOf(OPEN_ROUTES)}<Route default component={Nothing} /></Router>
+        <Router>{routesOf(OPEN_ROUTES)}<Route default component={Blank} /></Router>
       </ErrorBoundary>
     );
   }
@@ -59,7 +59,7 @@ function Inside() {
       <a class="skip" href="#page">{texts.shell.skip}</a>
       <Side />
       <main id="page" tabIndex={-1} inert={endedSession.value || undefined}>
-        <Guarded path={path} />
+        <PageOutlet path={path} />
         <Requests />
       </main>
       <Palette />
@@ -69,14 +69,14 @@ function Inside() {
 }
 
 /** The page; a module that cannot be loaded says so instead of leaving it empty. */
-function Guarded({ path }: { path: string }) {
+function PageOutlet({ path }: { path: string }) {
   return (
     <Unloadable path={path}>
-      <Router>{routesOf(ROUTES)}<Route path="/console" component={Nothing} /><Route default component={Missing} /></Router>
+      <Router>{routesOf(ROUTES)}<Route path="/console" component={Blank} /><Route default component={Missing} /></Router>
     </Unloadable>
   );
 }
 
-function Nothing() {
+function Blank() {
   return null;
 }

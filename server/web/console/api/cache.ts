@@ -34,9 +34,9 @@ export interface Data<Value> {
   reload: () => void;
 }
 
-interface Options {
-  /** Milliseconds after which it is asked for again while the page is looked at. */
-  every?: number | undefined;
+interface Options<Value> {
+  /** Milliseconds after which it is asked for again while the page is looked at; a function says so of the newest answer. */
+  every?: number | ((value: Value | undefined) => number | undefined);
   /** False as long as it must not be asked for. */
   enabled?: boolean;
   /** The answer to the question before stays until the next one is there; a function says of which key it may. */
@@ -44,12 +44,12 @@ interface Options {
 }
 
 /** `key` names the question: the same key is the same answer. */
-export function useData<Value>(key: readonly unknown[], load: (signal: AbortSignal) => Promise<Value>, { every, enabled = true, keeps = false }: Options = {}): Data<Value> {
+export function useData<Value>(key: readonly unknown[], load: (signal: AbortSignal) => Promise<Value>, { every, enabled = true, keeps = false }: Options<Value> = {}): Data<Value> {
   const options = cache.defaultQueryOptions<Value, ApiError, Value, Value, readonly unknown[]>({
     queryKey: [environment.value, ...key],
     queryFn: ({ signal }) => load(signal),
     enabled,
-    refetchInterval: every ?? false,
+    refetchInterval: typeof every === "function" ? ({ state }) => every(state.data) ?? false : (every ?? false),
     ...(keeps ? { placeholderData: (before, query) => (keeps === true || (query && keeps(query.queryKey.slice(1))) ? before : undefined) } : {}),
   });
   const [observer] = useState(() => new QueryObserver(cache, options));

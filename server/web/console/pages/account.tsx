@@ -3,7 +3,7 @@
 import { answer, api } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { me } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Field, Submit, useForm } from "../ui/form";
@@ -55,7 +55,7 @@ function Sessions() {
         { title: text.address, cell: (session) => session.ip ?? "" },
         { title: text.opened, cell: (session) => <Ago at={session.created_at} /> },
         { title: text.seen, cell: (session) => <Ago at={session.seen_at} /> },
-        { title: texts.actions.more, silent: true, end: true, cell: (session) => (session.current ? <Badge tone="good">{text.this}</Badge> : <Button kind="quiet" onClick={() => void end(session.id)}>{text.end}</Button>) },
+        { title: texts.actions.more, silent: true, end: true, cell: (session) => (session.current ? <Badge tone="good">{text.this}</Badge> : <Button kind="quiet" onClick={() => attempt(() => end(session.id))}>{text.end}</Button>) },
       ]} />
   );
 }

@@ -6,7 +6,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, Copy } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -30,16 +30,12 @@ export default function AlertPage() {
   if (!value) return <Page title={texts.menu.pages.alerts} back={back}><Card label={text.rule}>{alert.error ? <Failed error={alert.error} onRetry={alert.reload} /> : <Loading />}</Card></Page>;
   const isAdmin = may("admin");
   const test = async () => {
-    try {
-      const { deliveries } = await answer(api.POST("/v1/alerts/{alert_id}/test", { params: { path: { alert_id: id } } }));
-      say(text.tested(deliveries.length, deliveries.filter(({ status }) => status === "failed").length));
-    } catch (error) {
-      say(error instanceof Error ? error.message : texts.errors.unknown);
-    }
+    const { deliveries } = await answer(api.POST("/v1/alerts/{alert_id}/test", { params: { path: { alert_id: id } } }));
+    say(text.tested(deliveries.length, deliveries.filter(({ status }) => status === "failed").length));
   };
   return (
     <Page title={value.name} back={back} lead={<><State alert={value} /> {text.fires} {sentenceOf(value)}.</>}
-      actions={isAdmin && <><Button onClick={() => void test()}>{text.test}</Button><Button kind="primary" onClick={() => setEditing(true)}>{texts.actions.edit}</Button></>}>
+      actions={isAdmin && <><Button onClick={() => attempt(test)}>{text.test}</Button><Button kind="primary" onClick={() => setEditing(true)}>{texts.actions.edit}</Button></>}>
       <WhoMay least="admin" what={text.what} />
       {value.last_error && <p class="fault" role="alert">{value.last_error}</p>}
       <div class="split">

@@ -5,7 +5,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, LinkButton } from "../ui/button";
 import { Confirm } from "../ui/dialog";
@@ -27,7 +27,7 @@ export default function Alerts() {
   const toggle = async (alert: Alert) => {
     const change = (enabled: boolean) => answer(api.PATCH("/v1/alerts/{alert_id}", { params: { path: { alert_id: alert.id } }, body: { enabled } })).then(() => refresh("alerts"));
     await change(!alert.enabled);
-    say(alert.enabled ? text.paused(alert.name) : text.resumed(alert.name), () => void change(alert.enabled));
+    say(alert.enabled ? text.paused(alert.name) : text.resumed(alert.name), () => attempt(() => change(alert.enabled)));
   };
   return (
     <Page title={texts.menu.pages.alerts} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button>}>
@@ -40,7 +40,7 @@ export default function Alerts() {
           { title: text.tenant, cell: (alert) => alert.tenant_id ?? <span class="muted">{alert.per_tenant ? text.eachTenant : text.allTenants}</span> },
           { title: text.value, end: true, cell: (alert) => (alert.last_value == null ? "" : number(alert.last_value)) },
           { title: text.looked, cell: (alert) => (alert.last_evaluated_at ? <Ago at={alert.last_evaluated_at} /> : <span class="muted">{text.notYet}</span>) },
-          { title: texts.actions.more, silent: true, end: true, cell: (alert) => isAdmin && <Menu label={texts.actions.of(alert.name)} items={[{ label: alert.enabled ? text.pause : text.resume, act: () => void toggle(alert) }, { label: text.delete, danger: true, act: () => setDeleted(alert) }]} /> },
+          { title: texts.actions.more, silent: true, end: true, cell: (alert) => isAdmin && <Menu label={texts.actions.of(alert.name)} items={[{ label: alert.enabled ? text.pause : text.resume, act: () => attempt(() => toggle(alert)) }, { label: text.delete, danger: true, act: () => setDeleted(alert) }]} /> },
         ]} />
       {isMaking && <AlertForm onClose={() => setMaking(false)} />}
       {deleted && (

@@ -8,7 +8,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -26,12 +26,13 @@ import { EmbedPanel } from "./editor/embed_panel";
 import { Inspector } from "./editor/inspector";
 import { KINDS, newWidget } from "./editor/kinds";
 import { added, placed, removed } from "./editor/layout";
+import { LONG_PERIODS } from "./query_names";
 import { ChangeList, Publish } from "./editor/publish";
 import { DashboardSettings } from "./editor/settings";
 
 const text = texts.editor;
 type Dashboard = Schemas["Dashboard"];
-const PERIODS = ["", "24h", "7d", "30d", "90d"] as const;
+const PERIODS = ["", ...LONG_PERIODS] as const;
 
 export default function DashboardPage() {
   const { params } = useRoute();
@@ -227,7 +228,7 @@ function Conflict({ editing, theirs }: { editing: Editing; theirs: Dashboard }) 
     <Dialog title={text.conflictTitle} onClose={() => undefined} closes={false}>
       <p class="lead">{text.conflictText(fullTime(theirs.updated_at))}</p>
       <ChangeList changes={changesOf(theirs, draft)} />
-      <div class="foot"><Button onClick={() => void copy()}>{text.mineAsCopy}</Button><Button onClick={takeTheirs}>{text.takeTheirs}</Button><Button kind="primary" onClick={keepMine}>{text.keepMine}</Button></div>
+      <div class="foot"><Button onClick={() => attempt(copy)}>{text.mineAsCopy}</Button><Button onClick={takeTheirs}>{text.takeTheirs}</Button><Button kind="primary" onClick={keepMine}>{text.keepMine}</Button></div>
     </Dialog>
   );
 }

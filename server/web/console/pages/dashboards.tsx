@@ -6,7 +6,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -33,8 +33,6 @@ export default function Dashboards() {
       const made = await answer(api.POST("/v1/discover/auto-create"));
       await refresh("dashboards");
       route(address(`dashboards/${made.dashboard_id}`));
-    } catch (error) {
-      say(error instanceof Error ? error.message : texts.errors.unknown);
     } finally {
       setGenerating(false);
     }
@@ -46,15 +44,15 @@ export default function Dashboards() {
     route(address(`dashboards/${made.id}`));
   };
   const actionsOf = (dashboard: Dashboard): MenuItem[] => [
-    { label: text.duplicate, act: () => void duplicate(dashboard) },
+    { label: text.duplicate, act: () => attempt(() => duplicate(dashboard)) },
     { label: text.delete, danger: true, act: () => setDeleted(dashboard) },
   ];
   return (
     <Page title={texts.menu.pages.dashboards} lead={text.lead}
-      actions={isEditor && <><Button busy={isGenerating} onClick={() => void generate()}>{text.generate}</Button><Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button></>}>
+      actions={isEditor && <><Button busy={isGenerating} onClick={() => attempt(generate)}>{text.generate}</Button><Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button></>}>
       <WhoMay least="editor" what={text.what} />
       <List data={dashboards} label={texts.menu.pages.dashboards} rowKey={(dashboard) => dashboard.id} searched={(dashboard) => dashboard.name}
-        empty={<Empty title={text.none} text={text.noneText}>{isEditor && <><Button kind="primary" busy={isGenerating} onClick={() => void generate()}>{text.generate}</Button><Button onClick={() => setMaking(true)}>{text.startEmpty}</Button></>}</Empty>}
+        empty={<Empty title={text.none} text={text.noneText}>{isEditor && <><Button kind="primary" busy={isGenerating} onClick={() => attempt(generate)}>{text.generate}</Button><Button onClick={() => setMaking(true)}>{text.startEmpty}</Button></>}</Empty>}
         columns={[
           { title: text.name, cell: (dashboard) => <a class="row-link" href={address(`dashboards/${dashboard.id}`)}>{dashboard.name}</a> },
           { title: text.state, cell: (dashboard) => <State dashboard={dashboard} /> },

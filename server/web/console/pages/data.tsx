@@ -6,7 +6,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, LinkButton } from "../ui/button";
 import { Code } from "../ui/code";
@@ -22,15 +22,11 @@ export default function DataPage() {
   const discovered = useData(["discover"], (signal) => answer(api.GET("/v1/discover", { signal })));
   const events = discovered.value?.events ?? [];
   const generate = async () => {
-    try {
-      const made = await answer(api.POST("/v1/discover/auto-create"));
-      route(address(`dashboards/${made.dashboard_id}`));
-    } catch (error) {
-      say(error instanceof Error ? error.message : texts.errors.unknown);
-    }
+    const made = await answer(api.POST("/v1/discover/auto-create"));
+    route(address(`dashboards/${made.dashboard_id}`));
   };
   return (
-    <Page title={texts.menu.pages.data} lead={text.lead} actions={may("editor") && events.length > 0 && <Button kind="primary" onClick={() => void generate()}>{text.generate}</Button>}>
+    <Page title={texts.menu.pages.data} lead={text.lead} actions={may("editor") && events.length > 0 && <Button kind="primary" onClick={() => attempt(generate)}>{text.generate}</Button>}>
       {discovered.isLoading && <Card label={text.events}><Loading /></Card>}
       {discovered.error && <Card label={text.events}><Failed error={discovered.error} onRetry={discovered.reload} /></Card>}
       {discovered.value && events.length === 0 && <Card label={text.events}><Empty title={text.none} text={text.noneText}><LinkButton kind="primary" href={address("start")}>{text.send}</LinkButton></Empty></Card>}

@@ -17,6 +17,7 @@ import { Menu } from "../ui/menu";
 import { useOpened } from "../ui/opened";
 import { Empty, Page, WhoMay } from "../ui/page";
 import { Ago, fullTime } from "../ui/time";
+import { PERIODS } from "./query_names";
 
 const text = texts.embedSessions;
 type Session = Schemas["EmbedSession"];
@@ -81,8 +82,6 @@ function Countdown({ until }: { until: string }) {
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return <time class="number" dateTime={until} title={fullTime(until)}>{seconds ? `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}` : text.ended}</time>;
 }
-
-const PERIODS = ["1h", "24h", "7d", "30d", "90d"] as const;
 
 function Mint({ onClose }: { onClose: () => void }) {
   const { query } = useLocation();

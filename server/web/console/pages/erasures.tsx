@@ -20,10 +20,7 @@ const RUNNING_MS = 2_000;
 export default function Erasures() {
   const [isAsking, setAsking] = useState(false);
   const isAdmin = may("admin");
-  const [isRunning, setRunning] = useState(false);
-  const erasures = useData(["erasures"], (signal) => answer(api.GET("/v1/erasures", { signal })), { enabled: isAdmin, every: isRunning ? RUNNING_MS : undefined });
-  const runs = erasures.value?.data.some((erasure) => !erasure.finished_at) ?? false;
-  if (runs !== isRunning) setRunning(runs);
+  const erasures = useData(["erasures"], (signal) => answer(api.GET("/v1/erasures", { signal })), { enabled: isAdmin, every: (known) => (known?.data.some(({ finished_at }) => !finished_at) ? RUNNING_MS : undefined) });
   return (
     <Page title={texts.menu.pages.erasures} lead={text.lead} actions={isAdmin && <Button kind="danger" onClick={() => setAsking(true)}>{text.erase}</Button>}>
       <WhoMay least="admin" what={text.what} />

@@ -20,13 +20,10 @@ import { Card, Empty, Failed, Loading, Page } from "../ui/page";
 import { Tabs } from "../ui/tabs";
 import { number } from "../ui/time";
 import { sqlOf } from "./explore_sql";
+import { METRICS, OF_NUMBER, PERIODS } from "./query_names";
 
 const text = texts.explore;
-const METRICS = ["count", "count_unique", "count_unique_approx", "sum", "avg", "min", "max", "p50", "p95", "p99"] as const;
-const PERIODS = ["1h", "24h", "7d", "30d", "90d"] as const;
 const GRANULARITIES = ["", "hour", "day", "week", "month"] as const;
-/** Metrics of a numeric property. */
-const OF_NUMBER = new Set<string>(["sum", "avg", "min", "max", "p50", "p95", "p99"]);
 
 /** A question as the address has it. */
 export interface Question {

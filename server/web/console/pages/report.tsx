@@ -6,7 +6,7 @@ import { answer, api } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
@@ -30,16 +30,12 @@ export default function ReportPage() {
   if (!value) return <Page title={texts.menu.pages.reports} back={back}><Card label={text.rule}>{report.error ? <Failed error={report.error} onRetry={report.reload} /> : <Loading />}</Card></Page>;
   const isAdmin = may("admin");
   const run = async () => {
-    try {
-      await answer(api.POST("/v1/reports/{report_id}/run", { params: { path: { report_id: id } } }));
-      say(text.started(value.name));
-    } catch (error) {
-      say(error instanceof Error ? error.message : texts.errors.unknown);
-    }
+    await answer(api.POST("/v1/reports/{report_id}/run", { params: { path: { report_id: id } } }));
+    say(text.started(value.name));
     await refresh("report-runs", "reports");
   };
   return (
-    <Page title={value.name} back={back} lead={scheduleInWords(value.schedule)} actions={isAdmin && <><Button onClick={() => void run()}>{text.run}</Button><Button kind="primary" onClick={() => setEditing(true)}>{texts.actions.edit}</Button></>}>
+    <Page title={value.name} back={back} lead={scheduleInWords(value.schedule)} actions={isAdmin && <><Button onClick={() => attempt(run)}>{text.run}</Button><Button kind="primary" onClick={() => setEditing(true)}>{texts.actions.edit}</Button></>}>
       <WhoMay least="admin" what={text.what} />
       <Card title={text.rule}>
         <dl class="facts">

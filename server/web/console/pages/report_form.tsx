@@ -8,12 +8,13 @@ import { address } from "../state/environment";
 import { say } from "../state/toast";
 import { texts } from "../texts/en";
 import { addressesOf, Field, Select, Submit, TextArea, useForm } from "../ui/form";
+import { LONG_PERIODS } from "./query_names";
 import { cronOf, scheduleInWords, type Every } from "./schedule";
 
 const text = texts.reports;
 const times = texts.schedule;
 const EVERY: readonly (Every | "cron")[] = ["day", "weekday", "week", "month", "hour", "cron"];
-const PERIODS = ["", "24h", "7d", "30d", "90d"] as const;
+const PERIODS = ["", ...LONG_PERIODS] as const;
 
 export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onDone: () => void }) {
   const { query, route } = useLocation();

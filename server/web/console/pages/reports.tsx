@@ -5,7 +5,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -33,7 +33,7 @@ export default function Reports() {
   const toggle = async (report: Report) => {
     const change = (enabled: boolean) => answer(api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: { enabled } })).then(() => refresh("reports"));
     await change(!report.enabled);
-    say(report.enabled ? text.paused(report.name) : text.resumed(report.name), () => void change(report.enabled));
+    say(report.enabled ? text.paused(report.name) : text.resumed(report.name), () => attempt(() => change(report.enabled)));
   };
   return (
     <Page title={texts.menu.pages.reports} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button>}>
@@ -46,7 +46,7 @@ export default function Reports() {
           { title: text.to, cell: (report) => text.receivers(report.recipients.length + report.burst.reduce((sum, share) => sum + (share.recipients?.length ?? 0), 0), report.webhook_url != null) },
           { title: text.next, cell: (report) => (!report.enabled ? <Badge>{text.off}</Badge> : report.next_run_at ? <Ago at={report.next_run_at} /> : "") },
           { title: text.last, cell: (report) => (report.last_run ? <RunStatus run={report.last_run} /> : <span class="muted">{text.notYet}</span>) },
-          { title: texts.actions.more, silent: true, end: true, cell: (report) => isAdmin && <Menu label={texts.actions.of(report.name)} items={[{ label: text.run, act: () => void run(report) }, { label: report.enabled ? text.pause : text.resume, act: () => void toggle(report) }, { label: text.delete, danger: true, act: () => setDeleted(report) }]} /> },
+          { title: texts.actions.more, silent: true, end: true, cell: (report) => isAdmin && <Menu label={texts.actions.of(report.name)} items={[{ label: text.run, act: () => attempt(() => run(report)) }, { label: report.enabled ? text.pause : text.resume, act: () => attempt(() => toggle(report)) }, { label: text.delete, danger: true, act: () => setDeleted(report) }]} /> },
         ]} />
       {isMaking && <Dialog title={text.make} onClose={() => setMaking(false)}><ReportForm onDone={() => setMaking(false)} /></Dialog>}
       {deleted && (

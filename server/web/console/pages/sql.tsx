@@ -10,7 +10,7 @@ import { answer, api, ApiError, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { readTabs, writeTabs, type Tab } from "../state/drafts";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -101,11 +101,7 @@ export default function SqlPage() {
   };
   const save = async () => {
     if (!tab.saved) return setSaving(true);
-    try {
-      await answer(api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }));
-    } catch (error) {
-      return say(error instanceof Error ? error.message : texts.errors.unknown);
-    }
+    await answer(api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }));
     change({ saved: { id: tab.saved.id, sql: tab.sql } });
     say(text.savedAs(tab.title));
     await refresh("saved-queries");
@@ -120,12 +116,12 @@ export default function SqlPage() {
     <Page title={texts.menu.pages.sql}
       actions={<>
         <span title={text.limits}><Badge>{text.readOnly}</Badge></span>
-        <Button onClick={() => void save()}>{texts.actions.save}</Button>
+        <Button onClick={() => attempt(save)}>{texts.actions.save}</Button>
         {outcome?.state === "running" ? <Button kind="danger" onClick={() => aborts.current.get(tab.id)?.abort()}>{text.cancel}</Button> : <Button kind="primary" onClick={() => void run()}>{text.run} <kbd>{text.runKeys}</kbd></Button>}
       </>}>
       <div class="box sql">
         <SqlSide datasets={datasets.value?.data ?? []} queries={saved} templates={templatesOf(events)} onInsert={(sql) => handle.current?.insert(sql)} onOpen={openSaved}
-          onTemplate={({ title, sql }) => open(newTab(sql, title))} onStar={(one) => void star(one)} onDelete={setDeleted} />
+          onTemplate={({ title, sql }) => open(newTab(sql, title))} onStar={(one) => attempt(() => star(one))} onDelete={setDeleted} />
         <div class="sql-main">
           <div class="sql-tabs" role="group" aria-label={text.tabs}>
             {tabs.tabs.map((one) => (
@@ -136,8 +132,8 @@ export default function SqlPage() {
             ))}
             <button type="button" class="icon-button" aria-label={text.newTab} onClick={() => open(newTab())}>+</button>
           </div>
-          <SqlEditor key={tab.id} value={tab.sql} datasets={datasets.value?.data ?? EMPTY} events={names} onChange={(sql) => change({ sql })} onRun={() => void run()} onSave={() => void save()} handle={handle} />
-          <Below outcome={outcome} view={view} onView={setView} title={tab.title} />
+          <SqlEditor key={tab.id} value={tab.sql} datasets={datasets.value?.data ?? EMPTY} events={names} onChange={(sql) => change({ sql })} onRun={() => void run()} onSave={() => attempt(save)} handle={handle} />
+          <OutcomeView outcome={outcome} view={view} onView={setView} title={tab.title} />
         </div>
       </div>
       {isSaving && <Save tab={tab} onClose={() => setSaving(false)} onSaved={(made) => change({ title: made.name, saved: { id: made.id, sql: made.sql } })} />}
@@ -151,7 +147,7 @@ export default function SqlPage() {
 
 const EMPTY: readonly Schemas["Dataset"][] = [];
 
-function Below({ outcome, view, onView, title }: { outcome: Outcome | undefined; view: "table" | "chart"; onView: (view: "table" | "chart") => void; title: string }) {
+function OutcomeView({ outcome, view, onView, title }: { outcome: Outcome | undefined; view: "table" | "chart"; onView: (view: "table" | "chart") => void; title: string }) {
   if (!outcome) return <p class="chart-empty">{text.hint}</p>;
   if (outcome.state === "running") return <p class="chart-empty" role="status">{text.running}</p>;
   if (outcome.state === "cancelled") return <p class="chart-empty" role="status">{text.cancelled}</p>;

@@ -2,14 +2,13 @@
 // come back; the key alone lives in this page only.
 
 import { useEffect, useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
 import type { ComponentChildren } from "preact";
-import { answer, api, ApiError, type Schemas } from "../api/client";
+import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { boot } from "../boot";
 import { address } from "../state/environment";
 import { firstKey, may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, Copy, LinkButton } from "../ui/button";
 import { Snippets } from "../ui/code";
@@ -20,12 +19,16 @@ import { EmbedPanel } from "./editor/embed_panel";
 
 const text = texts.start;
 const LOOK_MS = 1_500;
+/** Once an event is there, the next steps are people's, and slower. */
+const LATER_MS = 5_000;
 /** After this long without an event the usual mistakes are named. */
 const HINTS_MS = 60_000;
+/** The event that snippets send. */
+const SAMPLE = { tenant_id: "acme", event_name: "api_request", user_id: "ada", string_props: { model: "gpt-large", status: "ok" }, numeric_props: { latency_ms: 412 } };
 const NEWEST = "SELECT timestamp, event_name, tenant_id, string_props, numeric_props FROM events ORDER BY timestamp DESC LIMIT 5";
 
 export default function Start() {
-  const status = useData(["onboarding"], (signal) => answer(api.GET("/v1/onboarding/status", { signal })), { every: LOOK_MS });
+  const status = useData(["onboarding"], (signal) => answer(api.GET("/v1/onboarding/status", { signal })), { every: (known) => (known?.steps.sent_event ? LATER_MS : LOOK_MS) });
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const value = status.value;
   const [hasCopied, setCopied] = useState(false);
@@ -76,8 +79,7 @@ function KeyStep({ isDone, onCopied }: { isDone: boolean; onCopied: () => void }
 /** Complete programs that send one event. */
 function eventSnippets(key: string): Record<string, string> {
   const url = `${boot.base_url}/v1/events`;
-  const event = { tenant_id: "acme", event_name: "api_request", user_id: "ada", string_props: { model: "gpt-large", status: "ok" }, numeric_props: { latency_ms: 412 } };
-  const json = JSON.stringify({ events: [event] });
+  const json = JSON.stringify({ events: [SAMPLE] });
   return {
     curl: `curl ${url} \\\n  -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" \\\n  -d '${json}'`,
     Node: `// node send.mjs\nconst response = await fetch("${url}", {\n  method: "POST",\n  headers: { authorization: "Bearer ${key}", "content-type": "application/json" },\n  body: JSON.stringify(${json}),\n});\nconsole.log(response.status, await response.json());`,
@@ -128,15 +130,10 @@ function LiveLog({ events }: { events: number }) {
 /** For those without a terminal: the page itself sends an event with the key that it was given. */
 function SendTest({ apiKey }: { apiKey: string }) {
   const send = async () => {
-    const event = { tenant_id: "acme", event_name: "api_request", user_id: "ada", string_props: { model: "gpt-large", status: "ok" }, numeric_props: { latency_ms: 412 } };
-    try {
-      await answer(api.POST("/v1/events", { body: { events: [event] }, headers: { Authorization: `Bearer ${apiKey}` }, credentials: "omit" }));
-      await refresh("onboarding");
-    } catch (error) {
-      say(error instanceof ApiError ? error.message : texts.errors.unknown);
-    }
+    await answer(api.POST("/v1/events", { body: { events: [SAMPLE] }, headers: { Authorization: `Bearer ${apiKey}` }, credentials: "omit" }));
+    await refresh("onboarding");
   };
-  return <p><Button onClick={() => void send()}>{text.sendTest}</Button></p>;
+  return <p><Button onClick={() => attempt(send)}>{text.sendTest}</Button></p>;
 }
 
 function DashboardStep({ dashboard, isReady }: { dashboard: Schemas["Dashboard"] | undefined; isReady: boolean }) {
@@ -148,8 +145,6 @@ function DashboardStep({ dashboard, isReady }: { dashboard: Schemas["Dashboard"]
     try {
       await answer(api.POST("/v1/discover/auto-create"));
       await refresh("dashboards", "onboarding");
-    } catch (error) {
-      say(error instanceof ApiError ? error.message : texts.errors.unknown);
     } finally {
       setBusy(false);
     }
@@ -160,15 +155,14 @@ function DashboardStep({ dashboard, isReady }: { dashboard: Schemas["Dashboard"]
       <p>{found.length ? text.found(found.length, properties) : text.foundNone}</p>
       {dashboard
         ? <p><LinkButton href={address(`dashboards/${dashboard.id}`)}>{text.openDashboard(dashboard.name)}</LinkButton></p>
-        : may("editor") && <Button kind="primary" busy={busy} disabled={!found.length} onClick={() => void generate()}>{text.generateNow}</Button>}
+        : may("editor") && <Button kind="primary" busy={busy} disabled={!found.length} onClick={() => attempt(generate)}>{text.generateNow}</Button>}
     </>
   );
 }
 
 function PublishStep({ dashboard }: { dashboard: Schemas["Dashboard"] | undefined }) {
-  const { path } = useLocation();
   const [busy, setBusy] = useState(false);
-  const discovered = useData(["usage", "30d"], (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period: "30d" } } })), { enabled: path.endsWith("/start") });
+  const usage = useData(["usage", "30d"], (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period: "30d" } } })));
   if (!dashboard) return <p>{text.publishText}</p>;
   const { id, name, status } = dashboard;
   const publish = async () => {
@@ -176,12 +170,10 @@ function PublishStep({ dashboard }: { dashboard: Schemas["Dashboard"] | undefine
     try {
       await answer(api.POST("/v1/dashboards/{id}/publish", { params: { path: { id } } }));
       await refresh("dashboards", "onboarding");
-    } catch (error) {
-      say(error instanceof ApiError ? error.message : texts.errors.unknown);
     } finally {
       setBusy(false);
     }
   };
-  if (status !== "published") return <><p>{text.publishText}</p>{may("editor") && <Button kind="primary" busy={busy} onClick={() => void publish()}>{text.publishNow(name)}</Button>}</>;
-  return <><p>{text.published(name)} <Badge tone="good">{texts.dashboards.states.published}</Badge></p>{may("admin") && <EmbedPanel dashboard={id} tenant={discovered.value?.top_tenants[0]?.tenant_id ?? "acme"} onMinted={() => void refresh("onboarding", "embed-sessions")} />}</>;
+  if (status !== "published") return <><p>{text.publishText}</p>{may("editor") && <Button kind="primary" busy={busy} onClick={() => attempt(publish)}>{text.publishNow(name)}</Button>}</>;
+  return <><p>{text.published(name)} <Badge tone="good">{texts.dashboards.states.published}</Badge></p>{may("admin") && <EmbedPanel dashboard={id} tenant={usage.value?.top_tenants[0]?.tenant_id ?? "acme"} onMinted={() => void refresh("onboarding", "embed-sessions")} />}</>;
 }

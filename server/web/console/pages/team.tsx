@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { may, me, type Role } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, Copy } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -61,14 +61,14 @@ function RoleOf({ member }: { member: Member }) {
     try {
       await answer(api.PATCH("/v1/members/{id}", { params: { path: { id: member.id } }, body: { role } }));
       say(text.changed(member.name, text.roles[role]));
-    } catch (error) {
-      say(error instanceof Error ? error.message : texts.errors.unknown);
+    } finally {
+      setBusy(false);
+      // Refused, the list shows what is so.
+      await refresh("members");
     }
-    setBusy(false);
-    await refresh("members");
   };
   return (
-    <select class="input small" aria-label={text.roleOf(member.name)} value={member.role} disabled={busy} onChange={(event) => void change(event.currentTarget.value as Role)}>
+    <select class="input small" aria-label={text.roleOf(member.name)} value={member.role} disabled={busy} onChange={(event) => attempt(() => change(event.currentTarget.value as Role))}>
       {ROLES.map((role) => <option key={role} value={role}>{text.roles[role]}</option>)}
     </select>
   );
@@ -89,7 +89,7 @@ function Invites() {
         {rows.map((invite) => (
           <li key={invite.id}>
             <b>{invite.email}</b><span>{text.roles[invite.role]}</span><span class="muted">{text.expires} <Ago at={invite.expires_at} /></span>
-            <Button kind="quiet" onClick={() => void withdraw(invite.id)}>{text.withdraw}</Button>
+            <Button kind="quiet" onClick={() => attempt(() => withdraw(invite.id))}>{text.withdraw}</Button>
           </li>
         ))}
       </ul>

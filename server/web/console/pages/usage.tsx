@@ -12,19 +12,19 @@ import { Chart } from "../ui/chart";
 import { Badge, Card, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Tabs } from "../ui/tabs";
 import { number, shortNumber, day } from "../ui/time";
+import { LONG_PERIODS } from "./query_names";
 
 const text = texts.usage;
-const PERIODS = ["24h", "7d", "30d", "90d"] as const;
-type Period = (typeof PERIODS)[number];
+type Period = (typeof LONG_PERIODS)[number];
 
 export default function Usage() {
   const { query, path, route } = useLocation();
-  const period = PERIODS.find((one) => one === query.period) ?? "30d";
+  const period = LONG_PERIODS.find((one) => one === query.period) ?? "30d";
   const choose = (next: Period) => route(`${path}?${new URLSearchParams({ ...query, period: next })}`, true);
   const usage = useData(["usage", period], (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period } } })), { keeps: true });
   const value = usage.value;
   return (
-    <Page title={texts.menu.pages.usage} actions={<Tabs label={text.period} names={PERIODS} chosen={period} onChoose={choose} />}>
+    <Page title={texts.menu.pages.usage} actions={<Tabs label={text.period} names={LONG_PERIODS} chosen={period} onChoose={choose} />}>
       {usage.isLoading && <Card label={texts.menu.pages.usage}><Loading /></Card>}
       {usage.error && !value && <Card label={texts.menu.pages.usage}><Failed error={usage.error} onRetry={usage.reload} /></Card>}
       {value && (

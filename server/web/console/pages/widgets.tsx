@@ -6,7 +6,7 @@ import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
-import { say } from "../state/toast";
+import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
@@ -46,7 +46,7 @@ export default function Widgets() {
           { title: text.edited, cell: (widget) => <Ago at={widget.updated_at} /> },
           { title: texts.actions.more, silent: true, end: true, cell: (widget) => isAdmin && <Menu label={texts.actions.of(widget.title)} items={[
             { label: text.use, act: () => use(widget) },
-            { label: texts.editor.publish, act: () => void publish(widget) },
+            { label: texts.editor.publish, act: () => attempt(() => publish(widget)) },
             { label: text.delete, danger: true, act: () => setDeleted(widget) },
           ]} /> },
         ]} />

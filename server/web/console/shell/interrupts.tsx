@@ -15,13 +15,13 @@ import { number } from "../ui/time";
 export function Interrupts() {
   return (
     <>
-      {endedSession.value && <Again />}
-      {reachedLimit.value && <Limit />}
+      {endedSession.value && <LogInAgain />}
+      {reachedLimit.value && <PlanLimit />}
     </>
   );
 }
 
-function Again() {
+function LogInAgain() {
   const email = me.value?.user?.email ?? "";
   const form = useForm(async (values) => {
     becomes(await answer(api.POST("/v1/auth/login", { body: { email, password: values("password") } })));
@@ -39,7 +39,7 @@ function Again() {
   );
 }
 
-function Limit() {
+function PlanLimit() {
   const refusal = reachedLimit.value ?? {};
   const { limit, used, upgrade_to: target, error } = refusal;
   const close = () => (reachedLimit.value = null);

@@ -9,7 +9,7 @@ import { ROUTES, type PageRoute } from "../routes";
 import { address, environment, PRODUCTION } from "../state/environment";
 import { chooseMode, mode, type Mode } from "../state/mode";
 import { me } from "../state/session";
-import { say } from "../state/toast";
+import { attempt } from "../state/toast";
 import { texts } from "../texts/en";
 import { Icon } from "../ui/icon";
 import { Menu } from "../ui/menu";
@@ -98,7 +98,7 @@ function Foot() {
       await answer(api.POST("/v1/auth/logout"));
     } catch (error) {
       // A session that has ended already is what was asked for.
-      if (!(error instanceof ApiError) || error.status !== 401) return say(error instanceof Error ? error.message : texts.errors.unknown);
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
     }
     becomes(null);
     route("/console/login", true);
@@ -113,7 +113,7 @@ function Foot() {
         <Menu label={texts.shell.userMenu} items={[
           ...MODES.filter((one) => one !== mode.value).map((one) => ({ label: texts.shell.modes[one], act: () => chooseMode(one) })),
           { label: texts.shell.account, act: () => route(address("account")) },
-          { label: texts.shell.logOut, act: () => void logOut() },
+          { label: texts.shell.logOut, act: () => attempt(logOut) },
         ]} />
       </div>
     </div>

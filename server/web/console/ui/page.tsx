@@ -1,4 +1,4 @@
-// The frame of a page: its title and actions, and what stands there while there is nothing, or something is wrong.
+// The frame of a page: its title and actions, and its states: empty, loading, failed.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -24,7 +24,7 @@ export function Page({ title, lead, actions, back, children }: PageProps) {
     document.title = texts.shell.documentTitle(title);
   }, [title]);
   useEffect(() => {
-    // Who listens hears where a link has led to; who types in a field of the page stays there.
+    // Screen readers announce the page that a link led to; focus in a field of the page stays there.
     if (!document.activeElement || document.activeElement === document.body || document.activeElement.closest(".side")) heading.current?.focus({ preventScroll: true });
   }, []);
   return (

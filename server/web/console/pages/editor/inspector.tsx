@@ -6,11 +6,11 @@ import { texts } from "../../texts/en";
 import { Button } from "../../ui/button";
 import { Field, Select, TextArea } from "../../ui/form";
 import type { Widget } from "../../ui/widget";
-import { clean, fitted, KINDS, METRICS, needsOf, OF_NUMBER, queryOf, type Query } from "./kinds";
+import { METRICS, OF_NUMBER, PERIODS } from "../query_names";
+import { clean, fitted, KINDS, needsOf, queryOf, type Query } from "./kinds";
 
 const text = texts.editor;
 const GRANULARITIES = ["", "auto", "hour", "day", "week", "month"] as const;
-const PERIODS = ["1h", "24h", "7d", "30d", "90d"] as const;
 
 interface InspectorProps {
   widget: Widget;

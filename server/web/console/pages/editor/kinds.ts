@@ -4,11 +4,9 @@
 
 import type { Schemas } from "../../api/client";
 import type { Widget } from "../../ui/widget";
+import { OF_NUMBER } from "../query_names";
 
 export const KINDS = ["number", "line", "area", "bar", "stacked_bar", "bar_list", "donut", "table", "funnel", "text"] as const;
-export const METRICS = ["count", "count_unique", "count_unique_approx", "sum", "avg", "min", "max", "p50", "p95", "p99"] as const;
-/** Metrics of a numeric property. */
-export const OF_NUMBER = new Set<string>(["sum", "avg", "min", "max", "p50", "p95", "p99"]);
 const ADDITIVE = new Set(["count", "sum"]);
 
 export interface Query {

@@ -5,11 +5,11 @@ import { texts } from "../../texts/en";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Select, Submit, TextArea, useForm } from "../../ui/form";
+import { PERIODS } from "../query_names";
 
 const text = texts.dashboardSettings;
 type Settings = Schemas["Settings"];
 
-const PERIODS = ["1h", "24h", "7d", "30d", "90d"] as const;
 /** Colours of a theme, as the message `setTheme` names them, and what they are without one. */
 const COLORS = [["primaryColor", "#315ed9"], ["backgroundColor", "#f7f7f5"], ["cardBackground", "#ffffff"], ["cardBorder", "#e6e5e1"], ["textColor", "#17181c"], ["mutedColor", "#6b6e78"]] as const;
 const MODES = ["", "light", "dark"] as const;

@@ -1,0 +1,1 @@
+var n=["count","count_unique","count_unique_approx","sum","avg","min","max","p50","p95","p99"],t=new Set(["sum","avg","min","max","p50","p95","p99"]),o=["1h","24h","7d","30d","90d"],s=["24h","7d","30d","90d"];export{n as a,t as b,o as c,s as d};
