@@ -18,53 +18,106 @@ const dist = join(here, "dist");
 
 /** @type {import("esbuild").BuildOptions} */
 const common = {
-  absWorkingDir: here, outdir: dist, bundle: true, minify: true, format: "esm", write: false, charset: "utf8",
-  target: ["chrome123", "firefox121", "safari17.5"], external: ["*.woff2"], legalComments: "none",
+  absWorkingDir: here,
+  outdir: dist,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  write: false,
+  charset: "utf8",
+  target: ["chrome123", "firefox121", "safari17.5"],
+  external: ["*.woff2"],
+  legalComments: "none",
 };
 
 // The console: what every page needs, and each page when it is opened. A page is what `routes.ts` imports.
-const pages = [...readFileSync(join(here, "console/routes.ts"), "utf8").matchAll(/import\("\.\/pages\/(\w+)"\)/g)].map(([, name]) => name);
+const pages = [...readFileSync(join(here, "console/routes.ts"), "utf8").matchAll(/import\("\.\/pages\/(\w+)"\)/g)].map(
+  ([, name]) => name,
+);
 /** @type {import("esbuild").BuildOptions} */
 const consoleBuild = {
-  ...common, outdir: join(dist, "console"), splitting: true, chunkNames: "chunk-[hash]", jsx: "automatic", jsxImportSource: "preact", metafile: true,
-  entryPoints: Object.fromEntries([["main", "console/main.tsx"], ...pages.map((name) => [name, `console/pages/${name}.tsx`])]),
+  ...common,
+  outdir: join(dist, "console"),
+  splitting: true,
+  chunkNames: "chunk-[hash]",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  metafile: true,
+  entryPoints: Object.fromEntries([
+    ["main", "console/main.tsx"],
+    ...pages.map((name) => [name, `console/pages/${name}.tsx`]),
+  ]),
   // Charts and console draw with the same copy of the view library.
-  plugins: [{ name: "one-preact", setup(build) {
-    const vendored = { "preact": "vendor/preact.js", "preact/hooks": "vendor/hooks.js" };
-    build.onResolve({ filter: /^preact(\/hooks)?$/ }, ({ path }) => ({ path: join(here, vendored[/** @type {keyof typeof vendored} */ (path)]) }));
-  } }],
+  plugins: [
+    {
+      name: "one-preact",
+      setup(build) {
+        const vendored = { preact: "vendor/preact.js", "preact/hooks": "vendor/hooks.js" };
+        build.onResolve({ filter: /^preact(\/hooks)?$/ }, ({ path }) => ({
+          path: join(here, vendored[/** @type {keyof typeof vendored} */ (path)]),
+        }));
+      },
+    },
+  ],
   external: [...(common.external ?? []), "/sdk/*"],
 };
 
 const results = [
   // What is rarely used comes when it is; see embed/kit.js.
   await build({ ...common, splitting: true, entryPoints: { embed: "embed/main.js" }, chunkNames: "[name]-[hash]" }),
-  await build({ ...common, splitting: true, entryPoints: { message: "embed/message.js" }, chunkNames: "[name]-[hash]" }),
+  await build({
+    ...common,
+    splitting: true,
+    entryPoints: { message: "embed/message.js" },
+    chunkNames: "[name]-[hash]",
+  }),
   await build(consoleBuild),
   // What stands alone: the helper in the host's page, the demo, and the styles.
-  await build({ ...common, entryPoints: { helper: "host/embed.js", demo: "demo/demo.js" }, external: ["/sdk/*"], mangleProps: /[a-z]_$/ }),
-  await build({ ...common, entryPoints: { embed: "embed/page.css", docs: "docs/page.css", demo: "demo/page.css", console: "console/page.css" } }),
+  await build({
+    ...common,
+    entryPoints: { helper: "host/embed.js", demo: "demo/demo.js" },
+    external: ["/sdk/*"],
+    mangleProps: /[a-z]_$/,
+  }),
+  await build({
+    ...common,
+    entryPoints: { embed: "embed/page.css", docs: "docs/page.css", demo: "demo/page.css", console: "console/page.css" },
+  }),
 ];
-const made = new Map(results.flatMap((result) => result.outputFiles ?? []).map((file) => [relative(dist, file.path), file.text]));
+const made = new Map(
+  results.flatMap((result) => result.outputFiles ?? []).map((file) => [relative(dist, file.path), file.text]),
+);
 
 // The licences of the packages that are inside the bundles stand beside those of the vendored files.
-const inside = new Set(results.flatMap(({ metafile }) => Object.entries(metafile?.inputs ?? {})).flatMap(([path]) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+const inside = new Set(
+  results
+    .flatMap(({ metafile }) => Object.entries(metafile?.inputs ?? {}))
+    .flatMap(([path]) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
+);
 const modules = join(here, "../../node_modules");
 for (const name of inside) {
   const file = readdirSync(join(modules, name)).find((file) => /^licen[cs]e/i.test(file));
   if (!file) throw new Error(`${name} has no licence`);
-  made.set(`../vendor/licenses/${name.replace("@", "").replace("/", "-")}.txt`, readFileSync(join(modules, name, file), "utf8"));
+  made.set(
+    `../vendor/licenses/${name.replace("@", "").replace("/", "-")}.txt`,
+    readFileSync(join(modules, name, file), "utf8"),
+  );
 }
 
 mkdirSync(join(dist, "console"), { recursive: true });
-const there = readdirSync(dist, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => relative(dist, join(entry.parentPath, entry.name)));
+const there = readdirSync(dist, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => relative(dist, join(entry.parentPath, entry.name)));
 const licences = readdirSync(join(here, "vendor/licenses")).map((name) => `../vendor/licenses/${name}`);
 there.push(...licences.filter((name) => made.has(name)));
 const stale = there.filter((name) => !made.has(name));
-const changed = [...made].filter(([name, text]) => !there.includes(name) || readFileSync(join(dist, name), "utf8") !== text);
+const changed = [...made].filter(
+  ([name, text]) => !there.includes(name) || readFileSync(join(dist, name), "utf8") !== text,
+);
 
 if (process.argv.includes("--check")) {
-  for (const name of [...stale, ...changed.map(([name]) => name)]) console.error(`dist/${name} is not what the sources make: run node server/web/build.mjs`);
+  for (const name of [...stale, ...changed.map(([name]) => name)])
+    console.error(`dist/${name} is not what the sources make: run node server/web/build.mjs`);
   process.exit(stale.length + changed.length ? 1 : 0);
 }
 for (const name of stale) rmSync(join(dist, name));

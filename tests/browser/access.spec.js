@@ -6,14 +6,21 @@ import { card, expect, settled, test } from "./lib/test.js";
 test.use({ bypassCSP: true });
 
 for (const scheme of ["light", "dark"]) {
-  test(`axe finds nothing: ${scheme}, in each dialog, as tables, in messages`, async ({ page, inlay, embed, expected }) => {
+  test(`axe finds nothing: ${scheme}, in each dialog, as tables, in messages`, async ({
+    page,
+    inlay,
+    embed,
+    expected,
+  }) => {
     test.setTimeout(90_000);
     expected.push(/401/);
     await page.emulateMedia({ colorScheme: scheme });
     await embed({ allow_drill_down: true, locked_filters: { status: "ok" } });
     await settled(page);
     expect(await findings(page)).toEqual([]);
-    await card(page, "Requests by plan").getByRole("button", { name: /^growth/ }).click();
+    await card(page, "Requests by plan")
+      .getByRole("button", { name: /^growth/ })
+      .click();
     await expect(page.getByRole("list", { name: "Filters" })).toContainText("growth");
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
@@ -43,7 +50,14 @@ for (const scheme of ["light", "dark"]) {
 }
 
 test("axe finds nothing under a host's colours and in Arabic", async ({ page, embed }) => {
-  const theme = { primaryColor: "#e11d48", backgroundColor: "#0b0d14", cardBackground: "#141824", cardBorder: "#262c3d", textColor: "#9aa", mutedColor: "#445" };
+  const theme = {
+    primaryColor: "#e11d48",
+    backgroundColor: "#0b0d14",
+    cardBackground: "#141824",
+    cardBorder: "#262c3d",
+    textColor: "#9aa",
+    mutedColor: "#445",
+  };
   await embed({ allow_drill_down: true }, { query: `&locale=ar&theme=${encodeURIComponent(JSON.stringify(theme))}` });
   await settled(page);
   expect(await findings(page)).toEqual([]);
@@ -64,20 +78,30 @@ test("everything can be reached and done with the keyboard alone", async ({ page
     await page.keyboard.press("Tab");
     const name = await page.evaluate(() => {
       const one = document.activeElement;
-      return one === document.body ? "" : one.getAttribute("aria-label") ?? one.textContent.trim();
+      return one === document.body ? "" : (one.getAttribute("aria-label") ?? one.textContent.trim());
     });
     if (!name) break;
     reached.add(name);
     // Where the focus is can be seen: on the element, or on the chart around its hidden slider.
-    const seen = () => page.evaluate(() => {
-      const one = document.activeElement;
-      const shown = one.matches("input[type=range]") ? one.closest(".plot") : one;
-      const style = getComputedStyle(shown);
-      return style.outlineStyle === "solid" && parseFloat(style.outlineWidth) >= 2 && style.opacity === "1";
-    });
+    const seen = () =>
+      page.evaluate(() => {
+        const one = document.activeElement;
+        const shown = one.matches("input[type=range]") ? one.closest(".plot") : one;
+        const style = getComputedStyle(shown);
+        return style.outlineStyle === "solid" && parseFloat(style.outlineWidth) >= 2 && style.opacity === "1";
+      });
     await expect.poll(seen, name).toBe(true);
   }
-  for (const wanted of ["24h", "Custom", "Filter", "Download", "Options of Requests over time", "Requests over time, data points", "Options of API requests"]) expect([...reached]).toContain(wanted);
+  for (const wanted of [
+    "24h",
+    "Custom",
+    "Filter",
+    "Download",
+    "Options of Requests over time",
+    "Requests over time, data points",
+    "Options of API requests",
+  ])
+    expect([...reached]).toContain(wanted);
   expect([...reached].some((name) => name.startsWith("enterprise") && name.includes("Filter by"))).toBe(true);
   // The menu, opened and used.
   await page.getByRole("button", { name: "Options of Requests over time" }).focus();
@@ -92,21 +116,27 @@ test("a chart reads as a sentence, point by point, and as a table", async ({ pag
   await settled(page);
   const chart = card(page, "Requests over time");
   const slider = chart.getByRole("slider");
-  await expect(slider).toHaveAttribute("aria-valuetext", /^Friday, Nov 20 \(so far\): This period \d+, Previous \d+, Change /);
+  await expect(slider).toHaveAttribute(
+    "aria-valuetext",
+    /^Friday, Nov 20 \(so far\): This period \d+, Previous \d+, Change /,
+  );
   await slider.focus();
   await page.keyboard.press("Home");
   await expect(slider).toHaveAttribute("aria-valuetext", /^Wednesday, Oct 21 \(partial\)/);
   await expect(chart.locator(".tip")).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(chart.locator(".tip")).toHaveCount(0);
-  await expect(chart.locator("p.vh").first()).toHaveText(/^Area chart, Wednesday, Oct 21 to Friday, Nov 20\. Lowest .+, highest .+, latest .+\.$/);
+  await expect(chart.locator("p.vh").first()).toHaveText(
+    /^Area chart, Wednesday, Oct 21 to Friday, Nov 20\. Lowest .+, highest .+, latest .+\.$/,
+  );
 });
 
 test("at 320 px and at 400 % nothing needs sideways scrolling", async ({ page, embed }) => {
   await page.setViewportSize({ width: 320, height: 600 });
   await embed({ allow_drill_down: true });
   await settled(page);
-  const sideways = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  const sideways = () =>
+    page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(await sideways()).toBeLessThanOrEqual(0);
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
@@ -130,8 +160,12 @@ test("from right to left arrow keys still go where the arrow points", async ({ p
 test("targets are large enough", async ({ page, embed }) => {
   await embed({ allow_drill_down: true });
   await settled(page);
-  const small = await page.evaluate(() => [...document.querySelectorAll("button, select, input:not([type=range])")].map((one) => [one.textContent.trim() || one.ariaLabel, one.getBoundingClientRect()])
-    .filter(([, box]) => box.width > 0 && (box.width < 24 || box.height < 24)).map(([name, box]) => `${name} ${box.width}×${box.height}`));
+  const small = await page.evaluate(() =>
+    [...document.querySelectorAll("button, select, input:not([type=range])")]
+      .map((one) => [one.textContent.trim() || one.ariaLabel, one.getBoundingClientRect()])
+      .filter(([, box]) => box.width > 0 && (box.width < 24 || box.height < 24))
+      .map(([name, box]) => `${name} ${box.width}×${box.height}`),
+  );
   expect(small).toEqual([]);
 });
 
@@ -140,8 +174,15 @@ test("forced colours and reduced motion are followed", async ({ page, embed }) =
   await embed();
   await settled(page);
   await expect(card(page, "Requests over time").locator(".plot path").first()).toBeVisible();
-  expect(await card(page, "Top endpoints").locator("i").nth(1).evaluate((one) => getComputedStyle(one).borderTopStyle)).toBe("solid");
-  const moving = await page.evaluate(() => document.getAnimations().filter((one) => one.effect.getComputedTiming().duration > 0).length);
+  expect(
+    await card(page, "Top endpoints")
+      .locator("i")
+      .nth(1)
+      .evaluate((one) => getComputedStyle(one).borderTopStyle),
+  ).toBe("solid");
+  const moving = await page.evaluate(
+    () => document.getAnimations().filter((one) => one.effect.getComputedTiming().duration > 0).length,
+  );
   expect(moving).toBe(0);
 });
 
@@ -166,9 +207,13 @@ for (const [locale, direction, words] of LANGUAGES) {
     await dialog.locator("button[type=submit]").click();
     await expect(page.locator(".chips")).toContainText(words.chip);
     await expect(page.getByRole("button", { name: words.filter, exact: true })).toBeVisible();
-    const english = await page.evaluate(() => document.body.innerText.match(/Updated|Custom|Times in|vs previous|Independent/g));
+    const english = await page.evaluate(() =>
+      document.body.innerText.match(/Updated|Custom|Times in|vs previous|Independent/g),
+    );
     expect(english).toBeNull();
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    ).toBeLessThanOrEqual(0);
   });
 }
 

@@ -7,7 +7,12 @@ import { gunzipSync } from "node:zlib";
 import { card, expect, settled, test } from "./lib/test.js";
 
 const KB = 1024;
-const SLOW_4G = { offline: false, latency: 150, downloadThroughput: (1.6 * 1024 * 1024) / 8, uploadThroughput: (0.75 * 1024 * 1024) / 8 };
+const SLOW_4G = {
+  offline: false,
+  latency: 150,
+  downloadThroughput: (1.6 * 1024 * 1024) / 8,
+  uploadThroughput: (0.75 * 1024 * 1024) / 8,
+};
 const LOADS = 5;
 
 test("bytes and requests of a first look stay within their budgets", async ({ page, inlay, embed }) => {
@@ -20,7 +25,10 @@ test("bytes and requests of a first look stay within their budgets", async ({ pa
   await embed();
   await settled(page);
   await page.evaluate(() => document.fonts.ready);
-  const sum = (kind) => [...types].filter(([, { mimeType }]) => mimeType.includes(kind)).reduce((total, [id]) => total + (bytes.get(id) ?? 0), 0);
+  const sum = (kind) =>
+    [...types]
+      .filter(([, { mimeType }]) => mimeType.includes(kind))
+      .reduce((total, [id]) => total + (bytes.get(id) ?? 0), 0);
   const measured = { js: sum("javascript"), css: sum("css"), font: sum("font"), requests: types.size };
   test.info().annotations.push({ type: "measured", description: JSON.stringify(measured) });
   console.log(`first look: ${JSON.stringify(measured)}`);
@@ -29,14 +37,20 @@ test("bytes and requests of a first look stay within their budgets", async ({ pa
   expect(measured.css).toBeGreaterThan(KB);
   expect(measured.css).toBeLessThanOrEqual(6 * KB);
   expect(measured.requests).toBeLessThanOrEqual(22);
-  for (const [, { headers, mimeType }] of types) if (/javascript|css/.test(mimeType)) expect(headers["content-encoding"] ?? headers["Content-Encoding"]).toBe("gzip");
-  const helper = Buffer.from(await (await fetch(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } })).arrayBuffer());
+  for (const [, { headers, mimeType }] of types)
+    if (/javascript|css/.test(mimeType))
+      expect(headers["content-encoding"] ?? headers["Content-Encoding"]).toBe("gzip");
+  const helper = Buffer.from(
+    await (await fetch(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } })).arrayBuffer(),
+  );
   // Node unpacked it already; what travels is asked for by length.
   const { request } = await import("node:http");
-  const travelled = await new Promise((resolve) => request(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } }, (response) => {
-    const parts = [];
-    response.on("data", (part) => parts.push(part)).on("end", () => resolve(Buffer.concat(parts)));
-  }).end());
+  const travelled = await new Promise((resolve) =>
+    request(`${inlay.base}/sdk/v1/embed.js`, { headers: { "accept-encoding": "gzip" } }, (response) => {
+      const parts = [];
+      response.on("data", (part) => parts.push(part)).on("end", () => resolve(Buffer.concat(parts)));
+    }).end(),
+  );
   expect(gunzipSync(travelled).equals(helper)).toBe(true);
   console.log(`helper: ${travelled.length} bytes`);
   expect(travelled.length).toBeLessThanOrEqual(3 * KB);
@@ -52,8 +66,12 @@ test("on a slow phone it paints within 1.8 s and nothing moves", async ({ page, 
   await page.setViewportSize({ width: 412, height: 823 });
   await page.addInitScript(() => {
     window.vitals = { lcp: 0, cls: 0 };
-    new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.vitals.lcp = entry.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
-    new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.vitals.cls += entry.value; }).observe({ type: "layout-shift", buffered: true });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) window.vitals.lcp = entry.startTime;
+    }).observe({ type: "largest-contentful-paint", buffered: true });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.vitals.cls += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
   });
   const loads = [];
   for (let n = 0; n < LOADS; n++) {
@@ -78,14 +96,24 @@ test("a choice is on the screen within 100 ms", async ({ page, embed }) => {
   let quickest = Infinity;
   for (let round = 0; round < 4; round++) {
     const times = [];
-    for (const period of ["7d", "30d", "90d"]) times.push(await page.evaluate((name) => new Promise((resolve) => {
-      const button = [...document.querySelectorAll(".segments button")].find((one) => one.textContent === name);
-      const started = performance.now();
-      button.click();
-      // Redrawn: every card has its new answer from the server, and the frame after that.
-      const look = () => (document.querySelector(".card[aria-busy=true]") ? requestAnimationFrame(look) : requestAnimationFrame(() => resolve(performance.now() - started)));
-      requestAnimationFrame(look);
-    }), period));
+    for (const period of ["7d", "30d", "90d"])
+      times.push(
+        await page.evaluate(
+          (name) =>
+            new Promise((resolve) => {
+              const button = [...document.querySelectorAll(".segments button")].find((one) => one.textContent === name);
+              const started = performance.now();
+              button.click();
+              // Redrawn: every card has its new answer from the server, and the frame after that.
+              const look = () =>
+                document.querySelector(".card[aria-busy=true]")
+                  ? requestAnimationFrame(look)
+                  : requestAnimationFrame(() => resolve(performance.now() - started));
+              requestAnimationFrame(look);
+            }),
+          period,
+        ),
+      );
     console.log(`choice to redraw: ${times.map(Math.round)} ms`);
     quickest = Math.min(quickest, times.sort((a, b) => a - b)[1]);
   }
@@ -97,14 +125,24 @@ test("nothing moves when the shell comes to life", async ({ inlay, browser }) =>
   const places = async (options, query, width) => {
     const context = await browser.newContext({ viewport: { width, height: 900 }, locale: "en-US", ...options });
     const page = await context.newPage();
-    await page.goto((await inlay.mint(inlay.dashboard, { permissions: { locked_filters: { status: "ok" } } })).embed_url + query);
+    await page.goto(
+      (await inlay.mint(inlay.dashboard, { permissions: { locked_filters: { status: "ok" } } })).embed_url + query,
+    );
     if (options.javaScriptEnabled !== false) await settled(page);
     await page.evaluate(() => document.fonts.ready);
-    const boxes = await page.evaluate(() => [...document.querySelectorAll(".card, h1, .segments, .tool, .chips li")].map((one) => {
-      const { left, top, width: w, height } = one.getBoundingClientRect();
-      // The shell numbers its cards for its style element; the live page needs no numbers.
-      return [(one.className || one.tagName).replace(/ c\d+| menu-of/g, ""), Math.round(left), Math.round(top), Math.round(w), Math.round(height)].join(" ");
-    }));
+    const boxes = await page.evaluate(() =>
+      [...document.querySelectorAll(".card, h1, .segments, .tool, .chips li")].map((one) => {
+        const { left, top, width: w, height } = one.getBoundingClientRect();
+        // The shell numbers its cards for its style element; the live page needs no numbers.
+        return [
+          (one.className || one.tagName).replace(/ c\d+| menu-of/g, ""),
+          Math.round(left),
+          Math.round(top),
+          Math.round(w),
+          Math.round(height),
+        ].join(" ");
+      }),
+    );
     await context.close();
     return boxes;
   };
@@ -115,14 +153,19 @@ test("nothing moves when the shell comes to life", async ({ inlay, browser }) =>
   }
   // In other languages words have other widths, the cards have not.
   const cards = (boxes) => boxes.filter((box) => box.startsWith("card"));
-  expect(cards(await places({}, "&locale=ar", 1240))).toEqual(cards(await places({ javaScriptEnabled: false }, "&locale=ar", 1240)));
+  expect(cards(await places({}, "&locale=ar", 1240))).toEqual(
+    cards(await places({ javaScriptEnabled: false }, "&locale=ar", 1240)),
+  );
 });
 
 test("what is not part of the first look comes later, and little of it", async ({ page, embed }) => {
   await embed({ allow_drill_down: true });
   await settled(page);
   const late = [];
-  page.on("response", async (response) => { if (response.url().endsWith(".js")) late.push([response.url().split("/").at(-1), Number((await response.allHeaders())["content-length"])]); });
+  page.on("response", async (response) => {
+    if (response.url().endsWith(".js"))
+      late.push([response.url().split("/").at(-1), Number((await response.allHeaders())["content-length"])]);
+  });
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await expect(page.getByRole("dialog").getByRole("checkbox").first()).toBeVisible();
   await page.keyboard.press("Escape");

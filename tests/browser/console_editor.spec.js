@@ -10,7 +10,8 @@ const WIDGETS = [
 
 const tile = (page, name) => page.getByRole("listitem", { name, exact: true });
 const saved = (page) => expect(page.getByRole("status").filter({ hasText: /^Saved$/ })).toBeVisible();
-const layouts = async (one, id) => Object.fromEntries((await one.ask("GET", `/v1/dashboards/${id}`)).widgets.map((w) => [w.id, w.layout]));
+const layouts = async (one, id) =>
+  Object.fromEntries((await one.ask("GET", `/v1/dashboards/${id}`)).widgets.map((w) => [w.id, w.layout]));
 
 test.use({ viewport: { width: 1500, height: 1000 } });
 
@@ -112,7 +113,12 @@ test("two people at once lose nothing", async ({ page, org, open, expected }) =>
   expect((await one.ask("GET", `/v1/dashboards/${id}`)).widgets[0].title).toBe("Calls of mine");
 });
 
-test("publishing lists what changes; restoring goes back; a preview as tenant equals the embed", async ({ page, inlay, org, open }) => {
+test("publishing lists what changes; restoring goes back; a preview as tenant equals the embed", async ({
+  page,
+  inlay,
+  org,
+  open,
+}) => {
   const one = await org({ filled: true });
   const { id } = await one.dashboard("Usage", WIDGETS, true);
   await open(one, `dashboards/${id}?edit=1`);
@@ -157,12 +163,17 @@ test("neither Done nor Publish passes over what is not saved", async ({ page, or
   await page.getByRole("dialog").getByRole("button", { name: "Publish" }).click();
   await expect(page.getByText("isn’t saved yet, so nothing was published")).toBeVisible();
   expect((await one.ask("GET", `/v1/dashboards/${id}/published`)).name).toBe("Usage");
-  await page.getByRole("dialog", { name: /Somebody else/ }).getByRole("button", { name: "Keep mine" }).click();
+  await page
+    .getByRole("dialog", { name: /Somebody else/ })
+    .getByRole("button", { name: "Keep mine" })
+    .click();
   await saved(page);
   expect((await one.ask("GET", `/v1/dashboards/${id}`)).name).toBe("Mine");
   // The server cannot be reached: the page may be left, and the draft is there when it is opened again.
   await page.keyboard.press("Escape");
-  await page.route("**/v1/dashboards/**", (route) => (route.request().method() === "PATCH" ? route.abort() : route.continue()));
+  await page.route("**/v1/dashboards/**", (route) =>
+    route.request().method() === "PATCH" ? route.abort() : route.continue(),
+  );
   await page.getByLabel("Name").fill("Later");
   await page.getByRole("button", { name: "Done" }).click();
   await expect(page.getByRole("status").filter({ hasText: "Not saved." })).toBeVisible();
@@ -181,7 +192,23 @@ test("a widget becomes every kind after every other, and is drawn", async ({ pag
   const { id } = await one.dashboard("Usage", WIDGETS);
   await open(one, `dashboards/${id}?edit=1`);
   await tile(page, "By model").click();
-  const kinds = ["line", "funnel", "stacked_bar", "funnel", "area", "donut", "area", "table", "line", "bar_list", "stacked_bar", "number", "bar", "text", "bar_list"];
+  const kinds = [
+    "line",
+    "funnel",
+    "stacked_bar",
+    "funnel",
+    "area",
+    "donut",
+    "area",
+    "table",
+    "line",
+    "bar_list",
+    "stacked_bar",
+    "number",
+    "bar",
+    "text",
+    "bar_list",
+  ];
   for (const kind of kinds) {
     await page.getByLabel("Kind").selectOption(kind);
     await expect(tile(page, "By model").locator(".skeleton")).toHaveCount(0);

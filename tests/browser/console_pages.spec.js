@@ -2,7 +2,13 @@
 
 import { expect, PASSWORD, test, widget } from "./lib/console.js";
 
-test("explore shows how it was answered, copies the same request, and saves a widget", async ({ page, context, inlay, org, open }) => {
+test("explore shows how it was answered, copies the same request, and saves a widget", async ({
+  page,
+  context,
+  inlay,
+  org,
+  open,
+}) => {
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const one = await org({ filled: true });
   await open(one, "explore");
@@ -51,7 +57,12 @@ test("embed sessions: minted, in words, counting down, revoked", async ({ page, 
   await expect(page.getByText("No open sessions")).toBeVisible();
 });
 
-test("an alert: made on a widget, tested, fired, its deliveries with what came back", async ({ page, org, open, expected }) => {
+test("an alert: made on a widget, tested, fired, its deliveries with what came back", async ({
+  page,
+  org,
+  open,
+  expected,
+}) => {
   expected.push(/400/);
   const one = await org({ filled: true });
   await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
@@ -112,7 +123,12 @@ test("keys: shown once, used, revoked", async ({ page, inlay, org, open }) => {
   await page.reload();
   await expect(page.getByRole("row", { name: /backend/ })).toBeVisible();
   expect(await page.content()).not.toContain(key);
-  const send = () => fetch(`${inlay.base}/v1/events`, { method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: JSON.stringify({ events: [{ tenant_id: "a", event_name: "b" }] }) });
+  const send = () =>
+    fetch(`${inlay.base}/v1/events`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ events: [{ tenant_id: "a", event_name: "b" }] }),
+    });
   expect((await send()).status).toBe(200);
   await page.getByRole("button", { name: "Actions for backend" }).click();
   await page.getByRole("menuitem", { name: "Revoke" }).click();
@@ -121,18 +137,35 @@ test("keys: shown once, used, revoked", async ({ page, inlay, org, open }) => {
   expect((await send()).status).toBe(401);
 });
 
-test("each role sees its actions, and the server agrees; the last owner stays", async ({ page, inlay, org, open, expected }) => {
+test("each role sees its actions, and the server agrees; the last owner stays", async ({
+  page,
+  inlay,
+  org,
+  open,
+  expected,
+}) => {
   expected.push(/409/);
   const one = await org({ filled: true });
   const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
-  for (const [role, edits, administers] of [["viewer", 0, 0], ["editor", 1, 0], ["admin", 1, 1]]) {
+  for (const [role, edits, administers] of [
+    ["viewer", 0, 0],
+    ["editor", 1, 0],
+    ["admin", 1, 1],
+  ]) {
     const cookie = await one.join(role);
     await open(cookie, `dashboards/${board.id}`);
     await expect(page.getByRole("region", { name: "Calls" })).toContainText("35");
     await expect(page.getByRole("button", { name: "Edit" })).toHaveCount(edits);
     await page.getByRole("link", { name: "API keys" }).click();
     await expect(page.getByRole("button", { name: "Create key" })).toHaveCount(administers);
-    const status = async (method, path, body) => (await fetch(inlay.base + path, { method, headers: { cookie, "content-type": "application/json" }, body: JSON.stringify(body) })).status;
+    const status = async (method, path, body) =>
+      (
+        await fetch(inlay.base + path, {
+          method,
+          headers: { cookie, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        })
+      ).status;
     expect(await status("PATCH", `/v1/dashboards/${board.id}`, { name: "Usage" })).toBe(edits ? 200 : 403);
     expect(await status("POST", "/v1/api-keys", { label: "x", scope: "ingest" })).toBe(administers ? 201 : 403);
   }
@@ -196,15 +229,69 @@ test("a session that ends in the middle of editing loses nothing", async ({ page
 test("what others have stored is text in every page", async ({ page, org, open }) => {
   const one = await org();
   const evil = "<img src=x onerror=alert(1)>\"'";
-  await one.send([{ tenant_id: evil, event_name: evil, user_id: evil, string_props: { [evil.slice(0, 40)]: evil }, numeric_props: { [evil.slice(0, 40)]: 1 } }]);
-  const board = await one.dashboard(evil, [{ ...widget("w", "bar_list", evil, { event_name: evil, group_by: evil.slice(0, 40) }), viz: { subtitle: evil } }], true);
+  await one.send([
+    {
+      tenant_id: evil,
+      event_name: evil,
+      user_id: evil,
+      string_props: { [evil.slice(0, 40)]: evil },
+      numeric_props: { [evil.slice(0, 40)]: 1 },
+    },
+  ]);
+  const board = await one.dashboard(
+    evil,
+    [{ ...widget("w", "bar_list", evil, { event_name: evil, group_by: evil.slice(0, 40) }), viz: { subtitle: evil } }],
+    true,
+  );
   await one.ask("PATCH", "/v1/settings/org", { name: evil });
   await one.ask("POST", "/v1/api-keys", { label: evil, scope: "ingest" }, 201);
   await one.ask("POST", "/v1/saved-queries", { name: evil, sql: "SELECT 1", dataset: evil }, 201);
-  await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "w", name: evil, condition_type: "threshold", operator: "gt", threshold_value: 0, lookback_minutes: 60 }, 201);
-  await one.ask("POST", "/v1/reports", { dashboard_id: board.id, name: evil, schedule: "daily", format: "csv", recipients: ["a@example.com"] }, 201);
-  await one.ask("POST", "/v1/embed-sessions", { tenant_id: evil, dashboard_id: board.id, permissions: { locked_filters: { [evil.slice(0, 40)]: evil } } }, 201);
-  for (const path of ["start", "dashboards", `dashboards/${board.id}`, `dashboards/${board.id}?edit=1`, `explore?event=${encodeURIComponent(evil)}`, "sql", "data", "embed-sessions", "alerts", "alerts/1", "reports", "reports/1", "api-keys", "team", "usage", "audit", "settings", "account"]) {
+  await one.ask(
+    "POST",
+    "/v1/alerts",
+    {
+      dashboard_id: board.id,
+      widget_id: "w",
+      name: evil,
+      condition_type: "threshold",
+      operator: "gt",
+      threshold_value: 0,
+      lookback_minutes: 60,
+    },
+    201,
+  );
+  await one.ask(
+    "POST",
+    "/v1/reports",
+    { dashboard_id: board.id, name: evil, schedule: "daily", format: "csv", recipients: ["a@example.com"] },
+    201,
+  );
+  await one.ask(
+    "POST",
+    "/v1/embed-sessions",
+    { tenant_id: evil, dashboard_id: board.id, permissions: { locked_filters: { [evil.slice(0, 40)]: evil } } },
+    201,
+  );
+  for (const path of [
+    "start",
+    "dashboards",
+    `dashboards/${board.id}`,
+    `dashboards/${board.id}?edit=1`,
+    `explore?event=${encodeURIComponent(evil)}`,
+    "sql",
+    "data",
+    "embed-sessions",
+    "alerts",
+    "alerts/1",
+    "reports",
+    "reports/1",
+    "api-keys",
+    "team",
+    "usage",
+    "audit",
+    "settings",
+    "account",
+  ]) {
     await open(one, path);
     await expect(page.locator("[aria-busy=true]")).toHaveCount(0);
     await expect(page.locator("img[src=x]")).toHaveCount(0);
@@ -215,7 +302,21 @@ test("deliveries show each attempt, its answer and why it failed", async ({ page
   // No receiver may be inside, so none answers here: an address without a server behind it is a failure of its own kind.
   const one = await org({ filled: true });
   const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
-  const alert = await one.ask("POST", "/v1/alerts", { dashboard_id: board.id, widget_id: "calls", name: "Busy", condition_type: "threshold", operator: "gt", threshold_value: 1, lookback_minutes: 1440, webhook_url: "https://hooks.example.com/hook" }, 201);
+  const alert = await one.ask(
+    "POST",
+    "/v1/alerts",
+    {
+      dashboard_id: board.id,
+      widget_id: "calls",
+      name: "Busy",
+      condition_type: "threshold",
+      operator: "gt",
+      threshold_value: 1,
+      lookback_minutes: 1440,
+      webhook_url: "https://hooks.example.com/hook",
+    },
+    201,
+  );
   await one.ask("POST", `/v1/alerts/${alert.id}/test`, {});
   await open(one, "deliveries");
   const row = page.getByRole("row", { name: /Busy/ }).first();
@@ -225,8 +326,11 @@ test("deliveries show each attempt, its answer and why it failed", async ({ page
   await expect(page.getByRole("dialog")).toContainText("No response");
 });
 
-
-test("what cannot be undone needs the very name, whatever is in it; an address swallows nobody", async ({ page, org, open }) => {
+test("what cannot be undone needs the very name, whatever is in it; an address swallows nobody", async ({
+  page,
+  org,
+  open,
+}) => {
   const one = await org();
   const name = "Sales - EU & US (100%) <v2>";
   await one.dashboard(name, [], true);
@@ -252,7 +356,12 @@ test("what cannot be undone needs the very name, whatever is in it; an address s
   expect((await one.ask("GET", "/v1/erasures")).data).toHaveLength(0);
 });
 
-test("another user in another tab, or after logging out, finds nothing of the first", async ({ page, inlay, org, open }) => {
+test("another user in another tab, or after logging out, finds nothing of the first", async ({
+  page,
+  inlay,
+  org,
+  open,
+}) => {
   const [one, two] = [await org({ filled: true }), await org()];
   await open(one, "sql");
   await page.getByRole("textbox", { name: "SQL statement" }).click();
@@ -274,11 +383,35 @@ test("another user in another tab, or after logging out, finds nothing of the fi
 test("a form that is opened and saved as it is changes nothing", async ({ page, org, open }) => {
   const one = await org({ filled: true });
   const board = await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })]);
-  const alert = { dashboard_id: board.id, widget_id: "calls", name: "Low", condition_type: "threshold", operator: "lt", threshold_value: 5, lookback_minutes: 90, for_minutes: 10, email_to: ["a@example.com"] };
+  const alert = {
+    dashboard_id: board.id,
+    widget_id: "calls",
+    name: "Low",
+    condition_type: "threshold",
+    operator: "lt",
+    threshold_value: 5,
+    lookback_minutes: 90,
+    for_minutes: 10,
+    email_to: ["a@example.com"],
+  };
   await one.ask("POST", "/v1/alerts", alert, 201);
-  const report = { dashboard_id: board.id, name: "Weekly", schedule: { cron: "5 7 * * 1-5", timezone: "Europe/Berlin" }, format: "csv", period: "7d", tenant_id: "acme", recipients: ["a@example.com"] };
+  const report = {
+    dashboard_id: board.id,
+    name: "Weekly",
+    schedule: { cron: "5 7 * * 1-5", timezone: "Europe/Berlin" },
+    format: "csv",
+    period: "7d",
+    tenant_id: "acme",
+    recipients: ["a@example.com"],
+  };
   await one.ask("POST", "/v1/reports", report, 201);
-  await one.ask("PATCH", `/v1/dashboards/${board.id}`, { settings: { default_period: "7d", allowed_origins: ["https://app.example.com"], theme: { primaryColor: "#0f766e", mode: "dark" } } });
+  await one.ask("PATCH", `/v1/dashboards/${board.id}`, {
+    settings: {
+      default_period: "7d",
+      allowed_origins: ["https://app.example.com"],
+      theme: { primaryColor: "#0f766e", mode: "dark" },
+    },
+  });
   for (const path of ["alerts/1", "reports/1"]) {
     await open(one, path);
     await page.getByRole("button", { name: "Edit" }).click();
@@ -291,5 +424,9 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
   await page.getByRole("button", { name: "Settings", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   await expect(page.getByRole("status").filter({ hasText: /^Saved$/ })).toBeVisible();
-  expect((await one.ask("GET", `/v1/dashboards/${board.id}`)).settings).toEqual({ default_period: "7d", allowed_origins: ["https://app.example.com"], theme: { primaryColor: "#0f766e", mode: "dark" } });
+  expect((await one.ask("GET", `/v1/dashboards/${board.id}`)).settings).toEqual({
+    default_period: "7d",
+    allowed_origins: ["https://app.example.com"],
+    theme: { primaryColor: "#0f766e", mode: "dark" },
+  });
 });

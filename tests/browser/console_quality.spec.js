@@ -10,7 +10,7 @@ test.describe("axe", () => {
   for (const colorScheme of ["light", "dark"]) {
     test(`finds nothing on any page: ${colorScheme}`, async ({ page, inlay, org, open }) => {
       test.setTimeout(180_000);
-          await page.emulateMedia({ colorScheme });
+      await page.emulateMedia({ colorScheme });
       const { one, pages } = await filled(org);
       for (const path of ["login", "register", "forgot-password"]) {
         await page.goto(`${inlay.base}/console/${path}`);

@@ -22,7 +22,9 @@ test("a statement runs by keyboard, a selection alone, and its rows sort", async
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(rows(page).getByRole("row")).toHaveCount(4);
   await expect(page.getByText(/^3 rows in \d+ ms$/)).toBeVisible();
-  await rows(page).getByRole("button", { name: /^events/ }).click();
+  await rows(page)
+    .getByRole("button", { name: /^events/ })
+    .click();
   await expect(rows(page).getByRole("row").nth(1)).toContainText("acme");
   await write(page, "SELECT 1 AS one;\nSELECT 'chosen' AS two");
   await page.keyboard.press("Shift+ArrowUp");
@@ -52,12 +54,20 @@ test("errors stand at their place, writing is refused, and nothing is lost", asy
 test("a long statement is cancelled; many rows are truncated and scroll", async ({ page, org, open }) => {
   const one = await org({ filled: true });
   await open(one, "sql");
-  const joins = ["b", "c", "d", "e"].map((name) => `JOIN events ${name} ON ${name}.event_name = a.event_name`).join(" ");
-  await write(page, `SELECT count(DISTINCT a.event_id || b.event_id || c.event_id || d.event_id || e.event_id) FROM events a ${joins}`);
+  const joins = ["b", "c", "d", "e"]
+    .map((name) => `JOIN events ${name} ON ${name}.event_name = a.event_name`)
+    .join(" ");
+  await write(
+    page,
+    `SELECT count(DISTINCT a.event_id || b.event_id || c.event_id || d.event_id || e.event_id) FROM events a ${joins}`,
+  );
   await page.keyboard.press("ControlOrMeta+Enter");
   await page.getByRole("button", { name: "Cancel" }).click();
   await expect(page.getByText("Cancelled.")).toBeVisible();
-  await write(page, "SELECT row_number() OVER (ORDER BY a.event_id) AS n FROM events a JOIN events b USING (event_name) JOIN events c USING (event_name) LIMIT 20000");
+  await write(
+    page,
+    "SELECT row_number() OVER (ORDER BY a.event_id) AS n FROM events a JOIN events b USING (event_name) JOIN events c USING (event_name) LIMIT 20000",
+  );
   await page.keyboard.press("ControlOrMeta+Enter");
   await expect(page.getByText(/^Truncated at 10,000 rows/)).toBeVisible();
   expect(await rows(page).getByRole("row").count()).toBeLessThan(100);
@@ -83,13 +93,20 @@ test("saved, starred, opened again, deleted; a draft survives a reload", async (
   await page.keyboard.press("ControlOrMeta+s");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await expect(page.getByTitle("Not saved")).toHaveCount(0);
-  expect((await one.ask("GET", "/v1/saved-queries")).data[0]).toMatchObject({ sql: "SELECT 43 AS answer", starred: true });
+  expect((await one.ask("GET", "/v1/saved-queries")).data[0]).toMatchObject({
+    sql: "SELECT 43 AS answer",
+    starred: true,
+  });
   await page.getByRole("button", { name: "Delete The answer" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await expect(page.getByText("Saved statements are listed here")).toBeVisible();
 });
 
-test("properties and events are offered; the field lets go of the keyboard; rows become a chart", async ({ page, org, open }) => {
+test("properties and events are offered; the field lets go of the keyboard; rows become a chart", async ({
+  page,
+  org,
+  open,
+}) => {
   const one = await org({ filled: true });
   await open(one, "sql");
   await expect(page.getByRole("button", { name: /^latency_ms/ })).toBeVisible();

@@ -9,7 +9,13 @@ test.use({ permissions: ["clipboard-read", "clipboard-write"] });
 
 const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 
-test("register, send the copied curl, generate, publish, embed: at most 25 interactions", async ({ page, inlay, host, context, expected }) => {
+test("register, send the copied curl, generate, publish, embed: at most 25 interactions", async ({
+  page,
+  inlay,
+  host,
+  context,
+  expected,
+}) => {
   // The embed is shown on the console's own origin, where a sandbox is no border.
   expected.push(/allow-same-origin/);
   test.setTimeout(120_000);
@@ -48,7 +54,9 @@ test("register, send the copied curl, generate, publish, embed: at most 25 inter
   // In a page of one's own: the server's call is run as it stands there, and the element put into the page.
   await click(page.locator(".embed-panel .snippets").first().getByRole("button", { name: "Copy" }));
   interactions++;
-  const minted = JSON.parse(execFileSync("bash", ["-c", await clipboard(page)], { env: { ...process.env, INLAY_KEY: key ?? "" } }).toString());
+  const minted = JSON.parse(
+    execFileSync("bash", ["-c", await clipboard(page)], { env: { ...process.env, INLAY_KEY: key ?? "" } }).toString(),
+  );
   const own = await context.newPage();
   await own.goto(`${host.origin}/`);
   await own.waitForFunction(() => window.loaded);
@@ -77,7 +85,13 @@ test("a wrong sign-up says so at its field, and the key is shown once", async ({
   await expect(field).toBeFocused();
 });
 
-test("log out and in, with the page that was asked for, and never to another site", async ({ page, inlay, org, open, expected }) => {
+test("log out and in, with the page that was asked for, and never to another site", async ({
+  page,
+  inlay,
+  org,
+  open,
+  expected,
+}) => {
   expected.push(/401/);
   const one = await org({ filled: true });
   await open(one, "team");
@@ -104,7 +118,13 @@ test("log out and in, with the page that was asked for, and never to another sit
   }
 });
 
-test("an invite gives its role, once; a forgotten password is set anew by mail", async ({ page, inlay, org, open, expected }) => {
+test("an invite gives its role, once; a forgotten password is set anew by mail", async ({
+  page,
+  inlay,
+  org,
+  open,
+  expected,
+}) => {
   expected.push(/401/);
   const one = await org();
   await open(one, "team?invite=1");
@@ -134,7 +154,10 @@ test("an invite gives its role, once; a forgotten password is set anew by mail",
   await page.getByRole("button", { name: "Send the link" }).click();
   await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
   const outbox = join(inlay.directory, "data", "outbox");
-  const mails = () => readdirSync(outbox).map((file) => readFileSync(join(outbox, file), "utf8").replaceAll("=\r\n", "").replaceAll("=3D", "=")).filter((mail) => mail.includes(`To: ${email}`) && mail.includes("reset-password?token="));
+  const mails = () =>
+    readdirSync(outbox)
+      .map((file) => readFileSync(join(outbox, file), "utf8").replaceAll("=\r\n", "").replaceAll("=3D", "="))
+      .filter((mail) => mail.includes(`To: ${email}`) && mail.includes("reset-password?token="));
   await expect.poll(() => mails().length).toBe(1);
   await page.goto(/http\S+reset-password\?token=[\w.-]+/.exec(mails()[0])?.[0] ?? "");
   await page.getByLabel("Password").fill("another horse battery");

@@ -6,21 +6,51 @@ import { card, expect, settled, test } from "./lib/test.js";
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 const HOUR_MS = 3_600_000;
 const HOSTILE = [
-  "<script>window.hacked=1</script>", "\"><img src=x onerror=window.hacked=1>", "=HYPERLINK(\"https://evil.example\")", "+1+1", "@SUM(A1)", "-2+3", "tab\tand \"quotes\", commas",
-  "\u202Ereversed\u202C", "x".repeat(300), "👩‍👩‍👧‍👦 family 🏳️‍🌈", "line\nbreak", "${alert(1)}", "{{7*7}}", "\u0001control", "",
+  "<script>window.hacked=1</script>",
+  '"><img src=x onerror=window.hacked=1>',
+  '=HYPERLINK("https://evil.example")',
+  "+1+1",
+  "@SUM(A1)",
+  "-2+3",
+  'tab\tand "quotes", commas',
+  "\u202Ereversed\u202C",
+  "x".repeat(300),
+  "👩‍👩‍👧‍👦 family 🏳️‍🌈",
+  "line\nbreak",
+  "${alert(1)}",
+  "{{7*7}}",
+  "\u0001control",
+  "",
 ];
 const place = (x, y, w, h) => ({ x, y, w, h });
-const widget = (id, kind, query, layout, viz = {}, title = id) => ({ id, kind, title, query: { event_name: "edge", ...query }, viz, layout });
+const widget = (id, kind, query, layout, viz = {}, title = id) => ({
+  id,
+  kind,
+  title,
+  query: { event_name: "edge", ...query },
+  viz,
+  layout,
+});
 
 /** A dashboard over events of a tenant of its own. */
 async function board(inlay, tenant_id, events, widgets) {
-  await inlay.send(events.map((event, n) => ({ tenant_id, event_name: "edge", event_id: `${tenant_id}-${n}`, timestamp: new Date(NOW - HOUR_MS).toISOString(), ...event })));
+  await inlay.send(
+    events.map((event, n) => ({
+      tenant_id,
+      event_name: "edge",
+      event_id: `${tenant_id}-${n}`,
+      timestamp: new Date(NOW - HOUR_MS).toISOString(),
+      ...event,
+    })),
+  );
   return inlay.publish(tenant_id, widgets);
 }
 
 test("hostile values are text everywhere: cards, chips, tooltips, dialogs", async ({ page, inlay, embed }) => {
-  const events = HOSTILE.flatMap((value, n) => Array.from({ length: 40 - n }, () => ({ string_props: { who: value, plan: "a" } })));
-  const title = "<b>bold</b> & \"quoted\" \u202E";
+  const events = HOSTILE.flatMap((value, n) =>
+    Array.from({ length: 40 - n }, () => ({ string_props: { who: value, plan: "a" } })),
+  );
+  const title = '<b>bold</b> & "quoted" \u202E';
   const dashboard = await board(inlay, "hostile", events, [
     widget("list", "bar_list", { metric: "count", group_by: "who", limit: 20 }, place(0, 0, 6, 12), {}, title),
     widget("donut", "donut", { metric: "count", group_by: "who" }, place(6, 0, 6, 12)),
@@ -34,7 +64,13 @@ test("hostile values are text everywhere: cards, chips, tooltips, dialogs", asyn
   const box = await card(page, "lines").locator(".plot").boundingBox();
   await page.mouse.move(box.x + box.width - 80, box.y + 50);
   const table = card(page, "table");
-  for (const value of HOSTILE.filter((value) => value.trim())) await expect(table.getByRole("row").filter({ hasText: value.replace(/\s/g, " ") }).first()).toBeAttached();
+  for (const value of HOSTILE.filter((value) => value.trim()))
+    await expect(
+      table
+        .getByRole("row")
+        .filter({ hasText: value.replace(/\s/g, " ") })
+        .first(),
+    ).toBeAttached();
   for (const value of HOSTILE.slice(0, 2)) {
     await table.getByRole("button", { name: value }).first().click();
     await expect(page.getByRole("list", { name: "Filters" })).toContainText(value);
@@ -45,13 +81,24 @@ test("hostile values are text everywhere: cards, chips, tooltips, dialogs", asyn
   await expect(page.getByRole("dialog").getByRole("listitem")).toHaveCount(HOSTILE.length);
   expect(await page.evaluate(() => window.hacked)).toBeUndefined();
   // Nothing pushes the layout aside.
-  expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+  expect(
+    await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+  ).toBeLessThanOrEqual(0);
 });
 
 test("files: CSV is safe in a spreadsheet, PNG is a picture of the card", async ({ page, inlay, embed }) => {
-  const events = HOSTILE.flatMap((value, n) => Array.from({ length: 30 - n }, () => ({ string_props: { who: value } })));
+  const events = HOSTILE.flatMap((value, n) =>
+    Array.from({ length: 30 - n }, () => ({ string_props: { who: value } })),
+  );
   const dashboard = await board(inlay, "files", events, [
-    widget("table", "table", { metric: "count", group_by: "who", limit: 50 }, place(0, 0, 12, 10), {}, "=1+1 / report: <x>"),
+    widget(
+      "table",
+      "table",
+      { metric: "count", group_by: "who", limit: 50 },
+      place(0, 0, 12, 10),
+      {},
+      "=1+1 / report: <x>",
+    ),
     widget("line", "area", { metric: "count" }, place(0, 10, 12, 6), {}, "Course"),
   ]);
   await embed({}, { dashboard, tenant_id: "files" });
@@ -59,7 +106,10 @@ test("files: CSV is safe in a spreadsheet, PNG is a picture of the card", async 
   const save = async (scope, menu, entry) => {
     await scope.hover();
     await page.getByRole("button", { name: menu }).click();
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: entry }).click()]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: entry }).click(),
+    ]);
     return [download.suggestedFilename(), readFileSync(await download.path())];
   };
   const [name, csv] = await save(page.locator(".is-table"), "Options of =1+1", "Download CSV");
@@ -86,20 +136,49 @@ test("files: CSV is safe in a spreadsheet, PNG is a picture of the card", async 
 });
 
 test("zero, negative, one point, huge, tiny and missing numbers", async ({ page, inlay, embed }) => {
-  const number = (kind, v, hours = 1) => ({ string_props: { kind }, numeric_props: { v }, timestamp: new Date(NOW - hours * HOUR_MS).toISOString() });
-  const dashboard = await board(inlay, "numbers", [
-    number("huge", 9.7e14), number("tiny", 0.0000012), number("below", -4200, 3), number("below", 900, 30), number("zero", 0), { string_props: { kind: "none" } },
-  ], [
-    widget("huge", "number", { metric: "sum", numeric_prop: "v", filters: { kind: "huge" } }, place(0, 0, 3, 3)),
-    widget("tiny", "number", { metric: "avg", numeric_prop: "v", filters: { kind: "tiny" } }, place(3, 0, 3, 3)),
-    widget("below", "number", { metric: "sum", numeric_prop: "v", filters: { kind: "below" }, compare: "previous" }, place(6, 0, 3, 3)),
-    widget("none", "number", { metric: "avg", numeric_prop: "v", filters: { kind: "none" } }, place(9, 0, 3, 3)),
-    widget("down", "bar", { metric: "sum", numeric_prop: "v", granularity: "day", filters: { kind: "below" } }, place(0, 3, 6, 6)),
-    widget("gaps", "line", { metric: "avg", numeric_prop: "v", filters: { kind: "below" } }, place(6, 3, 6, 6)),
-    widget("zeros", "donut", { metric: "sum", numeric_prop: "v", group_by: "kind", filters: { kind: "zero" } }, place(0, 9, 6, 6)),
-    widget("odd", "bar_list", { metric: "sum", numeric_prop: "v", group_by: "kind" }, place(6, 9, 6, 6)),
-    widget("hours", "line", { metric: "count", granularity: "hour" }, place(0, 15, 12, 6)),
-  ]);
+  const number = (kind, v, hours = 1) => ({
+    string_props: { kind },
+    numeric_props: { v },
+    timestamp: new Date(NOW - hours * HOUR_MS).toISOString(),
+  });
+  const dashboard = await board(
+    inlay,
+    "numbers",
+    [
+      number("huge", 9.7e14),
+      number("tiny", 0.0000012),
+      number("below", -4200, 3),
+      number("below", 900, 30),
+      number("zero", 0),
+      { string_props: { kind: "none" } },
+    ],
+    [
+      widget("huge", "number", { metric: "sum", numeric_prop: "v", filters: { kind: "huge" } }, place(0, 0, 3, 3)),
+      widget("tiny", "number", { metric: "avg", numeric_prop: "v", filters: { kind: "tiny" } }, place(3, 0, 3, 3)),
+      widget(
+        "below",
+        "number",
+        { metric: "sum", numeric_prop: "v", filters: { kind: "below" }, compare: "previous" },
+        place(6, 0, 3, 3),
+      ),
+      widget("none", "number", { metric: "avg", numeric_prop: "v", filters: { kind: "none" } }, place(9, 0, 3, 3)),
+      widget(
+        "down",
+        "bar",
+        { metric: "sum", numeric_prop: "v", granularity: "day", filters: { kind: "below" } },
+        place(0, 3, 6, 6),
+      ),
+      widget("gaps", "line", { metric: "avg", numeric_prop: "v", filters: { kind: "below" } }, place(6, 3, 6, 6)),
+      widget(
+        "zeros",
+        "donut",
+        { metric: "sum", numeric_prop: "v", group_by: "kind", filters: { kind: "zero" } },
+        place(0, 9, 6, 6),
+      ),
+      widget("odd", "bar_list", { metric: "sum", numeric_prop: "v", group_by: "kind" }, place(6, 9, 6, 6)),
+      widget("hours", "line", { metric: "count", granularity: "hour" }, place(0, 15, 12, 6)),
+    ],
+  );
   await embed({}, { dashboard, tenant_id: "numbers" });
   await settled(page);
   await expect(card(page, "huge").locator(".value")).toContainText("970T");
@@ -117,24 +196,68 @@ test("zero, negative, one point, huge, tiny and missing numbers", async ({ page,
   expect(await page.content()).not.toMatch(/NaN|Infinity|undefined/);
 });
 
-test("values that are almost the same, and the ends of what a number can be, are drawn at once", async ({ page, inlay, embed }) => {
-  const at = (kind, v, days) => ({ string_props: { kind }, numeric_props: { v }, timestamp: new Date(NOW - days * 24 * HOUR_MS).toISOString() });
-  const kinds = { near: [0.1, 0.15], large: [1e16, 1e16 + 4], top: [1.7e308, 1.7e308], least: [5e-324, 5e-324], both: [1e308, -1e308] };
-  const dashboard = await board(inlay, "ends", [at("near", 0.2, 2), ...Object.entries(kinds).flatMap(([kind, [a, b]]) => [at(kind, a, 2), at(kind, b, 1)])],
-    Object.keys(kinds).flatMap((kind, n) => ["line", "bar"].map((drawn, m) => widget(`${kind} ${drawn}`, drawn,
-      { metric: "avg", numeric_prop: "v", granularity: "day", filters: { kind } }, place(m * 6, n * 5, 6, 5), drawn === "line" ? { axis: { min: "auto" } } : {}))));
+test("values that are almost the same, and the ends of what a number can be, are drawn at once", async ({
+  page,
+  inlay,
+  embed,
+}) => {
+  const at = (kind, v, days) => ({
+    string_props: { kind },
+    numeric_props: { v },
+    timestamp: new Date(NOW - days * 24 * HOUR_MS).toISOString(),
+  });
+  const kinds = {
+    near: [0.1, 0.15],
+    large: [1e16, 1e16 + 4],
+    top: [1.7e308, 1.7e308],
+    least: [5e-324, 5e-324],
+    both: [1e308, -1e308],
+  };
+  const dashboard = await board(
+    inlay,
+    "ends",
+    [at("near", 0.2, 2), ...Object.entries(kinds).flatMap(([kind, [a, b]]) => [at(kind, a, 2), at(kind, b, 1)])],
+    Object.keys(kinds).flatMap((kind, n) =>
+      ["line", "bar"].map((drawn, m) =>
+        widget(
+          `${kind} ${drawn}`,
+          drawn,
+          { metric: "avg", numeric_prop: "v", granularity: "day", filters: { kind } },
+          place(m * 6, n * 5, 6, 5),
+          drawn === "line" ? { axis: { min: "auto" } } : {},
+        ),
+      ),
+    ),
+  );
   await embed({}, { dashboard, tenant_id: "ends" });
   await settled(page);
   expect(await page.content()).not.toMatch(/NaN|Infinity/);
-  const outside = await page.evaluate(() => [...document.querySelectorAll(".plot > svg")].filter((one) => one.getBBox().width > one.clientWidth * 1.5).length);
+  const outside = await page.evaluate(
+    () =>
+      [...document.querySelectorAll(".plot > svg")].filter((one) => one.getBBox().width > one.clientWidth * 1.5).length,
+  );
   expect(outside).toBe(0);
 });
 
 test("names that every object knows are names like others", async ({ page, inlay, embed }) => {
   const names = ["constructor", "__proto__", "valueOf", "toString", "hasOwnProperty"];
   const events = Array.from({ length: 12 }, (_, n) => ({ string_props: { constructor: n % 3 ? "ferrari" : "lotus" } }));
-  const dashboard = await board(inlay, "names", events, names.map((id, n) => widget(id, n ? "bar_list" : "text", n ? { metric: "count", group_by: "constructor" } : {}, place(0, n * 5, 12, 5), n ? {} : { text: "hello" }))
-    .map((one) => (one.kind === "text" ? { ...one, query: {} } : one)));
+  const dashboard = await board(
+    inlay,
+    "names",
+    events,
+    names
+      .map((id, n) =>
+        widget(
+          id,
+          n ? "bar_list" : "text",
+          n ? { metric: "count", group_by: "constructor" } : {},
+          place(0, n * 5, 12, 5),
+          n ? {} : { text: "hello" },
+        ),
+      )
+      .map((one) => (one.kind === "text" ? { ...one, query: {} } : one)),
+  );
   await embed({ allow_drill_down: true }, { dashboard, tenant_id: "names" });
   await settled(page);
   await expect(page.getByRole("listitem").filter({ hasText: "ferrari" })).toHaveCount(4);
@@ -146,7 +269,9 @@ test("names that every object knows are names like others", async ({ page, inlay
 });
 
 test("two hundred groups fit, and say how many there are", async ({ page, inlay, embed }) => {
-  const events = Array.from({ length: 200 }, (_, n) => Array.from({ length: 1 + (n % 5) }, () => ({ string_props: { g: `group ${String(n).padStart(3, "0")}` } }))).flat();
+  const events = Array.from({ length: 200 }, (_, n) =>
+    Array.from({ length: 1 + (n % 5) }, () => ({ string_props: { g: `group ${String(n).padStart(3, "0")}` } })),
+  ).flat();
   const dashboard = await board(inlay, "groups", events, [
     widget("list", "bar_list", { metric: "count", group_by: "g" }, place(0, 0, 6, 6)),
     widget("donut", "donut", { metric: "count", group_by: "g" }, place(6, 0, 6, 6)),
@@ -167,13 +292,37 @@ test("two hundred groups fit, and say how many there are", async ({ page, inlay,
 
 test("drawing options that are none, or odd, spoil at most their own card", async ({ page, inlay, embed }) => {
   const odd = [
-    { format: { style: "currency", currency: "dollars" } }, { format: { decimals: 200 } }, { format: { decimals: -1 } }, { format: 7 }, { format: [] }, { format: { style: {}, unit: {} } },
-    { axis: 3, legend: [], order: {}, drill: 7, fill: {} }, { drill: { action: {} } }, { subtitle: { a: 1 } }, { good_direction: [], sparkline: "yes", value_label: {} }, { stack: {} },
+    { format: { style: "currency", currency: "dollars" } },
+    { format: { decimals: 200 } },
+    { format: { decimals: -1 } },
+    { format: 7 },
+    { format: [] },
+    { format: { style: {}, unit: {} } },
+    { axis: 3, legend: [], order: {}, drill: 7, fill: {} },
+    { drill: { action: {} } },
+    { subtitle: { a: 1 } },
+    { good_direction: [], sparkline: "yes", value_label: {} },
+    { stack: {} },
   ];
-  const events = Array.from({ length: 60 }, (_, n) => ({ string_props: { g: `g${n % 4}` }, timestamp: new Date(NOW - (n % 9) * 24 * HOUR_MS).toISOString() }));
+  const events = Array.from({ length: 60 }, (_, n) => ({
+    string_props: { g: `g${n % 4}` },
+    timestamp: new Date(NOW - (n % 9) * 24 * HOUR_MS).toISOString(),
+  }));
   const kinds = ["number", "area", "line", "bar", "stacked_bar", "bar_list", "donut", "table"];
-  const widgets = odd.flatMap((viz, row) => kinds.map((kind, n) => widget(`w${row}_${n}`, kind,
-    { metric: "count", ...(["stacked_bar", "bar_list", "donut", "table", "line"].includes(kind) && { group_by: "g" }) }, place((n % 4) * 3, (row * 2 + Math.floor(n / 4)) * 5, 3, 5), viz)));
+  const widgets = odd.flatMap((viz, row) =>
+    kinds.map((kind, n) =>
+      widget(
+        `w${row}_${n}`,
+        kind,
+        {
+          metric: "count",
+          ...(["stacked_bar", "bar_list", "donut", "table", "line"].includes(kind) && { group_by: "g" }),
+        },
+        place((n % 4) * 3, (row * 2 + Math.floor(n / 4)) * 5, 3, 5),
+        viz,
+      ),
+    ),
+  );
   widgets.push(widget("last", "text", {}, place(0, 200, 12, 2), { text: ["a", 3] }));
   delete widgets.at(-1).query.event_name;
   const dashboard = await board(inlay, "odd", events, widgets);

@@ -31,7 +31,9 @@ test("values to filter by come with counts, can be searched, and make chips", as
   await expect(dialog).toHaveCount(0);
   await expect(page.getByRole("list", { name: "Filters" })).toContainText("Plangrowth, starter");
   const both = await count(inlay, { period: "30d", group_by: "plan" });
-  const wanted = both.filter(({ group }) => ["growth", "starter"].includes(group)).reduce((sum, row) => sum + row.value, 0);
+  const wanted = both
+    .filter(({ group }) => ["growth", "starter"].includes(group))
+    .reduce((sum, row) => sum + row.value, 0);
   await expect(number(page)).toContainText(full(wanted));
   await page.getByRole("button", { name: "Remove filter Plan" }).click();
   const [{ value: all }] = await count(inlay, { period: "30d" });
@@ -94,7 +96,9 @@ test("a click on a value filters by it, a second one does not any more", async (
   await plans.getByRole("button", { name: /Stop filtering by growth/ }).click();
   await expect(page.getByRole("list", { name: "Filters" })).toHaveCount(0);
   // By keyboard, and in a table.
-  await card(page, "Plans").getByRole("button", { name: /^starter/ }).focus();
+  await card(page, "Plans")
+    .getByRole("button", { name: /^starter/ })
+    .focus();
   await page.keyboard.press("Enter");
   await expect(page.getByRole("list", { name: "Filters" })).toContainText("Planstarter");
 });
@@ -138,8 +142,17 @@ test("without the right nothing can be chosen, nor looks like it", async ({ page
   expect([asked.status, (await asked.json()).code]).toEqual([403, "embed_permission"]);
 });
 
-test("what a session hides, locks and allows holds in the page and against requests made by hand", async ({ page, inlay, embed }) => {
-  const { token } = await embed({ locked_filters: { status: "ok" }, hidden_widgets: ["spend"], allowed_dimensions: ["plan"], allowed_periods: ["7d", "30d"] });
+test("what a session hides, locks and allows holds in the page and against requests made by hand", async ({
+  page,
+  inlay,
+  embed,
+}) => {
+  const { token } = await embed({
+    locked_filters: { status: "ok" },
+    hidden_widgets: ["spend"],
+    allowed_dimensions: ["plan"],
+    allowed_periods: ["7d", "30d"],
+  });
   await settled(page);
   expect(await page.content()).not.toContain(`"spend"`);
   await expect(page.getByRole("region", { name: "Spend" })).toHaveCount(0);
@@ -200,7 +213,11 @@ test("all of it works inside the helper's frame too, and the focus comes back", 
   await Promise.all([page.waitForEvent("download"), frame.getByRole("button", { name: "Download CSV" }).click()]);
 });
 
-test("the details of a widget that compares with nothing hold nothing of the time before", async ({ page, inlay, embed }) => {
+test("the details of a widget that compares with nothing hold nothing of the time before", async ({
+  page,
+  inlay,
+  embed,
+}) => {
   const { token } = await embed({ allow_drill_down: true, allowed_periods: ["7d"], locked_filters: { status: "ok" } });
   await settled(page);
   const answer = await inlay.viewer(token, "detail", { widget: "countries", dimension: "country", value: "DE" });
@@ -208,7 +225,7 @@ test("the details of a widget that compares with nothing hold nothing of the tim
   expect(await answer.text()).not.toContain("previous");
   for (const path of ["values", "detail"]) {
     const wider = { widget: "countries", dimension: "country", value: "DE", filters: { period: "30d" } };
-    if (path === "values") delete wider.widget, delete wider.value;
+    if (path === "values") (delete wider.widget, delete wider.value);
     expect((await inlay.viewer(token, path, wider)).status, path).toBe(403);
   }
 });

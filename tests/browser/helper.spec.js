@@ -4,7 +4,12 @@ import { card, expect, seen, settled, test } from "./lib/test.js";
 
 const HOUR_MS = 3_600_000;
 const types = async (page) => (await seen(page)).map(({ type }) => type).filter((type) => type !== "resize");
-const frames = (page) => page.evaluate(() => [...document.querySelectorAll("inlay-dashboard")].flatMap((one) => [...one.shadowRoot.querySelectorAll("iframe")]).length);
+const frames = (page) =>
+  page.evaluate(
+    () =>
+      [...document.querySelectorAll("inlay-dashboard")].flatMap((one) => [...one.shadowRoot.querySelectorAll("iframe")])
+        .length,
+  );
 
 /** A host whose backend mints a new session for each call; `behave` may change what the callback does. */
 async function renewing(page, inlay, host, { expires_in = 600, before = () => {}, behave = "" } = {}) {
@@ -51,7 +56,11 @@ async function until(page, isSo, limit_ms = 200_000, step_ms = 250) {
 const swapped = (page) => async () => (await seen(page, "session-swapped")).length > 0;
 const calls = (page, n) => async () => (await page.evaluate(() => window.calls)) >= n;
 
-test("setEmbedUrl swaps behind the picture, keeps the filters, says so once, and removes the old frame", async ({ page, inlay, mounted }) => {
+test("setEmbedUrl swaps behind the picture, keeps the filters, says so once, and removes the old frame", async ({
+  page,
+  inlay,
+  mounted,
+}) => {
   const { frame } = await mounted();
   await page.evaluate(() => window.dash.setFilters({ period: "7d", dimensions: { plan: "growth" } }));
   await expect(frame.getByRole("list", { name: "Filters" })).toContainText("growth");
@@ -63,7 +72,9 @@ test("setEmbedUrl swaps behind the picture, keeps the filters, says so once, and
     // Each frame drawn must show a page that was ready before.
     window.blank = 0;
     const look = () => {
-      const shown = [...document.querySelector("inlay-dashboard").shadowRoot.querySelectorAll("iframe")].filter((one) => getComputedStyle(one).opacity === "1");
+      const shown = [...document.querySelector("inlay-dashboard").shadowRoot.querySelectorAll("iframe")].filter(
+        (one) => getComputedStyle(one).opacity === "1",
+      );
       if (shown.length !== 1 || shown[0].clientHeight < 500) window.blank++;
       if (!window.done) requestAnimationFrame(look);
     };
@@ -72,11 +83,15 @@ test("setEmbedUrl swaps behind the picture, keeps the filters, says so once, and
   const shots = [];
   const swap = page.evaluate((url) => window.dash.setEmbedUrl(url), next.embed_url);
   let running = true;
-  const watch = (async () => { while (running) shots.push(await page.screenshot({ clip: { x: 0, y: 60, width: 600, height: 200 } })); })();
+  const watch = (async () => {
+    while (running) shots.push(await page.screenshot({ clip: { x: 0, y: 60, width: 600, height: 200 } }));
+  })();
   await swap;
   running = false;
   await watch;
-  await page.evaluate(() => { window.done = true; });
+  await page.evaluate(() => {
+    window.done = true;
+  });
   expect(await page.evaluate(() => window.blank)).toBe(0);
   // A picture without content compresses to almost nothing.
   for (const shot of shots) expect(shot.length).toBeGreaterThan(3000);
@@ -84,8 +99,13 @@ test("setEmbedUrl swaps behind the picture, keeps the filters, says so once, and
   await expect(frame.getByRole("list", { name: "Filters" })).toContainText("growth");
   await expect(frame.getByRole("button", { name: "7d" })).toHaveAttribute("aria-pressed", "true");
   await expect(card(frame, "API requests").locator(".value")).toHaveText(value);
-  expect(await seen(page, "session-swapped")).toEqual([{ type: "session-swapped", dashboardId: inlay.dashboard, expiresAt: new Date(next.expires_at).toISOString() }]);
-  await page.evaluate(() => { window.seen.length = 0; window.dash.setFilters({ period: "30d" }); });
+  expect(await seen(page, "session-swapped")).toEqual([
+    { type: "session-swapped", dashboardId: inlay.dashboard, expiresAt: new Date(next.expires_at).toISOString() },
+  ]);
+  await page.evaluate(() => {
+    window.seen.length = 0;
+    window.dash.setFilters({ period: "30d" });
+  });
   await expect.poll(() => types(page)).toEqual(["period-change", "filter"]);
 });
 
@@ -93,19 +113,37 @@ test("an address that fails keeps the old page", async ({ page, mounted, expecte
   expected.push(/401/);
   const { frame, session } = await mounted();
   for (const bad of [session.embed_url.slice(0, -8), "javascript:alert(1)", "data:text/html,x", "http://"]) {
-    const error = await page.evaluate((url) => window.dash.setEmbedUrl(url).then(() => null, (reason) => String(reason.message ?? reason)), bad);
+    const error = await page.evaluate(
+      (url) =>
+        window.dash.setEmbedUrl(url).then(
+          () => null,
+          (reason) => String(reason.message ?? reason),
+        ),
+      bad,
+    );
     expect(error, bad).toBeTruthy();
     expect(await frames(page)).toBe(1);
   }
   await expect(frame.getByRole("heading", { level: 1 })).toHaveText("API usage");
-  expect((await seen(page, "error")).map(({ code }) => code)).toEqual(["swap_failed", "swap_failed", "swap_failed", "swap_failed"]);
+  expect((await seen(page, "error")).map(({ code }) => code)).toEqual([
+    "swap_failed",
+    "swap_failed",
+    "swap_failed",
+    "swap_failed",
+  ]);
   expect(await seen(page, "session-swapped")).toEqual([]);
 });
 
 test("a later session cancels an earlier one", async ({ page, inlay, mounted }) => {
   await mounted();
   const [first, second] = [await inlay.mint(inlay.dashboard), await inlay.mint(inlay.dashboard)];
-  const results = await page.evaluate(([a, b]) => Promise.allSettled([window.dash.setEmbedUrl(a), window.dash.setEmbedUrl(b)]).then((all) => all.map((one) => one.status)), [first.embed_url, second.embed_url]);
+  const results = await page.evaluate(
+    ([a, b]) =>
+      Promise.allSettled([window.dash.setEmbedUrl(a), window.dash.setEmbedUrl(b)]).then((all) =>
+        all.map((one) => one.status),
+      ),
+    [first.embed_url, second.embed_url],
+  );
   expect(results).toEqual(["rejected", "fulfilled"]);
   expect(await frames(page)).toBe(1);
   expect(await seen(page, "session-swapped")).toHaveLength(1);
@@ -133,7 +171,11 @@ test("another dashboard drops the filters", async ({ page, inlay, mounted }) => 
   await expect(frame.getByRole("button", { name: "30d" })).toHaveAttribute("aria-pressed", "true");
 });
 
-for (const [name, offset] of [["right", 0], ["an hour ahead", HOUR_MS], ["an hour behind", -HOUR_MS]]) {
+for (const [name, offset] of [
+  ["right", 0],
+  ["an hour ahead", HOUR_MS],
+  ["an hour behind", -HOUR_MS],
+]) {
   test(`a session is renewed at 80 % of its life with a clock that is ${name}`, async ({ page, inlay, host }) => {
     const { given } = await renewing(page, inlay, host, { expires_in: 600 });
     await page.clock.setSystemTime(Date.now() + offset);
@@ -148,10 +190,11 @@ for (const [name, offset] of [["right", 0], ["an hour ahead", HOUR_MS], ["an hou
 
 test("a hidden tab does not renew; it does when it is seen again", async ({ page, inlay, host }) => {
   const { given } = await renewing(page, inlay, host, { expires_in: 600 });
-  const visible = (state) => page.evaluate((hidden) => {
-    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
-  }, !state);
+  const visible = (state) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+    }, !state);
   await visible(false);
   await pass(page, 700_000);
   await page.waitForTimeout(300);
@@ -163,7 +206,9 @@ test("a hidden tab does not renew; it does when it is seen again", async ({ page
 
 test("after failures it tries again later", async ({ page, inlay, host, expected }) => {
   expected.push(/inlay-dashboard/);
-  const { given } = await renewing(page, inlay, host, { behave: "call > 1 && call < 4 ? Promise.reject(new Error('down')) : null" });
+  const { given } = await renewing(page, inlay, host, {
+    behave: "call > 1 && call < 4 ? Promise.reject(new Error('down')) : null",
+  });
   await pass(page, 425_000);
   await until(page, swapped(page));
   expect(given).toHaveLength(2);
@@ -171,7 +216,13 @@ test("after failures it tries again later", async ({ page, inlay, host, expected
   expect((await types(page)).slice(0, 3)).toEqual(["ready", "filter", "session-swapped"]);
 });
 
-test("offline in the middle of a renewal: online is a reason to try at once", async ({ page, context, inlay, host, expected }) => {
+test("offline in the middle of a renewal: online is a reason to try at once", async ({
+  page,
+  context,
+  inlay,
+  host,
+  expected,
+}) => {
   expected.push(/inlay-dashboard|ERR_INTERNET_DISCONNECTED/);
   const { given } = await renewing(page, inlay, host);
   await pass(page, 425_000);
@@ -184,19 +235,33 @@ test("offline in the middle of a renewal: online is a reason to try at once", as
   expect(given).toHaveLength(2);
 });
 
-test("a swap loads where the frame is out of sight, and keeps what was shown although something else was refused", async ({ page, inlay, host, mounted }) => {
+test("a swap loads where the frame is out of sight, and keeps what was shown although something else was refused", async ({
+  page,
+  inlay,
+  host,
+  mounted,
+}) => {
   const { frame } = await mounted({ permissions: { allowed_periods: ["7d", "30d"] }, options: { loading: "lazy" } });
   await page.evaluate(() => window.dash.setFilters({ dimensions: { plan: "growth" } }));
   await expect.poll(async () => (await seen(page, "filter")).at(-1).filters.plan).toBe("growth");
   await settled(frame);
   await page.evaluate(() => window.dash.setFilters({ period: "1h" }));
   await expect.poll(() => seen(page, "error")).toHaveLength(1);
-  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({ period: "30d", dimensions: { plan: "growth" } });
-  await page.evaluate(() => { document.querySelector("#a").style.marginTop = "9000px"; window.scrollTo(0, 0); });
+  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({
+    period: "30d",
+    dimensions: { plan: "growth" },
+  });
+  await page.evaluate(() => {
+    document.querySelector("#a").style.marginTop = "9000px";
+    window.scrollTo(0, 0);
+  });
   const { embed_url } = await inlay.mint(inlay.dashboard, { permissions: { allowed_periods: ["7d", "30d"] } });
   await page.evaluate((url) => window.dash.setEmbedUrl(url), embed_url);
   await expect(frame.getByRole("list", { name: "Filters" })).toContainText("growth");
-  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({ period: "30d", dimensions: { plan: "growth" } });
+  expect(await page.evaluate(() => window.dash.getFilters())).toMatchObject({
+    period: "30d",
+    dimensions: { plan: "growth" },
+  });
   expect(host.origin).toBeTruthy();
 });
 
@@ -210,20 +275,34 @@ test("a callback that rejects with nothing is a failure like others", async ({ p
 
 test("properties without a value are attributes that are not there", async ({ page, mounted }) => {
   await mounted({ options: { locale: undefined, label: null, mode: undefined } });
-  expect(await page.evaluate(() => document.querySelector("inlay-dashboard").getAttributeNames().filter((name) => name !== "src" && name !== "style"))).toEqual([]);
-  const error = await page.evaluate(() => { window.mount({ embedUrl: { error: "no" } }, "#b"); return new Promise((resolve) => window.dash.on("error", resolve)); });
+  expect(
+    await page.evaluate(() =>
+      document
+        .querySelector("inlay-dashboard")
+        .getAttributeNames()
+        .filter((name) => name !== "src" && name !== "style"),
+    ),
+  ).toEqual([]);
+  const error = await page.evaluate(() => {
+    window.mount({ embedUrl: { error: "no" } }, "#b");
+    return new Promise((resolve) => window.dash.on("error", resolve));
+  });
   expect(error.code).toBe("swap_failed");
 });
 
 test("who is not allowed any more is not asked again", async ({ page, inlay, host, expected }) => {
   expected.push(/inlay-dashboard/);
-  for (const behave of ["call > 1 ? Promise.reject(Object.assign(new Error('no'), { status: 401 })) : null", "call > 1 ? Promise.resolve(0).then(() => null) : null"]) {
+  for (const behave of [
+    "call > 1 ? Promise.reject(Object.assign(new Error('no'), { status: 401 })) : null",
+    "call > 1 ? Promise.resolve(0).then(() => null) : null",
+  ]) {
     const { given } = await renewing(page, inlay, host, { behave });
     await pass(page, 425_000);
     await until(page, calls(page, 2));
     await expect.poll(() => seen(page, "error")).toHaveLength(1);
     await pass(page, 60_000);
-    for (const type of ["online", "pageshow", "visibilitychange"]) await page.evaluate((name) => window.dispatchEvent(new Event(name)), type);
+    for (const type of ["online", "pageshow", "visibilitychange"])
+      await page.evaluate((name) => window.dispatchEvent(new Event(name)), type);
     await page.waitForTimeout(100);
     expect(await page.evaluate(() => window.calls)).toBe(2);
     expect(given).toHaveLength(1);
@@ -232,7 +311,12 @@ test("who is not allowed any more is not asked again", async ({ page, inlay, hos
   }
 });
 
-test("a callback that hangs is given up, one that gives the old session is a failure; both end", async ({ page, inlay, host, expected }) => {
+test("a callback that hangs is given up, one that gives the old session is a failure; both end", async ({
+  page,
+  inlay,
+  host,
+  expected,
+}) => {
   expected.push(/inlay-dashboard/);
   const old = "document.querySelector('inlay-dashboard').shadowRoot.querySelector('iframe').src.split('&theme')[0]";
   for (const behave of ["call > 1 ? new Promise(() => {}) : null", `call > 1 ? Promise.resolve(${old}) : null`]) {
@@ -247,7 +331,12 @@ test("a callback that hangs is given up, one that gives the old session is a fai
   }
 });
 
-test("when the page says that the session has ended, a new one comes before the viewer notices", async ({ page, inlay, host, expected }) => {
+test("when the page says that the session has ended, a new one comes before the viewer notices", async ({
+  page,
+  inlay,
+  host,
+  expected,
+}) => {
   expected.push(/401/);
   const { frame, given } = await renewing(page, inlay, host);
   const { data } = await inlay.ask("GET", "/v1/embed-sessions");
@@ -260,7 +349,9 @@ test("when the page says that the session has ended, a new one comes before the 
 });
 
 test("an element that is taken away in the middle leaves nothing", async ({ page, inlay, host }) => {
-  await renewing(page, inlay, host, { behave: "call > 1 ? new Promise((resolve) => { window.answer = resolve; }) : null" });
+  await renewing(page, inlay, host, {
+    behave: "call > 1 ? new Promise((resolve) => { window.answer = resolve; }) : null",
+  });
   await pass(page, 425_000);
   await until(page, calls(page, 2));
   await page.evaluate(() => {
@@ -270,16 +361,28 @@ test("an element that is taken away in the middle leaves nothing", async ({ page
   });
   await pass(page, 600_000);
   await page.waitForTimeout(300);
-  expect(await page.evaluate(() => [window.calls, window.seen.length, document.querySelectorAll("iframe").length])).toEqual([2, 0, 0]);
+  expect(
+    await page.evaluate(() => [window.calls, window.seen.length, document.querySelectorAll("iframe").length]),
+  ).toEqual([2, 0, 0]);
 });
 
-test("an element can be moved, declared before it is defined, and stand twice on a page", async ({ page, inlay, host }) => {
+test("an element can be moved, declared before it is defined, and stand twice on a page", async ({
+  page,
+  inlay,
+  host,
+}) => {
   const [a, b] = [await inlay.mint(inlay.dashboard), await inlay.mint(inlay.dashboard, { tenant_id: "rival" })];
-  host.routes.set("/early", host.page(`<inlay-dashboard src="${a.embed_url.replace("&", "&amp;")}" label="First"></inlay-dashboard><div id="a"></div><div id="b"></div>`));
+  host.routes.set(
+    "/early",
+    host.page(
+      `<inlay-dashboard src="${a.embed_url.replace("&", "&amp;")}" label="First"></inlay-dashboard><div id="a"></div><div id="b"></div>`,
+    ),
+  );
   await page.goto(`${host.origin}/early`);
   await page.waitForFunction(() => window.loaded);
   await page.evaluate((embedUrl) => window.mount({ embedUrl, label: "Second" }, "#b"), b.embed_url);
-  const value = (label) => page.frameLocator(`iframe[title=${label}]`).getByRole("region", { name: "API requests" }).locator(".value");
+  const value = (label) =>
+    page.frameLocator(`iframe[title=${label}]`).getByRole("region", { name: "API requests" }).locator(".value");
   await expect(value("Second")).toHaveText("77");
   await expect(value("First")).not.toHaveText("77");
   const first = await value("First").textContent();
@@ -290,29 +393,44 @@ test("an element can be moved, declared before it is defined, and stand twice on
 
 test("properties set before the element is defined count", async ({ page, inlay, host }) => {
   const { embed_url } = await inlay.mint(inlay.dashboard);
-  host.routes.set("/props.js", () => ({ type: "text/javascript", body: `
+  host.routes.set("/props.js", () => ({
+    type: "text/javascript",
+    body: `
     const element = document.createElement("inlay-dashboard");
     Object.assign(element, { src: ${JSON.stringify(embed_url)}, filters: { period: "7d" }, theme: { mode: "dark" } });
     document.body.append(element);
     await import("${inlay.base}/sdk/v1/embed.js");
-    window.loaded = true;` }));
-  host.routes.set("/props", () => ({ body: '<!doctype html><title>x</title><link rel="icon" href="data:,"><body><script type="module" src="/props.js"></script>' }));
+    window.loaded = true;`,
+  }));
+  host.routes.set("/props", () => ({
+    body: '<!doctype html><title>x</title><link rel="icon" href="data:,"><body><script type="module" src="/props.js"></script>',
+  }));
   await page.goto(`${host.origin}/props`);
   const frame = page.frameLocator("iframe");
   await expect(frame.getByRole("button", { name: "7d" })).toHaveAttribute("aria-pressed", "true");
   await expect(frame.locator("html")).toHaveAttribute("data-mode", "dark");
 });
 
-test("slots show while there is nothing else, attributes set height and language", async ({ page, inlay, host, expected }) => {
+test("slots show while there is nothing else, attributes set height and language", async ({
+  page,
+  inlay,
+  host,
+  expected,
+}) => {
   expected.push(/inlay-dashboard/);
   const { embed_url } = await inlay.mint(inlay.dashboard);
-  host.routes.set("/slots", host.page(`<inlay-dashboard id="one"><p slot="loading">One moment</p><p slot="error">Not today</p></inlay-dashboard>
-    <inlay-dashboard src="${embed_url.replace("&", "&amp;")}" height="333" locale="de" loading="lazy"></inlay-dashboard>`));
+  host.routes.set(
+    "/slots",
+    host.page(`<inlay-dashboard id="one"><p slot="loading">One moment</p><p slot="error">Not today</p></inlay-dashboard>
+    <inlay-dashboard src="${embed_url.replace("&", "&amp;")}" height="333" locale="de" loading="lazy"></inlay-dashboard>`),
+  );
   await page.goto(`${host.origin}/slots`);
   await page.waitForFunction(() => window.loaded);
   await expect(page.getByText("One moment")).toBeVisible();
   await expect(page.getByText("Not today")).toBeHidden();
-  await page.evaluate(() => { document.querySelector("#one").fetchEmbedUrl = async () => null; });
+  await page.evaluate(() => {
+    document.querySelector("#one").fetchEmbedUrl = async () => null;
+  });
   await expect(page.getByText("Not today")).toBeVisible();
   await expect(page.getByText("One moment")).toBeHidden();
   const frame = page.locator("iframe");
@@ -340,10 +458,23 @@ test("React 19 mounts it twice in strict mode and it works", async ({ page, inla
       return <UsageDashboard fetchEmbedUrl={mint} theme={{ mode: "dark" }} filters={filters} onDrill={(drill) => window.drills.push(drill)} />;
     }
     createRoot(document.getElementById("root")).render(<StrictMode><App /></StrictMode>);`;
-  const { outputFiles } = await build({ stdin: { contents: source, loader: "jsx", resolveDir: process.cwd() }, bundle: true, write: false, format: "esm", external: ["http://*"], define: { "process.env.NODE_ENV": '"development"' }, jsx: "automatic" });
+  const { outputFiles } = await build({
+    stdin: { contents: source, loader: "jsx", resolveDir: process.cwd() },
+    bundle: true,
+    write: false,
+    format: "esm",
+    external: ["http://*"],
+    define: { "process.env.NODE_ENV": '"development"' },
+    jsx: "automatic",
+  });
   host.routes.set("/react.js", () => ({ type: "text/javascript", body: outputFiles[0].text }));
-  host.routes.set("/react", () => ({ body: '<!doctype html><title>x</title><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/react.js"></script>' }));
-  host.routes.set("/session", async () => ({ type: "application/json", body: JSON.stringify(await inlay.mint(inlay.dashboard, { permissions: { allow_drill_down: true } })) }));
+  host.routes.set("/react", () => ({
+    body: '<!doctype html><title>x</title><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/react.js"></script>',
+  }));
+  host.routes.set("/session", async () => ({
+    type: "application/json",
+    body: JSON.stringify(await inlay.mint(inlay.dashboard, { permissions: { allow_drill_down: true } })),
+  }));
   await page.goto(`${host.origin}/react`);
   const frame = page.frameLocator("iframe");
   await expect(frame.getByRole("button", { name: "7d" })).toHaveAttribute("aria-pressed", "true");
@@ -351,8 +482,12 @@ test("React 19 mounts it twice in strict mode and it works", async ({ page, inla
   await settled(frame);
   await page.evaluate(() => window.setFilters({ period: "90d" }));
   await expect(frame.getByRole("button", { name: "90d" })).toHaveAttribute("aria-pressed", "true");
-  await card(frame, "Requests by plan").getByRole("button", { name: /^growth/ }).click();
-  await expect.poll(() => page.evaluate(() => window.drills)).toEqual([{ dimension: "plan", value: "growth", action: "apply" }]);
+  await card(frame, "Requests by plan")
+    .getByRole("button", { name: /^growth/ })
+    .click();
+  await expect
+    .poll(() => page.evaluate(() => window.drills))
+    .toEqual([{ dimension: "plan", value: "growth", action: "apply" }]);
   expect(await page.locator("iframe").count()).toBe(1);
 });
 

@@ -14,7 +14,12 @@ async function still(page) {
   await page.mouse.move(0, 0);
 }
 
-for (const [name, scheme, width] of [["light", "light", 1240], ["dark", "dark", 1240], ["tablet", "light", 760], ["phone", "light", 390]]) {
+for (const [name, scheme, width] of [
+  ["light", "light", 1240],
+  ["dark", "dark", 1240],
+  ["tablet", "light", 760],
+  ["phone", "light", 390],
+]) {
   test(`a whole dashboard: ${name}`, async ({ page, embed }) => {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 900 });
@@ -25,7 +30,15 @@ for (const [name, scheme, width] of [["light", "light", 1240], ["dark", "dark", 
 }
 
 test("a host's colours", async ({ page, embed }) => {
-  const theme = { primaryColor: "#0f766e", backgroundColor: "#fbf6ef", cardBackground: "#fffdf8", cardBorder: "#ecdfcd", textColor: "#2a211a", mutedColor: "#786a5c", radius: 6 };
+  const theme = {
+    primaryColor: "#0f766e",
+    backgroundColor: "#fbf6ef",
+    cardBackground: "#fffdf8",
+    cardBorder: "#ecdfcd",
+    textColor: "#2a211a",
+    mutedColor: "#786a5c",
+    radius: 6,
+  };
   await embed({}, { query: `&theme=${encodeURIComponent(JSON.stringify(theme))}` });
   await still(page);
   await expect(page).toHaveScreenshot("themed.png", whole);
@@ -87,17 +100,25 @@ test("dialogs and menus", async ({ page, embed }) => {
 test("states of cards", async ({ page, embed }) => {
   await embed({}, { tenant_id: "nobody" });
   await still(page);
-  await page.route("**/v1/embed/data", (route) => route.fulfill({
-    contentType: "application/x-ndjson",
-    body: ["plans", "requests", "endpoints"].map((widget) => JSON.stringify({ widget, error: "the query took longer than 10 s", code: "query_timeout" })).join("\n"),
-  }));
+  await page.route("**/v1/embed/data", (route) =>
+    route.fulfill({
+      contentType: "application/x-ndjson",
+      body: ["plans", "requests", "endpoints"]
+        .map((widget) => JSON.stringify({ widget, error: "the query took longer than 10 s", code: "query_timeout" }))
+        .join("\n"),
+    }),
+  );
   await page.getByRole("button", { name: "7d" }).click();
   await still(page);
   await expect(page).toHaveScreenshot("states.png", whole);
 });
 
 test("loading for the first time", async ({ inlay, browser }) => {
-  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1240, height: 900 }, reducedMotion: "reduce" });
+  const context = await browser.newContext({
+    javaScriptEnabled: false,
+    viewport: { width: 1240, height: 900 },
+    reducedMotion: "reduce",
+  });
   const page = await context.newPage();
   await page.goto((await inlay.mint(inlay.dashboard)).embed_url);
   await expect(page).toHaveScreenshot("loading.png", whole);

@@ -50,7 +50,12 @@ test("drafts stay unseen until they are published; unpublishing shows its page",
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("After");
 });
 
-test("each tenant sees its own numbers, and a token opens its own dashboard only", async ({ page, inlay, embed, expected }) => {
+test("each tenant sees its own numbers, and a token opens its own dashboard only", async ({
+  page,
+  inlay,
+  embed,
+  expected,
+}) => {
   await embed({}, { tenant_id: "rival" });
   await settled(page);
   await expect(card(page, "API requests").locator(".value")).toHaveText("77");
@@ -68,7 +73,12 @@ test("wrong, missing and ended tokens have their pages", async ({ page, inlay, e
   expected.push(/401/);
   const { embed_url, token } = await inlay.mint(inlay.dashboard);
   const tampered = token.slice(0, -3) + (token.endsWith("AAA") ? "BBB" : "AAA");
-  for (const url of [embed_url.replace(token, tampered), embed_url.replace(token, ""), embed_url.split("?")[0], embed_url.replace(token, "x.y.z")]) {
+  for (const url of [
+    embed_url.replace(token, tampered),
+    embed_url.replace(token, ""),
+    embed_url.split("?")[0],
+    embed_url.replace(token, "x.y.z"),
+  ]) {
     await page.goto(url);
     await expect(page.getByRole("heading", { name: "This link isn’t valid" })).toBeVisible();
   }
@@ -78,7 +88,12 @@ test("wrong, missing and ended tokens have their pages", async ({ page, inlay, e
   await expect(page.getByRole("heading", { name: "Your session has ended" })).toBeVisible();
 });
 
-test("a session that ends while the page is open keeps the data and says so", async ({ page, inlay, embed, expected }) => {
+test("a session that ends while the page is open keeps the data and says so", async ({
+  page,
+  inlay,
+  embed,
+  expected,
+}) => {
   expected.push(/401/);
   await embed();
   await settled(page);
@@ -108,8 +123,13 @@ test("a failed card leaves the others alone and can be tried again", async ({ pa
   // One line of a real answer is spoiled on its way.
   await page.route("**/v1/embed/data", async (route) => {
     const response = await route.fetch();
-    const lines = (await response.text()).split("\n").map((line) =>
-      (broken && line.includes('"widget":"plans"') ? '{"widget":"plans","error":"the query took longer than 10 s","code":"query_timeout"}' : line));
+    const lines = (await response.text())
+      .split("\n")
+      .map((line) =>
+        broken && line.includes('"widget":"plans"')
+          ? '{"widget":"plans","error":"the query took longer than 10 s","code":"query_timeout"}'
+          : line,
+      );
     await route.fulfill({ response, body: lines.join("\n") });
   });
   await page.getByRole("button", { name: "7d" }).click();
@@ -127,7 +147,9 @@ test("the old picture stays while a slow answer comes, under a thin bar", async 
   await settled(page);
   let answer;
   await page.route("**/v1/embed/data", async (route) => {
-    await new Promise((resolve) => { answer = resolve; });
+    await new Promise((resolve) => {
+      answer = resolve;
+    });
     await route.continue();
   });
   const plans = card(page, "Requests by plan");
@@ -146,7 +168,9 @@ test("without data of the first look there is a skeleton first", async ({ page, 
   const { embed_url } = await inlay.mint(inlay.dashboard);
   let answer;
   await page.route("**/v1/embed/data", async (route) => {
-    await new Promise((resolve) => { answer = resolve; });
+    await new Promise((resolve) => {
+      answer = resolve;
+    });
     await route.continue();
   });
   // The page as a busy server sends it.

@@ -29,6 +29,9 @@ export default defineConfig({
     colorScheme: "light",
     trace: "retain-on-failure",
     screenshot: "only-on-failure",
-    launchOptions: { executablePath: process.env.TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none", "--disable-lcd-text"] },
+    launchOptions: {
+      executablePath: process.env.TEST_CHROMIUM ?? "/usr/bin/chromium",
+      args: ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none", "--disable-lcd-text"],
+    },
   },
 });

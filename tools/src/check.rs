@@ -35,7 +35,7 @@ const fn optional(name: &'static str, command: &'static [&'static str]) -> Step 
     Step { optional: true, ..step(name, command) }
 }
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
@@ -53,6 +53,7 @@ const STEPS: [Step; 17] = [
     optional("sabotage", &SABOTAGE),
     step("dist", &["cargo", "tool", "dist", "--binary", BINARY]),
     optional("web", &["npm", "run", "--silent", "unit"]),
+    optional("format", &["npm", "run", "--silent", "format:check"]),
     optional("types", &["npm", "run", "--silent", "types"]),
     optional("bundle", &["npm", "run", "--silent", "build:check"]),
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),

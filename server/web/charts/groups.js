@@ -21,7 +21,11 @@ const MORE_PX = 24;
 /** @param {any} widget @param {any} answer */
 function itemsOf(widget, answer) {
   const { query, viz } = widget;
-  return ranked(answer, { limit: query.limit || 1000, metric: query.metric, order: viz.order === "none" ? "none" : "value_desc" }).items;
+  return ranked(answer, {
+    limit: query.limit || 1000,
+    metric: query.metric,
+    order: viz.order === "none" ? "none" : "value_desc",
+  }).items;
 }
 
 /** The rows that fit, and how many do not. @param {any[]} items @param {number} height @param {number} row_px */
@@ -49,13 +53,19 @@ export function BarList({ widget, answer, format, drill }) {
   const spec = widget.viz.format;
   return html`<div class="ranking" ref=${ref}>
     <ol class="bar-list">
-      ${shown.map((item) => html`<li key=${item.label}>
-        ${h(Pick, { drill, item }, html`
+      ${shown.map(
+        (item) => html`<li key=${item.label}>
+        ${h(
+          Pick,
+          { drill, item },
+          html`
           <i style=${{ width: lengthOf(item, largest) }} class=${item.other ? "other" : ""}></i>
           <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
           <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
-          ${item.share != null && html`<small>${format.share(item.share)}</small>`}`)}
-      </li>`)}
+          ${item.share != null && html`<small>${format.share(item.share)}</small>`}`,
+        )}
+      </li>`,
+      )}
     </ol>
     ${more > 0 && html`<p class="more">${words.more(more)}</p>`}
   </div>`;
@@ -71,14 +81,20 @@ export function HorizontalBars({ widget, answer, format, drill }) {
   const spec = widget.viz.format;
   return html`<div class="ranking" ref=${ref}>
     <ol class="bars" style=${{ "--row": `${row_px}px` }}>
-      ${shown.map((item) => html`<li key=${item.label}>
-        ${h(Pick, { drill, item }, html`
+      ${shown.map(
+        (item) => html`<li key=${item.label}>
+        ${h(
+          Pick,
+          { drill, item },
+          html`
           <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
           <span class="track">
             <i style=${{ width: lengthOf(item, largest), background: item.other ? item.color : "var(--c1)" }}></i>
             <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
-          </span>`)}
-      </li>`)}
+          </span>`,
+        )}
+      </li>`,
+      )}
     </ol>
     ${more > 0 && html`<p class="more">${words.more(more)}</p>`}
   </div>`;
@@ -111,18 +127,28 @@ export function Donut({ widget, answer, format, drill }) {
   const patterned = usePatterns();
   const id = useId();
   const { query, viz } = widget;
-  const { items, total } = ranked(answer, { limit: Math.min(query.limit || PARTS_MAX, PARTS_MAX), metric: query.metric });
+  const { items, total } = ranked(answer, {
+    limit: Math.min(query.limit || PARTS_MAX, PARTS_MAX),
+    metric: query.metric,
+  });
   const side = box.width >= SIDE_WIDTH_MIN;
-  const room = side ? Math.min(box.height, box.width * 0.42) : Math.min(box.width, box.height - items.length * LEGEND_ROW_PX - 18);
+  const room = side
+    ? Math.min(box.height, box.width * 0.42)
+    : Math.min(box.width, box.height - items.length * LEGEND_ROW_PX - 18);
   const size = Math.min(Math.max(room, 0), 200);
   const outer = size / 2;
   const inner = outer * 0.66;
   const whole = total || items.reduce((sum, item) => sum + Math.max(item.value, 0), 0) || 1;
   let turn = 0;
-  const unit = viz.value_label ?? viz.format?.unit ?? (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
+  const unit =
+    viz.value_label ??
+    viz.format?.unit ??
+    (query.metric === "count" && query.event_name ? humanize(query.event_name).toLowerCase() : "");
   return html`<div class=${side ? "donut side" : "donut"} ref=${ref}>
     <p class="vh">${describeRanked(words.donutChart, items, format, viz.format, query.metric)}</p>
-    ${size >= 90 && html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
+    ${
+      size >= 90 &&
+      html`<svg width=${size} height=${size} viewBox=${`${-outer} ${-outer} ${size} ${size}`} aria-hidden="true">
       ${patterned && h(Hatches, { id })}
       ${items.map((item, n) => {
         const from = turn;
@@ -138,17 +164,24 @@ export function Donut({ widget, answer, format, drill }) {
       })}
       ${total != null && html`<text class="total" y=${unit ? -4 : 0} dy="0.35em" text-anchor="middle">${format.short(total, { ...viz.format, unit: null })}</text>`}
       ${total != null && unit && size >= 120 && html`<text class="tick" y="18" text-anchor="middle">${unit}</text>`}
-    </svg>`}
+    </svg>`
+    }
     <ul>
-      ${items.map((item, n) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
+      ${items.map(
+        (item, n) => html`<li key=${item.label} class=${active && active !== item.label ? "dim" : ""}
         onPointerEnter=${() => setActive(item.label)} onPointerLeave=${() => setActive(null)}>
-        ${h(Pick, { drill, item }, html`
+        ${h(
+          Pick,
+          { drill, item },
+          html`
           <svg width="10" height="10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${item.color} />
             ${patterned && hatchOf(id, n) && html`<rect width="10" height="10" rx="3" fill=${hatchOf(id, n)} />`}</svg>
           <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
           <b title=${format.full(item.value, viz.format)}>${format.short(item.value, viz.format)}</b>
-          <small>${item.share != null ? format.share(item.share) : ""}</small>`)}
-      </li>`)}
+          <small>${item.share != null ? format.share(item.share) : ""}</small>`,
+        )}
+      </li>`,
+      )}
     </ul>
   </div>`;
 }

@@ -28,8 +28,16 @@ function Bars(props) {
 
 /** @type {Record<string, (props: any) => any>} */
 const KINDS = {
-  number: NumberTile, line: LineChart, area: LineChart, bar: Bars, stacked_bar: BarChart,
-  bar_list: BarList, donut: Donut, funnel: Funnel, table: Table, text: Text,
+  number: NumberTile,
+  line: LineChart,
+  area: LineChart,
+  bar: Bars,
+  stacked_bar: BarChart,
+  bar_list: BarList,
+  donut: Donut,
+  funnel: Funnel,
+  table: Table,
+  text: Text,
 };
 
 /** The component for a kind. A kind from a newer server is still readable as a table. @param {string} kind */
@@ -56,8 +64,12 @@ export function NumberTile({ widget, answer, format, period }) {
     <p class=${value == null ? "value none" : "value"} title=${short === full ? undefined : full}>
       ${short === full ? html`<bdi>${short}</bdi>` : html`<bdi aria-hidden="true">${short}</bdi><span class="vh">${full}</span>`}
     </p>
-    ${value == null ? html`<p class="delta">${words.noEvents}</p>`
-      : row.previous !== undefined && h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })}
+    ${
+      value == null
+        ? html`<p class="delta">${words.noEvents}</p>`
+        : row.previous !== undefined &&
+          h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })
+    }
     ${answer.spark?.length > 1 && h(Spark, { values: answer.spark.map((/** @type {any} */ r) => r.value ?? null) })}
   </div>`;
 }
@@ -73,9 +85,12 @@ function Delta({ current, previous, good = "up", format, period }) {
   const tone = direction === "flat" || good === "neutral" ? "" : direction === good ? "good" : "bad";
   return html`<p class="delta">
     <b class=${tone}>
-      ${direction !== "flat" && html`<svg width="8" height="6" aria-hidden="true">
+      ${
+        direction !== "flat" &&
+        html`<svg width="8" height="6" aria-hidden="true">
         <path d=${direction === "up" ? "M4 0L8 6H0Z" : "M4 6L0 0H8Z"} fill="currentColor" />
-      </svg>`}
+      </svg>`
+      }
       <span class="vh">${words[direction]} </span>${format.change(current, previous)}
     </b>
     <span class="versus">${period ? words.versus(format.period(period)) : words.versusDates}</span>
@@ -92,13 +107,18 @@ export function Spark({ values }) {
   const x = linear(0, values.length - 1, 0, box.width);
   const point = (/** @type {number} */ i) => `${x(i).toFixed(1)} ${y(/** @type {number} */ (values[i])).toFixed(1)}`;
   return html`<div class="spark" ref=${ref} aria-hidden="true">
-    ${box.height >= SPARK_HEIGHT_MIN && html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} preserveAspectRatio="none">
+    ${
+      box.height >= SPARK_HEIGHT_MIN &&
+      html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} preserveAspectRatio="none">
       <defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
         <stop offset="0" stop-color="var(--c1)" stop-opacity="0.16" /><stop offset="1" stop-color="var(--c1)" stop-opacity="0" />
       </linearGradient></defs>
-      ${runs(values).map((run) => html`
+      ${runs(values).map(
+        (run) => html`
         <path d=${`M${x(run[0])} ${box.height}L${run.map(point).join("L")}L${x(run[run.length - 1])} ${box.height}Z`} fill=${`url(#${id})`} />
-        <path d=${`M${run.map(point).join("L")}`} fill="none" stroke="var(--c1)" stroke-width="1.5" stroke-linejoin="round" />`)}
-    </svg>`}
+        <path d=${`M${run.map(point).join("L")}`} fill="none" stroke="var(--c1)" stroke-width="1.5" stroke-linejoin="round" />`,
+      )}
+    </svg>`
+    }
   </div>`;
 }

@@ -22,9 +22,13 @@ export function usePatterns() {
 
 /** The hatches, once in each drawing that uses them. @param {{ id: string }} props */
 export function Hatches({ id }) {
-  return html`<defs>${HATCHES.map((d, n) => d && html`<pattern key=${n} id=${`${id}-${n}`} width="6" height="6" patternUnits="userSpaceOnUse">
+  return html`<defs>${HATCHES.map(
+    (d, n) =>
+      d &&
+      html`<pattern key=${n} id=${`${id}-${n}`} width="6" height="6" patternUnits="userSpaceOnUse">
     <path d=${d} stroke="var(--card)" stroke-width="2" stroke-linecap="square" />
-  </pattern>`)}</defs>`;
+  </pattern>`,
+  )}</defs>`;
 }
 
 /** The fill over the nth series; null for none. @param {string} id @param {number} n */

@@ -59,14 +59,17 @@ export function yAxis(values, format, spec, { whole = false, cut = false } = {})
 function xLabels({ buckets, granularity, format }, step) {
   const clock = granularity === "hour" || granularity === "minute";
   const days = clock && buckets.length > 48;
-  const candidates = buckets.map((/** @type {string} */ _, /** @type {number} */ i) => i)
+  const candidates = buckets
+    .map((/** @type {string} */ _, /** @type {number} */ i) => i)
     .filter((/** @type {number} */ i) => !days || format.startsDay(buckets[i]));
   if (!candidates.length) return [];
-  const text = (/** @type {number} */ i) => format.bucketShort(buckets[i], granularity, !clock || days || format.startsDay(buckets[i]));
+  const text = (/** @type {number} */ i) =>
+    format.bucketShort(buckets[i], granularity, !clock || days || format.startsDay(buckets[i]));
   const widest = Math.max(...candidates.map((/** @type {number} */ i) => textWidth(text(i))));
   const apart = candidates.length > 1 ? (candidates[1] - candidates[0]) * step : Infinity;
   const stride = labelStride(candidates.length, apart, widest);
-  return candidates.filter((/** @type {number} */ _, /** @type {number} */ n) => n % stride === 0)
+  return candidates
+    .filter((/** @type {number} */ _, /** @type {number} */ n) => n % stride === 0)
     .map((/** @type {number} */ i) => ({ i, text: text(i) }));
 }
 
@@ -94,7 +97,13 @@ export function Plot(props) {
   const height = linear(axis.at[0], axis.at[axis.at.length - 1], bottom, TOP);
   /** @type {Geometry} */
   const g = {
-    left, right, bottom, step, top: TOP, width: box.width, height: box.height,
+    left,
+    right,
+    bottom,
+    step,
+    top: TOP,
+    width: box.width,
+    height: box.height,
     x: (i) => (band ? left + step * (i + 0.5) : count === 1 ? (left + right) / 2 : left + step * i),
     // All that is drawn lies on the axis, but for numbers at the end of what there is.
     y: (value) => Math.min(Math.max(height(value), TOP), bottom),
@@ -121,7 +130,8 @@ export function Plot(props) {
   }, [pinned]);
 
   const current = shown == null ? null : tip(shown);
-  const said = (/** @type {Tip} */ t) => `${t.title}${t.note ? ` (${t.note})` : ""}: ${t.rows.map((row) => `${row.label} ${row.value}`).join(", ")}`;
+  const said = (/** @type {Tip} */ t) =>
+    `${t.title}${t.note ? ` (${t.note})` : ""}: ${t.rows.map((row) => `${row.label} ${row.value}`).join(", ")}`;
   // A tap reads a value; only a click of a mouse, or Enter, also narrows to it.
   return html`<div class=${pick ? "plot pick" : "plot"} ref=${ref} onPointerMove=${follow} onPointerDown=${follow} onPointerLeave=${leave}
     onClick=${() => !pinned && choose(active)}>
@@ -131,7 +141,9 @@ export function Plot(props) {
       onFocus=${() => setActive((a) => a ?? count - 1)} onBlur=${() => setActive(null)}
       onInput=${(/** @type {any} */ e) => setActive(Number(e.currentTarget.value))}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => (e.key === "Escape" ? setActive(null) : e.key === "Enter" && choose(shown))} />
-    ${box.width > 0 && html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} aria-hidden="true">
+    ${
+      box.width > 0 &&
+      html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} aria-hidden="true">
       ${axis.at.map((value, i) => {
         const y = Math.round(g.y(value)) + 0.5;
         return html`<g key=${`y${value}`}>
@@ -146,11 +158,15 @@ export function Plot(props) {
         if (n > 0 && x - g.x(labels[n - 1].i) < half * 2 + 8) return null;
         return html`<text key=${`x${i}`} class="tick" x=${x} y=${bottom + 18} text-anchor="middle">${text}</text>`;
       })}
-      ${shown != null && (band
-        ? html`<rect class="band" x=${g.x(shown) - step / 2} y=${TOP} width=${step} height=${bottom - TOP} rx="4" />`
-        : html`<line class="cross" x1=${g.x(shown)} x2=${g.x(shown)} y1=${TOP - 4} y2=${bottom} />`)}
+      ${
+        shown != null &&
+        (band
+          ? html`<rect class="band" x=${g.x(shown) - step / 2} y=${TOP} width=${step} height=${bottom - TOP} rx="4" />`
+          : html`<line class="cross" x1=${g.x(shown)} x2=${g.x(shown)} y1=${TOP - 4} y2=${bottom} />`)
+      }
       ${draw(g, shown)}
-    </svg>`}
+    </svg>`
+    }
     ${current && h(Tooltip, { tip: current, x: g.x(/** @type {number} */ (shown)), width: box.width, height: box.height, gap: band ? step / 2 + 8 : 14, block: band })}
   </div>`;
 }
@@ -171,13 +187,17 @@ function Tooltip({ tip, x, width, height, gap, block }) {
   });
   return html`<div class="tip" ref=${ref} aria-hidden="true">
     <p>${tip.title}${tip.note && html`<em> · ${tip.note}</em>`}</p>
-    ${tip.rows.map((row) => html`<div class=${row.strong ? "row strong" : "row"} key=${row.label}>
-      ${row.color
-        ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color}
+    ${tip.rows.map(
+      (row) => html`<div class=${row.strong ? "row strong" : "row"} key=${row.label}>
+      ${
+        row.color
+          ? html`<svg width="12" height="8"><line x1="0" x2="12" y1="4" y2="4" stroke=${row.color}
             stroke-width=${block && !row.dashed ? 8 : 2} stroke-dasharray=${row.dashed ? "3 2" : undefined} /></svg>`
-        : html`<span></span>`}
+          : html`<span></span>`
+      }
       <bdi>${row.label}</bdi><b>${row.value}</b>
-    </div>`)}
+    </div>`,
+    )}
   </div>`;
 }
 
@@ -194,15 +214,20 @@ export function Legend({ series, hidden, onToggle, line = false }) {
   const patterned = usePatterns();
   const id = useId();
   return html`<ul class="legend">
-    ${series.map((s, n) => html`<li key=${s.label}>
+    ${series.map(
+      (s, n) => html`<li key=${s.label}>
       <button type="button" aria-pressed=${String(!hidden.includes(s.label))} onClick=${() => toggle(s.label)}>
         <svg width="12" height="10" aria-hidden="true">
-          ${line ? html`<line x1="0" x2="12" y1="5" y2="5" stroke=${s.color} stroke-width="2.5" stroke-dasharray=${patterned ? dashOf(n) : undefined} />`
-            : html`<rect width="10" height="10" rx="3" fill=${s.color} />`}
+          ${
+            line
+              ? html`<line x1="0" x2="12" y1="5" y2="5" stroke=${s.color} stroke-width="2.5" stroke-dasharray=${patterned ? dashOf(n) : undefined} />`
+              : html`<rect width="10" height="10" rx="3" fill=${s.color} />`
+          }
           ${patterned && !line && hatchOf(id, n) && html`${h(Hatches, { id })}<rect width="10" height="10" rx="3" fill=${hatchOf(id, n)} />`}
         </svg>
         <bdi>${s.label}</bdi>
       </button>
-    </li>`)}
+    </li>`,
+    )}
   </ul>`;
 }

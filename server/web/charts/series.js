@@ -72,16 +72,22 @@ export function timed(answer, { title, limit, metric }) {
   const groups = new Map();
   for (const row of data) {
     let values = groups.get(row.group);
-    if (!values) groups.set(row.group, values = Array(buckets.length).fill(additive ? 0 : null));
+    if (!values) groups.set(row.group, (values = Array(buckets.length).fill(additive ? 0 : null)));
     values[/** @type {number} */ (position.get(row.bucket ?? ""))] = row.value ?? null;
   }
-  const sum = (/** @type {(number | null)[]} */ values) => values.reduce((/** @type {number} */ a, v) => a + (v ?? 0), 0);
-  const ranked = [...groups].map(([group, values]) => ({ group, values, total: sum(values) }))
+  const sum = (/** @type {(number | null)[]} */ values) =>
+    values.reduce((/** @type {number} */ a, v) => a + (v ?? 0), 0);
+  const ranked = [...groups]
+    .map(([group, values]) => ({ group, values, total: sum(values) }))
     .sort((a, b) => b.total - a.total);
   const shown = Math.min(limit || GROUPS_DEFAULT, COLORS_MAX);
   /** @type {Series[]} */
   const series = ranked.slice(0, shown).map(({ group, values, total }, i) => ({
-    label: group === undefined ? title : groupLabel(group), color: colorOf(i), values, total, group,
+    label: group === undefined ? title : groupLabel(group),
+    color: colorOf(i),
+    values,
+    total,
+    group,
   }));
   const rest = ranked.slice(shown);
   if (rest.length && additive) {
@@ -91,10 +97,13 @@ export function timed(answer, { title, limit, metric }) {
   const granularity = meta.granularity ?? "day";
   const ungrouped = groups.size === 1 && groups.has(undefined);
   return {
-    buckets, series, granularity,
+    buckets,
+    series,
+    granularity,
     previous: ungrouped && data.some((row) => row.previous != null) ? data.map((row) => row.previous ?? null) : null,
     partialFirst: buckets.length > 1 && !!meta.from && Date.parse(meta.from) > Date.parse(buckets[0]),
-    partialLast: buckets.length > 0 && !!meta.to && bucketEnd(buckets[buckets.length - 1], granularity) > Date.parse(meta.to),
+    partialLast:
+      buckets.length > 0 && !!meta.to && bucketEnd(buckets[buckets.length - 1], granularity) > Date.parse(meta.to),
   };
 }
 
@@ -107,7 +116,12 @@ export function timed(answer, { title, limit, metric }) {
 export function ranked(answer, { limit, metric, order }) {
   const { data, meta } = answer;
   const additive = isAdditive(metric);
-  const rows = data.map((row) => ({ label: groupLabel(row.group), group: row.group, value: row.value ?? 0, previous: row.previous ?? null }));
+  const rows = data.map((row) => ({
+    label: groupLabel(row.group),
+    group: row.group,
+    value: row.value ?? 0,
+    previous: row.previous ?? null,
+  }));
   if (order !== "none") rows.sort((a, b) => b.value - a.value);
   const total = additive ? totalOf(answer) : null;
   const share = (/** @type {number} */ value) => (total ? value / total : null);
@@ -115,7 +129,10 @@ export function ranked(answer, { limit, metric, order }) {
   const items = rows.slice(0, limit).map((row, i) => ({ ...row, color: colorOf(i), share: share(row.value) }));
   const left = rows.slice(limit);
   if (left.length && additive) {
-    const value = total != null && isCut(meta) ? total - items.reduce((sum, item) => sum + item.value, 0) : left.reduce((sum, row) => sum + row.value, 0);
+    const value =
+      total != null && isCut(meta)
+        ? total - items.reduce((sum, item) => sum + item.value, 0)
+        : left.reduce((sum, row) => sum + row.value, 0);
     items.push({ label: words.other, color: OTHER, value, share: share(value), previous: null, other: true });
   }
   return { items, total };
@@ -138,13 +155,15 @@ export function stack(series, count, percent = false) {
   const up = Array(count).fill(0);
   const down = Array(count).fill(0);
   const whole = up.map((_, i) => series.reduce((sum, s) => sum + Math.abs(s.values[i] ?? 0), 0) || 1);
-  return series.map((one) => one.values.map((raw, i) => {
-    const value = percent ? (raw ?? 0) / whole[i] : raw ?? 0;
-    const side = value < 0 ? down : up;
-    const from = side[i];
-    side[i] += value;
-    return { from, to: side[i] };
-  }));
+  return series.map((one) =>
+    one.values.map((raw, i) => {
+      const value = percent ? (raw ?? 0) / whole[i] : (raw ?? 0);
+      const side = value < 0 ? down : up;
+      const from = side[i];
+      side[i] += value;
+      return { from, to: side[i] };
+    }),
+  );
 }
 
 /** Runs of indexes without a gap: a line is broken where a value is missing. @param {(number | null)[]} values */

@@ -19,8 +19,11 @@ const ROWS_MAX = 1000;
 export function tableOf(widget, answer, format) {
   const { query, viz } = widget;
   const { data, meta } = answer;
-  const number = (/** @type {string} */ label, /** @type {any} */ spec) =>
-    ({ label, numeric: true, text: (/** @type {any} */ v) => format.full(v, spec) });
+  const number = (/** @type {string} */ label, /** @type {any} */ spec) => ({
+    label,
+    numeric: true,
+    text: (/** @type {any} */ v) => format.full(v, spec),
+  });
   const has = (/** @type {string} */ key) => data.some((/** @type {any} */ row) => row[key] !== undefined);
   /** @type {Column[]} */
   const columns = [];
@@ -36,7 +39,9 @@ export function tableOf(widget, answer, format) {
   }
   if (meta.measures?.length) {
     meta.measures.forEach((/** @type {any} */ measure, /** @type {number} */ i) => {
-      columns.push(number(measure.label || humanize(measure.numeric_prop || measure.metric || words.value), measure.format));
+      columns.push(
+        number(measure.label || humanize(measure.numeric_prop || measure.metric || words.value), measure.format),
+      );
       cells.push((row) => row.values?.[i]);
     });
   } else {
@@ -69,23 +74,39 @@ export function Table({ widget, answer, format, drill }) {
   const timed = answer.data.some((/** @type {any} */ row) => row.bucket !== undefined);
   // The server orders by the first value; say so in the head from the start.
   const [sort, setSort] = useState({ at: timed ? 0 : first, down: !timed });
-  const sorted = rows.slice().sort((/** @type {any[]} */ a, /** @type {any[]} */ b) => compareCells(a[sort.at], b[sort.at], sort.down ? -1 : 1));
+  const sorted = rows
+    .slice()
+    .sort((/** @type {any[]} */ a, /** @type {any[]} */ b) => compareCells(a[sort.at], b[sort.at], sort.down ? -1 : 1));
   const shown = sorted.slice(0, ROWS_MAX);
   const choose = (/** @type {number} */ at) => setSort({ at, down: sort.at === at ? !sort.down : columns[at].numeric });
-  const text = (/** @type {number} */ i, /** @type {any} */ cell) => (columns[i].group
-    ? h(Pick, { drill, item: { label: columns[i].text(cell), group: cell } }, html`<bdi>${columns[i].text(cell)}</bdi>`)
-    : html`<bdi>${columns[i].text(cell)}</bdi>`);
+  const text = (/** @type {number} */ i, /** @type {any} */ cell) =>
+    columns[i].group
+      ? h(
+          Pick,
+          { drill, item: { label: columns[i].text(cell), group: cell } },
+          html`<bdi>${columns[i].text(cell)}</bdi>`,
+        )
+      : html`<bdi>${columns[i].text(cell)}</bdi>`;
   return html`<div class="table" role="group" tabindex="0" aria-label=${widget.title}>
     <table>
-      <thead><tr>${columns.map((column, i) => h(Head, {
-        key: i, column, sorted: sort.at !== i ? null : sort.down ? "descending" : "ascending", onSort: () => choose(i),
-      }))}</tr></thead>
+      <thead><tr>${columns.map((column, i) =>
+        h(Head, {
+          key: i,
+          column,
+          sorted: sort.at !== i ? null : sort.down ? "descending" : "ascending",
+          onSort: () => choose(i),
+        }),
+      )}</tr></thead>
       <tbody>
-        ${shown.map((/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
-          ${row.map((cell, i) => (i === 0
-            ? html`<th scope="row" title=${columns[i].text(cell)}>${text(i, cell)}</th>`
-            : html`<td class=${columns[i].numeric ? "num" : ""}>${text(i, cell)}</td>`))}
-        </tr>`)}
+        ${shown.map(
+          (/** @type {any[]} */ row, /** @type {number} */ n) => html`<tr key=${n}>
+          ${row.map((cell, i) =>
+            i === 0
+              ? html`<th scope="row" title=${columns[i].text(cell)}>${text(i, cell)}</th>`
+              : html`<td class=${columns[i].numeric ? "num" : ""}>${text(i, cell)}</td>`,
+          )}
+        </tr>`,
+        )}
       </tbody>
     </table>
     ${sorted.length > ROWS_MAX && html`<p class="more">${words.more(sorted.length - ROWS_MAX)}</p>`}

@@ -36,14 +36,27 @@ function useSeries({ widget, answer }) {
 
 /** Why a bucket is not whole, if so. @param {Model} model @param {number} i */
 const noteOf = (model, i) =>
-  model.partialLast && i === model.buckets.length - 1 ? words.soFar : model.partialFirst && i === 0 ? words.partial : undefined;
+  model.partialLast && i === model.buckets.length - 1
+    ? words.soFar
+    : model.partialFirst && i === 0
+      ? words.partial
+      : undefined;
 
 /** The tooltip of one bucket. @param {Model} model @param {Series[]} series @param {number} i @param {any} format @param {any} spec */
 function tipOf(model, series, i, format, spec) {
   /** @type {import("./plot.js").TipRow[]} */
-  const rows = series.map((s) => ({ label: model.previous ? words.thisPeriod : s.label, color: s.color, value: format.full(s.values[i], spec) }));
+  const rows = series.map((s) => ({
+    label: model.previous ? words.thisPeriod : s.label,
+    color: s.color,
+    value: format.full(s.values[i], spec),
+  }));
   if (model.previous) {
-    rows.push({ label: words.previous, color: "var(--muted)", dashed: true, value: format.full(model.previous[i], spec) });
+    rows.push({
+      label: words.previous,
+      color: "var(--muted)",
+      dashed: true,
+      value: format.full(model.previous[i], spec),
+    });
     rows.push({ label: words.change, value: format.change(series[0]?.values[i], model.previous[i], true) });
   }
   return { title: format.bucketLong(model.buckets[i], model.granularity), note: noteOf(model, i), rows };
@@ -53,26 +66,65 @@ function tipOf(model, series, i, format, spec) {
 
 /** @param {Props} props */
 export function LineChart(props) {
-  const { format, width, drill, widget: { query, viz, title, kind } } = props;
+  const {
+    format,
+    width,
+    drill,
+    widget: { query, viz, title, kind },
+  } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
   const patterned = usePatterns();
   const filled = kind === "area" || (viz.fill && !several);
   const direct = several && model.series.length <= DIRECT_LABELS_MAX && width >= DIRECT_LABELS_WIDTH_MIN;
   const cut = !filled && viz.axis?.min === "auto";
-  const axis = yAxis([...series.flatMap((s) => s.values), ...(model.previous ?? [])], format, viz.format, { whole: isWhole(query.metric), cut });
+  const axis = yAxis([...series.flatMap((s) => s.values), ...(model.previous ?? [])], format, viz.format, {
+    whole: isWhole(query.metric),
+    cut,
+  });
 
   const tip = (/** @type {number} */ i) =>
-    tipOf(model, series.slice().sort((a, b) => (b.values[i] ?? -Infinity) - (a.values[i] ?? -Infinity)), i, format, viz.format);
+    tipOf(
+      model,
+      series.slice().sort((a, b) => (b.values[i] ?? -Infinity) - (a.values[i] ?? -Infinity)),
+      i,
+      format,
+      viz.format,
+    );
   const draw = (/** @type {Geometry} */ g, /** @type {number | null} */ active) => html`
     ${model.previous && runs(model.previous).map((run) => html`<path class="previous" d=${linePath(run, model.previous ?? [], g)} />`)}
-    ${series.slice().reverse().map((s) => h(Line, { key: s.label, one: s, model, g, filled, dash: patterned ? dashOf(model.series.indexOf(s)) : undefined }))}
+    ${series
+      .slice()
+      .reverse()
+      .map((s) =>
+        h(Line, {
+          key: s.label,
+          one: s,
+          model,
+          g,
+          filled,
+          dash: patterned ? dashOf(model.series.indexOf(s)) : undefined,
+        }),
+      )}
     ${direct && h(EndLabels, { series, g })}
-    ${active != null && series.map((s) => s.values[active] != null
-      && html`<circle class="dot" cx=${g.x(active)} cy=${g.y(s.values[active])} r="4.5" fill=${s.color} />`)}`;
+    ${
+      active != null &&
+      series.map(
+        (s) =>
+          s.values[active] != null &&
+          html`<circle class="dot" cx=${g.x(active)} cy=${g.y(s.values[active])} r="4.5" fill=${s.color} />`,
+      )
+    }`;
 
   return html`<div class="chart">
     ${h(Plot, {
-      title, format, axis, tip, draw, buckets: model.buckets, granularity: model.granularity, pick: drill?.narrow,
+      title,
+      format,
+      axis,
+      tip,
+      draw,
+      buckets: model.buckets,
+      granularity: model.granularity,
+      pick: drill?.narrow,
       sentence: describeTimed(kind === "area" ? words.areaChart : words.lineChart, model, format, viz.format),
       margin: direct ? Math.max(...series.map((s) => textWidth(clip(s.label)) + 6), 0) : 0,
     })}
@@ -86,23 +138,32 @@ const clip = (text) => (text.length > LABEL_CHARS_MAX ? text.slice(0, LABEL_CHAR
 
 /** @param {number[]} indexes @param {(number | null)[]} values @param {Geometry} g */
 const linePath = (indexes, values, g) =>
-  indexes.map((i, n) => `${n ? "L" : "M"}${g.x(i).toFixed(1)} ${g.y(/** @type {number} */ (values[i])).toFixed(1)}`).join("");
+  indexes
+    .map((i, n) => `${n ? "L" : "M"}${g.x(i).toFixed(1)} ${g.y(/** @type {number} */ (values[i])).toFixed(1)}`)
+    .join("");
 
 /** One series: its fill, its solid part, and the dashed ends. @param {{ one: Series, model: Model, g: Geometry, filled: boolean, dash?: string, key?: string }} props */
 function Line({ one: { values, color }, model, g, filled, dash }) {
   const id = useId();
   return html`<g>
-    ${filled && html`<defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
+    ${
+      filled &&
+      html`<defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
       <stop offset="0" stop-color=${color} stop-opacity="0.2" /><stop offset="1" stop-color=${color} stop-opacity="0" />
-    </linearGradient></defs>`}
+    </linearGradient></defs>`
+    }
     ${runs(values).map((run) => {
       const first = run[0];
       const end = run[run.length - 1];
-      if (first === end) return html`<circle cx=${g.x(first)} cy=${g.y(/** @type {number} */ (values[first]))} r="3" fill=${color} />`;
+      if (first === end)
+        return html`<circle cx=${g.x(first)} cy=${g.y(/** @type {number} */ (values[first]))} r="3" fill=${color} />`;
       const from = noteOf(model, first) ? 1 : 0;
       const to = run.length - (noteOf(model, end) ? 1 : 0);
       const solid = run.slice(from, to);
-      const dashed = [...(from ? [run.slice(0, 2)] : []), ...(to < run.length && run.length - from > 1 ? [run.slice(-2)] : [])];
+      const dashed = [
+        ...(from ? [run.slice(0, 2)] : []),
+        ...(to < run.length && run.length - from > 1 ? [run.slice(-2)] : []),
+      ];
       return html`<g class="line">
         ${filled && html`<path d=${`${linePath(run, values, g)}L${g.x(end)} ${g.y(0)}L${g.x(first)} ${g.y(0)}Z`} fill=${`url(#${id})`} />`}
         ${solid.length > 1 && html`<path d=${linePath(solid, values, g)} stroke=${color} stroke-dasharray=${dash} />`}
@@ -118,28 +179,50 @@ function EndLabels({ series, g }) {
     const i = s.values.findLastIndex((v) => v != null);
     return i < 0 ? [] : [{ s, y: g.y(/** @type {number} */ (s.values[i])) }];
   });
-  const ys = spread(ends.map((end) => end.y), 15, g.top + 4, g.bottom - 2);
-  return ends.map(({ s }, n) => html`<text key=${s.label} class="end" x=${g.right + 8} y=${ys[n]} dy="0.35em">
+  const ys = spread(
+    ends.map((end) => end.y),
+    15,
+    g.top + 4,
+    g.bottom - 2,
+  );
+  return ends.map(
+    ({ s }, n) => html`<text key=${s.label} class="end" x=${g.right + 8} y=${ys[n]} dy="0.35em">
     <title>${s.label}</title><tspan fill=${s.color}>●${" "}</tspan>${clip(s.label)}
-  </text>`);
+  </text>`,
+  );
 }
 
 /** @param {Props} props */
 export function BarChart(props) {
-  const { format, drill, widget: { query, viz, title, kind } } = props;
+  const {
+    format,
+    drill,
+    widget: { query, viz, title, kind },
+  } = props;
   const { model, series, hidden, setHidden, several } = useSeries(props);
   const pattern = useId();
   const patterned = usePatterns();
   const percent = kind === "stacked_bar" && viz.stack === "percent";
   const parts = stack(series, model.buckets.length, percent);
-  const axis = yAxis([...parts.flat().map((p) => p.to), ...(model.previous ?? [])], format, percent ? { style: "percent" } : viz.format,
-    { whole: !percent && isWhole(query.metric) });
+  const axis = yAxis(
+    [...parts.flat().map((p) => p.to), ...(model.previous ?? [])],
+    format,
+    percent ? { style: "percent" } : viz.format,
+    { whole: !percent && isWhole(query.metric) },
+  );
 
   const tip = (/** @type {number} */ i) => {
     // The order of the rows is the order of the stack, seen from above.
     const one = tipOf(model, series.slice().reverse(), i, format, viz.format);
     if (several && isAdditive(query.metric)) {
-      one.rows.push({ label: words.total, value: format.full(series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0), viz.format), strong: true });
+      one.rows.push({
+        label: words.total,
+        value: format.full(
+          series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0),
+          viz.format,
+        ),
+        strong: true,
+      });
     }
     return one;
   };
@@ -156,32 +239,55 @@ export function BarChart(props) {
       </pattern></defs>
       ${patterned && h(Hatches, { id: pattern })}
       ${series.map((s, n) => {
-        const d = parts[n].map(({ from, to }, i) => {
-          if (from === to) return "";
-          const [y0, y1] = [g.y(from), g.y(to)];
-          const foot = from === 0 ? y0 : y0 - Math.sign(y0 - y1) * Math.min(gap, Math.abs(y0 - y1) / 2);
-          return barPath(left(i), width, foot, y1, tops[i] === n);
-        }).join("");
+        const d = parts[n]
+          .map(({ from, to }, i) => {
+            if (from === to) return "";
+            const [y0, y1] = [g.y(from), g.y(to)];
+            const foot = from === 0 ? y0 : y0 - Math.sign(y0 - y1) * Math.min(gap, Math.abs(y0 - y1) / 2);
+            return barPath(left(i), width, foot, y1, tops[i] === n);
+          })
+          .join("");
         const hatch = patterned && hatchOf(pattern, model.series.indexOf(s));
         return html`<g key=${s.label} class=${picks(s) ? "pick" : ""}
-          onClick=${picks(s) && ((/** @type {PointerEvent} */ event) => {
-            // A tap reads a value.
-            if (event.pointerType === "touch") return;
-            event.stopPropagation();
-            drill?.choose?.(/** @type {string} */ (s.group), event);
-          })}>
+          onClick=${
+            picks(s) &&
+            ((/** @type {PointerEvent} */ event) => {
+              // A tap reads a value.
+              if (event.pointerType === "touch") return;
+              event.stopPropagation();
+              drill?.choose?.(/** @type {string} */ (s.group), event);
+            })
+          }>
           <path d=${d} fill=${s.color} />${hatch && html`<path d=${d} fill=${hatch} />`}
         </g>`;
       })}
-      ${model.buckets.map((_, i) => noteOf(model, i) && html`<path class="shade" fill=${`url(#${pattern})`}
-        d=${barPath(left(i), width, g.y(0), g.y(Math.max(0, ...parts.map((p) => p[i].to))), true)} />`)}
-      ${model.previous && model.previous.map((v, i) => v != null
-        && html`<line class="mark" x1=${left(i) - 1} x2=${left(i) + width + 1} y1=${g.y(v)} y2=${g.y(v)} />`)}`;
+      ${model.buckets.map(
+        (_, i) =>
+          noteOf(model, i) &&
+          html`<path class="shade" fill=${`url(#${pattern})`}
+        d=${barPath(left(i), width, g.y(0), g.y(Math.max(0, ...parts.map((p) => p[i].to))), true)} />`,
+      )}
+      ${
+        model.previous &&
+        model.previous.map(
+          (v, i) =>
+            v != null &&
+            html`<line class="mark" x1=${left(i) - 1} x2=${left(i) + width + 1} y1=${g.y(v)} y2=${g.y(v)} />`,
+        )
+      }`;
   };
 
   return html`<div class="chart">
     ${h(Plot, {
-      title, format, axis, tip, draw, band: true, buckets: model.buckets, granularity: model.granularity, pick: drill?.narrow,
+      title,
+      format,
+      axis,
+      tip,
+      draw,
+      band: true,
+      buckets: model.buckets,
+      granularity: model.granularity,
+      pick: drill?.narrow,
       sentence: describeTimed(several ? words.stackedChart : words.barChart, model, format, viz.format),
     })}
     ${several && h(Legend, { series: model.series, hidden, onToggle: setHidden })}

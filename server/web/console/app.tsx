@@ -19,10 +19,13 @@ import { texts } from "./texts/en";
 const ROOT = "/console/";
 
 const components = new Map<PageRoute["load"], AnyComponent>();
-for (const { load } of [...ROUTES, ...OPEN_ROUTES]) components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));
+for (const { load } of [...ROUTES, ...OPEN_ROUTES])
+  components.set(load, lazy(load as () => Promise<{ default: AnyComponent }>));
 
 const routesOf = (routes: readonly PageRoute[]) =>
-  routes.map(({ path, load }) => <Route key={path} path={ROOT + path} component={components.get(load) as AnyComponent} />);
+  routes.map(({ path, load }) => (
+    <Route key={path} path={ROOT + path} component={components.get(load) as AnyComponent} />
+  ));
 
 export function App() {
   return (
@@ -50,13 +53,18 @@ function Layout() {
   if (!isInside) {
     return (
       <ErrorBoundary>
-        <Router>{routesOf(OPEN_ROUTES)}<Route default component={Blank} /></Router>
+        <Router>
+          {routesOf(OPEN_ROUTES)}
+          <Route default component={Blank} />
+        </Router>
       </ErrorBoundary>
     );
   }
   return (
     <>
-      <a class="skip" href="#page">{texts.shell.skip}</a>
+      <a class="skip" href="#page">
+        {texts.shell.skip}
+      </a>
       <Side />
       <main id="page" tabIndex={-1} inert={endedSession.value || undefined}>
         <PageOutlet path={path} />
@@ -72,7 +80,11 @@ function Layout() {
 function PageOutlet({ path }: { path: string }) {
   return (
     <Unloadable path={path}>
-      <Router>{routesOf(ROUTES)}<Route path="/console" component={Blank} /><Route default component={Missing} /></Router>
+      <Router>
+        {routesOf(ROUTES)}
+        <Route path="/console" component={Blank} />
+        <Route default component={Missing} />
+      </Router>
     </Unloadable>
   );
 }

@@ -19,4 +19,11 @@ export interface Boot {
 
 const block = document.getElementById("boot")?.textContent;
 
-export const boot: Boot = { me: null, base_url: location.origin, demo: false, billing: false, nonce: "", ...JSON.parse(block || "{}") };
+export const boot: Boot = {
+  me: null,
+  base_url: location.origin,
+  demo: false,
+  billing: false,
+  nonce: "",
+  ...JSON.parse(block || "{}"),
+};

@@ -12,10 +12,38 @@ const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
 /** @type {Record<string, Record<string, string>>} */
 const THEMES = {
-  inlay: { primaryColor: "#315ed9", backgroundColor: "#f7f7f5", cardBackground: "#ffffff", cardBorder: "#e6e5e1", textColor: "#17181c", mutedColor: "#6b6e78" },
-  teal: { primaryColor: "#0f766e", backgroundColor: "#fbf6ef", cardBackground: "#fffdf8", cardBorder: "#ecdfcd", textColor: "#2a211a", mutedColor: "#786a5c" },
-  rose: { primaryColor: "#e11d48", backgroundColor: "#fff7f8", cardBackground: "#ffffff", cardBorder: "#f3d9de", textColor: "#1f1216", mutedColor: "#7b6068" },
-  night: { primaryColor: "#a78bfa", backgroundColor: "#0b0d14", cardBackground: "#141824", cardBorder: "#262c3d", textColor: "#eef0f7", mutedColor: "#8d94a8" },
+  inlay: {
+    primaryColor: "#315ed9",
+    backgroundColor: "#f7f7f5",
+    cardBackground: "#ffffff",
+    cardBorder: "#e6e5e1",
+    textColor: "#17181c",
+    mutedColor: "#6b6e78",
+  },
+  teal: {
+    primaryColor: "#0f766e",
+    backgroundColor: "#fbf6ef",
+    cardBackground: "#fffdf8",
+    cardBorder: "#ecdfcd",
+    textColor: "#2a211a",
+    mutedColor: "#786a5c",
+  },
+  rose: {
+    primaryColor: "#e11d48",
+    backgroundColor: "#fff7f8",
+    cardBackground: "#ffffff",
+    cardBorder: "#f3d9de",
+    textColor: "#1f1216",
+    mutedColor: "#7b6068",
+  },
+  night: {
+    primaryColor: "#a78bfa",
+    backgroundColor: "#0b0d14",
+    cardBackground: "#141824",
+    cardBorder: "#262c3d",
+    textColor: "#eef0f7",
+    mutedColor: "#8d94a8",
+  },
 };
 
 const tenant = byId("tenant");
@@ -27,7 +55,15 @@ const fetchEmbedUrl = async (/** @type {{ signal: AbortSignal }} */ { signal }) 
 const dashboard = mountDashboard("#dashboard", { fetchEmbedUrl, label: "API usage" });
 
 const log = byId("log");
-for (const type of /** @type {const} */ (["ready", "resize", "filter", "period-change", "drill", "error", "session-swapped"])) {
+for (const type of /** @type {const} */ ([
+  "ready",
+  "resize",
+  "filter",
+  "period-change",
+  "drill",
+  "error",
+  "session-swapped",
+])) {
   dashboard.on(type, (/** @type {any} */ detail) => {
     const line = document.createElement("li");
     const name = document.createElement("b");
@@ -39,11 +75,18 @@ for (const type of /** @type {const} */ (["ready", "resize", "filter", "period-c
 }
 
 /** The six colours of the pickers. */
-const colors = () => Object.fromEntries([...document.querySelectorAll("input[type=color]")].map((input) => [input.id, /** @type {any} */ (input).value]));
+const colors = () =>
+  Object.fromEntries(
+    [...document.querySelectorAll("input[type=color]")].map((input) => [input.id, /** @type {any} */ (input).value]),
+  );
 
 /** @param {Record<string, string>} theme */
 function show(theme) {
-  for (const [key, value] of Object.entries(theme)) byId(key).setAttribute("value", /** @type {any} */ (byId(key)).value = value);
+  for (const [key, value] of Object.entries(theme)) {
+    const input = /** @type {HTMLInputElement} */ (byId(key));
+    input.value = value;
+    input.setAttribute("value", value);
+  }
   dashboard.setTheme(theme);
   const { style } = document.documentElement;
   style.setProperty("--bg", theme.backgroundColor);
@@ -54,7 +97,8 @@ function show(theme) {
 }
 
 byId("preset").addEventListener("change", (event) => show(THEMES[/** @type {any} */ (event.target).value]));
-for (const input of document.querySelectorAll("input[type=color]")) input.addEventListener("input", () => show(colors()));
+for (const input of document.querySelectorAll("input[type=color]"))
+  input.addEventListener("input", () => show(colors()));
 tenant.addEventListener("change", async () => {
   const { value } = /** @type {HTMLSelectElement} */ (tenant);
   const { embed_url } = await fetchEmbedUrl({ signal: AbortSignal.timeout(10_000) });
@@ -63,5 +107,7 @@ tenant.addEventListener("change", async () => {
 });
 byId("week").addEventListener("click", () => dashboard.setFilters({ period: "7d", dateRanges: {} }));
 byId("enterprise").addEventListener("click", () => dashboard.setFilters({ dimensions: { plan: "enterprise" } }));
-byId("clear").addEventListener("click", () => dashboard.setFilters({ dimensions: {}, numericRanges: {}, dateRanges: {} }));
+byId("clear").addEventListener("click", () =>
+  dashboard.setFilters({ dimensions: {}, numericRanges: {}, dateRanges: {} }),
+);
 byId("reload").addEventListener("click", () => dashboard.reload());

@@ -27,7 +27,12 @@ const whole = (value, min, max, fallback) =>
 /** @param {any} raw @returns {Layout} */
 function layoutOf(raw) {
   const x = whole(raw?.x, 0, COLUMNS - 1, 0);
-  return { x, y: whole(raw?.y, 0, 10_000, 0), w: whole(raw?.w, 1, COLUMNS - x, Math.min(6, COLUMNS - x)), h: whole(raw?.h, 1, 40, 6) };
+  return {
+    x,
+    y: whole(raw?.y, 0, 10_000, 0),
+    w: whole(raw?.w, 1, COLUMNS - x, Math.min(6, COLUMNS - x)),
+    h: whole(raw?.h, 1, 40, 6),
+  };
 }
 
 /** Reading order is top to bottom, then left to right. @param {Widget} a @param {Widget} b */
@@ -45,7 +50,14 @@ export function parseBoot(text) {
     dashboard_id: raw.dashboard_id ?? "",
     name: raw.name ?? "",
     widgets: (raw.widgets ?? [])
-      .map((/** @type {any} */ w) => ({ id: w.id, kind: w.kind, title: w.title ?? "", query: w.query ?? {}, viz: w.viz ?? {}, layout: layoutOf(w.layout) }))
+      .map((/** @type {any} */ w) => ({
+        id: w.id,
+        kind: w.kind,
+        title: w.title ?? "",
+        query: w.query ?? {},
+        viz: w.viz ?? {},
+        layout: layoutOf(w.layout),
+      }))
       .sort(byPlace),
     periods,
     allowed_periods: raw.allowed_periods ?? periods,

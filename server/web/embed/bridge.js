@@ -30,10 +30,14 @@ export function parseMessage(data) {
     return null;
   }
   switch (data.type) {
-    case "setFilters": return isObject(data.filters) ? { type: "setFilters", filters: data.filters } : null;
-    case "setTheme": return isObject(data.theme) ? { type: "setTheme", theme: data.theme } : null;
-    case "reload": return { type: "reload" };
-    default: return null;
+    case "setFilters":
+      return isObject(data.filters) ? { type: "setFilters", filters: data.filters } : null;
+    case "setTheme":
+      return isObject(data.theme) ? { type: "setTheme", theme: data.theme } : null;
+    case "reload":
+      return { type: "reload" };
+    default:
+      return null;
   }
 }
 
@@ -126,7 +130,8 @@ export function createBridge({ origins, window = globalThis.window, onFilters, o
   /** @param {string} type @param {Record<string, any>} [payload] */
   function post(type, payload) {
     if (!framed) return;
-    for (const target of rules.targets()) window.parent.postMessage({ _service: true, v: VERSION, type, ...payload }, target);
+    for (const target of rules.targets())
+      window.parent.postMessage({ _service: true, v: VERSION, type, ...payload }, target);
   }
 
   return {
@@ -146,7 +151,9 @@ export function reportHeight(box, post) {
   let frame = 0;
   const root = document.documentElement;
   // A frame that follows our height needs no scroll bar of its own.
-  const fit = () => { root.style.overflowY = sent > 0 && window.innerHeight >= sent ? "hidden" : ""; };
+  const fit = () => {
+    root.style.overflowY = sent > 0 && window.innerHeight >= sent ? "hidden" : "";
+  };
   const send = () => {
     frame = 0;
     const height = Math.ceil(box.getBoundingClientRect().height);
@@ -156,6 +163,8 @@ export function reportHeight(box, post) {
     fit();
   };
   send();
-  new ResizeObserver(() => { frame ||= requestAnimationFrame(send); }).observe(box);
+  new ResizeObserver(() => {
+    frame ||= requestAnimationFrame(send);
+  }).observe(box);
   window.addEventListener("resize", fit);
 }

@@ -26,7 +26,9 @@ export function Card({ widget, index, lone, context }) {
   const empty = answer && kind !== "number" && isEmpty(answer, query.metric);
   const drawn = answer && !failure && !empty;
   const entries = () => [
-    ...(hasTableView(kind) ? [{ label: asTable ? words.viewChart : words.viewTable, act: () => setAsTable(!asTable) }] : []),
+    ...(hasTableView(kind)
+      ? [{ label: asTable ? words.viewChart : words.viewTable, act: () => setAsTable(!asTable) }]
+      : []),
     { label: words.saveCsv, act: () => context.saveCsv(widget, answer) },
     { label: words.savePng, act: () => context.savePng(widget, ref.current) },
   ];
@@ -41,11 +43,17 @@ export function Card({ widget, index, lone, context }) {
       ${drawn && kind !== "text" && h(Menu, { label: words.menu(title), entries: entries(), dots: true })}
     </header>
     <div class="body">
-      ${kind === "text" ? h(drawingOf(kind), { widget })
-        : failure ? h(Failed, { widget, failure, onRetry: () => context.retry(widget.id) })
-        : !answer ? h(Skeleton, { kind })
-        : empty ? h(Empty, { context })
-        : h(Drawing, { key: String(asTable), widget, answer, context, asTable })}
+      ${
+        kind === "text"
+          ? h(drawingOf(kind), { widget })
+          : failure
+            ? h(Failed, { widget, failure, onRetry: () => context.retry(widget.id) })
+            : !answer
+              ? h(Skeleton, { kind })
+              : empty
+                ? h(Empty, { context })
+                : h(Drawing, { key: String(asTable), widget, answer, context, asTable })
+      }
     </div>
   </section>`;
 }
@@ -56,14 +64,27 @@ function Drawing({ widget, answer, context, asTable }) {
   // What cannot be drawn is this card's trouble alone; another answer may be better.
   const [fault, reset] = useErrorBoundary();
   useEffect(() => reset(), [answer]);
-  if (fault) return h(Failed, { widget, failure: { code: "drawing_failed", message: words.cannotDraw, retryable: false }, onRetry: reset });
+  if (fault)
+    return h(Failed, {
+      widget,
+      failure: { code: "drawing_failed", message: words.cannotDraw, retryable: false },
+      onRetry: reset,
+    });
   const filters = useSignal(context.state.filters);
-  const period = hasDates(filters) ? null : answer.meta.period ?? filters.period;
+  const period = hasDates(filters) ? null : (answer.meta.period ?? filters.period);
   /** @type {(props: any) => any} */ const Content = asTable ? Table : drawingOf(widget.kind);
   return html`<div class="drawing" ref=${ref}>
-    ${box.width > 0 && h(Content, {
-      widget, answer, format: context.formatFor(answer), period, width: box.width, drill: context.drillOf(widget),
-    })}
+    ${
+      box.width > 0 &&
+      h(Content, {
+        widget,
+        answer,
+        format: context.formatFor(answer),
+        period,
+        width: box.width,
+        drill: context.drillOf(widget),
+      })
+    }
   </div>`;
 }
 

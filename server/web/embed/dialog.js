@@ -7,7 +7,6 @@
 
 import { html, useId, useLayoutEffect, useRef, words } from "./kit.js";
 
-
 const EDGE_PX = 12;
 
 /**
@@ -45,7 +44,9 @@ export function Dialog({ label, at, side = false, onClose, inside }) {
     };
   }, []);
   return html`<dialog ref=${ref} class=${side ? "sheet" : "pop"} aria-labelledby=${id} onClose=${onClose}
-    onPointerDown=${(/** @type {any} */ event) => { outside.current = event.target === ref.current; }}
+    onPointerDown=${(/** @type {any} */ event) => {
+      outside.current = event.target === ref.current;
+    }}
     onClick=${(/** @type {any} */ event) => outside.current && event.target === ref.current && close()}>
     <div class="inside">
       <header><h2 id=${id}>${label}</h2>

@@ -32,8 +32,10 @@ export function drillOf({ boot, widget, filters, onFilter, onDetail, onNarrow })
   if (!dimension || !mayFilter(boot, dimension)) return { action, chosen, choose: null, narrow };
   const only = (/** @type {string} */ value) => chosen.length === 1 && chosen[0] === value;
   return {
-    action, narrow,
+    action,
+    narrow,
     chosen: action === "filter" ? chosen.filter(only) : [],
-    choose: (value, event) => (action === "detail" ? onDetail(widget, dimension, value, event) : onFilter(dimension, value, !only(value))),
+    choose: (value, event) =>
+      action === "detail" ? onDetail(widget, dimension, value, event) : onFilter(dimension, value, !only(value)),
   };
 }

@@ -27,31 +27,42 @@ export function longRows(parts) {
       const measures = answer.meta.measures ?? [query];
       (row.values ?? [row.value]).forEach((/** @type {any} */ value, /** @type {number} */ i) => {
         const { metric = "count_unique", numeric_prop } = measures[i] ?? {};
-        rows.push([widget.id, widget.title, row.bucket ?? "", row.group ?? "", numeric_prop ? `${metric}(${numeric_prop})` : metric, value]);
+        rows.push([
+          widget.id,
+          widget.title,
+          row.bucket ?? "",
+          row.group ?? "",
+          numeric_prop ? `${metric}(${numeric_prop})` : metric,
+          value,
+        ]);
       });
     }
   }
   return rows;
 }
 
-
 /** @param {Blob} blob @returns {Promise<string>} */
-const dataUrl = (blob) => new Promise((resolve, reject) => {
-  const reader = new FileReader();
-  reader.onload = () => resolve(/** @type {string} */ (reader.result));
-  reader.onerror = () => reject(reader.error);
-  reader.readAsDataURL(blob);
-});
+const dataUrl = (blob) =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(/** @type {string} */ (reader.result));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
 
 /** The font as the image needs it: an image loads nothing. */
 async function fontRule() {
   const face = [...document.fonts].find((font) => font.family.replaceAll('"', "") === "Inter");
-  const sheet = face && [...document.styleSheets].flatMap((one) => [...one.cssRules]).find((rule) => rule instanceof CSSFontFaceRule);
+  const sheet =
+    face &&
+    [...document.styleSheets].flatMap((one) => [...one.cssRules]).find((rule) => rule instanceof CSSFontFaceRule);
   const url = sheet && /url\("?([^")]+)"?\)/.exec(sheet.cssText)?.[1];
   if (!url) return "";
   const base = document.querySelector("link[rel=stylesheet]")?.getAttribute("href") ?? "";
   const response = await fetch(new URL(url, new URL(base, location.href)), { credentials: "omit" });
-  return response.ok ? `@font-face{font-family:Inter;font-weight:100 900;src:url(${await dataUrl(await response.blob())})}` : "";
+  return response.ok
+    ? `@font-face{font-family:Inter;font-weight:100 900;src:url(${await dataUrl(await response.blob())})}`
+    : "";
 }
 
 /** A copy that looks the same without any style sheet. @param {Element} from @returns {Element} */
@@ -72,7 +83,13 @@ function frozen(from) {
 export async function pngOf(card) {
   const { width, height } = card.getBoundingClientRect();
   const copy = /** @type {HTMLElement} */ (frozen(card));
-  Object.assign(copy.style, { position: "static", margin: `${MARGIN_PX}px`, width: `${width}px`, height: `${height}px`, boxShadow: "none" });
+  Object.assign(copy.style, {
+    position: "static",
+    margin: `${MARGIN_PX}px`,
+    width: `${width}px`,
+    height: `${height}px`,
+    boxShadow: "none",
+  });
   const [w, h] = [width + 2 * MARGIN_PX, height + 2 * MARGIN_PX].map(Math.ceil);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("width", String(w));
@@ -86,7 +103,12 @@ export async function pngOf(card) {
   svg.append(style, foreign);
   const image = new Image();
   // Values from the data may hold what XML has no place for.
-  const markup = new XMLSerializer().serializeToString(svg).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udfff](?![\udc00-\udfff])(?<![\ud800-\udbff][\udc00-\udfff])/g, "");
+  const markup = new XMLSerializer()
+    .serializeToString(svg)
+    .replace(
+      /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udfff](?![\udc00-\udfff])(?<![\ud800-\udbff][\udc00-\udfff])/g,
+      "",
+    );
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(markup)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
@@ -95,7 +117,9 @@ export async function pngOf(card) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.scale(SCALE, SCALE);
   context.drawImage(image, 0, 0);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no image"))), "image/png"));
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no image"))), "image/png"),
+  );
 }
 
 /** @param {Element} card @param {string} title */

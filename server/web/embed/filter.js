@@ -17,9 +17,13 @@ const DATES = "\u0000dates";
 /** @param {Props} props */
 export default function FilterDialog({ context, at, dates, onClose }) {
   const { offered, allows_dates } = context.state.boot;
-  const [property, setProperty] = useState(dates ? DATES : offered.dimensions[0] ?? offered.numbers[0] ?? DATES);
+  const [property, setProperty] = useState(dates ? DATES : (offered.dimensions[0] ?? offered.numbers[0] ?? DATES));
   const Part = property === DATES ? Dates : offered.numbers.includes(property) ? Range : Values;
-  return h(Dialog, { label: words.filter, at, onClose, inside: (close) => html`
+  return h(Dialog, {
+    label: words.filter,
+    at,
+    onClose,
+    inside: (close) => html`
     <label class="field"><span>${words.property}</span>
       <select value=${property} onChange=${(/** @type {any} */ e) => setProperty(e.currentTarget.value)}>
         ${[...offered.dimensions, ...offered.numbers].map((name) => html`<option key=${name} value=${name}>${humanize(name)}</option>`)}
@@ -27,12 +31,16 @@ export default function FilterDialog({ context, at, dates, onClose }) {
       </select>
     </label>
     ${h(Part, {
-      key: property, name: property, context, onClose: close,
+      key: property,
+      name: property,
+      context,
+      onClose: close,
       apply: (change) => {
         context.changeFilters(change);
         close();
       },
-    })}` });
+    })}`,
+  });
 }
 
 /** The end of every form here. @param {{ fault: string, onClose: () => void }} props */
@@ -51,22 +59,28 @@ function Values({ name, context, apply, onClose }) {
   const filters = context.state.filters.value;
   const [chosen, setChosen] = useState(/** @type {string[]} */ (chosenOf(filters, name)));
   const [search, setSearch] = useState("");
-  const [found, setFound] = useState(/** @type {{ values: { value: string, count: number }[], has_more: boolean } | null} */ (null));
+  const [found, setFound] = useState(
+    /** @type {{ values: { value: string, count: number }[], has_more: boolean } | null} */ (null),
+  );
   const [fault, setFault] = useState("");
   useEffect(() => {
     const controller = new AbortController();
-    const timer = setTimeout(() => {
-      context.ask("values", { dimension: name, search, filters }, controller.signal).then(
-        (/** @type {any} */ answer) => (setFault(""), setFound(answer)),
-        (/** @type {Error} */ error) => controller.signal.aborted || setFault(error.message),
-      );
-    }, search ? SEARCH_WAIT_MS : 0);
+    const timer = setTimeout(
+      () => {
+        context.ask("values", { dimension: name, search, filters }, controller.signal).then(
+          (/** @type {any} */ answer) => (setFault(""), setFound(answer)),
+          (/** @type {Error} */ error) => controller.signal.aborted || setFault(error.message),
+        );
+      },
+      search ? SEARCH_WAIT_MS : 0,
+    );
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
   }, [search]);
-  const toggle = (/** @type {string} */ value) => setChosen((old) => (old.includes(value) ? old.filter((v) => v !== value) : [...old, value]));
+  const toggle = (/** @type {string} */ value) =>
+    setChosen((old) => (old.includes(value) ? old.filter((v) => v !== value) : [...old, value]));
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const { [name]: _, ...rest } = filters.dimensions;
@@ -74,17 +88,21 @@ function Values({ name, context, apply, onClose }) {
   };
   const values = found?.values ?? [];
   // What is chosen stays in sight, also where a search or another filter leaves it out.
-  const missing = search ? [] : chosen.filter((value) => !values.some((one) => one.value === value)).map((value) => ({ value, count: null }));
+  const missing = search
+    ? []
+    : chosen.filter((value) => !values.some((one) => one.value === value)).map((value) => ({ value, count: null }));
   return html`<form onSubmit=${submit}>
     <input type="search" class="input" aria-label=${words.search} placeholder=${words.search} value=${search}
       onInput=${(/** @type {any} */ e) => setSearch(e.currentTarget.value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === "Enter" && e.preventDefault()} />
     <ul class="values" aria-busy=${String(!found && !fault)}>
-      ${[...missing, ...values].map(({ value, count }) => html`<li key=${value}><label>
+      ${[...missing, ...values].map(
+        ({ value, count }) => html`<li key=${value}><label>
         <input type="checkbox" checked=${chosen.includes(value)} onChange=${() => toggle(value)} />
         <span class="name" title=${value}><bdi>${value || "“”"}</bdi></span>
         <small>${count == null ? "" : context.format.short(count)}</small>
-      </label></li>`)}
+      </label></li>`,
+      )}
       ${found && !values.length && !missing.length && html`<li class="none">${words.noValues}</li>`}
     </ul>
     ${found?.has_more && html`<p class="more">${words.searchMore}</p>`}
@@ -132,7 +150,9 @@ function Dates({ context, apply, onClose }) {
     if (!(first <= last)) return setFault(words.datesWrong);
     const days = Math.round((last - first) / DAY_MS) + 1;
     if (daysMax != null && days > daysMax) return setFault(words.daysMax(context.format.period(`${daysMax}d`)));
-    apply({ dateRanges: { timestamp: { from: new Date(first).toISOString(), to: new Date(last + DAY_MS).toISOString() } } });
+    apply({
+      dateRanges: { timestamp: { from: new Date(first).toISOString(), to: new Date(last + DAY_MS).toISOString() } },
+    });
   };
   const week = Math.min(daysMax ?? 7, 7);
   return html`<form onSubmit=${submit}>

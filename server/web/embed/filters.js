@@ -19,16 +19,23 @@ const DAY_MS = 86_400_000;
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** @param {Boot} boot @returns {Filters} */
-export const initialFilters = (boot) => ({ period: boot.default_period, dimensions: {}, numericRanges: {}, dateRanges: {} });
+export const initialFilters = (boot) => ({
+  period: boot.default_period,
+  dimensions: {},
+  numericRanges: {},
+  dateRanges: {},
+});
 
 /** @param {any} dimensions @param {Boot} boot @returns {string | null} */
 function refuseDimensions(dimensions, { permissions }) {
   if (!isObject(dimensions)) return "dimensions must be an object";
   for (const [name, value] of Object.entries(dimensions)) {
     if (Object.hasOwn(permissions.locked_filters, name)) return `dimension ${name} is locked`;
-    if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name)) return `dimension ${name} is not allowed`;
+    if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name))
+      return `dimension ${name} is not allowed`;
     const values = Array.isArray(value) ? value : [value];
-    if (!values.length || !values.every((v) => typeof v === "string")) return `dimension ${name} must be a string or a list of strings`;
+    if (!values.length || !values.every((v) => typeof v === "string"))
+      return `dimension ${name} must be a string or a list of strings`;
   }
   return null;
 }
@@ -37,9 +44,11 @@ function refuseDimensions(dimensions, { permissions }) {
 function refuseNumericRanges(ranges, { permissions }) {
   if (!isObject(ranges)) return "numericRanges must be an object";
   for (const [name, range] of Object.entries(ranges)) {
-    if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name)) return `numeric range ${name} is not allowed`;
+    if (permissions.allowed_dimensions && !permissions.allowed_dimensions.includes(name))
+      return `numeric range ${name} is not allowed`;
     const ends = isObject(range) ? [range.min, range.max] : [NaN];
-    if (!ends.some(Number.isFinite) || !ends.every((end) => end == null || Number.isFinite(end))) return `numeric range ${name} needs numbers`;
+    if (!ends.some(Number.isFinite) || !ends.every((end) => end == null || Number.isFinite(end)))
+      return `numeric range ${name} needs numbers`;
   }
   return null;
 }
@@ -76,17 +85,22 @@ const instant = (text) => new Date(text).toISOString();
 export function mergeFilters(current, change, boot) {
   if (!isObject(change)) return { refused: "filters must be an object" };
   const { period, dimensions, numericRanges, dateRanges } = change;
-  const refused = (period !== undefined && !boot.allowed_periods.includes(period) ? "this period is not allowed" : null)
-    ?? (dimensions === undefined ? null : refuseDimensions(dimensions, boot))
-    ?? (numericRanges === undefined ? null : refuseNumericRanges(numericRanges, boot))
-    ?? (dateRanges === undefined ? null : refuseDateRanges(dateRanges, boot));
+  const refused =
+    (period !== undefined && !boot.allowed_periods.includes(period) ? "this period is not allowed" : null) ??
+    (dimensions === undefined ? null : refuseDimensions(dimensions, boot)) ??
+    (numericRanges === undefined ? null : refuseNumericRanges(numericRanges, boot)) ??
+    (dateRanges === undefined ? null : refuseDateRanges(dateRanges, boot));
   if (refused) return { refused };
   return {
     filters: {
       period: period ?? current.period,
       dimensions: dimensions ?? current.dimensions,
-      numericRanges: numericRanges ? each(numericRanges, ({ min, max }) => ({ min: min ?? undefined, max: max ?? undefined })) : current.numericRanges,
-      dateRanges: dateRanges ? each(dateRanges, ({ from, to }) => ({ from: instant(from), to: instant(to) })) : current.dateRanges,
+      numericRanges: numericRanges
+        ? each(numericRanges, ({ min, max }) => ({ min: min ?? undefined, max: max ?? undefined }))
+        : current.numericRanges,
+      dateRanges: dateRanges
+        ? each(dateRanges, ({ from, to }) => ({ from: instant(from), to: instant(to) }))
+        : current.dateRanges,
     },
   };
 }
@@ -104,14 +118,21 @@ export const hasDates = (filters) => Object.keys(filters.dateRanges).length > 0;
  */
 export function activeFilters(filters, format) {
   const range = (/** @type {{ min?: number, max?: number }} */ { min, max }) =>
-    min == null ? `≤ ${format.full(max)}` : max == null ? `≥ ${format.full(min)}` : `${format.full(min)} – ${format.full(max)}`;
+    min == null
+      ? `≤ ${format.full(max)}`
+      : max == null
+        ? `≥ ${format.full(min)}`
+        : `${format.full(min)} – ${format.full(max)}`;
   /** @param {"dimensions" | "numericRanges" | "dateRanges"} part @param {(value: any) => string} text */
   const chips = (part, text) =>
     Object.entries(filters[part]).map(([key, value]) => ({ part, key, name: humanize(key), value: text(value) }));
   return [
     ...chips("dimensions", (value) => [value].flat().join(", ")),
     ...chips("numericRanges", range),
-    ...chips("dateRanges", ({ from, to }) => datesText(from, to, format)).map((chip) => ({ ...chip, name: words.dates })),
+    ...chips("dateRanges", ({ from, to }) => datesText(from, to, format)).map((chip) => ({
+      ...chip,
+      name: words.dates,
+    })),
   ];
 }
 

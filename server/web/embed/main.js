@@ -55,7 +55,8 @@ function setFilters(next) {
   const before = state.filters.value;
   if (sameFilters(before, next)) return;
   state.filters.value = next;
-  if (before.period !== next.period) bridge.post("period-change", { previousPeriod: before.period, period: next.period });
+  if (before.period !== next.period)
+    bridge.post("period-change", { previousPeriod: before.period, period: next.period });
   loader.load();
 }
 
@@ -66,7 +67,11 @@ const tellDrill = (dimension, value, action) => bridge.post("drill", { dimension
 function filterBy(dimension, value, on) {
   const filters = state.filters.value;
   tellDrill(dimension, value, on ? "apply" : "clear");
-  setFilters(on ? { ...filters, dimensions: { ...filters.dimensions, [dimension]: value } } : withoutFilter(filters, "dimensions", dimension));
+  setFilters(
+    on
+      ? { ...filters, dimensions: { ...filters.dimensions, [dimension]: value } }
+      : withoutFilter(filters, "dimensions", dimension),
+  );
 }
 
 /** @param {any} widget @param {string} dimension @param {string} value @param {Event} event */
@@ -78,7 +83,10 @@ function openDetail(widget, dimension, value, event) {
 
 /** A bucket becomes the range of dates. @param {string} bucket @param {string | undefined} next @param {any} granularity */
 function narrow(bucket, next, granularity) {
-  const range = { from: new Date(bucket).toISOString(), to: new Date(next ?? bucketEnd(bucket, granularity)).toISOString() };
+  const range = {
+    from: new Date(bucket).toISOString(),
+    to: new Date(next ?? bucketEnd(bucket, granularity)).toISOString(),
+  };
   const result = mergeFilters(state.filters.value, { dateRanges: { timestamp: range } }, boot);
   if (!("filters" in result)) return;
   tellDrill("timestamp", range.from, "apply");
@@ -101,7 +109,8 @@ const context = {
     return formats.get(zone);
   },
   /** @param {any} widget */
-  drillOf: (widget) => drillOf({ boot, widget, filters: state.filters.value, onFilter: filterBy, onDetail: openDetail, onNarrow: narrow }),
+  drillOf: (widget) =>
+    drillOf({ boot, widget, filters: state.filters.value, onFilter: filterBy, onDetail: openDetail, onNarrow: narrow }),
   /** A period replaces a range of dates. @param {string} period */
   choosePeriod(period) {
     const filters = state.filters.value;
@@ -120,15 +129,26 @@ const context = {
   /** @param {"dimensions" | "numericRanges" | "dateRanges"} part @param {string} key */
   removeFilter(part, key) {
     const filters = state.filters.value;
-    if (part !== "numericRanges") tellDrill(key, part === "dimensions" ? filters.dimensions[key] : filters.dateRanges[key]?.from, "clear");
+    if (part !== "numericRanges")
+      tellDrill(key, part === "dimensions" ? filters.dimensions[key] : filters.dateRanges[key]?.from, "clear");
     setFilters(withoutFilter(filters, part, key));
     // The button that had the focus is gone; the next one takes it.
-    setTimeout(() => document.activeElement === document.body && /** @type {HTMLElement | null} */ (document.querySelector(".chips button") ?? document.querySelector("button.tool"))?.focus());
+    setTimeout(
+      () =>
+        document.activeElement === document.body &&
+        /** @type {HTMLElement | null} */ (
+          document.querySelector(".chips button") ?? document.querySelector("button.tool")
+        )?.focus(),
+    );
   },
   /** @param {any} widget @param {any} answer */
-  saveCsv: (widget, answer) => exports().then((m) => m.saveCsv(m.rowsOf(widget, answer, context.formatFor(answer)), widget.title), fileFailed),
+  saveCsv: (widget, answer) =>
+    exports().then((m) => m.saveCsv(m.rowsOf(widget, answer, context.formatFor(answer)), widget.title), fileFailed),
   /** @param {any} widget @param {Element} card */
-  savePng: (widget, card) => exports().then((m) => m.savePng(card, widget.title)).catch(fileFailed),
+  savePng: (widget, card) =>
+    exports()
+      .then((m) => m.savePng(card, widget.title))
+      .catch(fileFailed),
   saveAll() {
     const parts = boot.widgets.flatMap((widget) => {
       const { answer, failure } = state.cards.get(widget.id)?.value ?? {};

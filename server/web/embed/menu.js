@@ -22,7 +22,9 @@ export function Menu({ label, entries, dots = false }) {
       </svg>
     </button>
     <ul ref=${list} id=${id} popover class="menu" aria-label=${label} onToggle=${(/** @type {any} */ event) => event.newState === "open" && place()}>
-      ${entries.map((entry) => html`<li key=${entry.label}><button type="button"
-        onClick=${() => (list.current?.hidePopover(), entry.act())}>${entry.label}</button></li>`)}
+      ${entries.map(
+        (entry) => html`<li key=${entry.label}><button type="button"
+        onClick=${() => (list.current?.hidePopover(), entry.act())}>${entry.label}</button></li>`,
+      )}
     </ul>`;
 }

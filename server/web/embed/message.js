@@ -19,7 +19,11 @@ const params = new URLSearchParams(location.search);
 
 theme.apply(displayTheme(params.get("theme")));
 await speak(pickLocale(params.get("locale") ?? navigator.language), document.documentElement);
-const texts = { not_published: words.pageNotPublished, session_expired: words.pageExpired, invalid_link: words.pageInvalid };
+const texts = {
+  not_published: words.pageNotPublished,
+  session_expired: words.pageExpired,
+  invalid_link: words.pageInvalid,
+};
 const [heading, text] = texts[/** @type {keyof typeof texts} */ (code)] ?? words.pageFailed;
 app.querySelector("h1")?.replaceChildren(heading);
 app.querySelector(".message p")?.replaceChildren(text);

@@ -21,10 +21,18 @@ export function Page({ context }) {
   const { state } = context;
   const { boot } = state;
   const lone = loneNumbers(boot.widgets);
-  const zones = [...new Set(boot.widgets.filter((/** @type {any} */ w) => isTimed(w.kind)).map((/** @type {any} */ w) => w.query.timezone ?? "UTC"))];
+  const zones = [
+    ...new Set(
+      boot.widgets
+        .filter((/** @type {any} */ w) => isTimed(w.kind))
+        .map((/** @type {any} */ w) => w.query.timezone ?? "UTC"),
+    ),
+  ];
   const { filter, sheet } = useSignal(state.open);
   const notice = useSignal(state.notice);
-  const onClose = () => { state.open.value = {}; };
+  const onClose = () => {
+    state.open.value = {};
+  };
   return html`
     ${notice && html`<p class="notice" role="alert">${notice}</p>`}
     <header class="head">
@@ -36,7 +44,8 @@ export function Page({ context }) {
     ${h(Chips, { context })}
     <div class="grid">
       ${boot.widgets.map((/** @type {any} */ widget, /** @type {number} */ index) =>
-        h(Card, { key: widget.id, widget, index, lone: lone.has(index), context }))}
+        h(Card, { key: widget.id, widget, index, lone: lone.has(index), context }),
+      )}
     </div>
     ${zones.length > 0 && html`<footer>${words.timesIn(zones.join(", "))}</footer>`}
     ${filter && h(FilterDialog, { context, onClose, ...filter })}
@@ -61,10 +70,15 @@ function Periods({ context }) {
   if (periods.length < 2) return null;
   const dated = hasDates(filters);
   return html`<div class="segments" role="group" aria-label=${words.period}>
-    ${periods.map((/** @type {string} */ period) => html`<button key=${period} type="button" title=${format.period(period)}
-      aria-pressed=${String(!dated && period === filters.period)} onClick=${() => context.choosePeriod(period)}>${format.period(period, "narrow")}</button>`)}
-    ${allows_dates && html`<button type="button" aria-pressed=${String(dated)} aria-haspopup="dialog"
-      onClick=${(/** @type {any} */ e) => context.openFilter(e.currentTarget, true)}>${words.custom}</button>`}
+    ${periods.map(
+      (/** @type {string} */ period) => html`<button key=${period} type="button" title=${format.period(period)}
+      aria-pressed=${String(!dated && period === filters.period)} onClick=${() => context.choosePeriod(period)}>${format.period(period, "narrow")}</button>`,
+    )}
+    ${
+      allows_dates &&
+      html`<button type="button" aria-pressed=${String(dated)} aria-haspopup="dialog"
+      onClick=${(/** @type {any} */ e) => context.openFilter(e.currentTarget, true)}>${words.custom}</button>`
+    }
   </div>`;
 }
 
@@ -73,9 +87,12 @@ function Tools({ context }) {
   const { offered, periods, allows_dates } = context.state.boot;
   // The server's shell follows the same rule.
   const filterable = offered.dimensions.length + offered.numbers.length > 0 || (allows_dates && periods.length < 2);
-  return html`${filterable && html`<button type="button" class="tool" aria-haspopup="dialog" onClick=${(/** @type {any} */ e) => context.openFilter(e.currentTarget, false)}>
+  return html`${
+    filterable &&
+    html`<button type="button" class="tool" aria-haspopup="dialog" onClick=${(/** @type {any} */ e) => context.openFilter(e.currentTarget, false)}>
       <svg width="14" height="12" aria-hidden="true"><path d="M1 2h12M3 6h8M5 10h4" /></svg>${words.filter}
-    </button>`}
+    </button>`
+  }
     ${h(Menu, { label: words.download, entries: [{ label: words.saveAll, act: context.saveAll }] })}`;
 }
 
@@ -86,15 +103,19 @@ function Chips({ context }) {
   const active = activeFilters(useSignal(state.filters), format);
   if (!locked.length && !active.length) return null;
   return html`<ul class="chips" aria-label=${words.filters}>
-    ${locked.map(([name, value]) => html`<li key=${`locked ${name}`} class="locked">
+    ${locked.map(
+      ([name, value]) => html`<li key=${`locked ${name}`} class="locked">
       <svg width="12" height="12" aria-hidden="true"><path d="M2.5 5.5h7v5h-7zM4 5.5V3.8a2 2 0 0 1 4 0v1.7" /></svg>
       <span>${humanize(name)}</span><b><bdi>${[value].flat().join(", ")}</bdi></b><span class="vh">${words.locked}</span>
-    </li>`)}
-    ${active.map((filter) => html`<li key=${`${filter.part} ${filter.key}`}>
+    </li>`,
+    )}
+    ${active.map(
+      (filter) => html`<li key=${`${filter.part} ${filter.key}`}>
       <span>${filter.name}</span><b title=${filter.value}><bdi>${filter.value}</bdi></b>
       <button type="button" aria-label=${words.remove(filter.name)} onClick=${() => context.removeFilter(filter.part, filter.key)}>
         <svg width="10" height="10" aria-hidden="true"><path d="M1.5 1.5l7 7M8.5 1.5l-7 7" /></svg>
       </button>
-    </li>`)}
+    </li>`,
+    )}
   </ul>`;
 }

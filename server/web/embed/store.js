@@ -22,7 +22,12 @@ export function createState(boot) {
   // An id may be any word, also one that every object knows.
   const brought = (/** @type {string} */ id) => (Object.hasOwn(boot.data, id) ? boot.data[id] : null);
   /** @type {Map<string, ReturnType<typeof signal<CardState>>>} */
-  const cards = new Map(boot.widgets.map((widget) => [widget.id, signal(/** @type {CardState} */ ({ busy: false, stale: false, answer: brought(widget.id), failure: null }))]));
+  const cards = new Map(
+    boot.widgets.map((widget) => [
+      widget.id,
+      signal(/** @type {CardState} */ ({ busy: false, stale: false, answer: brought(widget.id), failure: null })),
+    ]),
+  );
   const whole = boot.widgets.every((widget) => widget.kind === "text" || brought(widget.id));
   return {
     boot,
@@ -85,8 +90,11 @@ export function parseLine(line) {
   }
   if (typeof raw !== "object" || raw === null) return null;
   if (typeof raw.widget === "string") {
-    if (raw.error != null) return { widget: raw.widget, error: String(raw.error), code: String(raw.code ?? "internal") };
-    return Array.isArray(raw.data) ? { widget: raw.widget, answer: { data: raw.data, meta: raw.meta ?? {}, spark: raw.spark } } : null;
+    if (raw.error != null)
+      return { widget: raw.widget, error: String(raw.error), code: String(raw.code ?? "internal") };
+    return Array.isArray(raw.data)
+      ? { widget: raw.widget, answer: { data: raw.data, meta: raw.meta ?? {}, spark: raw.spark } }
+      : null;
   }
   return Number.isFinite(raw.expires_in_seconds) ? { expires_in_seconds: raw.expires_in_seconds } : null;
 }
@@ -116,7 +124,12 @@ export function createLoader({ state, token, bridge, clock, fetch = globalThis.f
     else if (stays) state.notice.value = code === "offline" ? words.offline(clockText()) : message;
     for (const id of ids) {
       const kept = stays && state.cards.get(id)?.value.answer;
-      state.setCard(id, kept ? { busy: false, stale: !shown || !sameFilters(shown, state.filters.value) } : { busy: false, failure: { code, message, retryable } });
+      state.setCard(
+        id,
+        kept
+          ? { busy: false, stale: !shown || !sameFilters(shown, state.filters.value) }
+          : { busy: false, failure: { code, message, retryable } },
+      );
     }
     bridge.error(code, message, { retryable });
   }
@@ -124,15 +137,21 @@ export function createLoader({ state, token, bridge, clock, fetch = globalThis.f
   /** @param {string} message */
   function tellEnd(message) {
     clearTimeout(endTimer);
-    endTimer = setTimeout(() => { state.notice.value = message; }, RENEWAL_WAIT_MS);
+    endTimer = setTimeout(() => {
+      state.notice.value = message;
+    }, RENEWAL_WAIT_MS);
   }
 
   /** @param {string} path @param {any} body @param {AbortSignal} signal @param {string} accept */
-  const send = (path, body, signal, accept) => fetch(URL_BASE + path, {
-    method: "POST", signal, credentials: "omit", cache: "no-store",
-    headers: { "authorization": `Bearer ${token}`, accept, "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const send = (path, body, signal, accept) =>
+    fetch(URL_BASE + path, {
+      method: "POST",
+      signal,
+      credentials: "omit",
+      cache: "no-store",
+      headers: { authorization: `Bearer ${token}`, accept, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
 
   /** When the data on the page is from. */
   const clockText = () => clock(state.updatedAt.value ?? new Date());
@@ -161,14 +180,16 @@ export function createLoader({ state, token, bridge, clock, fetch = globalThis.f
       return false;
     }
     const open = new Set(ids);
-    const take = (/** @type {string[]} */ lines) => lines.forEach((line) => {
-      const one = parseLine(line);
-      if (!one || !("widget" in one) || mine !== sequence || !open.delete(one.widget)) return;
-      if ("answer" in one) return state.setCard(one.widget, { busy: false, stale: false, failure: null, answer: one.answer });
-      const message = sentence(one.error);
-      state.setCard(one.widget, { busy: false, failure: { code: one.code, message, retryable: true } });
-      bridge.error(one.code, message, { widgetId: one.widget, retryable: true });
-    });
+    const take = (/** @type {string[]} */ lines) =>
+      lines.forEach((line) => {
+        const one = parseLine(line);
+        if (!one || !("widget" in one) || mine !== sequence || !open.delete(one.widget)) return;
+        if ("answer" in one)
+          return state.setCard(one.widget, { busy: false, stale: false, failure: null, answer: one.answer });
+        const message = sentence(one.error);
+        state.setCard(one.widget, { busy: false, failure: { code: one.code, message, retryable: true } });
+        bridge.error(one.code, message, { widgetId: one.widget, retryable: true });
+      });
     const splitter = createLineSplitter();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) take(splitter.push(part.value));
@@ -189,7 +210,11 @@ export function createLoader({ state, token, bridge, clock, fetch = globalThis.f
     } catch {
       if (mine !== sequence) return;
       const offline = navigator.onLine === false;
-      failAll(ids.filter((id) => state.cards.get(id)?.value.busy), offline ? "offline" : "network", words.unreachable);
+      failAll(
+        ids.filter((id) => state.cards.get(id)?.value.busy),
+        offline ? "offline" : "network",
+        words.unreachable,
+      );
     }
   }
 
@@ -244,7 +269,13 @@ export function createLoader({ state, token, bridge, clock, fetch = globalThis.f
       const answer = await response.json().catch(() => ({}));
       if (response.ok) return answer;
       if (response.status === 401) this.ended();
-      throw new Error(response.status === 401 ? words.sessionEnded : response.status === 429 ? words.busy : sentence(answer.error ?? words.unreachable));
+      throw new Error(
+        response.status === 401
+          ? words.sessionEnded
+          : response.status === 429
+            ? words.busy
+            : sentence(answer.error ?? words.unreachable),
+      );
     },
   };
 }

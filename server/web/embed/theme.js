@@ -9,14 +9,22 @@ import { contrast, inkOn, isDark, parseHex, readableOn, toHex } from "../shared/
 
 /** Theme key → token. */
 const TOKENS = {
-  primaryColor: "--primary", backgroundColor: "--bg", cardBackground: "--card",
-  cardBorder: "--card-border", textColor: "--text", mutedColor: "--muted",
+  primaryColor: "--primary",
+  backgroundColor: "--bg",
+  cardBackground: "--card",
+  cardBorder: "--card-border",
+  textColor: "--text",
+  mutedColor: "--muted",
 };
 /** Least contrast on the card: WCAG 1.4.3 for text, 1.4.11 for marks. */
 const TEXT_LEAST = 4.5;
 const MARK_LEAST = 3;
 /** @type {[string, number][]} */
-const LEAST = [["--text", TEXT_LEAST], ["--muted", TEXT_LEAST], ["--primary", MARK_LEAST]];
+const LEAST = [
+  ["--text", TEXT_LEAST],
+  ["--muted", TEXT_LEAST],
+  ["--primary", MARK_LEAST],
+];
 /** Text with more than this on the card may be weakened to 78 % and still reads on fills. */
 const STRONG = 9;
 const CARD_LIGHT = "#ffffff";
@@ -87,8 +95,15 @@ export function createTheme(root, onInvalid) {
     }
     const { mode, fontFamily, radius } = theme;
     if (["light", "dark", "auto"].includes(mode)) out.mode = mode;
-    if (typeof fontFamily === "string" && fontFamily.length <= FONT_CHARS_MAX && !NO_VALUE.test(fontFamily.trim()) && CSS.supports("font-family", fontFamily)) out.fontFamily = fontFamily;
-    if (["string", "number"].includes(typeof radius) && Number.isFinite(Number.parseFloat(radius))) out.radius = `${Math.min(Math.max(Number.parseFloat(radius), 0), RADIUS_PX_MAX)}px`;
+    if (
+      typeof fontFamily === "string" &&
+      fontFamily.length <= FONT_CHARS_MAX &&
+      !NO_VALUE.test(fontFamily.trim()) &&
+      CSS.supports("font-family", fontFamily)
+    )
+      out.fontFamily = fontFamily;
+    if (["string", "number"].includes(typeof radius) && Number.isFinite(Number.parseFloat(radius)))
+      out.radius = `${Math.min(Math.max(Number.parseFloat(radius), 0), RADIUS_PX_MAX)}px`;
     return out;
   }
 
@@ -112,7 +127,17 @@ export function createTheme(root, onInvalid) {
     const { mode, cardBackground, backgroundColor, primaryColor, fontFamily, radius } = current;
     for (const [key, token] of Object.entries(TOKENS)) set(token, current[key]);
     // What is see-through lies on the page, and that on a host of which nothing is known but its mode.
-    const under = /** @type {Rgb} */ (parseHex((mode ?? "auto") === "auto" ? (systemDark.matches ? CARD_DARK : CARD_LIGHT) : mode === "dark" ? CARD_DARK : CARD_LIGHT));
+    const under = /** @type {Rgb} */ (
+      parseHex(
+        (mode ?? "auto") === "auto"
+          ? systemDark.matches
+            ? CARD_DARK
+            : CARD_LIGHT
+          : mode === "dark"
+            ? CARD_DARK
+            : CARD_LIGHT,
+      )
+    );
     const page = backgroundColor ? paintedOn(backgroundColor, under) : under;
     const given = cardBackground ? paintedOn(cardBackground, page) : null;
     const fixed = mode && mode !== "auto" ? mode : given ? (isDark(given) ? "dark" : "light") : null;
@@ -130,7 +155,10 @@ export function createTheme(root, onInvalid) {
     set("--text-2", contrast(shown("--text", card), card) < STRONG ? "var(--text)" : null);
     // Titles stand on the page, which a host may have made as dark as the cards are light.
     const ground = backgroundColor ? page : shown("--bg", page);
-    for (const [token, on] of [["--text", "--text-page"], ["--muted", "--muted-page"]]) {
+    for (const [token, on] of [
+      ["--text", "--text-page"],
+      ["--muted", "--muted-page"],
+    ]) {
       const color = shown(token, ground);
       set(on, contrast(color, ground) < TEXT_LEAST ? toHex(readableOn(color, ground, TEXT_LEAST)) : null);
     }
@@ -144,7 +172,13 @@ export function createTheme(root, onInvalid) {
     for (const token of SERIES) root.style.removeProperty(token);
     if (!current.primaryColor && !current.cardBackground) return;
     if (!palette) {
-      loading = import("../shared/palette.js").then((module) => { palette = module; paint(); }, () => {});
+      loading = import("../shared/palette.js").then(
+        (module) => {
+          palette = module;
+          paint();
+        },
+        () => {},
+      );
       return;
     }
     const rotated = palette.rotate(shown("--primary", card), paletteOf(dark));

@@ -60,8 +60,9 @@ export class InlayDashboard extends Base {
       delete self[name];
       self[name] = value;
     }
-    const life = this.#life = new AbortController();
-    for (const type of ["visibilitychange", "online", "pageshow"]) window.addEventListener(type, this.#wake, { signal: life.signal });
+    const life = (this.#life = new AbortController());
+    for (const type of ["visibilitychange", "online", "pageshow"])
+      window.addEventListener(type, this.#wake, { signal: life.signal });
     this.#slot.name = "loading";
     this.#measure();
     this.#start();
@@ -87,11 +88,21 @@ export class InlayDashboard extends Base {
     this.#measure();
   }
 
-  get theme() { return this.#theme; }
-  set theme(value) { if (value) this.setTheme(value); }
-  get filters() { return this.getFilters(); }
-  set filters(value) { if (value) this.setFilters(value); }
-  get fetchEmbedUrl() { return this.#fetch; }
+  get theme() {
+    return this.#theme;
+  }
+  set theme(value) {
+    if (value) this.setTheme(value);
+  }
+  get filters() {
+    return this.getFilters();
+  }
+  set filters(value) {
+    if (value) this.setFilters(value);
+  }
+  get fetchEmbedUrl() {
+    return this.#fetch;
+  }
   set fetchEmbedUrl(value) {
     this.#fetch = value;
     if (this.#frame) this.#adopt(this.#frame);
@@ -117,9 +128,13 @@ export class InlayDashboard extends Base {
     return () => this.removeEventListener(type, hear);
   }
 
-  destroy() { this.remove(); }
+  destroy() {
+    this.remove();
+  }
 
-  reload() { this.#tell("reload"); }
+  reload() {
+    this.#tell("reload");
+  }
 
   /** @param {string} type @param {any} [fields] */
   #tell(type, fields) {
@@ -127,11 +142,15 @@ export class InlayDashboard extends Base {
     this.#next?.frame_.post_(type, fields);
   }
 
-  getFilters() { return (this.#shown || this.#wanted) && { ...this.#shown, ...this.#wanted }; }
+  getFilters() {
+    return (this.#shown || this.#wanted) && { ...this.#shown, ...this.#wanted };
+  }
 
   /** Asks the host's callback for a new session and swaps it in. One at a time. */
   refresh() {
-    this.#renewing ??= this.#renew().finally(() => { this.#renewing = null; });
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = null;
+    });
     return this.#renewing;
   }
 
@@ -155,7 +174,8 @@ export class InlayDashboard extends Base {
     this.#next?.end_(REPLACED);
     const old = this.#frame;
     const frame = frameOf(url, {
-      label_: /** @type {any} */ (this).label || "Dashboard", display_: { theme: JSON.stringify(this.#look()), locale: /** @type {any} */ (this).locale },
+      label_: /** @type {any} */ (this).label || "Dashboard",
+      display_: { theme: JSON.stringify(this.#look()), locale: /** @type {any} */ (this).locale },
       onMessage_: (message) => this.#hear(frame, message),
     });
     if (!old) {
@@ -168,7 +188,10 @@ export class InlayDashboard extends Base {
     /** @type {any} */ let next, timer;
     try {
       await new Promise((resolve, reject) => {
-        next = this.#next = { frame_: frame, end_: (/** @type {any} */ error) => (error ? reject(error) : resolve(null)) };
+        next = this.#next = {
+          frame_: frame,
+          end_: (/** @type {any} */ error) => (error ? reject(error) : resolve(null)),
+        };
         timer = setTimeout(reject, SWAP_MS_MAX, new Error("no answer"));
         this.#root.append(frame.element_);
       });
@@ -196,7 +219,9 @@ export class InlayDashboard extends Base {
       if (!life || life !== this.#life || this.#frame) return;
       const address = /** @type {any} */ (this).src;
       if (address) {
-        this.setEmbedUrl(address).catch(() => { this.#slot.name = "error"; });
+        this.setEmbedUrl(address).catch(() => {
+          this.#slot.name = "error";
+        });
       } else if (this.#fetch) this.refresh().catch(() => {});
     });
   }
@@ -287,7 +312,9 @@ export class InlayDashboard extends Base {
   #measure() {
     const frame = this.#frame;
     if (/** @type {any} */ (this)["min-height"]) this.style.minHeight = px(/** @type {any} */ (this)["min-height"]);
-    if (frame) frame.element_.style.height = px(/** @type {any} */ (this).height) || (frame.height_ ? `${frame.height_}px` : "100%");
+    if (frame)
+      frame.element_.style.height =
+        px(/** @type {any} */ (this).height) || (frame.height_ ? `${frame.height_}px` : "100%");
   }
 
   /** @param {string} code @param {any} error */
@@ -306,7 +333,12 @@ export class InlayDashboard extends Base {
 const REPLACED = new Error("replaced");
 
 /** A `filter` message in the shape that `setFilters` takes. @param {any} detail */
-const asFilters = ({ period, filters, numericRanges, dateRanges }) => ({ period, dimensions: filters, numericRanges, dateRanges });
+const asFilters = ({ period, filters, numericRanges, dateRanges }) => ({
+  period,
+  dimensions: filters,
+  numericRanges,
+  dateRanges,
+});
 
 /** A number is pixels. @param {string} text */
 const px = (text) => (/^\d+$/.test(text) ? `${text}px` : text);
@@ -314,12 +346,17 @@ const px = (text) => (/^\d+$/.test(text) ? `${text}px` : text);
 // Attributes as properties.
 for (const name of ATTRIBUTES) {
   Object.defineProperty(InlayDashboard.prototype, name, {
-    get() { return this.getAttribute(name) ?? ""; },
-    set(value) { value == null ? this.removeAttribute(name) : this.setAttribute(name, value); },
+    get() {
+      return this.getAttribute(name) ?? "";
+    },
+    set(value) {
+      value == null ? this.removeAttribute(name) : this.setAttribute(name, value);
+    },
   });
 }
 
-if (globalThis.customElements && !customElements.get("inlay-dashboard")) customElements.define("inlay-dashboard", InlayDashboard);
+if (globalThis.customElements && !customElements.get("inlay-dashboard"))
+  customElements.define("inlay-dashboard", InlayDashboard);
 
 /**
  * Puts a dashboard into an element of the page and returns it.

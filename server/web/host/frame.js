@@ -32,7 +32,10 @@ export function frameOf(url, { label_, display_, onMessage_ }) {
   const life = new AbortController();
   /** @type {Frame} */
   const frame = {
-    element_: element, url_: url, height_: 0, isReady_: false,
+    element_: element,
+    url_: url,
+    height_: 0,
+    isReady_: false,
     post_(type, fields) {
       if (frame.isReady_) element.contentWindow?.postMessage({ _service: true, v: 1, type, ...fields }, url.origin);
     },
@@ -44,16 +47,26 @@ export function frameOf(url, { label_, display_, onMessage_ }) {
   element.title = label_;
   element.part.add("frame");
   element.setAttribute("sandbox", SANDBOX);
-  window.addEventListener("message", ({ source, origin, data }) => {
-    // Only our own page in our own frame is heard, and only what it can say.
-    if (source !== element.contentWindow || origin !== url.origin || data?._service !== true || !TYPES.includes(data.type)) return;
-    if (data.type === "resize") {
-      if (!Number.isFinite(data.height)) return;
-      frame.height_ = Math.min(Math.max(data.height, HEIGHT_PX_MIN), HEIGHT_PX_MAX);
-    }
-    if (data.type === "ready") frame.isReady_ = true;
-    onMessage_(data);
-  }, { signal: life.signal });
+  window.addEventListener(
+    "message",
+    ({ source, origin, data }) => {
+      // Only our own page in our own frame is heard, and only what it can say.
+      if (
+        source !== element.contentWindow ||
+        origin !== url.origin ||
+        data?._service !== true ||
+        !TYPES.includes(data.type)
+      )
+        return;
+      if (data.type === "resize") {
+        if (!Number.isFinite(data.height)) return;
+        frame.height_ = Math.min(Math.max(data.height, HEIGHT_PX_MIN), HEIGHT_PX_MAX);
+      }
+      if (data.type === "ready") frame.isReady_ = true;
+      onMessage_(data);
+    },
+    { signal: life.signal },
+  );
   const address = new URL(url);
   for (const name in display_) if (display_[name]) address.searchParams.set(name, display_[name]);
   // The listener is there before the page is.

@@ -37,7 +37,12 @@ export type FetchEmbedUrl = (options: { signal: AbortSignal }) => Promise<string
 export interface DashboardEvents {
   ready: { dashboardId: string };
   resize: { height: number };
-  filter: { period: Period; filters: Record<string, string | string[]>; numericRanges: NonNullable<Filters["numericRanges"]>; dateRanges: NonNullable<Filters["dateRanges"]> };
+  filter: {
+    period: Period;
+    filters: Record<string, string | string[]>;
+    numericRanges: NonNullable<Filters["numericRanges"]>;
+    dateRanges: NonNullable<Filters["dateRanges"]>;
+  };
   "period-change": { previousPeriod: Period; period: Period };
   drill: { dimension: string; value: string | string[]; action: "apply" | "clear" | "detail" };
   error: { message: string; code: string; widgetId?: string; retryable: boolean };

@@ -26,9 +26,8 @@ export function claimsOf(url) {
 
 /** How long after its receipt a session is renewed. @param {string} url @param {number} random 0…1 */
 export function renewalMs(url, random) {
-  const { exp, iat } = claimsOf(url);
-  // Without both it is not a number.
-  const life_ms = (/** @type {number} */ (exp) - /** @type {number} */ (iat)) * 1000 || LIFE_MS_DEFAULT;
+  const { exp = NaN, iat = NaN } = claimsOf(url);
+  const life_ms = (exp - iat) * 1000 || LIFE_MS_DEFAULT;
   return Math.max(RENEW_MS_MIN, life_ms * (RENEW_FROM + RENEW_SPREAD * random));
 }
 

@@ -87,14 +87,26 @@ export const words = {
   time: "Time",
   group: "Group",
   weekOf: (/** @type {string} */ day) => `Week of ${day}`,
-  up: "up", down: "down", flat: "unchanged",
+  up: "up",
+  down: "down",
+  flat: "unchanged",
   versus: (/** @type {string} */ period) => `vs previous ${one(period)}`,
   versusDates: "vs the dates before",
   dataPoint: (/** @type {string} */ title) => `${title}, data points`,
-  lineChart: "Line chart", areaChart: "Area chart", barChart: "Bar chart", stackedChart: "Stacked bar chart", donutChart: "Donut chart",
-  span: (/** @type {string} */ kind, /** @type {string} */ from, /** @type {string} */ to) => `${kind}, ${from} to ${to}.`,
+  lineChart: "Line chart",
+  areaChart: "Area chart",
+  barChart: "Bar chart",
+  stackedChart: "Stacked bar chart",
+  donutChart: "Donut chart",
+  span: (/** @type {string} */ kind, /** @type {string} */ from, /** @type {string} */ to) =>
+    `${kind}, ${from} to ${to}.`,
   seriesList: (/** @type {number} */ count, /** @type {string} */ names) => `${count} series, largest first: ${names}.`,
-  lowHigh: (/** @type {string[]} */ [low, lowAt, high, highAt, last]) => `Lowest ${low} on ${lowAt}, highest ${high} on ${highAt}, latest ${last}.`,
-  largest: (/** @type {string} */ kind, /** @type {number} */ count, /** @type {string} */ name, /** @type {string} */ value) =>
-    `${kind}, ${count} groups. Largest: ${name} with ${value}.`,
+  lowHigh: (/** @type {string[]} */ [low, lowAt, high, highAt, last]) =>
+    `Lowest ${low} on ${lowAt}, highest ${high} on ${highAt}, latest ${last}.`,
+  largest: (
+    /** @type {string} */ kind,
+    /** @type {number} */ count,
+    /** @type {string} */ name,
+    /** @type {string} */ value,
+  ) => `${kind}, ${count} groups. Largest: ${name} with ${value}.`,
 };

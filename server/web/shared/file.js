@@ -17,7 +17,14 @@ export function cell(value) {
 export const csv = (rows) => "\ufeff" + rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
 
 /** A file name from a title. @param {string} title @param {string} ending */
-export const fileName = (title, ending) => `${title.replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069<>:"/\\|?*]+/g, " ").replace(/\s+/g, " ").trim().slice(0, 80) || "data"}.${ending}`;
+export const fileName = (title, ending) =>
+  `${
+    title
+      .replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069<>:"/\\|?*]+/g, " ")
+      .replace(/\s+/g, " ")
+      .trim()
+      .slice(0, 80) || "data"
+  }.${ending}`;
 
 /** @param {Blob} blob @param {string} name */
 export function save(blob, name) {
@@ -29,4 +36,5 @@ export function save(blob, name) {
 }
 
 /** @param {any[][]} rows @param {string} title */
-export const saveCsv = (rows, title) => save(new Blob([csv(rows)], { type: "text/csv;charset=utf-8" }), fileName(title, "csv"));
+export const saveCsv = (rows, title) =>
+  save(new Blob([csv(rows)], { type: "text/csv;charset=utf-8" }), fileName(title, "csv"));

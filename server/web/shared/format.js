@@ -22,8 +22,19 @@ const UNITS = { h: "hour", d: "day", w: "week", m: "month" };
 export const NOTHING = "—";
 const NBSP = "\u00a0";
 
-const DURATIONS = [[3_600_000, "h"], [60_000, "min"], [1000, "s"], [1, "ms"]];
-const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
+const DURATIONS = [
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1000, "s"],
+  [1, "ms"],
+];
+const SIZES = [
+  [1e12, "TB"],
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "KB"],
+  [1, "B"],
+];
 
 /** Fraction digits that keep about three significant ones. @param {number} value */
 function digits(value) {
@@ -75,18 +86,26 @@ export function createFormat(locale, timeZone = "UTC") {
   /** @param {Intl.DateTimeFormatOptions} options @returns {Intl.DateTimeFormat} */
   const dates = (options) => {
     const key = JSON.stringify(options);
-    return cache.get(key) ?? (cache.set(key, new Intl.DateTimeFormat(locale, { timeZone, ...options })), cache.get(key));
+    return (
+      cache.get(key) ?? (cache.set(key, new Intl.DateTimeFormat(locale, { timeZone, ...options })), cache.get(key))
+    );
   };
   /** @param {number} value @param {Intl.NumberFormatOptions} options */
-  const write = (value, options) => numbers(options).format(value === 0 ? 0 : value).replace(/-/g, "\u2212");
+  const write = (value, options) =>
+    numbers(options)
+      .format(value === 0 ? 0 : value)
+      .replace(/-/g, "\u2212");
   /** @param {number} value @param {number | null} [places] */
   const plain = (value, places) => write(value, places == null ? precision(value) : { maximumFractionDigits: places });
   /** Tiny values have no digits among the first few. @param {number} value @returns {Intl.NumberFormatOptions} */
-  const precision = (value) => (value !== 0 && Math.abs(value) < 0.001 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: digits(value) });
+  const precision = (value) =>
+    value !== 0 && Math.abs(value) < 0.001 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: digits(value) };
 
   /** The compact suffix of a value: "K", "万", or nothing where the language has none. @param {number} v @param {Intl.NumberFormatOptions} [style] */
   const suffix = (v, style) =>
-    numbers({ ...style, notation: "compact" }).formatToParts(v).find((part) => part.type === "compact")?.value ?? "";
+    numbers({ ...style, notation: "compact" })
+      .formatToParts(v)
+      .find((part) => part.type === "compact")?.value ?? "";
 
   /** @param {number | null | undefined} value @param {Spec | null} [spec] @param {boolean} [compact] */
   function value(value, spec, compact = false) {
@@ -99,7 +118,8 @@ export function createFormat(locale, timeZone = "UTC") {
       return plain(base / size, decimals) + NBSP + name;
     }
     // Beyond the words that languages have for it, a number is told by its power of ten.
-    if (Math.abs(value) >= (compact ? 1e15 : 1e21)) return write(value, { notation: "scientific", maximumSignificantDigits: 3 });
+    if (Math.abs(value) >= (compact ? 1e15 : 1e21))
+      return write(value, { notation: "scientific", maximumSignificantDigits: 3 });
     const large = compact && Math.abs(value) >= 10_000 && suffix(value) !== "";
     /** @type {Intl.NumberFormatOptions} */
     const options = large ? { notation: "compact", maximumFractionDigits: 1 } : {};
@@ -109,14 +129,27 @@ export function createFormat(locale, timeZone = "UTC") {
     }
     if (style === "currency") {
       // Yen have no cents.
-      const own = numbers({ style: "currency", currency: currency || "USD" }).resolvedOptions().maximumFractionDigits ?? 2;
+      const own =
+        numbers({ style: "currency", currency: currency || "USD" }).resolvedOptions().maximumFractionDigits ?? 2;
       const places = decimals ?? Math.min(own, Math.abs(value) < 1000 ? 2 : large ? 1 : 0);
-      const least = large || Number.isInteger(value) && decimals == null ? 0 : places;
-      return write(value, { ...options, style: "currency", currency: currency || "USD",
-        minimumFractionDigits: least, maximumFractionDigits: places });
+      const least = large || (Number.isInteger(value) && decimals == null) ? 0 : places;
+      return write(value, {
+        ...options,
+        style: "currency",
+        currency: currency || "USD",
+        minimumFractionDigits: least,
+        maximumFractionDigits: places,
+      });
     }
-    if (!large) Object.assign(options, decimals != null ? { maximumFractionDigits: decimals }
-      : compact || Math.abs(value) < 0.001 ? precision(value) : { maximumFractionDigits: Math.max(digits(value), Number.isInteger(value) ? 0 : 2) });
+    if (!large)
+      Object.assign(
+        options,
+        decimals != null
+          ? { maximumFractionDigits: decimals }
+          : compact || Math.abs(value) < 0.001
+            ? precision(value)
+            : { maximumFractionDigits: Math.max(digits(value), Number.isInteger(value) ? 0 : 2) },
+      );
     return write(value, options) + (unit ? NBSP + unit : "");
   }
 
@@ -127,16 +160,19 @@ export function createFormat(locale, timeZone = "UTC") {
    */
   function axis(max, spec) {
     const { style, unit, currency } = spec ?? {};
-    if (max >= 1e15) return { divisor: 1, label: (t) => write(t, { notation: "scientific", maximumSignificantDigits: 3 }) };
+    if (max >= 1e15)
+      return { divisor: 1, label: (t) => write(t, { notation: "scientific", maximumSignificantDigits: 3 }) };
     const units = steps(spec ?? {});
     if (units) {
       const scale = unit === "s" ? 1000 : 1;
       const [size, name] = stepFor(units, max * scale);
       return { divisor: size / scale, label: (t) => (t === 0 ? "0" : plain(t) + NBSP + name) };
     }
-    if (style === "percent") return { divisor: 1, label: (t) => write(t, { style: "percent", maximumSignificantDigits: 3 }) };
+    if (style === "percent")
+      return { divisor: 1, label: (t) => write(t, { style: "percent", maximumSignificantDigits: 3 }) };
     /** @type {Intl.NumberFormatOptions} */
-    const money = style === "currency" ? { style: "currency", currency: currency || "USD", maximumFractionDigits: 0 } : {};
+    const money =
+      style === "currency" ? { style: "currency", currency: currency || "USD", maximumFractionDigits: 0 } : {};
     const compact = numbers({ ...money, notation: "compact" });
     let divisor = 1;
     // The smallest power of ten with the symbol of the largest value: K in English, 万 in Japanese.
@@ -144,9 +180,14 @@ export function createFormat(locale, timeZone = "UTC") {
     const pattern = divisor > 1 ? compact : numbers(money);
     return {
       divisor,
-      label: (t) => t === 0 ? write(0, money) : pattern.formatToParts(divisor)
-        .map((part) => (part.type === "integer" ? plain(Math.abs(t)) : part.type === "group" ? "" : part.value))
-        .join("").replace(/^/, t < 0 ? "\u2212" : ""),
+      label: (t) =>
+        t === 0
+          ? write(0, money)
+          : pattern
+              .formatToParts(divisor)
+              .map((part) => (part.type === "integer" ? plain(Math.abs(t)) : part.type === "group" ? "" : part.value))
+              .join("")
+              .replace(/^/, t < 0 ? "\u2212" : ""),
     };
   }
 
@@ -167,33 +208,53 @@ export function createFormat(locale, timeZone = "UTC") {
   /** Bucket start on an axis. @param {string} iso @param {Granularity} granularity @param {boolean} [dated] */
   function bucketShort(iso, granularity, dated = true) {
     const date = new Date(iso);
-    if (granularity === "month") return dates({ month: "short", year: new Date(date.getTime() + BUCKET_MS.day).getUTCMonth() ? undefined : "numeric" }).format(date);
+    if (granularity === "month")
+      return dates({
+        month: "short",
+        year: new Date(date.getTime() + BUCKET_MS.day).getUTCMonth() ? undefined : "numeric",
+      }).format(date);
     const clock = granularity === "hour" || granularity === "minute";
-    return dates(clock && !dated ? { hour: "numeric", minute: granularity === "minute" ? "2-digit" : undefined }
-      : { month: "short", day: "numeric" }).format(date);
+    return dates(
+      clock && !dated
+        ? { hour: "numeric", minute: granularity === "minute" ? "2-digit" : undefined }
+        : { month: "short", day: "numeric" },
+    ).format(date);
   }
 
   /** Bucket in full, for tooltips. @param {string} iso @param {Granularity} granularity */
   function bucketLong(iso, granularity) {
     const date = new Date(iso);
     if (granularity === "month") return dates({ month: "long", year: "numeric" }).format(date);
-    if (granularity === "week") return words.weekOf(dates({ month: "short", day: "numeric", year: "numeric" }).format(date));
+    if (granularity === "week")
+      return words.weekOf(dates({ month: "short", day: "numeric", year: "numeric" }).format(date));
     const clock = granularity === "hour" || granularity === "minute";
-    return dates({ weekday: clock ? "short" : "long", month: "short", day: "numeric",
-      ...(clock ? { hour: "numeric", minute: "2-digit" } : {}) }).format(date);
+    return dates({
+      weekday: clock ? "short" : "long",
+      month: "short",
+      day: "numeric",
+      ...(clock ? { hour: "numeric", minute: "2-digit" } : {}),
+    }).format(date);
   }
 
   return {
-    locale, axis, change: changeText, bucketShort, bucketLong,
+    locale,
+    axis,
+    change: changeText,
+    bucketShort,
+    bucketLong,
     /** @param {number | null | undefined} v @param {Spec | null} [spec] */
     short: (v, spec) => value(v, spec, true),
     /** @param {number | null | undefined} v @param {Spec | null} [spec] */
     full: (v, spec) => value(v, spec, false),
     /** A part of a whole. @param {number} ratio */
-    share: (ratio) => (ratio > 0 && ratio < 0.005 ? "<" + write(0.01, { style: "percent" }) : write(ratio, { style: "percent", maximumFractionDigits: 0 })),
+    share: (ratio) =>
+      ratio > 0 && ratio < 0.005
+        ? "<" + write(0.01, { style: "percent" })
+        : write(ratio, { style: "percent", maximumFractionDigits: 0 }),
     /** @param {string} iso */
-    startsDay: (iso) => dates({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(new Date(iso)) === "00:00"
-      || (timeZone === "UTC" && iso.includes("T00:00")),
+    startsDay: (iso) =>
+      dates({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(new Date(iso)) === "00:00" ||
+      (timeZone === "UTC" && iso.includes("T00:00")),
     /** @param {Date} date */
     clock: (date) => new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" }).format(date),
     /** A length of time: "30 days", or "30d" when `narrow`. @param {string} name such as `30d` @param {"long" | "narrow"} [size] */

@@ -20,9 +20,14 @@ const VISIONS = [
 /** CIE L*a*b* under D65 of a colour as one kind of vision sees it. @param {Rgb} rgb @param {number[]} vision @returns {number[]} */
 function toLab(rgb, vision) {
   const c = rgb.map(toLinear);
-  const [r, g, b] = [0, 3, 6].map((i) => Math.min(Math.max(vision[i] * c[0] + vision[i + 1] * c[1] + vision[i + 2] * c[2], 0), 1));
-  const [x, y, z] = [(0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047, 0.2126729 * r + 0.7151522 * g + 0.072175 * b,
-    (0.0193339 * r + 0.119192 * g + 0.9503041 * b) / 1.08883].map((t) => (t > 216 / 24389 ? Math.cbrt(t) : (24389 / 27 * t + 16) / 116));
+  const [r, g, b] = [0, 3, 6].map((i) =>
+    Math.min(Math.max(vision[i] * c[0] + vision[i + 1] * c[1] + vision[i + 2] * c[2], 0), 1),
+  );
+  const [x, y, z] = [
+    (0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047,
+    0.2126729 * r + 0.7151522 * g + 0.072175 * b,
+    (0.0193339 * r + 0.119192 * g + 0.9503041 * b) / 1.08883,
+  ].map((t) => (t > 216 / 24389 ? Math.cbrt(t) : ((24389 / 27) * t + 16) / 116));
   return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
 }
 
@@ -45,7 +50,12 @@ export function ciede2000([l1, a1, b1], [l2, a2, b2]) {
   const sum = h1 + h2;
   const h = grey ? sum : abs(h1 - h2) <= 180 ? sum / 2 : sum < 360 ? (sum + 360) / 2 : (sum - 360) / 2;
   const [l, c] = [(l1 + l2) / 2, (c1 + c2) / 2];
-  const t = 1 - 0.17 * cos((h - 30) * rad) + 0.24 * cos(2 * h * rad) + 0.32 * cos((3 * h + 6) * rad) - 0.2 * cos((4 * h - 63) * rad);
+  const t =
+    1 -
+    0.17 * cos((h - 30) * rad) +
+    0.24 * cos(2 * h * rad) +
+    0.32 * cos((3 * h + 6) * rad) -
+    0.2 * cos((4 * h - 63) * rad);
   const dl = (l2 - l1) / (1 + (0.015 * (l - 50) ** 2) / sqrt(20 + (l - 50) ** 2));
   const dc = (c2 - c1) / (1 + 0.045 * c);
   const dH = (2 * sqrt(c1 * c2) * sin((dh / 2) * rad)) / (1 + 0.015 * c * t);

@@ -21,7 +21,9 @@ export const html = htm.bind(h);
 export function signal(value) {
   /** @type {Set<() => void>} */ const watchers = new Set();
   return {
-    get value() { return value; },
+    get value() {
+      return value;
+    },
     set value(next) {
       if (next === value) return;
       value = next;
@@ -58,7 +60,14 @@ export function lazy(load) {
   return function Lazy(/** @type {any} */ props) {
     const [, redraw] = useState(0);
     useEffect(() => {
-      if (!Loaded) load().then((module) => { Loaded = module.default; redraw(1); }, () => props.onClose?.());
+      if (!Loaded)
+        load().then(
+          (module) => {
+            Loaded = module.default;
+            redraw(1);
+          },
+          () => props.onClose?.(),
+        );
     }, []);
     return Loaded && h(Loaded, props);
   };

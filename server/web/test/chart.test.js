@@ -13,7 +13,10 @@ const meta = { granularity: "day", from: "2026-11-17T12:00:00.000Z", to: "2026-1
 
 /** @param {Record<string, (number | null)[]>} groups */
 const grouped = (groups) => ({
-  meta, data: DAYS.flatMap((bucket, i) => Object.entries(groups).map(([group, values]) => ({ bucket, group, value: values[i] }))),
+  meta,
+  data: DAYS.flatMap((bucket, i) =>
+    Object.entries(groups).map(([group, values]) => ({ bucket, group, value: values[i] })),
+  ),
 });
 
 test("ticks step by 1, 2, 2.5 or 5 and cover the domain", () => {
@@ -52,13 +55,19 @@ test("labels keep a distance", () => {
 
 test("groups are ordered by total and the rest of a count becomes Other", () => {
   const model = timed(grouped({ a: [1, 1, 1], b: [5, 5, 5], c: [2, 0, 0] }), { title: "t", limit: 1, metric: "count" });
-  assert.deepEqual(model.series.map((s) => s.label), ["b", "Other"]);
+  assert.deepEqual(
+    model.series.map((s) => s.label),
+    ["b", "Other"],
+  );
   assert.deepEqual(model.series[1].values, [3, 1, 1]);
 });
 
 test("averages have no Other", () => {
   const model = timed(grouped({ a: [1, 1, 1], b: [5, null, 5] }), { title: "t", limit: 1, metric: "avg" });
-  assert.deepEqual(model.series.map((s) => s.label), ["b"]);
+  assert.deepEqual(
+    model.series.map((s) => s.label),
+    ["b"],
+  );
   assert.deepEqual(model.series[0].values, [5, null, 5]);
 });
 
@@ -73,8 +82,20 @@ test("the last bucket is partial while it is not over", () => {
 });
 
 test("stacks rise from zero, negative parts fall, percent fills", () => {
-  const series = [[1, -2], [3, 4]].map((values, i) => ({ label: String(i), color: "", values, total: 0 }));
-  assert.deepEqual(stack(series, 2), [[{ from: 0, to: 1 }, { from: 0, to: -2 }], [{ from: 1, to: 4 }, { from: 0, to: 4 }]]);
+  const series = [
+    [1, -2],
+    [3, 4],
+  ].map((values, i) => ({ label: String(i), color: "", values, total: 0 }));
+  assert.deepEqual(stack(series, 2), [
+    [
+      { from: 0, to: 1 },
+      { from: 0, to: -2 },
+    ],
+    [
+      { from: 1, to: 4 },
+      { from: 0, to: 4 },
+    ],
+  ]);
   assert.equal(stack(series, 2, true)[1][0].to, 1);
 });
 
@@ -90,33 +111,77 @@ test("zeros are nothing for counts and something for averages", () => {
 });
 
 test("ranked groups carry shares only where values add up", () => {
-  const answer = { meta: {}, data: [{ group: "a", value: 1 }, { group: null, value: 3 }] };
+  const answer = {
+    meta: {},
+    data: [
+      { group: "a", value: 1 },
+      { group: null, value: 3 },
+    ],
+  };
   const counts = ranked(answer, { limit: 10, metric: "count" });
-  assert.deepEqual(counts.items.map((i) => [i.label, i.share]), [["(none)", 0.75], ["a", 0.25]]);
+  assert.deepEqual(
+    counts.items.map((i) => [i.label, i.share]),
+    [
+      ["(none)", 0.75],
+      ["a", 0.25],
+    ],
+  );
   assert.equal(ranked(answer, { limit: 10, metric: "p95" }).items[0].share, null);
 });
 
 test("shares are of all groups or not shown", () => {
-  const data = [{ group: "a", value: 6 }, { group: "b", value: 2 }];
+  const data = [
+    { group: "a", value: 6 },
+    { group: "b", value: 2 },
+  ];
   const cut = { groups_total: 9, groups_returned: 2 };
   const unknown = ranked({ meta: cut, data }, { limit: 9, metric: "count" });
   assert.deepEqual([unknown.total, unknown.items[0].share], [null, null]);
   const known = ranked({ meta: { ...cut, total: 12 }, data }, { limit: 1, metric: "count" });
-  assert.deepEqual(known.items.map((i) => [i.label, i.value, i.share]), [["a", 6, 0.5], ["Other", 6, 0.5]]);
+  assert.deepEqual(
+    known.items.map((i) => [i.label, i.value, i.share]),
+    [
+      ["a", 6, 0.5],
+      ["Other", 6, 0.5],
+    ],
+  );
 });
 
 test("sentences name range, low, high and latest", () => {
-  const model = timed({ meta, data: DAYS.map((bucket, i) => ({ bucket, value: [3, 9, 4][i] })) }, { title: "Calls", metric: "count" });
-  assert.equal(describeTimed("Line chart", model, format, null),
-    "Line chart, Wednesday, Nov 18 to Friday, Nov 20. Lowest 3 on Wednesday, Nov 18, highest 9 on Thursday, Nov 19, latest 4.");
-  const { items } = ranked({ meta: {}, data: [{ group: "a", value: 1 }, { group: "b", value: 3 }] }, { limit: 9, metric: "count" });
+  const model = timed(
+    { meta, data: DAYS.map((bucket, i) => ({ bucket, value: [3, 9, 4][i] })) },
+    { title: "Calls", metric: "count" },
+  );
+  assert.equal(
+    describeTimed("Line chart", model, format, null),
+    "Line chart, Wednesday, Nov 18 to Friday, Nov 20. Lowest 3 on Wednesday, Nov 18, highest 9 on Thursday, Nov 19, latest 4.",
+  );
+  const { items } = ranked(
+    {
+      meta: {},
+      data: [
+        { group: "a", value: 1 },
+        { group: "b", value: 3 },
+      ],
+    },
+    { limit: 9, metric: "count" },
+  );
   assert.equal(describeRanked("Donut", items, format, null, "count"), "Donut, 2 groups. Largest: b with 3, 75%.");
 });
 
 test("a table takes its columns from the measures", () => {
-  const answer = { data: [{ group: "a", values: [1, 0.5] }], meta: { group_by: "workspace", measures: [{ label: "Calls" }, { metric: "avg", numeric_prop: "error_rate", format: { style: "percent" } }] } };
+  const answer = {
+    data: [{ group: "a", values: [1, 0.5] }],
+    meta: {
+      group_by: "workspace",
+      measures: [{ label: "Calls" }, { metric: "avg", numeric_prop: "error_rate", format: { style: "percent" } }],
+    },
+  };
   const { columns, rows } = tableOf({ query: {}, viz: {} }, answer, format);
-  assert.deepEqual(columns.map((c) => c.label), ["Workspace", "Calls", "Error rate"]);
+  assert.deepEqual(
+    columns.map((c) => c.label),
+    ["Workspace", "Calls", "Error rate"],
+  );
   assert.deepEqual(rows, [["a", 1, 0.5]]);
   assert.equal(columns[2].text(0.5), "50%");
 });
@@ -128,13 +193,30 @@ test("nothing sorts last in both directions", () => {
 });
 
 test("ticks are few and numbers, whatever the values", () => {
-  const ends = [[0.15, 0.15000000000000002], [19.99, 19.99 + 4e-15], [1e16, 1e16 + 4], [1.7e308, 1.7e308], [-1.7e308, 1.7e308], [0, 5e-324], [0, 1.7e308], [-1e308, 1e308], [0, 0], [3, 3], [-5, -5], [0, Infinity], [NaN, NaN]];
+  const ends = [
+    [0.15, 0.15000000000000002],
+    [19.99, 19.99 + 4e-15],
+    [1e16, 1e16 + 4],
+    [1.7e308, 1.7e308],
+    [-1.7e308, 1.7e308],
+    [0, 5e-324],
+    [0, 1.7e308],
+    [-1e308, 1e308],
+    [0, 0],
+    [3, 3],
+    [-5, -5],
+    [0, Infinity],
+    [NaN, NaN],
+  ];
   for (const [min, max] of ends) {
     for (const whole of [false, true]) {
       const at = ticks(min, max, { whole });
       assert.ok(at.length >= 2 && at.length <= 8, `${min} ${max}: ${at}`);
       if (Number.isNaN(min)) continue;
-      assert.ok(at.every((t, i) => Number.isFinite(t) && (i === 0 || t > at[i - 1])), `${min} ${max}: ${at}`);
+      assert.ok(
+        at.every((t, i) => Number.isFinite(t) && (i === 0 || t > at[i - 1])),
+        `${min} ${max}: ${at}`,
+      );
       assert.ok(Number.isFinite(linear(at[0], at[at.length - 1], 0, 100)(Math.min(max, 1e290))), `${min} ${max}`);
     }
   }

@@ -10,7 +10,13 @@ const web = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 /** A module of the console, made for this process. @param {string} file */
 function load(file) {
-  const { outputFiles } = buildSync({ entryPoints: [join(web, "console", file)], bundle: true, format: "esm", write: false, logLevel: "error" });
+  const { outputFiles } = buildSync({
+    entryPoints: [join(web, "console", file)],
+    bundle: true,
+    format: "esm",
+    write: false,
+    logLevel: "error",
+  });
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 
@@ -29,15 +35,27 @@ function isSound(widgets) {
   for (const { id, layout: a } of widgets) {
     assert.ok(a.x >= 0 && a.y >= 0 && a.x + a.w <= 12, `${id} is inside`);
     for (const { id: other, layout: b } of widgets) {
-      if (id !== other) assert.ok(a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y, `${id} and ${other} overlap`);
+      if (id !== other)
+        assert.ok(
+          a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y,
+          `${id} and ${other} overlap`,
+        );
     }
   }
 }
 
 test("a widget that is moved gets its cells, the others make room, and no row is empty", () => {
   const row = [at("a", 0, 0, 3, 3), at("b", 3, 0, 3, 3), at("c", 0, 3, 12, 4)];
-  assert.deepEqual(cells(placed(row, "a", { x: 3, y: 0, w: 3, h: 3 })), { a: [3, 0, 3, 3], b: [3, 3, 3, 3], c: [0, 6, 12, 4] });
-  assert.deepEqual(cells(placed(row, "c", { x: 0, y: 0, w: 12, h: 4 })), { c: [0, 0, 12, 4], a: [0, 4, 3, 3], b: [3, 4, 3, 3] });
+  assert.deepEqual(cells(placed(row, "a", { x: 3, y: 0, w: 3, h: 3 })), {
+    a: [3, 0, 3, 3],
+    b: [3, 3, 3, 3],
+    c: [0, 6, 12, 4],
+  });
+  assert.deepEqual(cells(placed(row, "c", { x: 0, y: 0, w: 12, h: 4 })), {
+    c: [0, 0, 12, 4],
+    a: [0, 4, 3, 3],
+    b: [3, 4, 3, 3],
+  });
   assert.deepEqual(cells(removed(row, "c")), { a: [0, 0, 3, 3], b: [3, 0, 3, 3] });
   assert.deepEqual(cells(added(row, at("d", 5, 99, 3, 3))).d, [5, 7, 3, 3]);
   assert.deepEqual(cells(settled([at("far", 0, 40, 3, 3)])), { far: [0, 0, 3, 3] });
@@ -63,21 +81,64 @@ test("a thousand moves by chance leave no overlap", () => {
 const event = { event_name: "call", string_props: [{ name: "model" }], numeric_props: [{ name: "latency" }] };
 
 test("changing the kind makes a query that can be drawn", () => {
-  const line = { ...at("a", 0, 0, 6, 6, "line"), query: { event_name: "call", metric: "p95", numeric_prop: "latency", granularity: "day", period: "7d", compare: "previous" } };
-  assert.deepEqual(fitted({ ...line, kind: "donut" }, event).query, { event_name: "call", metric: "count", period: "7d", group_by: "model" });
-  assert.deepEqual(fitted({ ...line, kind: "number" }, event).query, { event_name: "call", metric: "p95", numeric_prop: "latency", period: "7d", compare: "previous" });
-  assert.deepEqual(fitted({ ...line, kind: "stacked_bar" }, event).query, { event_name: "call", metric: "count", granularity: "day", period: "7d", group_by: "model" });
-  assert.deepEqual(fitted({ ...line, kind: "funnel" }, event).query, { event_name: "call", metric: "count_unique", steps: [{ event_name: "call" }, { event_name: "call" }], period: "7d" });
+  const line = {
+    ...at("a", 0, 0, 6, 6, "line"),
+    query: {
+      event_name: "call",
+      metric: "p95",
+      numeric_prop: "latency",
+      granularity: "day",
+      period: "7d",
+      compare: "previous",
+    },
+  };
+  assert.deepEqual(fitted({ ...line, kind: "donut" }, event).query, {
+    event_name: "call",
+    metric: "count",
+    period: "7d",
+    group_by: "model",
+  });
+  assert.deepEqual(fitted({ ...line, kind: "number" }, event).query, {
+    event_name: "call",
+    metric: "p95",
+    numeric_prop: "latency",
+    period: "7d",
+    compare: "previous",
+  });
+  assert.deepEqual(fitted({ ...line, kind: "stacked_bar" }, event).query, {
+    event_name: "call",
+    metric: "count",
+    granularity: "day",
+    period: "7d",
+    group_by: "model",
+  });
+  assert.deepEqual(fitted({ ...line, kind: "funnel" }, event).query, {
+    event_name: "call",
+    metric: "count_unique",
+    steps: [{ event_name: "call" }, { event_name: "call" }],
+    period: "7d",
+  });
   assert.deepEqual(fitted({ ...line, kind: "text" }, event).query, {});
   for (const kind of KINDS) assert.equal(newWidget(kind, event, "New").kind, kind);
 });
 
 test("what differs is named, whatever the order of keys", () => {
-  const before = { name: "Usage", settings: { theme: {}, default_period: "30d" }, widgets: [at("a", 0, 0, 3, 3), at("b", 3, 0, 3, 3)] };
+  const before = {
+    name: "Usage",
+    settings: { theme: {}, default_period: "30d" },
+    widgets: [at("a", 0, 0, 3, 3), at("b", 3, 0, 3, 3)],
+  };
   assert.deepEqual(changesOf(before, { ...before, settings: { default_period: "30d", theme: {} } }), []);
-  const after = { name: "Use", settings: before.settings, widgets: [{ ...at("a", 1, 0, 3, 3), title: "A" }, at("c", 0, 3, 3, 3)] };
+  const after = {
+    name: "Use",
+    settings: before.settings,
+    widgets: [{ ...at("a", 1, 0, 3, 3), title: "A" }, at("c", 0, 3, 3, 3)],
+  };
   assert.deepEqual(changesOf(before, after), [
-    { kind: "renamed", title: "Use", parts: [] }, { kind: "changed", title: "A", parts: ["title", "layout"] }, { kind: "added", title: "c", parts: [] }, { kind: "removed", title: "b", parts: [] },
+    { kind: "renamed", title: "Use", parts: [] },
+    { kind: "changed", title: "A", parts: ["title", "layout"] },
+    { kind: "added", title: "c", parts: [] },
+    { kind: "removed", title: "b", parts: [] },
   ]);
 });
 

@@ -14,7 +14,13 @@ test("cells are quoted where they must be and never become formulas", () => {
 });
 
 test("a file begins with a byte order mark and ends its lines as spreadsheets do", () => {
-  assert.equal(csv([["a", 1], ["é", null]]), "\ufeffa,1\r\né,\r\n");
+  assert.equal(
+    csv([
+      ["a", 1],
+      ["é", null],
+    ]),
+    "\ufeffa,1\r\né,\r\n",
+  );
 });
 
 test("file names hold nothing that a file system or a reader could stumble over", () => {
@@ -26,12 +32,24 @@ test("file names hold nothing that a file system or a reader could stumble over"
 
 test("all widgets in one table, a row a value", () => {
   const rows = longRows([
-    { widget: { id: "a", title: "A", query: { metric: "sum", numeric_prop: "ms" } }, answer: { data: [{ bucket: "b1", value: 3 }], meta: {} } },
-    { widget: { id: "t", title: "T", query: {} }, answer: { data: [{ group: "g", values: [1, 2] }], meta: { measures: [{ metric: "count" }, { metric: "avg", numeric_prop: "ms" }] } } },
+    {
+      widget: { id: "a", title: "A", query: { metric: "sum", numeric_prop: "ms" } },
+      answer: { data: [{ bucket: "b1", value: 3 }], meta: {} },
+    },
+    {
+      widget: { id: "t", title: "T", query: {} },
+      answer: {
+        data: [{ group: "g", values: [1, 2] }],
+        meta: { measures: [{ metric: "count" }, { metric: "avg", numeric_prop: "ms" }] },
+      },
+    },
     { widget: { id: "f", title: "F", query: {} }, answer: { data: [{ group: "step", value: 9 }], meta: {} } },
   ]);
   assert.deepEqual(rows, [
     ["widget_id", "widget_title", "bucket", "group", "metric", "value"],
-    ["a", "A", "b1", "", "sum(ms)", 3], ["t", "T", "", "g", "count", 1], ["t", "T", "", "g", "avg(ms)", 2], ["f", "F", "", "step", "count_unique", 9],
+    ["a", "A", "b1", "", "sum(ms)", 3],
+    ["t", "T", "", "g", "count", 1],
+    ["t", "T", "", "g", "avg(ms)", 2],
+    ["f", "F", "", "step", "count_unique", 9],
   ]);
 });

@@ -101,14 +101,23 @@ test("names from the data become labels", () => {
 
 test("what is no format is plain, and what is tiny keeps its digits", () => {
   const format = createFormat("en");
-  for (const spec of [{ style: "currency", currency: "dollars" }, { decimals: 200 }, { decimals: -1 }, { style: "percent", decimals: 1e9 }, { style: "currency", currency: "" }]) {
+  for (const spec of [
+    { style: "currency", currency: "dollars" },
+    { decimals: 200 },
+    { decimals: -1 },
+    { style: "percent", decimals: 1e9 },
+    { style: "currency", currency: "" },
+  ]) {
     assert.match(format.short(1234.5, /** @type {any} */ (spec)), /1,2|123|¤|\$/, JSON.stringify(spec));
   }
   assert.equal(format.full(0.0000012), "0.0000012");
   assert.equal(format.short(-0.4, { decimals: 0 }), "0");
   assert.equal(format.full(12.5, { style: "currency", currency: "JPY" }), "¥13");
   const { divisor, label } = format.axis(0.0019, { style: "percent" });
-  assert.deepEqual([0, 0.0005, 0.001, 0.0015].map((t) => label(t / divisor)), ["0%", "0.05%", "0.1%", "0.15%"]);
+  assert.deepEqual(
+    [0, 0.0005, 0.001, 0.0015].map((t) => label(t / divisor)),
+    ["0%", "0.05%", "0.1%", "0.15%"],
+  );
 });
 
 test("months end where they do in their own time zone", () => {

@@ -8,5 +8,9 @@ import { text } from "./golden.js";
 
 test("the cases of the server's drawing are those of the pages", () => {
   const kept = readFileSync(new URL("golden.json", import.meta.url), "utf8");
-  assert.equal(text(), kept, "write it anew with `node server/web/test/golden.js --update`, and look at the server's tests");
+  assert.equal(
+    text(),
+    kept,
+    "write it anew with `node server/web/test/golden.js --update`, and look at the server's tests",
+  );
 });

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { addressOf, claimsOf, renewalMs, retryMs } from "../host/session.js";
 
 /** @param {any} claims */
-const url = (claims) => `https://a.example/embed/d?token=x.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.y`;
+const url = (claims) =>
+  `https://a.example/embed/d?token=x.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.y`;
 
 test("a session is renewed after four fifths of its life, whatever time it is", () => {
   for (const iat of [0, 1_700_000_000, 9_999_999_999]) {
@@ -17,7 +18,14 @@ test("a session is renewed after four fifths of its life, whatever time it is", 
 
 test("never sooner than after ten seconds, and without a readable token after minutes", () => {
   assert.equal(renewalMs(url({ iat: 0, exp: 5 }), 0.5), 10_000);
-  for (const odd of ["https://a.example/", "nonsense", "https://a.example/?token=a", "https://a.example/?token=a.%%.c", url({}), url({ iat: "x", exp: null })]) {
+  for (const odd of [
+    "https://a.example/",
+    "nonsense",
+    "https://a.example/?token=a",
+    "https://a.example/?token=a.%%.c",
+    url({}),
+    url({ iat: "x", exp: null }),
+  ]) {
     assert.equal(Math.round(renewalMs(odd, 0.5)), 240_000, odd);
   }
 });

@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 
 const web = join(dirname(fileURLToPath(import.meta.url)), "..");
 const own = ["shared", "lang", "charts", "embed", "host", "demo"].flatMap((folder) =>
-  readdirSync(join(web, folder)).filter((name) => name.endsWith(".js")).map((name) => `${folder}/${name}`));
+  readdirSync(join(web, folder))
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => `${folder}/${name}`),
+);
 /** @param {string} file */
 const read = (file) => readFileSync(join(web, file), "utf8");
 
@@ -30,7 +33,11 @@ test("own components stand in calls, not in templates", () => {
 
 test("text enters as text, and nothing is stored", () => {
   for (const file of own) {
-    assert.doesNotMatch(read(file), /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|eval\(|new Function/, file);
+    assert.doesNotMatch(
+      read(file),
+      /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|eval\(|new Function/,
+      file,
+    );
     assert.doesNotMatch(read(file), /localStorage|sessionStorage|document\.cookie|indexedDB/, file);
   }
 });
@@ -40,8 +47,10 @@ test("every file is checked and opens with its story", () => {
 });
 
 test("colours come from tokens.css only", () => {
-  for (const file of own.filter((file) => !/color|theme|demo/.test(file))) assert.doesNotMatch(read(file), /#[0-9a-f]{6}\b/i, file);
-  for (const file of ["embed.css", "cards.css", "dialogs.css"]) assert.doesNotMatch(read(`embed/${file}`), /#[0-9a-f]{6}\b/i, file);
+  for (const file of own.filter((file) => !/color|theme|demo/.test(file)))
+    assert.doesNotMatch(read(file), /#[0-9a-f]{6}\b/i, file);
+  for (const file of ["embed.css", "cards.css", "dialogs.css"])
+    assert.doesNotMatch(read(`embed/${file}`), /#[0-9a-f]{6}\b/i, file);
 });
 
 test("the message page loads no view library and no chart", () => {
@@ -58,7 +67,13 @@ test("every import of the page resolves", () => {
 
 test("vendored files are what VENDOR.json says", () => {
   for (const { file, sha256, license_file } of JSON.parse(read("vendor/VENDOR.json")).files) {
-    assert.equal(createHash("sha256").update(readFileSync(join(web, "vendor", file))).digest("hex"), sha256, file);
+    assert.equal(
+      createHash("sha256")
+        .update(readFileSync(join(web, "vendor", file)))
+        .digest("hex"),
+      sha256,
+      file,
+    );
     assert.ok(read(`vendor/${license_file}`).length > 500, license_file);
   }
 });
@@ -73,7 +88,8 @@ test("each language says everything, with the same things to fill in", async () 
       assert.equal(typeof own, typeof value, `${name} ${key}`);
       assert.equal(Array.isArray(own), Array.isArray(value), `${name} ${key}`);
       if (typeof value !== "function") assert.ok(own.length > 0, `${name} ${key}`);
-      else if (value.length === 1 && key !== "lowHigh") assert.ok(own("§").includes("§"), `${name} ${key} leaves out its value`);
+      else if (value.length === 1 && key !== "lowHigh")
+        assert.ok(own("§").includes("§"), `${name} ${key} leaves out its value`);
     }
   }
 });

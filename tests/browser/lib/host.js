@@ -34,5 +34,15 @@ export async function startHost(inlay) {
       window.mount = (options, into = "#a") => { window.dash = watch(mountDashboard(into, options)); return true; };
       window.loaded = true;`,
   }));
-  return { origin, routes, page, policy, stop: () => new Promise((resolve) => { server.closeAllConnections(); server.close(resolve); }) };
+  return {
+    origin,
+    routes,
+    page,
+    policy,
+    stop: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(resolve);
+      }),
+  };
 }

@@ -15,9 +15,16 @@ export default class Summary {
     for (const test of this.tests.filter((test) => ["unexpected", "flaky"].includes(test.outcome()))) {
       console.log(`\n${test.outcome()}: ${test.location.file.split("/").pop()}:${test.location.line} ${test.title}`);
       for (const { retry, status, duration, errors } of test.results.filter((result) => result.errors.length)) {
-        const text = errors.map((error) => error.message ?? error.value ?? "").join("\n").replace(COLORS, "");
+        const text = errors
+          .map((error) => error.message ?? error.value ?? "")
+          .join("\n")
+          .replace(COLORS, "");
         console.log(`  try ${retry + 1}, ${status} after ${duration} ms`);
-        for (const line of text.split("\n").filter((line) => line.trim()).slice(0, ERROR_LINES)) console.log(`    ${line.slice(0, 200)}`);
+        for (const line of text
+          .split("\n")
+          .filter((line) => line.trim())
+          .slice(0, ERROR_LINES))
+          console.log(`    ${line.slice(0, 200)}`);
       }
     }
   }

@@ -8,20 +8,26 @@ import { EVERYTHING, Server, story } from "./server.js";
 export { EVERYTHING, expect };
 
 export const test = base.extend({
-  inlay: [async ({}, use) => {
-    const server = await Server.start();
-    await server.register();
-    await server.send(story());
-    server.dashboard = await server.publish("API usage", EVERYTHING);
-    await use(server);
-    await server.stop();
-  }, { scope: "worker", timeout: 120_000 }],
+  inlay: [
+    async ({}, use) => {
+      const server = await Server.start();
+      await server.register();
+      await server.send(story());
+      server.dashboard = await server.publish("API usage", EVERYTHING);
+      await use(server);
+      await server.stop();
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
 
-  host: [async ({ inlay }, use) => {
-    const host = await startHost(inlay);
-    await use(host);
-    await host.stop();
-  }, { scope: "worker" }],
+  host: [
+    async ({ inlay }, use) => {
+      const host = await startHost(inlay);
+      await use(host);
+      await host.stop();
+    },
+    { scope: "worker" },
+  ],
 
   /** Console messages that a test expects, as regular expressions. */
   expected: [async ({}, use) => use([]), {}],
@@ -34,10 +40,14 @@ export const test = base.extend({
     });
     page.on("request", (request) => {
       const url = new URL(request.url());
-      if (/^https?:$/.test(url.protocol) && ![inlay.base, host.origin].includes(url.origin)) faults.push(`foreign request: ${request.url()}`);
+      if (/^https?:$/.test(url.protocol) && ![inlay.base, host.origin].includes(url.origin))
+        faults.push(`foreign request: ${request.url()}`);
     });
     await use(page);
-    expect(faults.filter((fault) => !expected.some((pattern) => pattern.test(fault))), "the page stays quiet").toEqual([]);
+    expect(
+      faults.filter((fault) => !expected.some((pattern) => pattern.test(fault))),
+      "the page stays quiet",
+    ).toEqual([]);
   },
 
   /** Opens the page of a session alone, without a host. */
@@ -65,7 +75,8 @@ export const test = base.extend({
 });
 
 /** Events of a type that the host saw. @param {import("@playwright/test").Page} page @param {string} [type] */
-export const seen = (page, type) => page.evaluate((wanted) => window.seen.filter((one) => !wanted || one.type === wanted), type);
+export const seen = (page, type) =>
+  page.evaluate((wanted) => window.seen.filter((one) => !wanted || one.type === wanted), type);
 
 /** The card with a title. @param {any} scope page or frame */
 export const card = (scope, title) => scope.getByRole("region", { name: title, exact: true });
@@ -77,7 +88,10 @@ export async function settled(scope) {
 
 /** The sum that the API gives for the tenant, to compare with. */
 export async function count(inlay, query) {
-  const answer = await inlay.ask("GET", `/v1/query?${new URLSearchParams({ tenant_id: "acme", event_name: "api_call", metric: "count", ...query })}`);
+  const answer = await inlay.ask(
+    "GET",
+    `/v1/query?${new URLSearchParams({ tenant_id: "acme", event_name: "api_call", metric: "count", ...query })}`,
+  );
   return answer.data;
 }
 

@@ -18,7 +18,10 @@ export const cache = new QueryClient({
     queries: {
       staleTime: FRESH_MS,
       // A refusal stays one; what could not be reached or was too busy may be there now.
-      retry: (count, error) => count < RETRIES_MAX && error instanceof ApiError && (error.status === 0 || error.status === 503 || error.status === 429),
+      retry: (count, error) =>
+        count < RETRIES_MAX &&
+        error instanceof ApiError &&
+        (error.status === 0 || error.status === 503 || error.status === 429),
     },
   },
 });
@@ -44,13 +47,22 @@ interface Options<Value> {
 }
 
 /** `key` names the question: the same key is the same answer. */
-export function useData<Value>(key: readonly unknown[], load: (signal: AbortSignal) => Promise<Value>, { every, enabled = true, keeps = false }: Options<Value> = {}): Data<Value> {
+export function useData<Value>(
+  key: readonly unknown[],
+  load: (signal: AbortSignal) => Promise<Value>,
+  { every, enabled = true, keeps = false }: Options<Value> = {},
+): Data<Value> {
   const options = cache.defaultQueryOptions<Value, ApiError, Value, Value, readonly unknown[]>({
     queryKey: [environment.value, ...key],
     queryFn: ({ signal }) => load(signal),
     enabled,
     refetchInterval: typeof every === "function" ? ({ state }) => every(state.data) ?? false : (every ?? false),
-    ...(keeps ? { placeholderData: (before, query) => (keeps === true || (query && keeps(query.queryKey.slice(1))) ? before : undefined) } : {}),
+    ...(keeps
+      ? {
+          placeholderData: (before, query) =>
+            keeps === true || (query && keeps(query.queryKey.slice(1))) ? before : undefined,
+        }
+      : {}),
   });
   const [observer] = useState(() => new QueryObserver(cache, options));
   const [, redraw] = useReducer<number, void>((count) => count + 1, 0);

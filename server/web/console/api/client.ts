@@ -46,7 +46,8 @@ const SWALLOWED = new Set([".", ".."]);
 api.use({
   async onRequest({ request, params }) {
     for (const [field, value] of Object.entries(params.path ?? {})) {
-      if (SWALLOWED.has(String(value))) throw new ApiError(400, { code: "invalid_field", field, error: texts.errors.dots });
+      if (SWALLOWED.has(String(value)))
+        throw new ApiError(400, { code: "invalid_field", field, error: texts.errors.dots });
     }
     request.headers.set("X-Service-Environment", environment.value);
     await noteRequest(request);
@@ -54,7 +55,8 @@ api.use({
   },
   onResponse({ request, response }) {
     // Whatever ended the session, also in another tab. A wrong password is none, nor a key that was revoked.
-    const isOfSession = me.value !== null && !request.headers.has("authorization") && !new URL(request.url).pathname.endsWith("/login");
+    const isOfSession =
+      me.value !== null && !request.headers.has("authorization") && !new URL(request.url).pathname.endsWith("/login");
     if (response.status === 401 && isOfSession) endedSession.value = true;
   },
 });

@@ -24,7 +24,8 @@ export async function noteRequest(request: Request): Promise<void> {
   if (pathname.startsWith("/v1/auth/")) return;
   const body = request.body ? (await request.clone().text()).replace(SECRET, '$1"…"') : null;
   const sent = { method: request.method, path: pathname + search, body };
-  const isSame = (other: SentRequest) => other.method === sent.method && other.path === sent.path && other.body === sent.body;
+  const isSame = (other: SentRequest) =>
+    other.method === sent.method && other.path === sent.path && other.body === sent.body;
   sentRequests.value = [sent, ...sentRequests.value.filter((other) => !isSame(other))].slice(0, REQUESTS_MAX);
 }
 
@@ -33,7 +34,10 @@ export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A request as a command. */
 export function curlOf({ method, path, body }: SentRequest): string {
-  const parts = [`curl ${method === "GET" || (method === "POST" && body) ? "" : `-X ${method} `}${quoted(boot.base_url + path)}`, `-H "Authorization: Bearer $INLAY_KEY"`];
+  const parts = [
+    `curl ${method === "GET" || (method === "POST" && body) ? "" : `-X ${method} `}${quoted(boot.base_url + path)}`,
+    `-H "Authorization: Bearer $INLAY_KEY"`,
+  ];
   if (body) parts.push(`-H "Content-Type: application/json"`, `-d ${quoted(body)}`);
   return parts.join(" \\\n  ");
 }

@@ -24,27 +24,76 @@ export default function AlertPage() {
   const { params } = useRoute();
   const id = Number(params.id);
   const [isEditing, setEditing] = useState(false);
-  const alert = useData(["alerts", id], (signal) => answer(api.GET("/v1/alerts/{alert_id}", { signal, params: { path: { alert_id: id } } })), { every: 15_000 });
+  const alert = useData(
+    ["alerts", id],
+    (signal) => answer(api.GET("/v1/alerts/{alert_id}", { signal, params: { path: { alert_id: id } } })),
+    { every: 15_000 },
+  );
   const back = { label: texts.menu.pages.alerts, href: address("alerts") };
   const value = alert.value;
-  if (!value) return <Page title={texts.menu.pages.alerts} back={back}><Card label={text.rule}>{alert.error ? <Failed error={alert.error} onRetry={alert.reload} /> : <Loading />}</Card></Page>;
+  if (!value)
+    return (
+      <Page title={texts.menu.pages.alerts} back={back}>
+        <Card label={text.rule}>
+          {alert.error ? <Failed error={alert.error} onRetry={alert.reload} /> : <Loading />}
+        </Card>
+      </Page>
+    );
   const isAdmin = may("admin");
   const test = async () => {
     const { deliveries } = await answer(api.POST("/v1/alerts/{alert_id}/test", { params: { path: { alert_id: id } } }));
     say(text.tested(deliveries.length, deliveries.filter(({ status }) => status === "failed").length));
   };
   return (
-    <Page title={value.name} back={back} lead={<><State alert={value} /> {text.fires} {sentenceOf(value)}.</>}
-      actions={isAdmin && <><Button onClick={() => attempt(test)}>{text.test}</Button><Button kind="primary" onClick={() => setEditing(true)}>{texts.actions.edit}</Button></>}>
+    <Page
+      title={value.name}
+      back={back}
+      lead={
+        <>
+          <State alert={value} /> {text.fires} {sentenceOf(value)}.
+        </>
+      }
+      actions={
+        isAdmin && (
+          <>
+            <Button onClick={() => attempt(test)}>{text.test}</Button>
+            <Button kind="primary" onClick={() => setEditing(true)}>
+              {texts.actions.edit}
+            </Button>
+          </>
+        )
+      }
+    >
       <WhoMay least="admin" what={text.what} />
-      {value.last_error && <p class="fault" role="alert">{value.last_error}</p>}
+      {value.last_error && (
+        <p class="fault" role="alert">
+          {value.last_error}
+        </p>
+      )}
       <div class="split">
-        <Card title={text.rule}><Facts alert={value} /></Card>
-        {isAdmin && <Card title={text.course} lead={text.courseLead}><Course alert={value} /></Card>}
+        <Card title={text.rule}>
+          <Facts alert={value} />
+        </Card>
+        {isAdmin && (
+          <Card title={text.course} lead={text.courseLead}>
+            <Course alert={value} />
+          </Card>
+        )}
       </div>
       {value.tenants && value.tenants.length > 0 && (
         <Card title={text.tenants}>
-          <ul class="rows">{value.tenants.map((tenant) => <li key={tenant.tenant_id}><b>{tenant.tenant_id}</b><Badge tone={tenant.state === "firing" ? "bad" : "good"}>{text.states[tenant.state]}</Badge><span>{tenant.last_value == null ? "" : number(tenant.last_value)}</span><span class="muted"><Ago at={tenant.state_since} /></span></li>)}</ul>
+          <ul class="rows">
+            {value.tenants.map((tenant) => (
+              <li key={tenant.tenant_id}>
+                <b>{tenant.tenant_id}</b>
+                <Badge tone={tenant.state === "firing" ? "bad" : "good"}>{text.states[tenant.state]}</Badge>
+                <span>{tenant.last_value == null ? "" : number(tenant.last_value)}</span>
+                <span class="muted">
+                  <Ago at={tenant.state_since} />
+                </span>
+              </li>
+            ))}
+          </ul>
         </Card>
       )}
       <h2 class="section">{text.history}</h2>
@@ -57,49 +106,144 @@ export default function AlertPage() {
 function Facts({ alert }: { alert: Alert }) {
   return (
     <dl class="facts">
-      <dt>{text.since}</dt><dd><Ago at={alert.state_since} /></dd>
-      <dt>{text.value}</dt><dd>{alert.last_value == null ? text.notYet : number(alert.last_value)}</dd>
-      <dt>{text.tenant}</dt><dd>{alert.tenant_id ?? (alert.per_tenant ? text.eachTenant : text.allTenants)}</dd>
-      <dt>{text.dashboard}</dt><dd><a href={address(`dashboards/${alert.dashboard_id}`)}>{text.openDashboard}</a></dd>
-      <dt>{text.mails}</dt><dd>{alert.email_to.join(", ") || text.nobody}</dd>
-      <dt>{text.webhook}</dt><dd>{alert.webhook_url ? <code>{alert.webhook_url}</code> : text.nobody}</dd>
-      {alert.webhook_secret && <><dt>{text.secret}</dt><dd><Copy text={alert.webhook_secret} label={text.copySecret} /></dd></>}
+      <dt>{text.since}</dt>
+      <dd>
+        <Ago at={alert.state_since} />
+      </dd>
+      <dt>{text.value}</dt>
+      <dd>{alert.last_value == null ? text.notYet : number(alert.last_value)}</dd>
+      <dt>{text.tenant}</dt>
+      <dd>{alert.tenant_id ?? (alert.per_tenant ? text.eachTenant : text.allTenants)}</dd>
+      <dt>{text.dashboard}</dt>
+      <dd>
+        <a href={address(`dashboards/${alert.dashboard_id}`)}>{text.openDashboard}</a>
+      </dd>
+      <dt>{text.mails}</dt>
+      <dd>{alert.email_to.join(", ") || text.nobody}</dd>
+      <dt>{text.webhook}</dt>
+      <dd>{alert.webhook_url ? <code>{alert.webhook_url}</code> : text.nobody}</dd>
+      {alert.webhook_secret && (
+        <>
+          <dt>{text.secret}</dt>
+          <dd>
+            <Copy text={alert.webhook_secret} label={text.copySecret} />
+          </dd>
+        </>
+      )}
     </dl>
   );
 }
 
 function Course({ alert }: { alert: Alert }) {
-  const { dashboard_id, widget_id, condition_type, operator, threshold_value, lookback_minutes, for_minutes, tenant_id } = alert;
-  const body = { dashboard_id, widget_id, condition_type, operator, threshold_value, lookback_minutes, for_minutes, tenant_id } as Schemas["PreviewAlert"];
-  const preview = useData(["alert-preview", body], (signal) => answer(api.POST("/v1/alerts/preview", { signal, body })));
+  const {
+    dashboard_id,
+    widget_id,
+    condition_type,
+    operator,
+    threshold_value,
+    lookback_minutes,
+    for_minutes,
+    tenant_id,
+  } = alert;
+  const body = {
+    dashboard_id,
+    widget_id,
+    condition_type,
+    operator,
+    threshold_value,
+    lookback_minutes,
+    for_minutes,
+    tenant_id,
+  } as Schemas["PreviewAlert"];
+  const preview = useData(["alert-preview", body], (signal) =>
+    answer(api.POST("/v1/alerts/preview", { signal, body })),
+  );
   if (preview.error) return <Failed error={preview.error} onRetry={preview.reload} />;
   if (!preview.value) return <Loading lines={4} />;
-  return <><PreviewChart preview={preview.value} threshold={condition_type === "threshold" ? (threshold_value ?? null) : null} /><p class="note">{text.wouldHave(preview.value.fired)}</p></>;
+  return (
+    <>
+      <PreviewChart
+        preview={preview.value}
+        threshold={condition_type === "threshold" ? (threshold_value ?? null) : null}
+      />
+      <p class="note">{text.wouldHave(preview.value.fired)}</p>
+    </>
+  );
 }
 
 function History({ id }: { id: number }) {
-  const events = useData(["alert-events", id], (signal) => answer(api.GET("/v1/alerts/{alert_id}/events", { signal, params: { path: { alert_id: id } } })), { every: 15_000 });
+  const events = useData(
+    ["alert-events", id],
+    (signal) => answer(api.GET("/v1/alerts/{alert_id}/events", { signal, params: { path: { alert_id: id } } })),
+    { every: 15_000 },
+  );
   return (
-    <List data={events} label={text.history} rowKey={(event) => event.id} empty={<Empty title={text.noEvents} text={text.noEventsText} />}
+    <List
+      data={events}
+      label={text.history}
+      rowKey={(event) => event.id}
+      empty={<Empty title={text.noEvents} text={text.noEventsText} />}
       columns={[
-        { title: text.state, cell: (event) => <Badge tone={event.state === "firing" ? "bad" : "good"}>{text.eventStates[event.state] ?? event.state}</Badge> },
+        {
+          title: text.state,
+          cell: (event) => (
+            <Badge tone={event.state === "firing" ? "bad" : "good"}>
+              {text.eventStates[event.state] ?? event.state}
+            </Badge>
+          ),
+        },
         { title: text.when, cell: (event) => <Ago at={event.created_at} /> },
         { title: text.tenant, cell: (event) => event.tenant_id ?? "" },
         { title: text.value, end: true, cell: (event) => (event.value == null ? "" : number(event.value)) },
-        { title: text.thresholdValue, end: true, cell: (event) => (event.threshold_value == null ? "" : number(event.threshold_value)) },
-        { title: text.deliveries, cell: (event) => event.deliveries.map((delivery, at) => <span key={at} title={delivery.error ?? delivery.to}><Badge tone={delivery.status === "failed" ? "bad" : delivery.status === "succeeded" || delivery.status === "sent" ? "good" : "plain"}>{delivery.kind}</Badge> </span>) },
+        {
+          title: text.thresholdValue,
+          end: true,
+          cell: (event) => (event.threshold_value == null ? "" : number(event.threshold_value)),
+        },
+        {
+          title: text.deliveries,
+          cell: (event) =>
+            event.deliveries.map((delivery, at) => (
+              <span key={at} title={delivery.error ?? delivery.to}>
+                <Badge
+                  tone={
+                    delivery.status === "failed"
+                      ? "bad"
+                      : delivery.status === "succeeded" || delivery.status === "sent"
+                        ? "good"
+                        : "plain"
+                  }
+                >
+                  {delivery.kind}
+                </Badge>{" "}
+              </span>
+            )),
+        },
         { title: text.reason, cell: (event) => event.reason ?? "" },
-      ]} />
+      ]}
+    />
   );
 }
 
 function Edit({ alert, onClose }: { alert: Alert; onClose: () => void }) {
   const form = useForm(async (value) => {
-    const threshold = alert.condition_type === "no_data" ? {} : { operator: value("operator") as Schemas["Operator"], threshold_value: Number(value("threshold_value")) };
-    await answer(api.PATCH("/v1/alerts/{alert_id}", {
-      params: { path: { alert_id: alert.id } },
-      body: { ...threshold, name: value("name"), lookback_minutes: Number(value("lookback_minutes")), for_minutes: Number(value("for_minutes")), email_to: addressesOf(value("email_to")), webhook_url: value("webhook_url") || null },
-    }));
+    const threshold =
+      alert.condition_type === "no_data"
+        ? {}
+        : { operator: value("operator") as Schemas["Operator"], threshold_value: Number(value("threshold_value")) };
+    await answer(
+      api.PATCH("/v1/alerts/{alert_id}", {
+        params: { path: { alert_id: alert.id } },
+        body: {
+          ...threshold,
+          name: value("name"),
+          lookback_minutes: Number(value("lookback_minutes")),
+          for_minutes: Number(value("for_minutes")),
+          email_to: addressesOf(value("email_to")),
+          webhook_url: value("webhook_url") || null,
+        },
+      }),
+    );
     say(text.savedRule);
     onClose();
     await refresh("alerts", "alert-events");
@@ -108,15 +252,56 @@ function Edit({ alert, onClose }: { alert: Alert; onClose: () => void }) {
     <Dialog title={alert.name} onClose={onClose}>
       <form {...form.props}>
         <Field in={form} name="name" label={text.name} defaultValue={alert.name} required maxLength={200} autofocus />
-        {alert.condition_type !== "no_data" && <>
-          <Select in={form} name="operator" label={text.operator} defaultValue={alert.operator ?? "gt"} options={Object.entries(text.operators)} />
-          <Field in={form} name="threshold_value" label={alert.condition_type === "delta" ? text.percent : text.thresholdValue} type="number" step="any" required defaultValue={String(alert.threshold_value ?? 0)} />
-        </>}
-        <Field in={form} name="lookback_minutes" label={text.minutes} type="number" min={1} max={129600} required defaultValue={String(alert.lookback_minutes)} />
-        <Field in={form} name="for_minutes" label={text.forMinutes} type="number" min={0} defaultValue={String(alert.for_minutes)} />
-        <TextArea in={form} name="email_to" label={text.mails} hint={text.mailsHint} defaultValue={alert.email_to.join("\n")} />
+        {alert.condition_type !== "no_data" && (
+          <>
+            <Select
+              in={form}
+              name="operator"
+              label={text.operator}
+              defaultValue={alert.operator ?? "gt"}
+              options={Object.entries(text.operators)}
+            />
+            <Field
+              in={form}
+              name="threshold_value"
+              label={alert.condition_type === "delta" ? text.percent : text.thresholdValue}
+              type="number"
+              step="any"
+              required
+              defaultValue={String(alert.threshold_value ?? 0)}
+            />
+          </>
+        )}
+        <Field
+          in={form}
+          name="lookback_minutes"
+          label={text.minutes}
+          type="number"
+          min={1}
+          max={129600}
+          required
+          defaultValue={String(alert.lookback_minutes)}
+        />
+        <Field
+          in={form}
+          name="for_minutes"
+          label={text.forMinutes}
+          type="number"
+          min={0}
+          defaultValue={String(alert.for_minutes)}
+        />
+        <TextArea
+          in={form}
+          name="email_to"
+          label={text.mails}
+          hint={text.mailsHint}
+          defaultValue={alert.email_to.join("\n")}
+        />
         <Field in={form} name="webhook_url" label={text.webhook} type="url" defaultValue={alert.webhook_url ?? ""} />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{texts.actions.save}</Submit></div>
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{texts.actions.save}</Submit>
+        </div>
       </form>
     </Dialog>
   );

@@ -21,9 +21,15 @@ export default function Audit() {
   const [opened, setOpened] = useState<Row | null>(null);
   const isAdmin = may("admin");
   const action = query.action ?? "";
-  const rows = useData(["audit", action], (signal) => answer(api.GET("/v1/audit", { signal, params: { query: action ? { action } : {} } })), { enabled: isAdmin, keeps: true });
+  const rows = useData(
+    ["audit", action],
+    (signal) => answer(api.GET("/v1/audit", { signal, params: { query: action ? { action } : {} } })),
+    { enabled: isAdmin, keeps: true },
+  );
   const all = useData(["audit", ""], (signal) => answer(api.GET("/v1/audit", { signal })), { enabled: isAdmin });
-  const actions = [...new Set([...(all.value?.data ?? []).map((row) => row.action), ...(action ? [action] : [])])].sort();
+  const actions = [
+    ...new Set([...(all.value?.data ?? []).map((row) => row.action), ...(action ? [action] : [])]),
+  ].sort();
   const choose = (chosen: string) => {
     const { action: _, ...rest } = query;
     const parameters = new URLSearchParams(chosen ? { ...rest, action: chosen } : rest);
@@ -33,27 +39,73 @@ export default function Audit() {
     <Page title={texts.menu.pages.audit} lead={text.lead}>
       <WhoMay least="admin" what={text.what} />
       {isAdmin && (
-        <List data={rows} label={texts.menu.pages.audit} rowKey={(row) => row.id} searched={(row) => `${row.action} ${row.actor.label} ${row.target.type} ${row.target.id} ${row.ip ?? ""} ${JSON.stringify(row.metadata)}`}
+        <List
+          data={rows}
+          label={texts.menu.pages.audit}
+          rowKey={(row) => row.id}
+          searched={(row) =>
+            `${row.action} ${row.actor.label} ${row.target.type} ${row.target.id} ${row.ip ?? ""} ${JSON.stringify(row.metadata)}`
+          }
           empty={<Empty title={text.none} text={text.noneText} />}
-          filters={<select class="input small" aria-label={text.action} value={action} onChange={(event) => choose(event.currentTarget.value)}><option value="">{text.allActions}</option>{actions.map((name) => <option key={name} value={name}>{name}</option>)}</select>}
+          filters={
+            <select
+              class="input small"
+              aria-label={text.action}
+              value={action}
+              onChange={(event) => choose(event.currentTarget.value)}
+            >
+              <option value="">{text.allActions}</option>
+              {actions.map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          }
           columns={[
             { title: text.when, cell: (row) => <Ago at={row.created_at} /> },
             { title: text.who, cell: (row) => <span title={row.actor.type}>{row.actor.label}</span> },
-            { title: text.action, cell: (row) => <button type="button" class="link" onClick={() => setOpened(row)}>{row.action}</button> },
-            { title: text.target, cell: (row) => <><span class="muted">{row.target.type}</span> <code>{row.target.id.length > 12 ? `${row.target.id.slice(0, 8)}…` : row.target.id}</code></> },
+            {
+              title: text.action,
+              cell: (row) => (
+                <button type="button" class="link" onClick={() => setOpened(row)}>
+                  {row.action}
+                </button>
+              ),
+            },
+            {
+              title: text.target,
+              cell: (row) => (
+                <>
+                  <span class="muted">{row.target.type}</span>{" "}
+                  <code>{row.target.id.length > 12 ? `${row.target.id.slice(0, 8)}…` : row.target.id}</code>
+                </>
+              ),
+            },
             { title: text.from, cell: (row) => row.ip ?? "" },
-          ]} />
+          ]}
+        />
       )}
       {opened && (
         <Dialog title={opened.action} onClose={() => setOpened(null)} wide>
           <dl class="facts">
-            <dt>{text.when}</dt><dd>{fullTime(opened.created_at)}</dd>
-            <dt>{text.who}</dt><dd>{opened.actor.label} <span class="muted">{opened.actor.type}</span></dd>
-            <dt>{text.target}</dt><dd>{opened.target.type} <code>{opened.target.id}</code></dd>
-            <dt>{text.from}</dt><dd>{opened.ip ?? text.unknown}</dd>
+            <dt>{text.when}</dt>
+            <dd>{fullTime(opened.created_at)}</dd>
+            <dt>{text.who}</dt>
+            <dd>
+              {opened.actor.label} <span class="muted">{opened.actor.type}</span>
+            </dd>
+            <dt>{text.target}</dt>
+            <dd>
+              {opened.target.type} <code>{opened.target.id}</code>
+            </dd>
+            <dt>{text.from}</dt>
+            <dd>{opened.ip ?? text.unknown}</dd>
           </dl>
           <Code text={JSON.stringify(opened.metadata, null, 2)} label={text.details} />
-          <div class="foot"><Copy text={JSON.stringify(opened, null, 2)} label={text.copyJson} /></div>
+          <div class="foot">
+            <Copy text={JSON.stringify(opened, null, 2)} label={text.copyJson} />
+          </div>
         </Dialog>
       )}
     </Page>

@@ -48,28 +48,80 @@ export default function Dashboards() {
     { label: text.delete, danger: true, act: () => setDeleted(dashboard) },
   ];
   return (
-    <Page title={texts.menu.pages.dashboards} lead={text.lead}
-      actions={isEditor && <><Button busy={isGenerating} onClick={() => attempt(generate)}>{text.generate}</Button><Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button></>}>
+    <Page
+      title={texts.menu.pages.dashboards}
+      lead={text.lead}
+      actions={
+        isEditor && (
+          <>
+            <Button busy={isGenerating} onClick={() => attempt(generate)}>
+              {text.generate}
+            </Button>
+            <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
+              {text.make}
+            </Button>
+          </>
+        )
+      }
+    >
       <WhoMay least="editor" what={text.what} />
-      <List data={dashboards} label={texts.menu.pages.dashboards} rowKey={(dashboard) => dashboard.id} searched={(dashboard) => dashboard.name}
-        empty={<Empty title={text.none} text={text.noneText}>{isEditor && <><Button kind="primary" busy={isGenerating} onClick={() => attempt(generate)}>{text.generate}</Button><Button onClick={() => setMaking(true)}>{text.startEmpty}</Button></>}</Empty>}
+      <List
+        data={dashboards}
+        label={texts.menu.pages.dashboards}
+        rowKey={(dashboard) => dashboard.id}
+        searched={(dashboard) => dashboard.name}
+        empty={
+          <Empty title={text.none} text={text.noneText}>
+            {isEditor && (
+              <>
+                <Button kind="primary" busy={isGenerating} onClick={() => attempt(generate)}>
+                  {text.generate}
+                </Button>
+                <Button onClick={() => setMaking(true)}>{text.startEmpty}</Button>
+              </>
+            )}
+          </Empty>
+        }
         columns={[
-          { title: text.name, cell: (dashboard) => <a class="row-link" href={address(`dashboards/${dashboard.id}`)}>{dashboard.name}</a> },
+          {
+            title: text.name,
+            cell: (dashboard) => (
+              <a class="row-link" href={address(`dashboards/${dashboard.id}`)}>
+                {dashboard.name}
+              </a>
+            ),
+          },
           { title: text.state, cell: (dashboard) => <State dashboard={dashboard} /> },
           { title: text.widgets, end: true, cell: (dashboard) => number(dashboard.widgets.length) },
           { title: text.edited, cell: (dashboard) => <Ago at={dashboard.updated_at} /> },
-          { title: text.published, cell: (dashboard) => (dashboard.published_at ? <Ago at={dashboard.published_at} /> : <span class="muted">{text.never}</span>) },
-          { title: texts.actions.more, silent: true, end: true, cell: (dashboard) => isEditor && <Menu label={texts.actions.of(dashboard.name)} items={actionsOf(dashboard)} /> },
-        ]} />
+          {
+            title: text.published,
+            cell: (dashboard) =>
+              dashboard.published_at ? <Ago at={dashboard.published_at} /> : <span class="muted">{text.never}</span>,
+          },
+          {
+            title: texts.actions.more,
+            silent: true,
+            end: true,
+            cell: (dashboard) =>
+              isEditor && <Menu label={texts.actions.of(dashboard.name)} items={actionsOf(dashboard)} />,
+          },
+        ]}
+      />
       {isMaking && <Make onClose={() => setMaking(false)} />}
       {deleted && (
-        <Confirm title={text.deleteTitle(deleted.name)} text={deleted.status === "published" ? text.deletePublished : text.deleteText} action={text.delete} onClose={() => setDeleted(null)}
+        <Confirm
+          title={text.deleteTitle(deleted.name)}
+          text={deleted.status === "published" ? text.deletePublished : text.deleteText}
+          action={text.delete}
+          onClose={() => setDeleted(null)}
           {...(deleted.status === "published" ? { name: deleted.name } : {})}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/dashboards/{id}", { params: { path: { id: deleted.id } } }));
             say(text.deleted(deleted.name));
             await refresh("dashboards");
-          }} />
+          }}
+        />
       )}
     </Page>
   );
@@ -78,7 +130,12 @@ export default function Dashboards() {
 /** "Published", with what is not yet published beside it. */
 export function State({ dashboard }: { dashboard: Dashboard }) {
   if (dashboard.status !== "published") return <Badge>{text.states[dashboard.status]}</Badge>;
-  return <><Badge tone="good">{text.states.published}</Badge>{dashboard.has_unpublished_changes && <span class="muted"> {text.changed}</span>}</>;
+  return (
+    <>
+      <Badge tone="good">{text.states.published}</Badge>
+      {dashboard.has_unpublished_changes && <span class="muted"> {text.changed}</span>}
+    </>
+  );
 }
 
 function Make({ onClose }: { onClose: () => void }) {
@@ -93,7 +150,10 @@ function Make({ onClose }: { onClose: () => void }) {
     <Dialog title={text.make} onClose={onClose}>
       <form {...form.props}>
         <Field in={form} name="name" label={text.name} required maxLength={200} autofocus />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{text.make}</Submit></div>
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{text.make}</Submit>
+        </div>
       </form>
     </Dialog>
   );

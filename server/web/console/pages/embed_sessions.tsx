@@ -26,31 +26,74 @@ export default function EmbedSessions() {
   const [isMinting, setMinting] = useOpened("new", "admin");
   const [revoked, setRevoked] = useState<Session | null>(null);
   const isAdmin = may("admin");
-  const sessions = useData(["embed-sessions"], (signal) => answer(api.GET("/v1/embed-sessions", { signal })), { enabled: isAdmin });
+  const sessions = useData(["embed-sessions"], (signal) => answer(api.GET("/v1/embed-sessions", { signal })), {
+    enabled: isAdmin,
+  });
   return (
-    <Page title={texts.menu.pages.embedSessions} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => setMinting(true)}>{text.mint}</Button>}>
+    <Page
+      title={texts.menu.pages.embedSessions}
+      lead={text.lead}
+      actions={
+        isAdmin && (
+          <Button kind="primary" icon="plus" onClick={() => setMinting(true)}>
+            {text.mint}
+          </Button>
+        )
+      }
+    >
       <WhoMay least="admin" what={text.what} />
       {isAdmin && (
-        <List data={sessions} label={texts.menu.pages.embedSessions} rowKey={(session) => session.id} searched={(session) => `${session.tenant_id} ${session.resource.name} ${session.actor.label} ${inWords(session.permissions).join(" ")}`}
-          empty={<Empty title={text.none} text={text.noneText}><Button kind="primary" onClick={() => setMinting(true)}>{text.mint}</Button></Empty>}
+        <List
+          data={sessions}
+          label={texts.menu.pages.embedSessions}
+          rowKey={(session) => session.id}
+          searched={(session) =>
+            `${session.tenant_id} ${session.resource.name} ${session.actor.label} ${inWords(session.permissions).join(" ")}`
+          }
+          empty={
+            <Empty title={text.none} text={text.noneText}>
+              <Button kind="primary" onClick={() => setMinting(true)}>
+                {text.mint}
+              </Button>
+            </Empty>
+          }
           columns={[
             { title: text.tenant, cell: (session) => <b>{session.tenant_id}</b> },
-            { title: text.dashboard, cell: (session) => <a href={address(`dashboards/${session.resource.id}`)}>{session.resource.name}</a> },
+            {
+              title: text.dashboard,
+              cell: (session) => <a href={address(`dashboards/${session.resource.id}`)}>{session.resource.name}</a>,
+            },
             { title: text.permissions, cell: (session) => inWords(session.permissions).join("; ") },
             { title: text.by, cell: (session) => session.actor.label },
             { title: text.issued, cell: (session) => <Ago at={session.issued_at} /> },
             { title: text.remaining, end: true, cell: (session) => <Countdown until={session.expires_at} /> },
-            { title: texts.actions.more, silent: true, end: true, cell: (session) => <Menu label={texts.actions.of(session.tenant_id)} items={[{ label: text.revoke, danger: true, act: () => setRevoked(session) }]} /> },
-          ]} />
+            {
+              title: texts.actions.more,
+              silent: true,
+              end: true,
+              cell: (session) => (
+                <Menu
+                  label={texts.actions.of(session.tenant_id)}
+                  items={[{ label: text.revoke, danger: true, act: () => setRevoked(session) }]}
+                />
+              ),
+            },
+          ]}
+        />
       )}
       {isMinting && <Mint onClose={() => setMinting(false)} />}
       {revoked && (
-        <Confirm title={text.revokeTitle(revoked.tenant_id)} text={text.revokeText(revoked.resource.name)} action={text.revoke} onClose={() => setRevoked(null)}
+        <Confirm
+          title={text.revokeTitle(revoked.tenant_id)}
+          text={text.revokeText(revoked.resource.name)}
+          action={text.revoke}
+          onClose={() => setRevoked(null)}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/embed-sessions/{id}", { params: { path: { id: revoked.id } } }));
             say(text.revoked);
             await refresh("embed-sessions");
-          }} />
+          }}
+        />
       )}
     </Page>
   );
@@ -60,7 +103,13 @@ export default function EmbedSessions() {
 export function inWords(permissions: Schemas["Permissions"]): string[] {
   const words = text.words;
   const list = (values: readonly string[]) => values.join(", ");
-  const { locked_filters: locked = {}, hidden_widgets: hidden = [], allowed_dimensions: dimensions, allowed_periods: periods, max_date_range_days: days } = permissions;
+  const {
+    locked_filters: locked = {},
+    hidden_widgets: hidden = [],
+    allowed_dimensions: dimensions,
+    allowed_periods: periods,
+    max_date_range_days: days,
+  } = permissions;
   return [
     permissions.allow_drill_down ? words.drill : words.noDrill,
     ...Object.entries(locked).map(([name, value]) => words.only(name, list([value].flat() as string[]))),
@@ -80,7 +129,11 @@ function Countdown({ until }: { until: string }) {
   const seconds = Math.max(0, Math.round((Date.parse(until) - Date.now()) / 1000));
   const two = (value: number) => String(value).padStart(2, "0");
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  return <time class="number" dateTime={until} title={fullTime(until)}>{seconds ? `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}` : text.ended}</time>;
+  return (
+    <time class="number" dateTime={until} title={fullTime(until)}>
+      {seconds ? `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}` : text.ended}
+    </time>
+  );
 }
 
 function Mint({ onClose }: { onClose: () => void }) {
@@ -90,45 +143,104 @@ function Mint({ onClose }: { onClose: () => void }) {
   const published = (dashboards.value?.data ?? []).filter(({ status }) => status === "published");
   const form = useForm(async (value, data) => {
     const periods = data.getAll("allowed_periods") as Schemas["PeriodName"][];
-    const dimensions = value("allowed_dimensions").split(/[\s,]+/).filter(Boolean);
+    const dimensions = value("allowed_dimensions")
+      .split(/[\s,]+/)
+      .filter(Boolean);
     const permissions: Schemas["Permissions"] = {
       allow_drill_down: value("allow_drill_down") === "on",
       locked_filters: lockedOf(value("locked_filters")),
       ...(periods.length && periods.length < PERIODS.length ? { allowed_periods: periods } : {}),
       ...(dimensions.length ? { allowed_dimensions: dimensions } : {}),
     };
-    setMade(await answer(api.POST("/v1/embed-sessions", { body: { tenant_id: value("tenant_id"), dashboard_id: value("dashboard_id"), expires_in: Number(value("expires_in")), permissions } })));
+    setMade(
+      await answer(
+        api.POST("/v1/embed-sessions", {
+          body: {
+            tenant_id: value("tenant_id"),
+            dashboard_id: value("dashboard_id"),
+            expires_in: Number(value("expires_in")),
+            permissions,
+          },
+        }),
+      ),
+    );
     await refresh("embed-sessions");
   });
   if (made) {
     return (
       <Dialog title={text.mintedTitle} onClose={onClose} wide>
         <p class="lead">{text.mintedText(fullTime(made.expires_at))}</p>
-        <p class="secret"><code>{made.embed_url}</code></p>
-        <div class="foot"><Copy text={made.embed_url} label={text.copyUrl} /><a class="button primary" href={made.embed_url} target="_blank" rel="noopener noreferrer">{text.open}</a></div>
+        <p class="secret">
+          <code>{made.embed_url}</code>
+        </p>
+        <div class="foot">
+          <Copy text={made.embed_url} label={text.copyUrl} />
+          <a class="button primary" href={made.embed_url} target="_blank" rel="noopener noreferrer">
+            {text.open}
+          </a>
+        </div>
       </Dialog>
     );
   }
   return (
     <Dialog title={text.mint} onClose={onClose}>
-      {dashboards.value && published.length === 0
-        ? <Empty title={text.publishFirst} text={text.publishFirstText}><LinkButton kind="primary" href={address("dashboards")}>{texts.menu.pages.dashboards}</LinkButton></Empty>
-        : (
-          <form {...form.props}>
-            <p class="lead">{text.mintLead}</p>
-            <Select in={form} name="dashboard_id" label={text.dashboard} defaultValue={query.dashboard} options={published.map(({ id, name }) => [id, name] as const)} />
-            <Field in={form} name="tenant_id" label={text.tenant} hint={text.tenantHint} required maxLength={256} autocomplete="off" autofocus />
-            <Select in={form} name="expires_in" label={text.expires} defaultValue="3600" options={text.lifetimes} />
-            <Check name="allow_drill_down" label={text.drill} defaultChecked />
-            <details class="more-fields">
-              <summary>{text.restrict}</summary>
-              <TextArea in={form} name="locked_filters" label={text.locked} hint={text.lockedHint} placeholder="plan=pro" />
-              <Field in={form} name="allowed_dimensions" label={text.dimensions} hint={text.dimensionsHint} placeholder="model, endpoint" />
-              <fieldset class="checks"><legend>{text.periods}</legend>{PERIODS.map((period) => <Check key={period} name="allowed_periods" label={period} value={period} defaultChecked />)}</fieldset>
-            </details>
-            <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{text.mint}</Submit></div>
-          </form>
-        )}
+      {dashboards.value && published.length === 0 ? (
+        <Empty title={text.publishFirst} text={text.publishFirstText}>
+          <LinkButton kind="primary" href={address("dashboards")}>
+            {texts.menu.pages.dashboards}
+          </LinkButton>
+        </Empty>
+      ) : (
+        <form {...form.props}>
+          <p class="lead">{text.mintLead}</p>
+          <Select
+            in={form}
+            name="dashboard_id"
+            label={text.dashboard}
+            defaultValue={query.dashboard}
+            options={published.map(({ id, name }) => [id, name] as const)}
+          />
+          <Field
+            in={form}
+            name="tenant_id"
+            label={text.tenant}
+            hint={text.tenantHint}
+            required
+            maxLength={256}
+            autocomplete="off"
+            autofocus
+          />
+          <Select in={form} name="expires_in" label={text.expires} defaultValue="3600" options={text.lifetimes} />
+          <Check name="allow_drill_down" label={text.drill} defaultChecked />
+          <details class="more-fields">
+            <summary>{text.restrict}</summary>
+            <TextArea
+              in={form}
+              name="locked_filters"
+              label={text.locked}
+              hint={text.lockedHint}
+              placeholder="plan=pro"
+            />
+            <Field
+              in={form}
+              name="allowed_dimensions"
+              label={text.dimensions}
+              hint={text.dimensionsHint}
+              placeholder="model, endpoint"
+            />
+            <fieldset class="checks">
+              <legend>{text.periods}</legend>
+              {PERIODS.map((period) => (
+                <Check key={period} name="allowed_periods" label={period} value={period} defaultChecked />
+              ))}
+            </fieldset>
+          </details>
+          <div class="foot">
+            <Button onClick={onClose}>{texts.actions.cancel}</Button>
+            <Submit form={form}>{text.mint}</Submit>
+          </div>
+        </form>
+      )}
     </Dialog>
   );
 }

@@ -6,7 +6,13 @@ import type { Question } from "./explore";
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-const INTERVALS: Record<string, string> = { "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
+const INTERVALS: Record<string, string> = {
+  "1h": "1 hour",
+  "24h": "24 hours",
+  "7d": "7 days",
+  "30d": "30 days",
+  "90d": "90 days",
+};
 
 /** The aggregate of a metric; `number` is the property's expression. */
 function aggregateOf(metric: string, number: string): string {

@@ -31,31 +31,109 @@ export default function Reports() {
     await refresh("reports", "report-runs");
   };
   const toggle = async (report: Report) => {
-    const change = (enabled: boolean) => answer(api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: { enabled } })).then(() => refresh("reports"));
+    const change = (enabled: boolean) =>
+      answer(
+        api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: { enabled } }),
+      ).then(() => refresh("reports"));
     await change(!report.enabled);
-    say(report.enabled ? text.paused(report.name) : text.resumed(report.name), () => attempt(() => change(report.enabled)));
+    say(report.enabled ? text.paused(report.name) : text.resumed(report.name), () =>
+      attempt(() => change(report.enabled)),
+    );
   };
   return (
-    <Page title={texts.menu.pages.reports} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>{text.make}</Button>}>
+    <Page
+      title={texts.menu.pages.reports}
+      lead={text.lead}
+      actions={
+        isAdmin && (
+          <Button kind="primary" icon="plus" onClick={() => setMaking(true)}>
+            {text.make}
+          </Button>
+        )
+      }
+    >
       <WhoMay least="admin" what={text.what} />
-      <List data={reports} label={texts.menu.pages.reports} rowKey={(report) => report.id} searched={(report) => `${report.name} ${report.recipients.join(" ")} ${report.tenant_id ?? ""}`}
-        empty={<Empty title={text.none} text={text.noneText}>{isAdmin && <Button kind="primary" onClick={() => setMaking(true)}>{text.make}</Button>}</Empty>}
+      <List
+        data={reports}
+        label={texts.menu.pages.reports}
+        rowKey={(report) => report.id}
+        searched={(report) => `${report.name} ${report.recipients.join(" ")} ${report.tenant_id ?? ""}`}
+        empty={
+          <Empty title={text.none} text={text.noneText}>
+            {isAdmin && (
+              <Button kind="primary" onClick={() => setMaking(true)}>
+                {text.make}
+              </Button>
+            )}
+          </Empty>
+        }
         columns={[
-          { title: text.name, cell: (report) => <><a class="row-link" href={address(`reports/${report.id}`)}>{report.name}</a><span class="under">{scheduleInWords(report.schedule)}</span></> },
+          {
+            title: text.name,
+            cell: (report) => (
+              <>
+                <a class="row-link" href={address(`reports/${report.id}`)}>
+                  {report.name}
+                </a>
+                <span class="under">{scheduleInWords(report.schedule)}</span>
+              </>
+            ),
+          },
           { title: text.format, cell: (report) => <Badge>{report.format.toUpperCase()}</Badge> },
-          { title: text.to, cell: (report) => text.receivers(report.recipients.length + report.burst.reduce((sum, share) => sum + (share.recipients?.length ?? 0), 0), report.webhook_url != null) },
-          { title: text.next, cell: (report) => (!report.enabled ? <Badge>{text.off}</Badge> : report.next_run_at ? <Ago at={report.next_run_at} /> : "") },
-          { title: text.last, cell: (report) => (report.last_run ? <RunStatus run={report.last_run} /> : <span class="muted">{text.notYet}</span>) },
-          { title: texts.actions.more, silent: true, end: true, cell: (report) => isAdmin && <Menu label={texts.actions.of(report.name)} items={[{ label: text.run, act: () => attempt(() => run(report)) }, { label: report.enabled ? text.pause : text.resume, act: () => attempt(() => toggle(report)) }, { label: text.delete, danger: true, act: () => setDeleted(report) }]} /> },
-        ]} />
-      {isMaking && <Dialog title={text.make} onClose={() => setMaking(false)}><ReportForm onDone={() => setMaking(false)} /></Dialog>}
+          {
+            title: text.to,
+            cell: (report) =>
+              text.receivers(
+                report.recipients.length +
+                  report.burst.reduce((sum, share) => sum + (share.recipients?.length ?? 0), 0),
+                report.webhook_url != null,
+              ),
+          },
+          {
+            title: text.next,
+            cell: (report) =>
+              !report.enabled ? <Badge>{text.off}</Badge> : report.next_run_at ? <Ago at={report.next_run_at} /> : "",
+          },
+          {
+            title: text.last,
+            cell: (report) =>
+              report.last_run ? <RunStatus run={report.last_run} /> : <span class="muted">{text.notYet}</span>,
+          },
+          {
+            title: texts.actions.more,
+            silent: true,
+            end: true,
+            cell: (report) =>
+              isAdmin && (
+                <Menu
+                  label={texts.actions.of(report.name)}
+                  items={[
+                    { label: text.run, act: () => attempt(() => run(report)) },
+                    { label: report.enabled ? text.pause : text.resume, act: () => attempt(() => toggle(report)) },
+                    { label: text.delete, danger: true, act: () => setDeleted(report) },
+                  ]}
+                />
+              ),
+          },
+        ]}
+      />
+      {isMaking && (
+        <Dialog title={text.make} onClose={() => setMaking(false)}>
+          <ReportForm onDone={() => setMaking(false)} />
+        </Dialog>
+      )}
       {deleted && (
-        <Confirm title={text.deleteTitle(deleted.name)} text={text.deleteText} action={text.delete} onClose={() => setDeleted(null)}
+        <Confirm
+          title={text.deleteTitle(deleted.name)}
+          text={text.deleteText}
+          action={text.delete}
+          onClose={() => setDeleted(null)}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/reports/{report_id}", { params: { path: { report_id: deleted.id } } }));
             say(text.deleted(deleted.name));
             await refresh("reports");
-          }} />
+          }}
+        />
       )}
     </Page>
   );
@@ -63,5 +141,9 @@ export default function Reports() {
 
 export function RunStatus({ run }: { run: Schemas["ReportRun"] }) {
   const tone = { running: "plain", succeeded: "good", partial: "warn", failed: "bad", skipped: "plain" } as const;
-  return <span title={run.error ?? undefined}><Badge tone={tone[run.status]}>{text.statuses[run.status]}</Badge></span>;
+  return (
+    <span title={run.error ?? undefined}>
+      <Badge tone={tone[run.status]}>{text.statuses[run.status]}</Badge>
+    </span>
+  );
 }

@@ -10,7 +10,13 @@ export type Every = "hour" | "day" | "weekday" | "week" | "month";
 
 export function cronOf(every: Every, hour: number, minute: number, weekday: number, monthday: number): string {
   const at = `${minute} ${hour}`;
-  return { hour: `${minute} * * * *`, day: `${at} * * *`, weekday: `${at} * * 1-5`, week: `${at} * * ${weekday}`, month: `${at} ${monthday} * *` }[every];
+  return {
+    hour: `${minute} * * * *`,
+    day: `${at} * * *`,
+    weekday: `${at} * * 1-5`,
+    week: `${at} * * ${weekday}`,
+    month: `${at} ${monthday} * *`,
+  }[every];
 }
 
 const WHOLE = /^\d+$/;

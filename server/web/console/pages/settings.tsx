@@ -21,7 +21,9 @@ export default function Settings() {
   const [isRotating, setRotating] = useState(false);
   const isAdmin = may("admin");
   const form = useForm(async (value) => {
-    const changed = await answer(api.PATCH("/v1/settings/org", { body: { name: value("name"), email: value("email") } }));
+    const changed = await answer(
+      api.PATCH("/v1/settings/org", { body: { name: value("name"), email: value("email") } }),
+    );
     if (me.value) me.value = { ...me.value, org: changed };
     say(text.saved);
     await refresh("org");
@@ -35,15 +37,38 @@ export default function Settings() {
         {org.error && <Failed error={org.error} onRetry={org.reload} />}
         {value && (
           <form {...form.props} class="narrow">
-            <Field in={form} name="name" label={text.name} defaultValue={value.name} required maxLength={200} readOnly={!isAdmin} />
-            <Field in={form} name="email" label={text.email} hint={text.emailHint} type="email" defaultValue={value.email} required readOnly={!isAdmin} />
+            <Field
+              in={form}
+              name="name"
+              label={text.name}
+              defaultValue={value.name}
+              required
+              maxLength={200}
+              readOnly={!isAdmin}
+            />
+            <Field
+              in={form}
+              name="email"
+              label={text.email}
+              hint={text.emailHint}
+              type="email"
+              defaultValue={value.email}
+              required
+              readOnly={!isAdmin}
+            />
             {isAdmin && <Submit form={form}>{texts.actions.save}</Submit>}
           </form>
         )}
       </Card>
       <Card title={text.environments} lead={text.environmentsLead}>
         <ul class="rows">
-          {value?.environments.map(({ id, name }) => <li key={id}><b>{texts.shell.environments[name] ?? name}</b><code>{id}</code><Copy kind="quiet" text={id} label={text.copyId} /></li>)}
+          {value?.environments.map(({ id, name }) => (
+            <li key={id}>
+              <b>{texts.shell.environments[name] ?? name}</b>
+              <code>{id}</code>
+              <Copy kind="quiet" text={id} label={text.copyId} />
+            </li>
+          ))}
         </ul>
       </Card>
       {isAdmin && (
@@ -53,25 +78,37 @@ export default function Settings() {
       )}
       {may("owner") && value && (
         <Card title={text.danger} lead={text.dangerLead}>
-          <Button kind="danger" onClick={() => setDeleting(true)}>{text.delete}</Button>
+          <Button kind="danger" onClick={() => setDeleting(true)}>
+            {text.delete}
+          </Button>
         </Card>
       )}
       {isRotating && (
-        <Confirm title={text.rotateTitle} text={text.rotateText} action={text.rotate} onClose={() => setRotating(false)}
+        <Confirm
+          title={text.rotateTitle}
+          text={text.rotateText}
+          action={text.rotate}
+          onClose={() => setRotating(false)}
           onConfirm={async () => {
             const made = await answer(api.POST("/v1/embed-sessions/rotate-key"));
             say(text.rotated(made.kid));
-          }} />
+          }}
+        />
       )}
       {isDeleting && value && (
-        <Confirm title={text.deleteTitle(value.name)} text={text.deleteText} name={value.name} action={text.delete} onClose={() => setDeleting(false)}
+        <Confirm
+          title={text.deleteTitle(value.name)}
+          text={text.deleteText}
+          name={value.name}
+          action={text.delete}
+          onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/settings/org"));
             becomes(null);
             location.assign("/console/login");
-          }} />
+          }}
+        />
       )}
     </Page>
   );
 }
-

@@ -28,14 +28,18 @@ const text = texts.sql;
 /** Table and chart come with the first rows: nobody needs them before. */
 const Rows = lazy(() => import("./statements/result"));
 
-type Outcome = { state: "running" } | { state: "done"; result: Result } | { state: "failed"; error: ApiError } | { state: "cancelled" };
+type Outcome =
+  | { state: "running" }
+  | { state: "done"; result: Result }
+  | { state: "failed"; error: ApiError }
+  | { state: "cancelled" };
 
 const newTab = (sql = "", title = text.untitled): Tab => ({ id: crypto.randomUUID(), title, sql });
 
 export default function SqlPage() {
   const { query, path, route } = useLocation();
   const isAdmin = may("admin");
-  const [tabs, setTabs] = useState(() => readTabs() ?? (({ tabs: [newTab()], chosen: "" })));
+  const [tabs, setTabs] = useState(() => readTabs() ?? { tabs: [newTab()], chosen: "" });
   const tab = tabs.tabs.find(({ id }) => id === tabs.chosen) ?? tabs.tabs[0] ?? newTab();
   const [outcomes, setOutcomes] = useState<Record<string, Outcome>>({});
   const [view, setView] = useState<"table" | "chart">("table");
@@ -51,8 +55,10 @@ export default function SqlPage() {
   const names = useMemo(() => events.map(({ event_name }) => event_name), [discovered.value]);
 
   useEffect(() => writeTabs(tabs), [tabs]);
-  const change = (part: Partial<Tab>) => setTabs((now) => ({ ...now, tabs: now.tabs.map((one) => (one.id === tab.id ? { ...one, ...part } : one)) }));
-  const open = (made: Tab) => setTabs((now) => ({ tabs: [...now.tabs.filter(({ sql, saved: from }) => sql || from), made], chosen: made.id }));
+  const change = (part: Partial<Tab>) =>
+    setTabs((now) => ({ ...now, tabs: now.tabs.map((one) => (one.id === tab.id ? { ...one, ...part } : one)) }));
+  const open = (made: Tab) =>
+    setTabs((now) => ({ tabs: [...now.tabs.filter(({ sql, saved: from }) => sql || from), made], chosen: made.id }));
   const openSaved = (one: Schemas["SavedQuery"]) => {
     const there = tabs.tabs.find((other) => other.saved?.id === one.id);
     if (there) setTabs((now) => ({ ...now, chosen: there.id }));
@@ -62,11 +68,12 @@ export default function SqlPage() {
     drop(one.id);
     if (one.sql) say(text.closed(one.title), () => open(one));
   };
-  const drop = (id: string) => setTabs((now) => {
-    const rest = now.tabs.filter((one) => one.id !== id);
-    const left = rest.length ? rest : [newTab()];
-    return { tabs: left, chosen: now.chosen === id ? (left.at(-1)?.id ?? "") : now.chosen };
-  });
+  const drop = (id: string) =>
+    setTabs((now) => {
+      const rest = now.tabs.filter((one) => one.id !== id);
+      const left = rest.length ? rest : [newTab()];
+      return { tabs: left, chosen: now.chosen === id ? (left.at(-1)?.id ?? "") : now.chosen };
+    });
 
   // What the address asks for is opened once; then the address is the page's own again.
   useEffect(() => {
@@ -90,7 +97,12 @@ export default function SqlPage() {
     handle.current?.mark(null);
     set({ state: "running" });
     try {
-      set({ state: "done", result: (await answer(api.POST("/v1/query/adhoc", { signal: abort.signal, body: { sql: chosen.sql } }))) as Result });
+      set({
+        state: "done",
+        result: (await answer(
+          api.POST("/v1/query/adhoc", { signal: abort.signal, body: { sql: chosen.sql } }),
+        )) as Result,
+      });
     } catch (cause) {
       if (abort.signal.aborted) return set({ state: "cancelled" });
       const error = cause instanceof ApiError ? cause : new ApiError(0, {});
@@ -101,7 +113,9 @@ export default function SqlPage() {
   };
   const save = async () => {
     if (!tab.saved) return setSaving(true);
-    await answer(api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }));
+    await answer(
+      api.PATCH("/v1/saved-queries/{id}", { params: { path: { id: tab.saved.id } }, body: { sql: tab.sql } }),
+    );
     change({ saved: { id: tab.saved.id, sql: tab.sql } });
     say(text.savedAs(tab.title));
     await refresh("saved-queries");
@@ -111,56 +125,160 @@ export default function SqlPage() {
     await refresh("saved-queries");
   };
 
-  if (!isAdmin) return <Page title={texts.menu.pages.sql}><WhoMay least="admin" what={text.what} /></Page>;
+  if (!isAdmin)
+    return (
+      <Page title={texts.menu.pages.sql}>
+        <WhoMay least="admin" what={text.what} />
+      </Page>
+    );
   return (
-    <Page title={texts.menu.pages.sql}
-      actions={<>
-        <span title={text.limits}><Badge>{text.readOnly}</Badge></span>
-        <Button onClick={() => attempt(save)}>{texts.actions.save}</Button>
-        {outcome?.state === "running" ? <Button kind="danger" onClick={() => aborts.current.get(tab.id)?.abort()}>{text.cancel}</Button> : <Button kind="primary" onClick={() => void run()}>{text.run} <kbd>{text.runKeys}</kbd></Button>}
-      </>}>
+    <Page
+      title={texts.menu.pages.sql}
+      actions={
+        <>
+          <span title={text.limits}>
+            <Badge>{text.readOnly}</Badge>
+          </span>
+          <Button onClick={() => attempt(save)}>{texts.actions.save}</Button>
+          {outcome?.state === "running" ? (
+            <Button kind="danger" onClick={() => aborts.current.get(tab.id)?.abort()}>
+              {text.cancel}
+            </Button>
+          ) : (
+            <Button kind="primary" onClick={() => void run()}>
+              {text.run} <kbd>{text.runKeys}</kbd>
+            </Button>
+          )}
+        </>
+      }
+    >
       <div class="box sql">
-        <SqlSide datasets={datasets.value?.data ?? []} queries={saved} templates={templatesOf(events)} onInsert={(sql) => handle.current?.insert(sql)} onOpen={openSaved}
-          onTemplate={({ title, sql }) => open(newTab(sql, title))} onStar={(one) => attempt(() => star(one))} onDelete={setDeleted} />
+        <SqlSide
+          datasets={datasets.value?.data ?? []}
+          queries={saved}
+          templates={templatesOf(events)}
+          onInsert={(sql) => handle.current?.insert(sql)}
+          onOpen={openSaved}
+          onTemplate={({ title, sql }) => open(newTab(sql, title))}
+          onStar={(one) => attempt(() => star(one))}
+          onDelete={setDeleted}
+        />
         <div class="sql-main">
           <div class="sql-tabs" role="group" aria-label={text.tabs}>
             {tabs.tabs.map((one) => (
               <span key={one.id} class={one.id === tab.id ? "sql-tab chosen" : "sql-tab"}>
-                <button type="button" aria-pressed={one.id === tab.id} onClick={() => setTabs((now) => ({ ...now, chosen: one.id }))}>{one.title}{(one.saved ? one.saved.sql !== one.sql : one.sql !== "") && <i class="unsaved" title={text.unsaved} />}</button>
-                <button type="button" class="close" aria-label={text.closeTab(one.title)} onClick={() => close(one)}>×</button>
+                <button
+                  type="button"
+                  aria-pressed={one.id === tab.id}
+                  onClick={() => setTabs((now) => ({ ...now, chosen: one.id }))}
+                >
+                  {one.title}
+                  {(one.saved ? one.saved.sql !== one.sql : one.sql !== "") && (
+                    <i class="unsaved" title={text.unsaved} />
+                  )}
+                </button>
+                <button type="button" class="close" aria-label={text.closeTab(one.title)} onClick={() => close(one)}>
+                  ×
+                </button>
               </span>
             ))}
-            <button type="button" class="icon-button" aria-label={text.newTab} onClick={() => open(newTab())}>+</button>
+            <button type="button" class="icon-button" aria-label={text.newTab} onClick={() => open(newTab())}>
+              +
+            </button>
           </div>
-          <SqlEditor key={tab.id} value={tab.sql} datasets={datasets.value?.data ?? EMPTY} events={names} onChange={(sql) => change({ sql })} onRun={() => void run()} onSave={() => attempt(save)} handle={handle} />
+          <SqlEditor
+            key={tab.id}
+            value={tab.sql}
+            datasets={datasets.value?.data ?? EMPTY}
+            events={names}
+            onChange={(sql) => change({ sql })}
+            onRun={() => void run()}
+            onSave={() => attempt(save)}
+            handle={handle}
+          />
           <OutcomeView outcome={outcome} view={view} onView={setView} title={tab.title} />
         </div>
       </div>
-      {isSaving && <Save tab={tab} onClose={() => setSaving(false)} onSaved={(made) => change({ title: made.name, saved: { id: made.id, sql: made.sql } })} />}
-      {deleted && <Confirm title={text.deleteTitle(deleted.name)} text={text.deleteText} action={text.delete} onClose={() => setDeleted(null)} onConfirm={async () => {
-        await answer(api.DELETE("/v1/saved-queries/{id}", { params: { path: { id: deleted.id } } }));
-        await refresh("saved-queries");
-      }} />}
+      {isSaving && (
+        <Save
+          tab={tab}
+          onClose={() => setSaving(false)}
+          onSaved={(made) => change({ title: made.name, saved: { id: made.id, sql: made.sql } })}
+        />
+      )}
+      {deleted && (
+        <Confirm
+          title={text.deleteTitle(deleted.name)}
+          text={text.deleteText}
+          action={text.delete}
+          onClose={() => setDeleted(null)}
+          onConfirm={async () => {
+            await answer(api.DELETE("/v1/saved-queries/{id}", { params: { path: { id: deleted.id } } }));
+            await refresh("saved-queries");
+          }}
+        />
+      )}
     </Page>
   );
 }
 
 const EMPTY: readonly Schemas["Dataset"][] = [];
 
-function OutcomeView({ outcome, view, onView, title }: { outcome: Outcome | undefined; view: "table" | "chart"; onView: (view: "table" | "chart") => void; title: string }) {
+function OutcomeView({
+  outcome,
+  view,
+  onView,
+  title,
+}: {
+  outcome: Outcome | undefined;
+  view: "table" | "chart";
+  onView: (view: "table" | "chart") => void;
+  title: string;
+}) {
   if (!outcome) return <p class="chart-empty">{text.hint}</p>;
-  if (outcome.state === "running") return <p class="chart-empty" role="status">{text.running}</p>;
-  if (outcome.state === "cancelled") return <p class="chart-empty" role="status">{text.cancelled}</p>;
+  if (outcome.state === "running")
+    return (
+      <p class="chart-empty" role="status">
+        {text.running}
+      </p>
+    );
+  if (outcome.state === "cancelled")
+    return (
+      <p class="chart-empty" role="status">
+        {text.cancelled}
+      </p>
+    );
   if (outcome.state === "failed") {
     const { line, column, hint } = outcome.error.body;
-    return <div class="sql-failed" role="alert"><p>{line != null && <b>{text.at(line, column ?? 1)} </b>}{outcome.error.message}</p>{hint && !outcome.error.message.toLowerCase().includes(hint.toLowerCase().slice(0, 20)) && <p class="muted">{hint}</p>}</div>;
+    return (
+      <div class="sql-failed" role="alert">
+        <p>
+          {line != null && <b>{text.at(line, column ?? 1)} </b>}
+          {outcome.error.message}
+        </p>
+        {hint && !outcome.error.message.toLowerCase().includes(hint.toLowerCase().slice(0, 20)) && (
+          <p class="muted">{hint}</p>
+        )}
+      </div>
+    );
   }
   const { columns, rows, stats } = outcome.result;
-  const table = () => [columns.map(({ name }) => name), ...(rows as unknown[][]).map((row) => row.map((value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : value)))];
+  const table = () => [
+    columns.map(({ name }) => name),
+    ...(rows as unknown[][]).map((row) =>
+      row.map((value) => (typeof value === "object" && value !== null ? JSON.stringify(value) : value)),
+    ),
+  ];
   return (
     <>
       <div class="sql-bar">
-        <Tabs label={text.view} names={["table", "chart"]} chosen={view} onChoose={onView} text={(name) => texts.explore.views[name]} />
+        <Tabs
+          label={text.view}
+          names={["table", "chart"]}
+          chosen={view}
+          onChoose={onView}
+          text={(name) => texts.explore.views[name]}
+        />
         <p role="status">{text.done(number(stats.rows_returned), number(stats.wall_ms))}</p>
         <Button onClick={() => saveCsv(table(), title)}>{text.csv}</Button>
       </div>
@@ -170,9 +288,19 @@ function OutcomeView({ outcome, view, onView, title }: { outcome: Outcome | unde
   );
 }
 
-function Save({ tab, onClose, onSaved }: { tab: Tab; onClose: () => void; onSaved: (made: Schemas["SavedQuery"]) => void }) {
+function Save({
+  tab,
+  onClose,
+  onSaved,
+}: {
+  tab: Tab;
+  onClose: () => void;
+  onSaved: (made: Schemas["SavedQuery"]) => void;
+}) {
   const form = useForm(async (value) => {
-    const made = await answer(api.POST("/v1/saved-queries", { body: { name: value("name"), sql: tab.sql, dataset: value("dataset") || null } }));
+    const made = await answer(
+      api.POST("/v1/saved-queries", { body: { name: value("name"), sql: tab.sql, dataset: value("dataset") || null } }),
+    );
     onSaved(made);
     say(text.savedAs(made.name));
     onClose();
@@ -181,9 +309,20 @@ function Save({ tab, onClose, onSaved }: { tab: Tab; onClose: () => void; onSave
   return (
     <Dialog title={text.saveTitle} onClose={onClose}>
       <form {...form.props}>
-        <Field in={form} name="name" label={text.name} defaultValue={tab.title === text.untitled ? "" : tab.title} required maxLength={200} autofocus />
+        <Field
+          in={form}
+          name="name"
+          label={text.name}
+          defaultValue={tab.title === text.untitled ? "" : tab.title}
+          required
+          maxLength={200}
+          autofocus
+        />
         <Field in={form} name="dataset" label={text.dataset} defaultValue="events" maxLength={200} />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{texts.actions.save}</Submit></div>
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{texts.actions.save}</Submit>
+        </div>
       </form>
     </Dialog>
   );

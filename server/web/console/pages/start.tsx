@@ -24,21 +24,45 @@ const LATER_MS = 5_000;
 /** After this long without an event the usual mistakes are named. */
 const HINTS_MS = 60_000;
 /** The event that snippets send. */
-const SAMPLE = { tenant_id: "acme", event_name: "api_request", user_id: "ada", string_props: { model: "gpt-large", status: "ok" }, numeric_props: { latency_ms: 412 } };
-const NEWEST = "SELECT timestamp, event_name, tenant_id, string_props, numeric_props FROM events ORDER BY timestamp DESC LIMIT 5";
+const SAMPLE = {
+  tenant_id: "acme",
+  event_name: "api_request",
+  user_id: "ada",
+  string_props: { model: "gpt-large", status: "ok" },
+  numeric_props: { latency_ms: 412 },
+};
+const NEWEST =
+  "SELECT timestamp, event_name, tenant_id, string_props, numeric_props FROM events ORDER BY timestamp DESC LIMIT 5";
 
 export default function Start() {
-  const status = useData(["onboarding"], (signal) => answer(api.GET("/v1/onboarding/status", { signal })), { every: (known) => (known?.steps.sent_event ? LATER_MS : LOOK_MS) });
+  const status = useData(["onboarding"], (signal) => answer(api.GET("/v1/onboarding/status", { signal })), {
+    every: (known) => (known?.steps.sent_event ? LATER_MS : LOOK_MS),
+  });
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const value = status.value;
   const [hasCopied, setCopied] = useState(false);
-  if (!value) return <Page title={texts.menu.pages.start}><div class="box">{status.error ? <Failed error={status.error} onRetry={status.reload} /> : <Loading />}</div></Page>;
+  if (!value)
+    return (
+      <Page title={texts.menu.pages.start}>
+        <div class="box">{status.error ? <Failed error={status.error} onRetry={status.reload} /> : <Loading />}</div>
+      </Page>
+    );
   const { steps, real_events: events } = value;
   const hasKey = hasCopied || steps.sent_event;
-  const done = [hasKey, steps.sent_event, steps.created_dashboard, steps.published_dashboard && steps.created_embed_session, steps.invited_member];
+  const done = [
+    hasKey,
+    steps.sent_event,
+    steps.created_dashboard,
+    steps.published_dashboard && steps.created_embed_session,
+    steps.invited_member,
+  ];
   const current = done.findIndex((one) => !one);
   const [dashboard] = dashboards.value?.data ?? [];
-  const step = (at: number, title: string, children: ComponentChildren) => <Step key={at} number={at + 1} title={title} isDone={done[at] ?? false} isCurrent={at === current}>{children}</Step>;
+  const step = (at: number, title: string, children: ComponentChildren) => (
+    <Step key={at} number={at + 1} title={title} isDone={done[at] ?? false} isCurrent={at === current}>
+      {children}
+    </Step>
+  );
   return (
     <Page title={texts.menu.pages.start} lead={text.progress(done.filter(Boolean).length, done.length)}>
       <WhoMay least="admin" what={text.what} />
@@ -48,22 +72,48 @@ export default function Start() {
         {step(1, text.send, <EventStep events={events} isDone={steps.sent_event} />)}
         {step(2, text.generate, <DashboardStep dashboard={dashboard} isReady={steps.sent_event} />)}
         {step(3, text.publish, <PublishStep dashboard={dashboard} />)}
-        {step(4, text.team, <><p>{text.teamText}</p>{may("admin") && <LinkButton href={address("team", { invite: "1" })}>{texts.team.invite}</LinkButton>}</>)}
+        {step(
+          4,
+          text.team,
+          <>
+            <p>{text.teamText}</p>
+            {may("admin") && <LinkButton href={address("team", { invite: "1" })}>{texts.team.invite}</LinkButton>}
+          </>,
+        )}
       </ol>
     </Page>
   );
 }
 
-function Step({ number, title, isDone, isCurrent, children }: { number: number; title: string; isDone: boolean; isCurrent: boolean; children: ComponentChildren }) {
+function Step({
+  number,
+  title,
+  isDone,
+  isCurrent,
+  children,
+}: {
+  number: number;
+  title: string;
+  isDone: boolean;
+  isCurrent: boolean;
+  children: ComponentChildren;
+}) {
   const [isOpen, setOpen] = useState(isCurrent);
   useEffect(() => {
     if (isCurrent) setOpen(true);
   }, [isCurrent]);
   return (
     <li class="box step" data-done={isDone || undefined} data-current={isCurrent || undefined}>
-      <span class="step-mark" aria-hidden="true">{isDone ? <Icon name="check" /> : number}</span>
+      <span class="step-mark" aria-hidden="true">
+        {isDone ? <Icon name="check" /> : number}
+      </span>
       <div>
-        <h2><button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{title}{isDone && <span class="vh"> ({text.done})</span>}</button></h2>
+        <h2>
+          <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {title}
+            {isDone && <span class="vh"> ({text.done})</span>}
+          </button>
+        </h2>
         {isOpen && children}
       </div>
     </li>
@@ -72,8 +122,22 @@ function Step({ number, title, isDone, isCurrent, children }: { number: number; 
 
 function KeyStep({ isDone, onCopied }: { isDone: boolean; onCopied: () => void }) {
   const key = firstKey.value;
-  if (key) return <><p>{text.keyText}</p><p class="secret"><code>{key}</code></p><Copy kind="primary" text={key} label={text.copyKey} onCopied={onCopied} /></>;
-  return <><p>{isDone ? text.keyDone : text.keyGone}</p>{may("admin") && <LinkButton href={address("api-keys", { new: "1" })}>{texts.apiKeys.make}</LinkButton>}</>;
+  if (key)
+    return (
+      <>
+        <p>{text.keyText}</p>
+        <p class="secret">
+          <code>{key}</code>
+        </p>
+        <Copy kind="primary" text={key} label={text.copyKey} onCopied={onCopied} />
+      </>
+    );
+  return (
+    <>
+      <p>{isDone ? text.keyDone : text.keyGone}</p>
+      {may("admin") && <LinkButton href={address("api-keys", { new: "1" })}>{texts.apiKeys.make}</LinkButton>}
+    </>
+  );
 }
 
 /** Complete programs that send one event. */
@@ -96,10 +160,21 @@ function EventStep({ events, isDone }: { events: number; isDone: boolean }) {
   }, []);
   return (
     <>
-      <p>{text.sendText} <code>tenant_id</code>.</p>
+      <p>
+        {text.sendText} <code>tenant_id</code>.
+      </p>
       <Snippets snippets={eventSnippets(firstKey.value ?? "$INLAY_KEY")} label={text.send} />
       <LiveLog events={events} />
-      {isLate && !isDone && <div class="note"><p>{text.hintsTitle}</p><ul>{text.hints(boot.base_url).map((hint) => <li key={hint}>{hint}</li>)}</ul></div>}
+      {isLate && !isDone && (
+        <div class="note">
+          <p>{text.hintsTitle}</p>
+          <ul>
+            {text.hints(boot.base_url).map((hint) => (
+              <li key={hint}>{hint}</li>
+            ))}
+          </ul>
+        </div>
+      )}
       {firstKey.value && !isDone && <SendTest apiKey={firstKey.value} />}
     </>
   );
@@ -114,15 +189,47 @@ interface EventRow {
 
 /** The newest events, asked for again whenever their number has grown. */
 function LiveLog({ events }: { events: number }) {
-  const rows = useData(["live", events], async (signal) => {
-    const { rows } = (await answer(api.POST("/v1/query/adhoc", { signal, body: { sql: NEWEST } }))) as { rows: [string, string, string, object, object][] };
-    return rows.map(([at, name, tenant, strings, numbers]): EventRow => ({ at: /Z$/.test(at) ? at : `${at.replace(" ", "T")}Z`, name, tenant, properties: Object.entries({ ...strings, ...numbers }).map(([key, value]) => `${key}=${String(value)}`).join("  ") }));
-  }, { enabled: events > 0 && may("admin"), keeps: true });
-  if (events === 0) return <p class="live waiting" role="status"><i />{text.waiting}</p>;
+  const rows = useData(
+    ["live", events],
+    async (signal) => {
+      const { rows } = (await answer(api.POST("/v1/query/adhoc", { signal, body: { sql: NEWEST } }))) as {
+        rows: [string, string, string, object, object][];
+      };
+      return rows.map(([at, name, tenant, strings, numbers]): EventRow => ({
+        at: /Z$/.test(at) ? at : `${at.replace(" ", "T")}Z`,
+        name,
+        tenant,
+        properties: Object.entries({ ...strings, ...numbers })
+          .map(([key, value]) => `${key}=${String(value)}`)
+          .join("  "),
+      }));
+    },
+    { enabled: events > 0 && may("admin"), keeps: true },
+  );
+  if (events === 0)
+    return (
+      <p class="live waiting" role="status">
+        <i />
+        {text.waiting}
+      </p>
+    );
   return (
     <ul class="live" aria-label={text.log}>
-      {(rows.value ?? []).map((row, at) => <li key={`${row.at} ${at}`}><i /><b>{row.name}</b><span>{row.tenant}</span><code>{row.properties}</code><Ago at={row.at} /></li>)}
-      {!rows.value && <li><i /><b>{text.arrived(events)}</b></li>}
+      {(rows.value ?? []).map((row, at) => (
+        <li key={`${row.at} ${at}`}>
+          <i />
+          <b>{row.name}</b>
+          <span>{row.tenant}</span>
+          <code>{row.properties}</code>
+          <Ago at={row.at} />
+        </li>
+      ))}
+      {!rows.value && (
+        <li>
+          <i />
+          <b>{text.arrived(events)}</b>
+        </li>
+      )}
     </ul>
   );
 }
@@ -130,15 +237,28 @@ function LiveLog({ events }: { events: number }) {
 /** For those without a terminal: the page itself sends an event with the key that it was given. */
 function SendTest({ apiKey }: { apiKey: string }) {
   const send = async () => {
-    await answer(api.POST("/v1/events", { body: { events: [SAMPLE] }, headers: { Authorization: `Bearer ${apiKey}` }, credentials: "omit" }));
+    await answer(
+      api.POST("/v1/events", {
+        body: { events: [SAMPLE] },
+        headers: { Authorization: `Bearer ${apiKey}` },
+        credentials: "omit",
+      }),
+    );
     await refresh("onboarding");
   };
-  return <p><Button onClick={() => attempt(send)}>{text.sendTest}</Button></p>;
+  return (
+    <p>
+      <Button onClick={() => attempt(send)}>{text.sendTest}</Button>
+    </p>
+  );
 }
 
 function DashboardStep({ dashboard, isReady }: { dashboard: Schemas["Dashboard"] | undefined; isReady: boolean }) {
   const [busy, setBusy] = useState(false);
-  const discovered = useData(["discover"], (signal) => answer(api.GET("/v1/discover", { signal })), { enabled: isReady, every: 5_000 });
+  const discovered = useData(["discover"], (signal) => answer(api.GET("/v1/discover", { signal })), {
+    enabled: isReady,
+    every: 5_000,
+  });
   const found = discovered.value?.events ?? [];
   const generate = async () => {
     setBusy(true);
@@ -153,16 +273,26 @@ function DashboardStep({ dashboard, isReady }: { dashboard: Schemas["Dashboard"]
   return (
     <>
       <p>{found.length ? text.found(found.length, properties) : text.foundNone}</p>
-      {dashboard
-        ? <p><LinkButton href={address(`dashboards/${dashboard.id}`)}>{text.openDashboard(dashboard.name)}</LinkButton></p>
-        : may("editor") && <Button kind="primary" busy={busy} disabled={!found.length} onClick={() => attempt(generate)}>{text.generateNow}</Button>}
+      {dashboard ? (
+        <p>
+          <LinkButton href={address(`dashboards/${dashboard.id}`)}>{text.openDashboard(dashboard.name)}</LinkButton>
+        </p>
+      ) : (
+        may("editor") && (
+          <Button kind="primary" busy={busy} disabled={!found.length} onClick={() => attempt(generate)}>
+            {text.generateNow}
+          </Button>
+        )
+      )}
     </>
   );
 }
 
 function PublishStep({ dashboard }: { dashboard: Schemas["Dashboard"] | undefined }) {
   const [busy, setBusy] = useState(false);
-  const usage = useData(["usage", "30d"], (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period: "30d" } } })));
+  const usage = useData(["usage", "30d"], (signal) =>
+    answer(api.GET("/v1/usage", { signal, params: { query: { period: "30d" } } })),
+  );
   if (!dashboard) return <p>{text.publishText}</p>;
   const { id, name, status } = dashboard;
   const publish = async () => {
@@ -174,6 +304,29 @@ function PublishStep({ dashboard }: { dashboard: Schemas["Dashboard"] | undefine
       setBusy(false);
     }
   };
-  if (status !== "published") return <><p>{text.publishText}</p>{may("editor") && <Button kind="primary" busy={busy} onClick={() => attempt(publish)}>{text.publishNow(name)}</Button>}</>;
-  return <><p>{text.published(name)} <Badge tone="good">{texts.dashboards.states.published}</Badge></p>{may("admin") && <EmbedPanel dashboard={id} tenant={usage.value?.top_tenants[0]?.tenant_id ?? "acme"} onMinted={() => void refresh("onboarding", "embed-sessions")} />}</>;
+  if (status !== "published")
+    return (
+      <>
+        <p>{text.publishText}</p>
+        {may("editor") && (
+          <Button kind="primary" busy={busy} onClick={() => attempt(publish)}>
+            {text.publishNow(name)}
+          </Button>
+        )}
+      </>
+    );
+  return (
+    <>
+      <p>
+        {text.published(name)} <Badge tone="good">{texts.dashboards.states.published}</Badge>
+      </p>
+      {may("admin") && (
+        <EmbedPanel
+          dashboard={id}
+          tenant={usage.value?.top_tenants[0]?.tenant_id ?? "acme"}
+          onMinted={() => void refresh("onboarding", "embed-sessions")}
+        />
+      )}
+    </>
+  );
 }

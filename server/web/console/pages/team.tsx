@@ -26,28 +26,74 @@ export default function Team() {
   const members = useData(["members"], (signal) => answer(api.GET("/v1/members", { signal })));
   const isAdmin = may("admin");
   const own = me.value?.user?.id;
-  const mayRemove = (member: Member) => member.user_id === own || may("owner") || (isAdmin && (member.role === "viewer" || member.role === "editor"));
+  const mayRemove = (member: Member) =>
+    member.user_id === own || may("owner") || (isAdmin && (member.role === "viewer" || member.role === "editor"));
   return (
-    <Page title={texts.menu.pages.team} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => setInviting(true)}>{text.invite}</Button>}>
+    <Page
+      title={texts.menu.pages.team}
+      lead={text.lead}
+      actions={
+        isAdmin && (
+          <Button kind="primary" icon="plus" onClick={() => setInviting(true)}>
+            {text.invite}
+          </Button>
+        )
+      }
+    >
       <WhoMay least="admin" what={text.what} />
-      <List data={members} label={texts.menu.pages.team} rowKey={(member) => member.id} searched={(member) => `${member.name} ${member.email} ${text.roles[member.role]}`}
+      <List
+        data={members}
+        label={texts.menu.pages.team}
+        rowKey={(member) => member.id}
+        searched={(member) => `${member.name} ${member.email} ${text.roles[member.role]}`}
         empty={<Empty title={text.none} />}
         columns={[
-          { title: text.name, cell: (member) => <b>{member.name}{member.user_id === own && <span class="muted"> {text.you}</span>}</b> },
+          {
+            title: text.name,
+            cell: (member) => (
+              <b>
+                {member.name}
+                {member.user_id === own && <span class="muted"> {text.you}</span>}
+              </b>
+            ),
+          },
           { title: texts.entrance.email, cell: (member) => member.email },
           { title: text.role, cell: (member) => <RoleOf member={member} /> },
           { title: text.joined, cell: (member) => <Ago at={member.joined_at} /> },
-          { title: texts.actions.more, silent: true, end: true, cell: (member) => mayRemove(member) && <Menu label={texts.actions.of(member.name)} items={[{ label: member.user_id === own ? text.leave : text.remove, danger: true, act: () => setRemoved(member) }]} /> },
-        ]} />
+          {
+            title: texts.actions.more,
+            silent: true,
+            end: true,
+            cell: (member) =>
+              mayRemove(member) && (
+                <Menu
+                  label={texts.actions.of(member.name)}
+                  items={[
+                    {
+                      label: member.user_id === own ? text.leave : text.remove,
+                      danger: true,
+                      act: () => setRemoved(member),
+                    },
+                  ]}
+                />
+              ),
+          },
+        ]}
+      />
       {isAdmin && <Invites />}
       {isInviting && <Invite onClose={() => setInviting(false)} />}
       {removed && (
-        <Confirm title={text.removeTitle(removed.name)} text={text.removeText} action={text.remove} onClose={() => setRemoved(null)}
+        <Confirm
+          title={text.removeTitle(removed.name)}
+          text={text.removeText}
+          action={text.remove}
+          onClose={() => setRemoved(null)}
           onConfirm={async () => {
             await answer(api.DELETE("/v1/members/{id}", { params: { path: { id: removed.id } } }));
             say(text.removed(removed.name));
             await refresh("members");
-          }} />
+          }}
+        />
       )}
     </Page>
   );
@@ -68,8 +114,18 @@ function RoleOf({ member }: { member: Member }) {
     }
   };
   return (
-    <select class="input small" aria-label={text.roleOf(member.name)} value={member.role} disabled={busy} onChange={(event) => attempt(() => change(event.currentTarget.value as Role))}>
-      {ROLES.map((role) => <option key={role} value={role}>{text.roles[role]}</option>)}
+    <select
+      class="input small"
+      aria-label={text.roleOf(member.name)}
+      value={member.role}
+      disabled={busy}
+      onChange={(event) => attempt(() => change(event.currentTarget.value as Role))}
+    >
+      {ROLES.map((role) => (
+        <option key={role} value={role}>
+          {text.roles[role]}
+        </option>
+      ))}
     </select>
   );
 }
@@ -88,8 +144,14 @@ function Invites() {
       <ul class="rows">
         {rows.map((invite) => (
           <li key={invite.id}>
-            <b>{invite.email}</b><span>{text.roles[invite.role]}</span><span class="muted">{text.expires} <Ago at={invite.expires_at} /></span>
-            <Button kind="quiet" onClick={() => attempt(() => withdraw(invite.id))}>{text.withdraw}</Button>
+            <b>{invite.email}</b>
+            <span>{text.roles[invite.role]}</span>
+            <span class="muted">
+              {text.expires} <Ago at={invite.expires_at} />
+            </span>
+            <Button kind="quiet" onClick={() => attempt(() => withdraw(invite.id))}>
+              {text.withdraw}
+            </Button>
           </li>
         ))}
       </ul>
@@ -100,15 +162,26 @@ function Invites() {
 function Invite({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<Schemas["NewInvite"] | null>(null);
   const form = useForm(async (value) => {
-    setMade(await answer(api.POST("/v1/members/invite", { body: { email: value("email"), role: value("role") as Schemas["InvitedRole"] } })));
+    setMade(
+      await answer(
+        api.POST("/v1/members/invite", {
+          body: { email: value("email"), role: value("role") as Schemas["InvitedRole"] },
+        }),
+      ),
+    );
     await refresh("invites");
   });
   if (made) {
     return (
       <Dialog title={text.invitedTitle(made.email)} onClose={onClose}>
         <p class="lead">{text.invitedText}</p>
-        <p class="secret"><code>{made.invite_url}</code></p>
-        <div class="foot"><Copy text={made.invite_url} kind="primary" label={text.copyLink} /><Button onClick={onClose}>{texts.actions.done}</Button></div>
+        <p class="secret">
+          <code>{made.invite_url}</code>
+        </p>
+        <div class="foot">
+          <Copy text={made.invite_url} kind="primary" label={text.copyLink} />
+          <Button onClick={onClose}>{texts.actions.done}</Button>
+        </div>
       </Dialog>
     );
   }
@@ -116,8 +189,22 @@ function Invite({ onClose }: { onClose: () => void }) {
     <Dialog title={text.invite} onClose={onClose}>
       <form {...form.props}>
         <Field in={form} name="email" label={texts.entrance.email} type="email" required autofocus />
-        <Select in={form} name="role" label={text.role} hint={text.roleHint} defaultValue="viewer" options={[["viewer", text.roles.viewer], ["editor", text.roles.editor], ["admin", text.roles.admin]]} />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{text.invite}</Submit></div>
+        <Select
+          in={form}
+          name="role"
+          label={text.role}
+          hint={text.roleHint}
+          defaultValue="viewer"
+          options={[
+            ["viewer", text.roles.viewer],
+            ["editor", text.roles.editor],
+            ["admin", text.roles.admin],
+          ]}
+        />
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{text.invite}</Submit>
+        </div>
       </form>
     </Dialog>
   );

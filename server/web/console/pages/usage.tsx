@@ -21,12 +21,27 @@ export default function Usage() {
   const { query, path, route } = useLocation();
   const period = LONG_PERIODS.find((one) => one === query.period) ?? "30d";
   const choose = (next: Period) => route(`${path}?${new URLSearchParams({ ...query, period: next })}`, true);
-  const usage = useData(["usage", period], (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period } } })), { keeps: true });
+  const usage = useData(
+    ["usage", period],
+    (signal) => answer(api.GET("/v1/usage", { signal, params: { query: { period } } })),
+    { keeps: true },
+  );
   const value = usage.value;
   return (
-    <Page title={texts.menu.pages.usage} actions={<Tabs label={text.period} names={LONG_PERIODS} chosen={period} onChoose={choose} />}>
-      {usage.isLoading && <Card label={texts.menu.pages.usage}><Loading /></Card>}
-      {usage.error && !value && <Card label={texts.menu.pages.usage}><Failed error={usage.error} onRetry={usage.reload} /></Card>}
+    <Page
+      title={texts.menu.pages.usage}
+      actions={<Tabs label={text.period} names={LONG_PERIODS} chosen={period} onChoose={choose} />}
+    >
+      {usage.isLoading && (
+        <Card label={texts.menu.pages.usage}>
+          <Loading />
+        </Card>
+      )}
+      {usage.error && !value && (
+        <Card label={texts.menu.pages.usage}>
+          <Failed error={usage.error} onRetry={usage.reload} />
+        </Card>
+      )}
       {value && (
         <>
           <div class="figures">
@@ -37,12 +52,28 @@ export default function Usage() {
           </div>
           <div class="split">
             <Card title={text.byDay}>
-              <Chart kind="bar" title={text.byDay} height={220} query={{ metric: "count", granularity: "day" }}
-                answer={{ data: value.by_day.map(({ date, events }) => ({ bucket: `${date}T00:00:00.000Z`, value: events })), meta: { metric: "count", granularity: "day" } }} />
+              <Chart
+                kind="bar"
+                title={text.byDay}
+                height={220}
+                query={{ metric: "count", granularity: "day" }}
+                answer={{
+                  data: value.by_day.map(({ date, events }) => ({ bucket: `${date}T00:00:00.000Z`, value: events })),
+                  meta: { metric: "count", granularity: "day" },
+                }}
+              />
             </Card>
             <Card title={text.tenants}>
-              <Chart kind="bar_list" title={text.tenants} height={220} query={{ metric: "count", group_by: "tenant_id", limit: 8 }}
-                answer={{ data: value.top_tenants.map(({ tenant_id, events }) => ({ group: tenant_id, value: events })), meta: { metric: "count", group_by: "tenant_id" } }} />
+              <Chart
+                kind="bar_list"
+                title={text.tenants}
+                height={220}
+                query={{ metric: "count", group_by: "tenant_id", limit: 8 }}
+                answer={{
+                  data: value.top_tenants.map(({ tenant_id, events }) => ({ group: tenant_id, value: events })),
+                  meta: { metric: "count", group_by: "tenant_id" },
+                }}
+              />
             </Card>
           </div>
         </>
@@ -58,8 +89,21 @@ function Figure({ label, value, limit }: { label: string; value: number; limit?:
     <div class="box figure">
       <p>{label}</p>
       <b title={number(value)}>{shortNumber(value)}</b>
-      {limit != null && <meter class="meter" min={0} max={limit} high={limit * 0.9} value={Math.min(value, limit)} aria-label={text.ofLimit(number(value), number(limit))} />}
-      {limit !== undefined && <p class={share >= 0.9 ? "warn" : "muted"}>{limit == null ? text.unlimited : text.ofLimit(number(value), number(limit))}</p>}
+      {limit != null && (
+        <meter
+          class="meter"
+          min={0}
+          max={limit}
+          high={limit * 0.9}
+          value={Math.min(value, limit)}
+          aria-label={text.ofLimit(number(value), number(limit))}
+        />
+      )}
+      {limit !== undefined && (
+        <p class={share >= 0.9 ? "warn" : "muted"}>
+          {limit == null ? text.unlimited : text.ofLimit(number(value), number(limit))}
+        </p>
+      )}
     </div>
   );
 }
@@ -67,18 +111,26 @@ function Figure({ label, value, limit }: { label: string; value: number; limit?:
 function Plans() {
   const isAdmin = may("admin");
   const billing = useData(["billing"], (signal) => answer(api.GET("/v1/billing", { signal })), { enabled: isAdmin });
-  const checkout = useData(["checkout"], (signal) => answer(api.GET("/v1/billing/checkout-config", { signal })), { enabled: isAdmin && boot.billing });
+  const checkout = useData(["checkout"], (signal) => answer(api.GET("/v1/billing/checkout-config", { signal })), {
+    enabled: isAdmin && boot.billing,
+  });
   const value = billing.value;
   return (
     <>
       <h2 class="section">{text.plan}</h2>
       <WhoMay least="admin" what={text.what} />
-      {isAdmin && billing.isLoading && <Card label={text.plan}><Loading lines={3} /></Card>}
+      {isAdmin && billing.isLoading && (
+        <Card label={text.plan}>
+          <Loading lines={3} />
+        </Card>
+      )}
       {value && (
         <>
           {!boot.billing && <p class="note">{text.notConfigured}</p>}
           <div class="plans">
-            {value.plans.map((plan) => <PlanCard key={plan.id} plan={plan} billing={value} />)}
+            {value.plans.map((plan) => (
+              <PlanCard key={plan.id} plan={plan} billing={value} />
+            ))}
           </div>
           {value.current_period_end && <p class="note">{text.renews(day(value.current_period_end))}</p>}
           {checkout.value && <Portal />}
@@ -90,10 +142,14 @@ function Plans() {
 
 function PlanCard({ plan, billing }: { plan: Schemas["Plan"]; billing: Schemas["Billing"] }) {
   const isCurrent = plan.id === billing.plan;
-  const line = (limit: number | null | undefined, what: string) => <li>{limit == null ? text.noLimit(what) : `${number(limit)} ${what}`}</li>;
+  const line = (limit: number | null | undefined, what: string) => (
+    <li>{limit == null ? text.noLimit(what) : `${number(limit)} ${what}`}</li>
+  );
   return (
     <section class={isCurrent ? "box plan current" : "box plan"} aria-label={plan.name}>
-      <h3>{plan.name} {isCurrent && <Badge tone="good">{text.current}</Badge>}</h3>
+      <h3>
+        {plan.name} {isCurrent && <Badge tone="good">{text.current}</Badge>}
+      </h3>
       <ul>
         {line(plan.limits.monthly_events, text.eventsMonthly)}
         {line(plan.limits.published_dashboards, text.published)}
@@ -111,8 +167,23 @@ function Portal() {
     try {
       location.assign((await answer(api.GET("/v1/billing/portal"))).url);
     } catch (error) {
-      setMessage(error instanceof ApiError && error.status === 404 ? text.noCustomer : error instanceof Error ? error.message : texts.errors.unknown);
+      setMessage(
+        error instanceof ApiError && error.status === 404
+          ? text.noCustomer
+          : error instanceof Error
+            ? error.message
+            : texts.errors.unknown,
+      );
     }
   };
-  return <p><Button onClick={() => void open()}>{text.portal}</Button> {message && <span class="fault" role="alert">{message}</span>}</p>;
+  return (
+    <p>
+      <Button onClick={() => void open()}>{text.portal}</Button>{" "}
+      {message && (
+        <span class="fault" role="alert">
+          {message}
+        </span>
+      )}
+    </p>
+  );
 }

@@ -35,27 +35,91 @@ export default function Widgets() {
     await refresh("widgets");
   };
   return (
-    <Page title={texts.menu.pages.widgets} lead={text.lead} actions={isAdmin && <Button kind="primary" icon="plus" onClick={() => edit("new")}>{text.make}</Button>}>
+    <Page
+      title={texts.menu.pages.widgets}
+      lead={text.lead}
+      actions={
+        isAdmin && (
+          <Button kind="primary" icon="plus" onClick={() => edit("new")}>
+            {text.make}
+          </Button>
+        )
+      }
+    >
       <WhoMay least="admin" what={text.what} />
-      <List data={widgets} label={texts.menu.pages.widgets} rowKey={(widget) => widget.id} searched={(widget) => `${widget.title} ${widget.kind}`}
-        empty={<Empty title={text.none} text={text.noneText}>{isAdmin && <Button kind="primary" onClick={() => edit("new")}>{text.make}</Button>}</Empty>}
+      <List
+        data={widgets}
+        label={texts.menu.pages.widgets}
+        rowKey={(widget) => widget.id}
+        searched={(widget) => `${widget.title} ${widget.kind}`}
+        empty={
+          <Empty title={text.none} text={text.noneText}>
+            {isAdmin && (
+              <Button kind="primary" onClick={() => edit("new")}>
+                {text.make}
+              </Button>
+            )}
+          </Empty>
+        }
         columns={[
-          { title: text.title, cell: (widget) => (isAdmin ? <button type="button" class="link" onClick={() => edit(widget)}>{widget.title}</button> : <b>{widget.title}</b>) },
+          {
+            title: text.title,
+            cell: (widget) =>
+              isAdmin ? (
+                <button type="button" class="link" onClick={() => edit(widget)}>
+                  {widget.title}
+                </button>
+              ) : (
+                <b>{widget.title}</b>
+              ),
+          },
           { title: text.kind, cell: (widget) => texts.editor.kinds[widget.kind as "line"] ?? widget.kind },
-          { title: text.state, cell: (widget) => <><Badge tone={widget.status === "published" ? "good" : "plain"}>{texts.dashboards.states[widget.status]}</Badge>{widget.status === "published" && widget.has_unpublished_changes && <span class="muted"> {texts.dashboards.changed}</span>}</> },
+          {
+            title: text.state,
+            cell: (widget) => (
+              <>
+                <Badge tone={widget.status === "published" ? "good" : "plain"}>
+                  {texts.dashboards.states[widget.status]}
+                </Badge>
+                {widget.status === "published" && widget.has_unpublished_changes && (
+                  <span class="muted"> {texts.dashboards.changed}</span>
+                )}
+              </>
+            ),
+          },
           { title: text.edited, cell: (widget) => <Ago at={widget.updated_at} /> },
-          { title: texts.actions.more, silent: true, end: true, cell: (widget) => isAdmin && <Menu label={texts.actions.of(widget.title)} items={[
-            { label: text.use, act: () => use(widget) },
-            { label: texts.editor.publish, act: () => attempt(() => publish(widget)) },
-            { label: text.delete, danger: true, act: () => setDeleted(widget) },
-          ]} /> },
-        ]} />
+          {
+            title: texts.actions.more,
+            silent: true,
+            end: true,
+            cell: (widget) =>
+              isAdmin && (
+                <Menu
+                  label={texts.actions.of(widget.title)}
+                  items={[
+                    { label: text.use, act: () => use(widget) },
+                    { label: texts.editor.publish, act: () => attempt(() => publish(widget)) },
+                    { label: text.delete, danger: true, act: () => setDeleted(widget) },
+                  ]}
+                />
+              ),
+          },
+        ]}
+      />
       {edited && <Edit widget={edited === "new" ? null : edited} onClose={() => edit(null)} />}
       {used && <Use widget={used} onClose={() => use(null)} />}
-      {deleted && <Confirm title={text.deleteTitle(deleted.title)} text={text.deleteText} action={text.delete} onClose={() => setDeleted(null)} onConfirm={async () => {
-        await answer(api.DELETE("/v1/widgets/{id}", { params: { path: { id: deleted.id } } }));
-        await refresh("widgets");
-      }} />}
+      {deleted && (
+        <Confirm
+          title={text.deleteTitle(deleted.title)}
+          text={text.deleteText}
+          action={text.delete}
+          onClose={() => setDeleted(null)}
+          onConfirm={async () => {
+            await answer(api.DELETE("/v1/widgets/{id}", { params: { path: { id: deleted.id } } }));
+            await refresh("widgets");
+          }}
+        />
+      )}
     </Page>
   );
 }
@@ -80,11 +144,25 @@ function Edit({ widget, onClose }: { widget: Standalone | null; onClose: () => v
     <Dialog title={widget?.title ?? text.make} onClose={onClose} wide>
       {shown && (
         <div class="editor">
-          <div class="editor-main"><section class={`card single is-${shown.kind}`} aria-label={shown.title}><WidgetCard widget={shown} looking={{ tenant: "" }} /></section></div>
-          <Inspector widget={shown} events={events} onChange={setDraft} onPlace={(layout) => setDraft({ ...shown, layout })} />
+          <div class="editor-main">
+            <section class={`card single is-${shown.kind}`} aria-label={shown.title}>
+              <WidgetCard widget={shown} looking={{ tenant: "" }} />
+            </section>
+          </div>
+          <Inspector
+            widget={shown}
+            events={events}
+            onChange={setDraft}
+            onPlace={(layout) => setDraft({ ...shown, layout })}
+          />
         </div>
       )}
-      <form {...form.props}><div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{texts.actions.save}</Submit></div></form>
+      <form {...form.props}>
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{texts.actions.save}</Submit>
+        </div>
+      </form>
     </Dialog>
   );
 }
@@ -95,9 +173,19 @@ function Use({ widget, onClose }: { widget: Standalone; onClose: () => void }) {
   const list = dashboards.value?.data ?? [];
   const form = useForm(async (value) => {
     const id = value("dashboard");
-    const y = Math.max(0, ...(list.find((one) => one.id === id)?.widgets ?? []).map(({ layout }) => layout.y + layout.h));
+    const y = Math.max(
+      0,
+      ...(list.find((one) => one.id === id)?.widgets ?? []).map(({ layout }) => layout.y + layout.h),
+    );
     const { kind, title, query, viz, layout } = widget;
-    const body = { id: `w_${crypto.randomUUID().slice(0, 8)}`, kind, title, query, viz, layout: { ...layout, x: 0, y } };
+    const body = {
+      id: `w_${crypto.randomUUID().slice(0, 8)}`,
+      kind,
+      title,
+      query,
+      viz,
+      layout: { ...layout, x: 0, y },
+    };
     await answer(api.POST("/v1/dashboards/{id}/widgets", { params: { path: { id } }, body }));
     await refresh("dashboards", "dashboard");
     route(address(`dashboards/${id}`));
@@ -105,8 +193,17 @@ function Use({ widget, onClose }: { widget: Standalone; onClose: () => void }) {
   return (
     <Dialog title={text.use} onClose={onClose}>
       <form {...form.props}>
-        <Select in={form} name="dashboard" label={texts.explore.dashboard} options={list.map(({ id, name }) => [id, name] as const)} required />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{text.use}</Submit></div>
+        <Select
+          in={form}
+          name="dashboard"
+          label={texts.explore.dashboard}
+          options={list.map(({ id, name }) => [id, name] as const)}
+          required
+        />
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{text.use}</Submit>
+        </div>
       </form>
     </Dialog>
   );

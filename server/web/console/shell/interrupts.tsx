@@ -32,8 +32,21 @@ function LogInAgain() {
       <form {...form.props}>
         <p class="lead">{texts.again.lead}</p>
         <Field name="email" label={texts.entrance.email} type="email" value={email} readOnly autocomplete="username" />
-        <Field in={form} name="password" label={texts.entrance.password} type="password" required autocomplete="current-password" autofocus />
-        <div class="foot"><a class="link" href="/console/login" target="_self" onClick={() => (location.href = "/console/login")}>{texts.again.other}</a><Submit form={form}>{texts.entrance.logIn}</Submit></div>
+        <Field
+          in={form}
+          name="password"
+          label={texts.entrance.password}
+          type="password"
+          required
+          autocomplete="current-password"
+          autofocus
+        />
+        <div class="foot">
+          <a class="link" href="/console/login" target="_self" onClick={() => (location.href = "/console/login")}>
+            {texts.again.other}
+          </a>
+          <Submit form={form}>{texts.entrance.logIn}</Submit>
+        </div>
       </form>
     </Dialog>
   );
@@ -53,8 +66,16 @@ function PlanLimit() {
         </>
       )}
       <div class="foot">
-        <button type="button" class="button plain" onClick={close}>{texts.actions.close}</button>
-        {target && <span onClick={close}><LinkButton kind="primary" href={address("usage")}>{texts.limit.upgrade(target)}</LinkButton></span>}
+        <button type="button" class="button plain" onClick={close}>
+          {texts.actions.close}
+        </button>
+        {target && (
+          <span onClick={close}>
+            <LinkButton kind="primary" href={address("usage")}>
+              {texts.limit.upgrade(target)}
+            </LinkButton>
+          </span>
+        )}
       </div>
     </Dialog>
   );

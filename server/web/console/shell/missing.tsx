@@ -9,7 +9,11 @@ import { Empty, Page } from "../ui/page";
 export function Missing() {
   return (
     <Page title={texts.shell.missing}>
-      <div class="box"><Empty title={texts.shell.missingTitle} text={texts.shell.missingText}><LinkButton href={address("dashboards")}>{texts.menu.pages.dashboards}</LinkButton></Empty></div>
+      <div class="box">
+        <Empty title={texts.shell.missingTitle} text={texts.shell.missingText}>
+          <LinkButton href={address("dashboards")}>{texts.menu.pages.dashboards}</LinkButton>
+        </Empty>
+      </div>
     </Page>
   );
 }
@@ -34,7 +38,13 @@ export class Unloadable extends Component<{ path: string; children: ComponentChi
     if (!this.state.isBroken) return this.props.children;
     return (
       <Page title={texts.shell.broken}>
-        <div class="box"><Empty title={texts.shell.brokenTitle} text={texts.shell.brokenText}><Button kind="primary" onClick={() => location.reload()}>{texts.shell.reload}</Button></Empty></div>
+        <div class="box">
+          <Empty title={texts.shell.brokenTitle} text={texts.shell.brokenText}>
+            <Button kind="primary" onClick={() => location.reload()}>
+              {texts.shell.reload}
+            </Button>
+          </Empty>
+        </div>
       </Page>
     );
   }

@@ -26,7 +26,9 @@ const SHOWN_MAX = 12;
 export function Palette() {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof HTMLElement && (event.target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName));
+      const isTyping =
+        event.target instanceof HTMLElement &&
+        (event.target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName));
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
         event.preventDefault();
         isPaletteOpen.value = !isPaletteOpen.value;
@@ -46,7 +48,16 @@ export function Palette() {
       {isPaletteOpen.value && <Finder onClose={() => (isPaletteOpen.value = false)} />}
       {areKeysShown.value && (
         <Dialog title={texts.palette.keysTitle} onClose={() => (areKeysShown.value = false)}>
-          <dl class="keys">{texts.palette.shortcuts.map(([keys, what]) => <div key={keys}><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>)}</dl>
+          <dl class="keys">
+            {texts.palette.shortcuts.map(([keys, what]) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
         </Dialog>
       )}
     </>
@@ -69,21 +80,36 @@ function Finder({ onClose }: { onClose: () => void }) {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
-  const go = (page: string, query = {}) => () => route(address(page, query));
+  const go =
+    (page: string, query = {}) =>
+    () =>
+      route(address(page, query));
   const kinds = texts.palette.kinds;
   const entries: Entry[] = [
     ...ROUTES.flatMap((page) => (page.menu ? [{ title: page.menu.title, kind: kinds.page, act: go(page.path) }] : [])),
     { title: texts.menu.pages.account, kind: kinds.page, act: go("account") },
-    ...(dashboards.value?.data ?? []).map(({ id, name }) => ({ title: name, kind: kinds.dashboard, act: go(`dashboards/${id}`) })),
-    ...(queries.value?.data ?? []).map(({ id, name }) => ({ title: name, kind: kinds.query, act: go("sql", { query: id }) })),
-    ...(may("admin") ? texts.palette.actions.map(([title, page, query]) => ({ title, kind: kinds.action, act: go(page, query) })) : []),
+    ...(dashboards.value?.data ?? []).map(({ id, name }) => ({
+      title: name,
+      kind: kinds.dashboard,
+      act: go(`dashboards/${id}`),
+    })),
+    ...(queries.value?.data ?? []).map(({ id, name }) => ({
+      title: name,
+      kind: kinds.query,
+      act: go("sql", { query: id }),
+    })),
+    ...(may("admin")
+      ? texts.palette.actions.map(([title, page, query]) => ({ title, kind: kinds.action, act: go(page, query) }))
+      : []),
     { title: texts.palette.light, kind: kinds.action, act: () => chooseMode("light") },
     { title: texts.palette.dark, kind: kinds.action, act: () => chooseMode("dark") },
     { title: texts.palette.system, kind: kinds.action, act: () => chooseMode("system") },
     { title: texts.palette.keysTitle, kind: kinds.action, act: () => (areKeysShown.value = true) },
   ];
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = entries.filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word))).slice(0, SHOWN_MAX);
+  const found = entries
+    .filter(({ title, kind }) => words.every((word) => `${title} ${kind}`.toLowerCase().includes(word)))
+    .slice(0, SHOWN_MAX);
   const chosen = Math.min(at, found.length - 1);
   const act = (entry: Entry | undefined) => {
     if (!entry) return;
@@ -98,18 +124,43 @@ function Finder({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   };
   return (
-    <dialog ref={dialog} class="dialog palette" aria-label={texts.palette.open} onCancel={onClose} onPointerDown={(event) => event.target === dialog.current && onClose()}>
+    <dialog
+      ref={dialog}
+      class="dialog palette"
+      aria-label={texts.palette.open}
+      onCancel={onClose}
+      onPointerDown={(event) => event.target === dialog.current && onClose()}
+    >
       <div class="dialog-box">
-        <input class="palette-input" role="combobox" aria-expanded="true" aria-controls={id} aria-activedescendant={found[chosen] ? `${id}-${chosen}` : undefined} aria-label={texts.palette.open}
-          placeholder={texts.palette.placeholder} value={text} autocomplete="off" spellcheck={false}
+        <input
+          class="palette-input"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls={id}
+          aria-activedescendant={found[chosen] ? `${id}-${chosen}` : undefined}
+          aria-label={texts.palette.open}
+          placeholder={texts.palette.placeholder}
+          value={text}
+          autocomplete="off"
+          spellcheck={false}
           onInput={(event) => {
             setText(event.currentTarget.value);
             setAt(0);
-          }} onKeyDown={press} />
+          }}
+          onKeyDown={press}
+        />
         <ul id={id} role="listbox" aria-label={texts.palette.open}>
           {found.map((entry, index) => (
-            <li key={`${entry.kind} ${entry.title} ${index}`} id={`${id}-${index}`} role="option" aria-selected={index === chosen} onPointerMove={() => setAt(index)} onClick={() => act(entry)}>
-              <span>{entry.title}</span><small>{entry.kind}</small>
+            <li
+              key={`${entry.kind} ${entry.title} ${index}`}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              onPointerMove={() => setAt(index)}
+              onClick={() => act(entry)}
+            >
+              <span>{entry.title}</span>
+              <small>{entry.kind}</small>
             </li>
           ))}
         </ul>

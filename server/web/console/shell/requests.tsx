@@ -10,14 +10,20 @@ export function Requests() {
   const [isOpen, setOpen] = useState(false);
   return (
     <footer class="page-foot">
-      <button type="button" class="link" onClick={() => setOpen(true)}>{texts.requests.open}</button>
-      <a class="link" href="/docs">{texts.requests.reference}</a>
+      <button type="button" class="link" onClick={() => setOpen(true)}>
+        {texts.requests.open}
+      </button>
+      <a class="link" href="/docs">
+        {texts.requests.reference}
+      </a>
       {isOpen && (
         <Dialog title={texts.requests.title} onClose={() => setOpen(false)} wide>
           <p class="lead">{texts.requests.lead}</p>
           {sentRequests.value.map((request) => (
             <div key={request.method + request.path + request.body} class="request">
-              <p><b>{request.method}</b> <code>{request.path}</code></p>
+              <p>
+                <b>{request.method}</b> <code>{request.path}</code>
+              </p>
               <Code text={curlOf(request)} label={`${request.method} ${request.path}`} />
             </div>
           ))}

@@ -28,20 +28,44 @@ export function Side() {
   return (
     <>
       <header class="top">
-        <button ref={toggle} type="button" class="icon-button" aria-label={texts.shell.menu} aria-expanded={isOpen} aria-controls="side" onClick={() => setOpen(!isOpen)}><Icon name="menu" /></button>
+        <button
+          ref={toggle}
+          type="button"
+          class="icon-button"
+          aria-label={texts.shell.menu}
+          aria-expanded={isOpen}
+          aria-controls="side"
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name="menu" />
+        </button>
         <b>{me.value?.org.name}</b>
-        <button type="button" class="icon-button" aria-label={texts.palette.open} onClick={() => (isPaletteOpen.value = true)}><Icon name="search" /></button>
+        <button
+          type="button"
+          class="icon-button"
+          aria-label={texts.palette.open}
+          onClick={() => (isPaletteOpen.value = true)}
+        >
+          <Icon name="search" />
+        </button>
       </header>
       {isOpen && <div class="shade" onClick={() => setOpen(false)} />}
-      <nav id="side" class="side" data-open={isOpen || undefined} aria-label={texts.shell.menu}
+      <nav
+        id="side"
+        class="side"
+        data-open={isOpen || undefined}
+        aria-label={texts.shell.menu}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || !isOpen) return;
           setOpen(false);
           toggle.current?.focus();
-        }}>
+        }}
+      >
         <Head />
         <div class="side-pages">
-          {SECTIONS.map((section) => <Pages key={section} section={section} path={path} />)}
+          {SECTIONS.map((section) => (
+            <Pages key={section} section={section} path={path} />
+          ))}
         </div>
         <Foot />
       </nav>
@@ -58,10 +82,21 @@ function Head() {
   };
   return (
     <div class="side-head">
-      <span class="org-mark" aria-hidden="true">{org?.name.charAt(0).toUpperCase()}</span>
+      <span class="org-mark" aria-hidden="true">
+        {org?.name.charAt(0).toUpperCase()}
+      </span>
       <b title={org?.name}>{org?.name}</b>
-      <select class={environment.value === PRODUCTION ? "environment" : "environment other"} aria-label={texts.shell.environment} value={environment.value} onChange={(event) => choose(event.currentTarget.value)}>
-        {org?.environments.map(({ name }) => <option key={name} value={name}>{texts.shell.environments[name] ?? name}</option>)}
+      <select
+        class={environment.value === PRODUCTION ? "environment" : "environment other"}
+        aria-label={texts.shell.environment}
+        value={environment.value}
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        {org?.environments.map(({ name }) => (
+          <option key={name} value={name}>
+            {texts.shell.environments[name] ?? name}
+          </option>
+        ))}
       </select>
     </div>
   );
@@ -79,8 +114,15 @@ function Pages({ section, path }: { section: Section; path: string }) {
           const isCurrent = path === href || path.startsWith(`${href}/`);
           return (
             <li key={page.path}>
-              <a href={address(page.path)} title={page.menu.title} aria-current={isCurrent ? "page" : undefined} onPointerEnter={() => void page.load()} onFocus={() => void page.load()}>
-                <Icon name={page.menu.icon} /><span>{page.menu.title}</span>
+              <a
+                href={address(page.path)}
+                title={page.menu.title}
+                aria-current={isCurrent ? "page" : undefined}
+                onPointerEnter={() => void page.load()}
+                onFocus={() => void page.load()}
+              >
+                <Icon name={page.menu.icon} />
+                <span>{page.menu.title}</span>
               </a>
             </li>
           );
@@ -106,18 +148,37 @@ function Foot() {
   return (
     <div class="side-foot">
       <button type="button" class="search-button" onClick={() => (isPaletteOpen.value = true)}>
-        <Icon name="search" /><span>{texts.palette.open}</span><kbd>{texts.palette.keys}</kbd>
+        <Icon name="search" />
+        <span>{texts.palette.open}</span>
+        <kbd>{texts.palette.keys}</kbd>
       </button>
       <div class="user">
-        <a href={address("account")} title={user?.email}><span class="avatar" aria-hidden="true">{initials(user?.name ?? "")}</span><span>{user?.name}</span></a>
-        <Menu label={texts.shell.userMenu} items={[
-          ...MODES.filter((one) => one !== mode.value).map((one) => ({ label: texts.shell.modes[one], act: () => chooseMode(one) })),
-          { label: texts.shell.account, act: () => route(address("account")) },
-          { label: texts.shell.logOut, act: () => attempt(logOut) },
-        ]} />
+        <a href={address("account")} title={user?.email}>
+          <span class="avatar" aria-hidden="true">
+            {initials(user?.name ?? "")}
+          </span>
+          <span>{user?.name}</span>
+        </a>
+        <Menu
+          label={texts.shell.userMenu}
+          items={[
+            ...MODES.filter((one) => one !== mode.value).map((one) => ({
+              label: texts.shell.modes[one],
+              act: () => chooseMode(one),
+            })),
+            { label: texts.shell.account, act: () => route(address("account")) },
+            { label: texts.shell.logOut, act: () => attempt(logOut) },
+          ]}
+        />
       </div>
     </div>
   );
 }
 
-const initials = (name: string) => name.split(/\s+/).map((word) => word.charAt(0)).slice(0, 2).join("").toUpperCase();
+const initials = (name: string) =>
+  name
+    .split(/\s+/)
+    .map((word) => word.charAt(0))
+    .slice(0, 2)
+    .join("")
+    .toUpperCase();

@@ -11,10 +11,15 @@ export function ToastLine() {
         <p class="toast">
           {shown.text}
           {shown.undo && (
-            <button type="button" onClick={() => {
-              shown.undo?.();
-              toast.value = null;
-            }}>{texts.actions.undo}</button>
+            <button
+              type="button"
+              onClick={() => {
+                shown.undo?.();
+                toast.value = null;
+              }}
+            >
+              {texts.actions.undo}
+            </button>
           )}
         </p>
       )}

@@ -23,5 +23,12 @@ export function may(least: Role): boolean {
 
 /** What logging in answers, as the user of this page. */
 export function enter({ org, role, user }: Schemas["LoggedIn"]): void {
-  me.value = { auth: "session", environment: org.environments[0]?.name ?? "production", org, role, scope: RANK[role] >= RANK.admin ? "admin" : "member", user };
+  me.value = {
+    auth: "session",
+    environment: org.environments[0]?.name ?? "production",
+    org,
+    role,
+    scope: RANK[role] >= RANK.admin ? "admin" : "member",
+    user,
+  };
 }

@@ -14,9 +14,24 @@ type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   icon?: IconName;
 };
 
-export function Button({ kind = "plain", busy = false, icon, children, type = "button", onClick, ...rest }: ButtonProps) {
+export function Button({
+  kind = "plain",
+  busy = false,
+  icon,
+  children,
+  type = "button",
+  onClick,
+  ...rest
+}: ButtonProps) {
   return (
-    <button {...rest} type={type} class={`button ${kind}`} aria-disabled={busy || undefined} aria-busy={busy || undefined} onClick={busy ? (event) => event.preventDefault() : onClick}>
+    <button
+      {...rest}
+      type={type}
+      class={`button ${kind}`}
+      aria-disabled={busy || undefined}
+      aria-busy={busy || undefined}
+      onClick={busy ? (event) => event.preventDefault() : onClick}
+    >
       {icon && <Icon name={icon} />}
       {children}
     </button>
@@ -24,7 +39,17 @@ export function Button({ kind = "plain", busy = false, icon, children, type = "b
 }
 
 /** A link that looks like a button. */
-export function LinkButton({ href, kind = "plain", icon, children }: { href: string; kind?: Kind; icon?: IconName; children: ComponentChildren }) {
+export function LinkButton({
+  href,
+  kind = "plain",
+  icon,
+  children,
+}: {
+  href: string;
+  kind?: Kind;
+  icon?: IconName;
+  children: ComponentChildren;
+}) {
   return (
     <a class={`button ${kind}`} href={href}>
       {icon && <Icon name={icon} />}
@@ -34,7 +59,11 @@ export function LinkButton({ href, kind = "plain", icon, children }: { href: str
 }
 
 /** A button of a picture alone; `label` is its name. */
-export function IconButton({ icon, label, ...rest }: { icon: IconName; label: string } & ButtonHTMLAttributes<HTMLButtonElement>) {
+export function IconButton({
+  icon,
+  label,
+  ...rest
+}: { icon: IconName; label: string } & ButtonHTMLAttributes<HTMLButtonElement>) {
   return (
     <button {...rest} type="button" class="icon-button" aria-label={label} title={label}>
       <Icon name={icon} />
@@ -45,7 +74,17 @@ export function IconButton({ icon, label, ...rest }: { icon: IconName; label: st
 const COPIED_MS = 2_000;
 
 /** Copies a text and says so. Where the browser refuses, the text is selected by the page that shows it. */
-export function Copy({ text, label = texts.actions.copy, kind = "plain", onCopied }: { text: string; label?: string; kind?: Kind; onCopied?: () => void }) {
+export function Copy({
+  text,
+  label = texts.actions.copy,
+  kind = "plain",
+  onCopied,
+}: {
+  text: string;
+  label?: string;
+  kind?: Kind;
+  onCopied?: () => void;
+}) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return;

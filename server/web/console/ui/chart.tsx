@@ -55,13 +55,31 @@ export function Chart({ kind, title, answer, query, viz = {}, height }: ChartPro
   const zone = typeof answer.meta.timezone === "string" ? answer.meta.timezone : "UTC";
   const format = useMemo(() => createFormat(pickLocale(navigator.language), zone), [zone]);
   const metric = String(query?.metric ?? answer.meta.metric ?? "count");
-  const widget = { id: title, kind, title, query: { ...answer.meta, ...query, metric }, viz, layout: { x: 0, y: 0, w: 12, h: 6 } };
+  const widget = {
+    id: title,
+    kind,
+    title,
+    query: { ...answer.meta, ...query, metric },
+    viz,
+    layout: { x: 0, y: 0, w: 12, h: 6 },
+  };
   const Drawing = drawingOf(kind) as AnyComponent<Record<string, unknown>>;
   if (kind !== "number" && isEmpty(answer as never, metric)) return <p class="chart-empty">{texts.charts.nothing}</p>;
   return (
     <div class={`chart-box is-${kind}`} style={height ? { height: `${height}px` } : undefined}>
       <div class="drawing" ref={ref}>
-        {box.width > 0 && <Drawable answer={answer}><Drawing widget={widget} answer={answer} format={format} period={answer.meta.period ?? null} width={box.width} drill={null} /></Drawable>}
+        {box.width > 0 && (
+          <Drawable answer={answer}>
+            <Drawing
+              widget={widget}
+              answer={answer}
+              format={format}
+              period={answer.meta.period ?? null}
+              width={box.width}
+              drill={null}
+            />
+          </Drawable>
+        )}
       </div>
     </div>
   );

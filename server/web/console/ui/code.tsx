@@ -7,7 +7,9 @@ import { Tabs } from "./tabs";
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
-      <pre tabIndex={0} aria-label={label}><code>{text}</code></pre>
+      <pre tabIndex={0} aria-label={label}>
+        <code>{text}</code>
+      </pre>
       <Copy text={text} kind="quiet" />
     </div>
   );

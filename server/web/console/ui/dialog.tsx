@@ -71,11 +71,26 @@ export function Confirm({ title, text, action, name, onConfirm, onClose }: Confi
     <Dialog title={title} onClose={onClose}>
       <form {...form.props}>
         <p class="lead">{text}</p>
-        {name !== undefined && <Field name="confirmation" label={texts.actions.typeName(name)} required autocomplete="off"
-          onInput={(event) => event.currentTarget.setCustomValidity(event.currentTarget.value === name ? "" : texts.actions.typeName(name))} />}
+        {name !== undefined && (
+          <Field
+            name="confirmation"
+            label={texts.actions.typeName(name)}
+            required
+            autocomplete="off"
+            onInput={(event) =>
+              event.currentTarget.setCustomValidity(
+                event.currentTarget.value === name ? "" : texts.actions.typeName(name),
+              )
+            }
+          />
+        )}
         <div class="foot">
-          <button type="button" class="button plain" onClick={onClose}>{texts.actions.cancel}</button>
-          <Submit form={form} kind="danger">{action}</Submit>
+          <button type="button" class="button plain" onClick={onClose}>
+            {texts.actions.cancel}
+          </button>
+          <Submit form={form} kind="danger">
+            {action}
+          </Submit>
         </div>
       </form>
     </Dialog>

@@ -50,7 +50,12 @@ export function useForm(send: (values: Values, form: FormData) => Promise<void>)
   };
   const fields = error?.fields ?? {};
   const isShown = Object.keys(fields).some((field) => known.has(field));
-  return { props: { onSubmit, noValidate: false }, busy, errors: fields, message: error && !isShown ? error.message : null };
+  return {
+    props: { onSubmit, noValidate: false },
+    busy,
+    errors: fields,
+    message: error && !isShown ? error.message : null,
+  };
 }
 
 interface Labelled {
@@ -62,13 +67,33 @@ interface Labelled {
 }
 
 /** A label above, a hint and an error below of `control`. */
-function Around({ id, label, hint, error, children }: { id: string; label: string; hint?: ComponentChildren; error: string | undefined; children: ComponentChildren }) {
+function Around({
+  id,
+  label,
+  hint,
+  error,
+  children,
+}: {
+  id: string;
+  label: string;
+  hint?: ComponentChildren;
+  error: string | undefined;
+  children: ComponentChildren;
+}) {
   return (
     <div class="field" data-wrong={error ? "" : undefined}>
       <label for={id}>{label}</label>
       {children}
-      {hint && !error && <p class="hint" id={`${id}-hint`}>{hint}</p>}
-      {error && <p class="fault" id={`${id}-fault`} role="alert">{error}</p>}
+      {hint && !error && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {error && (
+        <p class="fault" id={`${id}-fault`} role="alert">
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -76,7 +101,16 @@ function Around({ id, label, hint, error, children }: { id: string; label: strin
 function useControl(form: Form | undefined, name: string, hint: ComponentChildren) {
   const id = useId();
   const error = form?.errors[name];
-  return { id, error, attributes: { id, name, "aria-invalid": error ? true : undefined, "aria-describedby": error ? `${id}-fault` : hint ? `${id}-hint` : undefined } };
+  return {
+    id,
+    error,
+    attributes: {
+      id,
+      name,
+      "aria-invalid": error ? true : undefined,
+      "aria-describedby": error ? `${id}-fault` : hint ? `${id}-hint` : undefined,
+    },
+  };
 }
 
 export function Field({ in: form, name, label, hint, ...rest }: Labelled & InputHTMLAttributes<HTMLInputElement>) {
@@ -90,18 +124,36 @@ export function Field({ in: form, name, label, hint, ...rest }: Labelled & Input
 
 type Options = readonly (readonly [value: string, label: string])[];
 
-export function Select({ in: form, name, label, hint, options, defaultValue, ...rest }: Labelled & { options: Options } & SelectHTMLAttributes<HTMLSelectElement>) {
+export function Select({
+  in: form,
+  name,
+  label,
+  hint,
+  options,
+  defaultValue,
+  ...rest
+}: Labelled & { options: Options } & SelectHTMLAttributes<HTMLSelectElement>) {
   const { id, error, attributes } = useControl(form, name, hint);
   return (
     <Around id={id} label={label} hint={hint} error={error}>
       <select class="input" {...rest} {...attributes}>
-        {options.map(([value, text]) => <option key={value} value={value} selected={defaultValue === undefined ? undefined : value === defaultValue}>{text}</option>)}
+        {options.map(([value, text]) => (
+          <option key={value} value={value} selected={defaultValue === undefined ? undefined : value === defaultValue}>
+            {text}
+          </option>
+        ))}
       </select>
     </Around>
   );
 }
 
-export function TextArea({ in: form, name, label, hint, ...rest }: Labelled & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+export function TextArea({
+  in: form,
+  name,
+  label,
+  hint,
+  ...rest
+}: Labelled & TextareaHTMLAttributes<HTMLTextAreaElement>) {
   const { id, error, attributes } = useControl(form, name, hint);
   return (
     <Around id={id} label={label} hint={hint} error={error}>
@@ -120,17 +172,34 @@ export function Check({ name, label, hint, ...rest }: CheckProps) {
   return (
     <label class="check">
       <input type="checkbox" name={name} {...rest} />
-      <span>{label}{hint && <small>{hint}</small>}</span>
+      <span>
+        {label}
+        {hint && <small>{hint}</small>}
+      </span>
     </label>
   );
 }
 
 /** The button that sends, and above it what is wrong with the whole. */
-export function Submit({ form, children, kind = "primary" }: { form: Form; children: ComponentChildren; kind?: "primary" | "danger" }) {
+export function Submit({
+  form,
+  children,
+  kind = "primary",
+}: {
+  form: Form;
+  children: ComponentChildren;
+  kind?: "primary" | "danger";
+}) {
   return (
     <>
-      {form.message && <p class="fault" role="alert">{form.message}</p>}
-      <Button type="submit" kind={kind} busy={form.busy}>{children}</Button>
+      {form.message && (
+        <p class="fault" role="alert">
+          {form.message}
+        </p>
+      )}
+      <Button type="submit" kind={kind} busy={form.busy}>
+        {children}
+      </Button>
     </>
   );
 }

@@ -40,10 +40,29 @@ const SEARCH_FROM = 6;
 /** More rows than this nobody reads; the search finds them. */
 const DRAWN_MAX = 300;
 
-export function List<Row>({ data, columns, rowKey, label, searched, empty, filters, only = () => true }: ListProps<Row>) {
+export function List<Row>({
+  data,
+  columns,
+  rowKey,
+  label,
+  searched,
+  empty,
+  filters,
+  only = () => true,
+}: ListProps<Row>) {
   const { query } = useLocation();
-  if (data.isLoading) return <div class="box"><Loading /></div>;
-  if (data.error && !data.value) return <div class="box"><Failed error={data.error} onRetry={data.reload} /></div>;
+  if (data.isLoading)
+    return (
+      <div class="box">
+        <Loading />
+      </div>
+    );
+  if (data.error && !data.value)
+    return (
+      <div class="box">
+        <Failed error={data.error} onRetry={data.reload} />
+      </div>
+    );
   const rows = data.value?.data ?? [];
   if (!rows.length) return <div class="box">{empty}</div>;
   const wanted = (query.q ?? "").toLowerCase();
@@ -54,27 +73,45 @@ export function List<Row>({ data, columns, rowKey, label, searched, empty, filte
         <div class="list-tools">
           {searched && <Search label={texts.lists.search(label)} />}
           {filters}
-          <p class="count" role="status">{texts.lists.count(number(shown.length), number(rows.length))}</p>
+          <p class="count" role="status">
+            {texts.lists.count(number(shown.length), number(rows.length))}
+          </p>
         </div>
       )}
-      {shown.length === 0
-        ? <div class="box"><Empty title={texts.lists.noMatch} text={texts.lists.noMatchText} /></div>
-        : (
-          <div class="box table-box">
-            <table aria-label={label}>
-              <thead>
-                <tr>{columns.map((column) => <th key={column.title} scope="col" class={column.end ? "at-end" : undefined}>{column.silent ? <span class="vh">{column.title}</span> : column.title}</th>)}</tr>
-              </thead>
-              <tbody>
-                {shown.slice(0, DRAWN_MAX).map((row) => (
-                  <tr key={rowKey(row)}>
-                    {columns.map((column) => <td key={column.title} class={column.end ? "at-end" : undefined} data-title={column.silent ? "" : column.title}>{column.cell(row)}</td>)}
-                  </tr>
+      {shown.length === 0 ? (
+        <div class="box">
+          <Empty title={texts.lists.noMatch} text={texts.lists.noMatchText} />
+        </div>
+      ) : (
+        <div class="box table-box">
+          <table aria-label={label}>
+            <thead>
+              <tr>
+                {columns.map((column) => (
+                  <th key={column.title} scope="col" class={column.end ? "at-end" : undefined}>
+                    {column.silent ? <span class="vh">{column.title}</span> : column.title}
+                  </th>
                 ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+              </tr>
+            </thead>
+            <tbody>
+              {shown.slice(0, DRAWN_MAX).map((row) => (
+                <tr key={rowKey(row)}>
+                  {columns.map((column) => (
+                    <td
+                      key={column.title}
+                      class={column.end ? "at-end" : undefined}
+                      data-title={column.silent ? "" : column.title}
+                    >
+                      {column.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       {shown.length > DRAWN_MAX && <p class="note">{texts.lists.cut(number(DRAWN_MAX), number(shown.length))}</p>}
       {data.value?.next && <p class="note">{texts.lists.more(number(rows.length))}</p>}
     </>
@@ -93,7 +130,13 @@ export function Search({ label }: { label: string }) {
   return (
     <label class="search">
       <Icon name="search" />
-      <input type="search" value={query.q ?? ""} placeholder={label} aria-label={label} onInput={(event) => search(event.currentTarget.value)} />
+      <input
+        type="search"
+        value={query.q ?? ""}
+        placeholder={label}
+        aria-label={label}
+        onInput={(event) => search(event.currentTarget.value)}
+      />
     </label>
   );
 }

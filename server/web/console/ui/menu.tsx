@@ -33,16 +33,37 @@ export function Menu({ label, items, icon = "more" }: { label: string; items: Me
   if (!items.length) return null;
   return (
     <>
-      <button type="button" class="icon-button" popovertarget={id} aria-label={label} title={label} aria-haspopup="menu">
+      <button
+        type="button"
+        class="icon-button"
+        popovertarget={id}
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+      >
         <Icon name={icon} />
       </button>
-      <div ref={ref} id={id} popover="auto" role="menu" class="menu" aria-label={label} onKeyDown={move} onToggle={place}>
+      <div
+        ref={ref}
+        id={id}
+        popover="auto"
+        role="menu"
+        class="menu"
+        aria-label={label}
+        onKeyDown={move}
+        onToggle={place}
+      >
         {items.map((item) => (
-          <button key={item.label} type="button" role="menuitem" class={item.danger ? "danger" : undefined}
+          <button
+            key={item.label}
+            type="button"
+            role="menuitem"
+            class={item.danger ? "danger" : undefined}
             onClick={() => {
               ref.current?.hidePopover();
               item.act();
-            }}>
+            }}
+          >
             {item.label}
           </button>
         ))}

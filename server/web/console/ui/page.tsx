@@ -25,14 +25,21 @@ export function Page({ title, lead, actions, back, children }: PageProps) {
   }, [title]);
   useEffect(() => {
     // Screen readers announce the page that a link led to; focus in a field of the page stays there.
-    if (!document.activeElement || document.activeElement === document.body || document.activeElement.closest(".side")) heading.current?.focus({ preventScroll: true });
+    if (!document.activeElement || document.activeElement === document.body || document.activeElement.closest(".side"))
+      heading.current?.focus({ preventScroll: true });
   }, []);
   return (
     <>
       <header class="page-head">
         <div>
-          {back && <a class="back" href={back.href}>{back.label}</a>}
-          <h1 ref={heading} tabIndex={-1}>{title}</h1>
+          {back && (
+            <a class="back" href={back.href}>
+              {back.label}
+            </a>
+          )}
+          <h1 ref={heading} tabIndex={-1}>
+            {title}
+          </h1>
           {lead && <p class="lead">{lead}</p>}
         </div>
         {actions && <div class="page-actions">{actions}</div>}
@@ -43,12 +50,27 @@ export function Page({ title, lead, actions, back, children }: PageProps) {
 }
 
 /** A box with a head. */
-export function Card({ title, lead, actions, children, label }: { title?: string; lead?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren; label?: string }) {
+export function Card({
+  title,
+  lead,
+  actions,
+  children,
+  label,
+}: {
+  title?: string;
+  lead?: ComponentChildren;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+  label?: string;
+}) {
   return (
     <section class="box" aria-label={label ?? title}>
       {title && (
         <header>
-          <div><h2>{title}</h2>{lead && <p>{lead}</p>}</div>
+          <div>
+            <h2>{title}</h2>
+            {lead && <p>{lead}</p>}
+          </div>
           {actions}
         </header>
       )}
@@ -58,7 +80,15 @@ export function Card({ title, lead, actions, children, label }: { title?: string
 }
 
 /** Nothing is there yet, and what to do about it. */
-export function Empty({ title, text, children }: { title: string; text?: ComponentChildren; children?: ComponentChildren }) {
+export function Empty({
+  title,
+  text,
+  children,
+}: {
+  title: string;
+  text?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
   return (
     <div class="empty">
       <h2>{title}</h2>
@@ -73,9 +103,17 @@ export function Failed({ error, onRetry }: { error: ApiError; onRetry?: () => vo
   return (
     <div class="empty" role="alert">
       <Icon name="warn" />
-      <h2>{error.status === 404 ? texts.errors.notFound : error.status === 403 ? texts.errors.forbidden : texts.errors.failed}</h2>
+      <h2>
+        {error.status === 404
+          ? texts.errors.notFound
+          : error.status === 403
+            ? texts.errors.forbidden
+            : texts.errors.failed}
+      </h2>
       <p>{error.message}</p>
-      {onRetry && error.status !== 404 && error.status !== 403 && <Button onClick={onRetry}>{texts.actions.tryAgain}</Button>}
+      {onRetry && error.status !== 404 && error.status !== 403 && (
+        <Button onClick={onRetry}>{texts.actions.tryAgain}</Button>
+      )}
     </div>
   );
 }
@@ -84,7 +122,9 @@ export function Failed({ error, onRetry }: { error: ApiError; onRetry?: () => vo
 export function Loading({ lines = 6 }: { lines?: number }) {
   return (
     <div class="loading" aria-busy="true" aria-label={texts.shell.loading}>
-      {Array.from({ length: lines }, (_, line) => <i key={line} />)}
+      {Array.from({ length: lines }, (_, line) => (
+        <i key={line} />
+      ))}
     </div>
   );
 }
@@ -96,6 +136,12 @@ export function WhoMay({ least, what }: { least: Role; what: string }) {
 }
 
 /** A small word with a colour, which is never all that it says. */
-export function Badge({ tone = "plain", children }: { tone?: "plain" | "good" | "bad" | "warn"; children: ComponentChildren }) {
+export function Badge({
+  tone = "plain",
+  children,
+}: {
+  tone?: "plain" | "good" | "bad" | "warn";
+  children: ComponentChildren;
+}) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }

@@ -12,7 +12,12 @@ const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 });
 const compact = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
 const COMPACT_FROM = 10_000;
 
-const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
+const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
 const MONTH_SECONDS = 30 * 86_400;
 
 /** Moves every few seconds, so that times that are relative stay right. */
@@ -38,11 +43,20 @@ export function ago(iso: string, from = Date.now()): string {
 export function Ago({ at }: { at: string }) {
   // Read to be drawn again when it moves; the clock itself is newer.
   void now.value;
-  return <time dateTime={at} title={fullTime(at)}>{ago(at)}</time>;
+  return (
+    <time dateTime={at} title={fullTime(at)}>
+      {ago(at)}
+    </time>
+  );
 }
 
 export function bytes(value: number): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
   const at = Math.min(Math.floor(Math.log10(Math.max(value, 1)) / 3), units.length - 1);
-  return new Intl.NumberFormat(locale, { style: "unit", unit: units[at] ?? "byte", unitDisplay: "short", maximumFractionDigits: at ? 1 : 0 }).format(value / 1000 ** at);
+  return new Intl.NumberFormat(locale, {
+    style: "unit",
+    unit: units[at] ?? "byte",
+    unitDisplay: "short",
+    maximumFractionDigits: at ? 1 : 0,
+  }).format(value / 1000 ** at);
 }

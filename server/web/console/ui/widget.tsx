@@ -22,17 +22,32 @@ export interface Looking {
 /** What an answer's rows look like: those of another shape cannot be drawn while the next answer is on its way. */
 function shapeOf(question: unknown): string {
   const [kind, query] = question as [unknown, { group_by?: string; granularity?: string } | string];
-  return JSON.stringify(typeof query === "string" ? [kind, query] : [kind, query.group_by ?? "", query.granularity ?? ""]);
+  return JSON.stringify(
+    typeof query === "string" ? [kind, query] : [kind, query.group_by ?? "", query.granularity ?? ""],
+  );
 }
 
 /** The data of a widget; a text has none. */
 export function useWidgetData(widget: Widget, { tenant, period, saved }: Looking): Data<Schemas["WidgetData"]> {
-  const body = { widget: { ...widget, title: widget.title || "–" }, ...(tenant ? { tenant_id: tenant } : {}), ...(period ? { overrides: { period } } : {}) };
+  const body = {
+    widget: { ...widget, title: widget.title || "–" },
+    ...(tenant ? { tenant_id: tenant } : {}),
+    ...(period ? { overrides: { period } } : {}),
+  };
   const query = { ...(tenant ? { tenant_id: tenant } : {}), ...(period ? { period } : {}) };
-  const load = (signal: AbortSignal) => saved
-    ? answer(api.GET("/v1/dashboards/{id}/widgets/{widget_id}/data", { signal, params: { path: { id: saved.dashboard, widget_id: widget.id }, query } }))
-    : answer(api.POST("/v1/widgets/preview/data", { signal, body }));
-  return useData(["widget-data", saved ? [saved, widget.id] : [widget.kind, widget.query], tenant, period], load, { enabled: widget.kind !== "text", keeps: ([, before]) => shapeOf(before) === shapeOf(saved ? [saved, widget.id] : [widget.kind, widget.query]) });
+  const load = (signal: AbortSignal) =>
+    saved
+      ? answer(
+          api.GET("/v1/dashboards/{id}/widgets/{widget_id}/data", {
+            signal,
+            params: { path: { id: saved.dashboard, widget_id: widget.id }, query },
+          }),
+        )
+      : answer(api.POST("/v1/widgets/preview/data", { signal, body }));
+  return useData(["widget-data", saved ? [saved, widget.id] : [widget.kind, widget.query], tenant, period], load, {
+    enabled: widget.kind !== "text",
+    keeps: ([, before]) => shapeOf(before) === shapeOf(saved ? [saved, widget.id] : [widget.kind, widget.query]),
+  });
 }
 
 export function WidgetBody({ widget, data }: { widget: Widget; data: Data<Schemas["WidgetData"]> }) {
@@ -46,12 +61,36 @@ export function WidgetBody({ widget, data }: { widget: Widget; data: Data<Schema
       </div>
     );
   }
-  if (!data.value) return <div class={`skeleton is-${widget.kind}`} aria-hidden="true"><i /><i /></div>;
-  return <Chart kind={widget.kind} title={widget.title} answer={data.value as unknown as Answer} query={widget.query as Record<string, unknown>} viz={widget.viz as Record<string, unknown>} />;
+  if (!data.value)
+    return (
+      <div class={`skeleton is-${widget.kind}`} aria-hidden="true">
+        <i />
+        <i />
+      </div>
+    );
+  return (
+    <Chart
+      kind={widget.kind}
+      title={widget.title}
+      answer={data.value as unknown as Answer}
+      query={widget.query as Record<string, unknown>}
+      viz={widget.viz as Record<string, unknown>}
+    />
+  );
 }
 
 /** A card of the grid, as the embed has it; `tools` stand in its head. */
-export function WidgetCard({ widget, looking, tools, children }: { widget: Widget; looking: Looking; tools?: ComponentChildren; children?: ComponentChildren }) {
+export function WidgetCard({
+  widget,
+  looking,
+  tools,
+  children,
+}: {
+  widget: Widget;
+  looking: Looking;
+  tools?: ComponentChildren;
+  children?: ComponentChildren;
+}) {
   const data = useWidgetData(widget, looking);
   const subtitle = (widget.viz as { subtitle?: unknown }).subtitle;
   return (
@@ -61,7 +100,9 @@ export function WidgetCard({ widget, looking, tools, children }: { widget: Widge
         {typeof subtitle === "string" && subtitle && <p>{subtitle}</p>}
         {tools}
       </header>
-      <div class="body" aria-busy={data.isRefreshing || undefined}><WidgetBody widget={widget} data={data} /></div>
+      <div class="body" aria-busy={data.isRefreshing || undefined}>
+        <WidgetBody widget={widget} data={data} />
+      </div>
       {children}
     </>
   );

@@ -23,7 +23,12 @@ interface CanvasProps {
   onChange: (widgets: Widget[]) => void;
 }
 
-const ARROWS: Record<string, readonly [dx: number, dy: number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const ARROWS: Record<string, readonly [dx: number, dy: number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
 
 export function Canvas({ widgets, looking, selected, onSelect, onChange }: CanvasProps) {
   const grid = useRef<HTMLDivElement>(null);
@@ -48,7 +53,9 @@ export function Canvas({ widgets, looking, selected, onSelect, onChange }: Canva
     const move = (now: PointerEvent) => {
       const dx = Math.round((now.clientX - fromX) / cell());
       const dy = Math.round((now.clientY - fromY + scrollY - scrolled) / (ROW_PX + GAP_PX));
-      const target = isResize ? { ...start, w: Math.min(start.w + dx, COLUMNS - start.x), h: start.h + dy } : { ...start, x: start.x + dx, y: start.y + dy };
+      const target = isResize
+        ? { ...start, w: Math.min(start.w + dx, COLUMNS - start.x), h: start.h + dy }
+        : { ...start, x: start.x + dx, y: start.y + dy };
       latest = placed(widgets, widget.id, target);
       setTried({ id: widget.id, widgets: latest, start });
     };
@@ -84,10 +91,13 @@ export function Canvas({ widgets, looking, selected, onSelect, onChange }: Canva
       event.preventDefault();
       const [dx, dy] = arrow;
       const now = layoutIn(tried.widgets, widget.id) ?? widget.layout;
-      const target = event.shiftKey ? { ...now, w: Math.min(now.w + dx, COLUMNS - now.x), h: now.h + dy } : { ...now, x: now.x + dx, y: now.y + dy };
+      const target = event.shiftKey
+        ? { ...now, w: Math.min(now.w + dx, COLUMNS - now.x), h: now.h + dy }
+        : { ...now, x: now.x + dx, y: now.y + dy };
       // Moving down means below the next one, not one row that it would be pulled up from again.
       let next = placed(widgets, widget.id, target);
-      for (let more = 1; !event.shiftKey && dy > 0 && layoutIn(next, widget.id)?.y === now.y && more < 12; more++) next = placed(widgets, widget.id, { ...target, y: target.y + more });
+      for (let more = 1; !event.shiftKey && dy > 0 && layoutIn(next, widget.id)?.y === now.y && more < 12; more++)
+        next = placed(widgets, widget.id, { ...target, y: target.y + more });
       setTried({ ...tried, widgets: next });
       const { x, y, w, h } = layoutIn(next, widget.id) ?? target;
       setSaid(text.at(x + 1, y + 1, w, h));
@@ -103,10 +113,25 @@ export function Canvas({ widgets, looking, selected, onSelect, onChange }: Canva
           const { x, y, w, h } = widget.layout;
           const isHeld = tried?.id === widget.id;
           return (
-            <div key={widget.id} role="listitem" class={`card is-${widget.kind}${widget.id === selected ? " selected" : ""}${isHeld ? " held" : ""}`} aria-label={widget.title} data-id={widget.id}
-              style={{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": h }} onClick={() => onSelect(widget.id)}>
-              <button type="button" class="handle" aria-label={text.handle(widget.title)} aria-describedby="canvas-keys" aria-pressed={isHeld}
-                onPointerDown={(event) => drag(event, widget, false)} onKeyDown={(event) => press(event, widget)} onBlur={() => isHeld && setTried(null)}>
+            <div
+              key={widget.id}
+              role="listitem"
+              class={`card is-${widget.kind}${widget.id === selected ? " selected" : ""}${isHeld ? " held" : ""}`}
+              aria-label={widget.title}
+              data-id={widget.id}
+              style={{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": h }}
+              onClick={() => onSelect(widget.id)}
+            >
+              <button
+                type="button"
+                class="handle"
+                aria-label={text.handle(widget.title)}
+                aria-describedby="canvas-keys"
+                aria-pressed={isHeld}
+                onPointerDown={(event) => drag(event, widget, false)}
+                onKeyDown={(event) => press(event, widget)}
+                onBlur={() => isHeld && setTried(null)}
+              >
                 <Icon name="more" />
               </button>
               <Still widget={widget} looking={looking} />
@@ -115,8 +140,12 @@ export function Canvas({ widgets, looking, selected, onSelect, onChange }: Canva
           );
         })}
       </div>
-      <p id="canvas-keys" class="vh">{text.keys}</p>
-      <p class="vh" role="status">{said}</p>
+      <p id="canvas-keys" class="vh">
+        {text.keys}
+      </p>
+      <p class="vh" role="status">
+        {said}
+      </p>
     </div>
   );
 }
@@ -127,7 +156,11 @@ function Still({ widget, looking }: { widget: Widget; looking: Looking }) {
   useEffect(() => {
     if (ref.current) ref.current.inert = true;
   }, []);
-  return <div ref={ref} class="still"><WidgetCard widget={widget} looking={looking} /></div>;
+  return (
+    <div ref={ref} class="still">
+      <WidgetCard widget={widget} looking={looking} />
+    </div>
+  );
 }
 
 /** The same grid for looking only. */
@@ -137,7 +170,16 @@ export function Board({ widgets, looking }: { widgets: Widget[]; looking: Lookin
       <div class="grid">
         {widgets.map((widget) => {
           const { x, y, w, h } = widget.layout;
-          return <section key={widget.id} class={`card is-${widget.kind}`} aria-label={widget.title} style={{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": h }}><WidgetCard widget={widget} looking={looking} /></section>;
+          return (
+            <section
+              key={widget.id}
+              class={`card is-${widget.kind}`}
+              aria-label={widget.title}
+              style={{ "--x": x + 1, "--y": y + 1, "--w": w, "--h": h }}
+            >
+              <WidgetCard widget={widget} looking={looking} />
+            </section>
+          );
         })}
       </div>
     </div>

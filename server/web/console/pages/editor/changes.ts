@@ -23,13 +23,17 @@ const PARTS: readonly Part[] = ["title", "kind", "query", "viz", "layout"];
 /** The same JSON whatever the order of its keys. */
 function stable(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === "object" && part !== null && !Array.isArray(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a.localeCompare(b))) : part);
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a.localeCompare(b)))
+      : part,
+  );
 }
 
 export function changesOf(before: Version, after: Version): Change[] {
   const changes: Change[] = [];
   if (before.name !== after.name) changes.push({ kind: "renamed", title: after.name, parts: [] });
-  if (stable(before.settings ?? {}) !== stable(after.settings ?? {})) changes.push({ kind: "settings", title: after.name, parts: [] });
+  if (stable(before.settings ?? {}) !== stable(after.settings ?? {}))
+    changes.push({ kind: "settings", title: after.name, parts: [] });
   for (const widget of after.widgets) {
     const old = before.widgets.find(({ id }) => id === widget.id);
     if (!old) {
@@ -39,6 +43,7 @@ export function changesOf(before: Version, after: Version): Change[] {
     const parts = PARTS.filter((part) => stable(old[part]) !== stable(widget[part]));
     if (parts.length) changes.push({ kind: "changed", title: widget.title, parts });
   }
-  for (const old of before.widgets) if (!after.widgets.some(({ id }) => id === old.id)) changes.push({ kind: "removed", title: old.title, parts: [] });
+  for (const old of before.widgets)
+    if (!after.widgets.some(({ id }) => id === old.id)) changes.push({ kind: "removed", title: old.title, parts: [] });
   return changes;
 }

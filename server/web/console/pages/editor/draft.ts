@@ -137,7 +137,11 @@ export function useDraft(dashboard: Dashboard): Editing {
     };
   }, []);
 
-  const step = (from: Draft[], setFrom: (steps: Draft[]) => void, setTo: (change: (steps: Draft[]) => Draft[]) => void) => {
+  const step = (
+    from: Draft[],
+    setFrom: (steps: Draft[]) => void,
+    setTo: (change: (steps: Draft[]) => Draft[]) => void,
+  ) => {
     const target = from.at(-1);
     if (!target) return null;
     return () => {
@@ -150,7 +154,11 @@ export function useDraft(dashboard: Dashboard): Editing {
   };
 
   return {
-    draft, save, error, theirs, change,
+    draft,
+    save,
+    error,
+    theirs,
+    change,
     undo: step(past, setPast, setFuture),
     redo: step(future, setFuture, setPast),
     retry: () => void store(),

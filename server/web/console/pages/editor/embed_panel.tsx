@@ -34,24 +34,49 @@ export function pageSnippets(): Record<string, string> {
 }
 
 /** `tenant` is whose events are shown first. */
-export function EmbedPanel({ dashboard, tenant, onMinted }: { dashboard: string; tenant: string; onMinted?: () => void }) {
+export function EmbedPanel({
+  dashboard,
+  tenant,
+  onMinted,
+}: {
+  dashboard: string;
+  tenant: string;
+  onMinted?: () => void;
+}) {
   const [made, setMade] = useState<Schemas["NewEmbedSession"] | null>(null);
   const form = useForm(async (value) => {
-    setMade(await answer(api.POST("/v1/embed-sessions", { body: { tenant_id: value("tenant_id"), dashboard_id: dashboard, permissions: { allow_drill_down: true } } })));
+    setMade(
+      await answer(
+        api.POST("/v1/embed-sessions", {
+          body: { tenant_id: value("tenant_id"), dashboard_id: dashboard, permissions: { allow_drill_down: true } },
+        }),
+      ),
+    );
     onMinted?.();
   });
   return (
     <div class="embed-panel">
       <div>
-        <h3>{text.server}</h3><p class="lead">{text.serverLead}</p>
+        <h3>{text.server}</h3>
+        <p class="lead">{text.serverLead}</p>
         <Snippets snippets={serverSnippets(dashboard, tenant || "acme")} label={text.server} />
-        <h3>{text.page}</h3><p class="lead">{text.pageLead}</p>
+        <h3>{text.page}</h3>
+        <p class="lead">{text.pageLead}</p>
         <Snippets snippets={pageSnippets()} label={text.page} />
       </div>
       <div>
-        <h3>{text.live}</h3><p class="lead">{text.liveLead}</p>
+        <h3>{text.live}</h3>
+        <p class="lead">{text.liveLead}</p>
         <form {...form.props} class="inline">
-          <Field in={form} name="tenant_id" label={text.tenant} defaultValue={tenant} required maxLength={256} autocomplete="off" />
+          <Field
+            in={form}
+            name="tenant_id"
+            label={text.tenant}
+            defaultValue={tenant}
+            required
+            maxLength={256}
+            autocomplete="off"
+          />
           <Submit form={form}>{made ? text.again : text.show}</Submit>
         </form>
         {made && <Live url={made.embed_url} />}
@@ -69,7 +94,11 @@ export function Live({ url }: { url: string }) {
     const path = "/sdk/v1/embed.js";
     void import(path);
     for (const name of ["ready", "filter", "period-change", "drill", "error"]) {
-      element.addEventListener(name, (event) => setMessages((before) => [`${name} ${JSON.stringify((event as CustomEvent).detail ?? {})}`, ...before].slice(0, 5)));
+      element.addEventListener(name, (event) =>
+        setMessages((before) =>
+          [`${name} ${JSON.stringify((event as CustomEvent).detail ?? {})}`, ...before].slice(0, 5),
+        ),
+      );
     }
     // The server may be reached by another name than the one in its settings.
     const { pathname, search } = new URL(url);
@@ -80,10 +109,22 @@ export function Live({ url }: { url: string }) {
   }, [url]);
   return (
     <div class="host-page">
-      <p class="host-bar" aria-hidden="true"><i /><i /><i />{text.yourProduct}</p>
+      <p class="host-bar" aria-hidden="true">
+        <i />
+        <i />
+        <i />
+        {text.yourProduct}
+      </p>
       <div ref={place} class="host-content" />
-      {messages.length > 0 && <ul class="messages" aria-label={text.messages}>{messages.map((message, at) => <li key={at}><code>{message}</code></li>)}</ul>}
+      {messages.length > 0 && (
+        <ul class="messages" aria-label={text.messages}>
+          {messages.map((message, at) => (
+            <li key={at}>
+              <code>{message}</code>
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }
-

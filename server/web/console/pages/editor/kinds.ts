@@ -6,7 +6,18 @@ import type { Schemas } from "../../api/client";
 import type { Widget } from "../../ui/widget";
 import { OF_NUMBER } from "../query_names";
 
-export const KINDS = ["number", "line", "area", "bar", "stacked_bar", "bar_list", "donut", "table", "funnel", "text"] as const;
+export const KINDS = [
+  "number",
+  "line",
+  "area",
+  "bar",
+  "stacked_bar",
+  "bar_list",
+  "donut",
+  "table",
+  "funnel",
+  "text",
+] as const;
 const ADDITIVE = new Set(["count", "sum"]);
 
 export interface Query {
@@ -74,13 +85,32 @@ export function fitted(widget: Widget, event: Schemas["DiscoveredEvent"] | undef
 
 /** Without what is not said. */
 export function clean(query: Query): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && value !== "" && !(name === "filters" && Object.keys(value as object).length === 0)));
+  return Object.fromEntries(
+    Object.entries(query).filter(
+      ([name, value]) =>
+        value !== undefined && value !== "" && !(name === "filters" && Object.keys(value as object).length === 0),
+    ),
+  );
 }
 
 /** A new widget of a kind about an event. */
 export function newWidget(kind: string, event: Schemas["DiscoveredEvent"] | undefined, title: string): Widget {
-  const sizes: Record<string, readonly [number, number]> = { number: [3, 3], text: [12, 1], bar_list: [4, 6], donut: [4, 6], table: [6, 6], funnel: [4, 6] };
+  const sizes: Record<string, readonly [number, number]> = {
+    number: [3, 3],
+    text: [12, 1],
+    bar_list: [4, 6],
+    donut: [4, 6],
+    table: [6, 6],
+    funnel: [4, 6],
+  };
   const [w, h] = sizes[kind] ?? [6, 6];
-  const widget = { id: `w_${crypto.randomUUID().slice(0, 8)}`, kind, title, query: { event_name: event?.event_name ?? "", metric: "count", period: "30d" }, viz: kind === "text" ? { text: "" } : {}, layout: { x: 0, y: 0, w, h } };
+  const widget = {
+    id: `w_${crypto.randomUUID().slice(0, 8)}`,
+    kind,
+    title,
+    query: { event_name: event?.event_name ?? "", metric: "count", period: "30d" },
+    viz: kind === "text" ? { text: "" } : {},
+    layout: { x: 0, y: 0, w, h },
+  };
   return fitted(widget, event);
 }

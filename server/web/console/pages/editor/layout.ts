@@ -9,7 +9,13 @@ export const COLUMNS = 12;
 const ROWS_MAX = 40;
 
 /** The smallest width and height of a kind that can still be read. */
-const SMALLEST: Record<string, readonly [w: number, h: number]> = { number: [2, 2], text: [2, 1], bar: [3, 4], bar_list: [3, 4], donut: [3, 4] };
+const SMALLEST: Record<string, readonly [w: number, h: number]> = {
+  number: [2, 2],
+  text: [2, 1],
+  bar: [3, 4],
+  bar_list: [3, 4],
+  donut: [3, 4],
+};
 
 type Layout = Widget["layout"];
 
@@ -36,7 +42,8 @@ export function settled(widgets: readonly Widget[], first?: string): Widget[] {
   const packed: Widget[] = [];
   for (const widget of placed.sort(byPlace)) {
     const layout = { ...widget.layout };
-    while (layout.y > 0 && !packed.some((other) => overlaps(other.layout, { ...layout, y: layout.y - 1 }))) layout.y -= 1;
+    while (layout.y > 0 && !packed.some((other) => overlaps(other.layout, { ...layout, y: layout.y - 1 })))
+      layout.y -= 1;
     packed.push({ ...widget, layout });
   }
   return packed.sort(byPlace);
@@ -44,7 +51,10 @@ export function settled(widgets: readonly Widget[], first?: string): Widget[] {
 
 /** One widget at another place or in another size. */
 export function placed(widgets: readonly Widget[], id: string, layout: Layout): Widget[] {
-  return settled(widgets.map((widget) => (widget.id === id ? { ...widget, layout: bounded(widget.kind, layout) } : widget)), id);
+  return settled(
+    widgets.map((widget) => (widget.id === id ? { ...widget, layout: bounded(widget.kind, layout) } : widget)),
+    id,
+  );
 }
 
 /** The first free cells at the foot for a new widget. */
@@ -53,4 +63,5 @@ export function added(widgets: readonly Widget[], widget: Widget): Widget[] {
   return settled([...widgets, { ...widget, layout: bounded(widget.kind, { ...widget.layout, y }) }]);
 }
 
-export const removed = (widgets: readonly Widget[], id: string): Widget[] => settled(widgets.filter((widget) => widget.id !== id));
+export const removed = (widgets: readonly Widget[], id: string): Widget[] =>
+  settled(widgets.filter((widget) => widget.id !== id));

@@ -11,7 +11,14 @@ const text = texts.dashboardSettings;
 type Settings = Schemas["Settings"];
 
 /** Colours of a theme, as the message `setTheme` names them, and what they are without one. */
-const COLORS = [["primaryColor", "#315ed9"], ["backgroundColor", "#f7f7f5"], ["cardBackground", "#ffffff"], ["cardBorder", "#e6e5e1"], ["textColor", "#17181c"], ["mutedColor", "#6b6e78"]] as const;
+const COLORS = [
+  ["primaryColor", "#315ed9"],
+  ["backgroundColor", "#f7f7f5"],
+  ["cardBackground", "#ffffff"],
+  ["cardBorder", "#e6e5e1"],
+  ["textColor", "#17181c"],
+  ["mutedColor", "#6b6e78"],
+] as const;
 const MODES = ["", "light", "dark"] as const;
 
 /** Settings as the form has them. A colour that is the usual one is left to the embed. */
@@ -23,10 +30,22 @@ function settingsOf(value: (name: string) => string, before: Settings): Settings
   }
   if (value("mode")) theme.mode = value("mode");
   else delete theme.mode;
-  return { default_period: value("default_period"), allowed_origins: value("allowed_origins").split(/\s+/).filter(Boolean), theme };
+  return {
+    default_period: value("default_period"),
+    allowed_origins: value("allowed_origins").split(/\s+/).filter(Boolean),
+    theme,
+  };
 }
 
-export function DashboardSettings({ settings, onChange, onClose }: { settings: Settings; onChange: (settings: Settings) => Promise<void>; onClose: () => void }) {
+export function DashboardSettings({
+  settings,
+  onChange,
+  onClose,
+}: {
+  settings: Settings;
+  onChange: (settings: Settings) => Promise<void>;
+  onClose: () => void;
+}) {
   const theme = (settings.theme ?? {}) as Record<string, string>;
   const form = useForm(async (value) => {
     await onChange(settingsOf(value, settings));
@@ -35,13 +54,42 @@ export function DashboardSettings({ settings, onChange, onClose }: { settings: S
   return (
     <Dialog title={text.title} onClose={onClose}>
       <form {...form.props}>
-        <Select in={form} name="default_period" label={text.period} defaultValue={settings.default_period} options={PERIODS.map((period) => [period, period] as const)} autofocus />
-        <TextArea in={form} name="allowed_origins" label={text.origins} hint={text.originsHint} placeholder="https://app.example.com" defaultValue={settings.allowed_origins?.join("\n")} />
-        <fieldset class="checks"><legend>{text.theme}</legend>
-          {COLORS.map(([name, usual]) => <label key={name} class="color"><input type="color" name={name} defaultValue={theme[name] ?? usual} /><span>{text.colors[name]}</span></label>)}
+        <Select
+          in={form}
+          name="default_period"
+          label={text.period}
+          defaultValue={settings.default_period}
+          options={PERIODS.map((period) => [period, period] as const)}
+          autofocus
+        />
+        <TextArea
+          in={form}
+          name="allowed_origins"
+          label={text.origins}
+          hint={text.originsHint}
+          placeholder="https://app.example.com"
+          defaultValue={settings.allowed_origins?.join("\n")}
+        />
+        <fieldset class="checks">
+          <legend>{text.theme}</legend>
+          {COLORS.map(([name, usual]) => (
+            <label key={name} class="color">
+              <input type="color" name={name} defaultValue={theme[name] ?? usual} />
+              <span>{text.colors[name]}</span>
+            </label>
+          ))}
         </fieldset>
-        <Select in={form} name="mode" label={text.mode} defaultValue={theme.mode ?? ""} options={MODES.map((mode) => [mode, text.modes[mode]] as const)} />
-        <div class="foot"><Button onClick={onClose}>{texts.actions.cancel}</Button><Submit form={form}>{texts.actions.save}</Submit></div>
+        <Select
+          in={form}
+          name="mode"
+          label={text.mode}
+          defaultValue={theme.mode ?? ""}
+          options={MODES.map((mode) => [mode, text.modes[mode]] as const)}
+        />
+        <div class="foot">
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Submit form={form}>{texts.actions.save}</Submit>
+        </div>
       </form>
     </Dialog>
   );

@@ -6,7 +6,16 @@ import { history, historyKeymap, standardKeymap } from "@codemirror/commands";
 import { PostgreSQL, sql } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import {
+  Decoration,
+  type DecorationSet,
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  keymap,
+  lineNumbers,
+  placeholder,
+} from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Schemas } from "../../api/client";
@@ -47,7 +56,10 @@ const marks = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(before, transaction) {
     for (const effect of transaction.effects) {
-      if (effect.is(setMark)) return effect.value ? Decoration.set([Decoration.mark({ class: "sql-error" }).range(effect.value.from, effect.value.to)]) : Decoration.none;
+      if (effect.is(setMark))
+        return effect.value
+          ? Decoration.set([Decoration.mark({ class: "sql-error" }).range(effect.value.from, effect.value.to)])
+          : Decoration.none;
     }
     return transaction.docChanged ? Decoration.none : before;
   },
@@ -60,7 +72,16 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
   const language = useRef(new Compartment());
   const acts = useRef({ onChange, onRun, onSave });
   acts.current = { onChange, onRun, onSave };
-  const dialect = () => [sql({ dialect: PostgreSQL, schema: schemaOf(datasets), defaultTable: "events", upperCaseKeywords: true, keywordCompletion: (label, type) => ({ label, type, boost: -50 }) }), PostgreSQL.language.data.of({ autocomplete: ownCompletions(datasets, events) })];
+  const dialect = () => [
+    sql({
+      dialect: PostgreSQL,
+      schema: schemaOf(datasets),
+      defaultTable: "events",
+      upperCaseKeywords: true,
+      keywordCompletion: (label, type) => ({ label, type, boost: -50 }),
+    }),
+    PostgreSQL.language.data.of({ autocomplete: ownCompletions(datasets, events) }),
+  ];
 
   useEffect(() => {
     if (!place.current) return;
@@ -73,13 +94,27 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
       state: EditorState.create({
         doc: value,
         extensions: [
-          keymap.of([{ key: "Mod-Enter", run: run("onRun") }, { key: "Mod-s", run: run("onSave"), preventDefault: true }]),
+          keymap.of([
+            { key: "Mod-Enter", run: run("onRun") },
+            { key: "Mod-s", run: run("onSave"), preventDefault: true },
+          ]),
           keymap.of([...completionKeymap, ...historyKeymap, ...standardKeymap]),
-          history(), lineNumbers(), drawSelection(), bracketMatching(), autocompletion({ icons: false }), highlightActiveLine(), marks,
-          syntaxHighlighting(highlight), placeholder(texts.sql.placeholder), EditorView.lineWrapping, EditorView.cspNonce.of(boot.nonce),
+          history(),
+          lineNumbers(),
+          drawSelection(),
+          bracketMatching(),
+          autocompletion({ icons: false }),
+          highlightActiveLine(),
+          marks,
+          syntaxHighlighting(highlight),
+          placeholder(texts.sql.placeholder),
+          EditorView.lineWrapping,
+          EditorView.cspNonce.of(boot.nonce),
           EditorView.contentAttributes.of({ "aria-label": texts.sql.editor, "aria-description": texts.sql.leave }),
           language.current.of(dialect()),
-          EditorView.updateListener.of((update) => update.docChanged && acts.current.onChange(update.state.doc.toString())),
+          EditorView.updateListener.of(
+            (update) => update.docChanged && acts.current.onChange(update.state.doc.toString()),
+          ),
         ],
       }),
     });
@@ -88,7 +123,11 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
       chosen() {
         const { main } = made.state.selection;
         const isSelection = !main.empty;
-        return { sql: isSelection ? made.state.sliceDoc(main.from, main.to) : made.state.doc.toString(), isSelection, from: isSelection ? main.from : 0 };
+        return {
+          sql: isSelection ? made.state.sliceDoc(main.from, main.to) : made.state.doc.toString(),
+          isSelection,
+          from: isSelection ? main.from : 0,
+        };
       },
       insert(text) {
         made.dispatch(made.state.replaceSelection(text));
@@ -101,7 +140,10 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
         const indent = error.line === 1 ? error.from - made.state.doc.lineAt(error.from).from : 0;
         const from = Math.min(line.from + indent + error.column - 1, Math.max(line.to - 1, line.from));
         const word = /^\w+/.exec(made.state.sliceDoc(from, line.to))?.[0].length ?? 1;
-        if (from < line.to) made.dispatch({ effects: [setMark.of({ from, to: Math.min(from + word, line.to) }), EditorView.scrollIntoView(from)] });
+        if (from < line.to)
+          made.dispatch({
+            effects: [setMark.of({ from, to: Math.min(from + word, line.to) }), EditorView.scrollIntoView(from)],
+          });
       },
       focus: () => made.focus(),
     };

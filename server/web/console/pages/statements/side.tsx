@@ -27,30 +27,104 @@ export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemp
   const [shown, show] = useState<"schema" | "saved" | "templates">("schema");
   const [wanted, setWanted] = useState("");
   const matches = (...words: string[]) => words.join(" ").toLowerCase().includes(wanted.toLowerCase());
-  const starred = [...queries].filter(({ name, sql, dataset }) => matches(name, sql, dataset)).sort((a, b) => Number(b.starred) - Number(a.starred));
+  const starred = [...queries]
+    .filter(({ name, sql, dataset }) => matches(name, sql, dataset))
+    .sort((a, b) => Number(b.starred) - Number(a.starred));
   return (
     <aside class="sql-side" aria-label={text.side}>
-      <Tabs label={text.side} names={["schema", "saved", "templates"]} chosen={shown} onChoose={show} text={(name) => text.sides[name]} />
-      <label class="search"><Icon name="search" /><input type="search" placeholder={text.searchSide} aria-label={text.searchSide} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
-      {shown === "schema" && datasets.map((dataset) => (
-        <details key={dataset.name} open={dataset.name === "events" || wanted !== ""}>
-          <summary><b>{dataset.name}</b><small>{text.rowsOf(shortNumber(dataset.rows))}</small></summary>
-          <ul>
-            {dataset.columns.filter(({ name }) => matches(dataset.name, name)).map((column) => <li key={column.name}><button type="button" title={column.description} onClick={() => onInsert(column.name)}><span>{column.name}</span><small>{shortType(column.type)}</small></button></li>)}
-            {dataset.properties.filter(({ name }) => matches(name)).map((property) => <li key={property.sql}><button type="button" class="property" title={property.sql} onClick={() => onInsert(property.sql)}><span>{property.name}</span><small>{shortType(property.type)}</small></button></li>)}
+      <Tabs
+        label={text.side}
+        names={["schema", "saved", "templates"]}
+        chosen={shown}
+        onChoose={show}
+        text={(name) => text.sides[name]}
+      />
+      <label class="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          placeholder={text.searchSide}
+          aria-label={text.searchSide}
+          value={wanted}
+          onInput={(event) => setWanted(event.currentTarget.value)}
+        />
+      </label>
+      {shown === "schema" &&
+        datasets.map((dataset) => (
+          <details key={dataset.name} open={dataset.name === "events" || wanted !== ""}>
+            <summary>
+              <b>{dataset.name}</b>
+              <small>{text.rowsOf(shortNumber(dataset.rows))}</small>
+            </summary>
+            <ul>
+              {dataset.columns
+                .filter(({ name }) => matches(dataset.name, name))
+                .map((column) => (
+                  <li key={column.name}>
+                    <button type="button" title={column.description} onClick={() => onInsert(column.name)}>
+                      <span>{column.name}</span>
+                      <small>{shortType(column.type)}</small>
+                    </button>
+                  </li>
+                ))}
+              {dataset.properties
+                .filter(({ name }) => matches(name))
+                .map((property) => (
+                  <li key={property.sql}>
+                    <button type="button" class="property" title={property.sql} onClick={() => onInsert(property.sql)}>
+                      <span>{property.name}</span>
+                      <small>{shortType(property.type)}</small>
+                    </button>
+                  </li>
+                ))}
+            </ul>
+          </details>
+        ))}
+      {shown === "saved" &&
+        (starred.length === 0 ? (
+          <p class="note">{queries.length ? texts.lists.noMatch : text.noSaved}</p>
+        ) : (
+          <ul class="saved">
+            {starred.map((query) => (
+              <li key={query.id}>
+                <button
+                  type="button"
+                  class="icon-button"
+                  aria-pressed={query.starred}
+                  aria-label={text.star(query.name)}
+                  onClick={() => onStar(query)}
+                >
+                  <Icon name="star" />
+                </button>
+                <button type="button" class="saved-name" title={query.sql} onClick={() => onOpen(query)}>
+                  <span>{query.name}</span>
+                  <small>{query.dataset}</small>
+                </button>
+                <button
+                  type="button"
+                  class="icon-button"
+                  aria-label={text.deleteOf(query.name)}
+                  onClick={() => onDelete(query)}
+                >
+                  <Icon name="erasure" />
+                </button>
+              </li>
+            ))}
           </ul>
-        </details>
-      ))}
-      {shown === "saved" && (starred.length === 0
-        ? <p class="note">{queries.length ? texts.lists.noMatch : text.noSaved}</p>
-        : <ul class="saved">{starred.map((query) => (
-          <li key={query.id}>
-            <button type="button" class="icon-button" aria-pressed={query.starred} aria-label={text.star(query.name)} onClick={() => onStar(query)}><Icon name="star" /></button>
-            <button type="button" class="saved-name" title={query.sql} onClick={() => onOpen(query)}><span>{query.name}</span><small>{query.dataset}</small></button>
-            <button type="button" class="icon-button" aria-label={text.deleteOf(query.name)} onClick={() => onDelete(query)}><Icon name="erasure" /></button>
-          </li>
-        ))}</ul>)}
-      {shown === "templates" && <ul class="saved">{templates.filter(({ title }) => matches(title)).map((template) => <li key={template.title}><button type="button" class="saved-name" title={template.sql} onClick={() => onTemplate(template)}><span>{template.title}</span></button></li>)}</ul>}
+        ))}
+      {shown === "templates" && (
+        <ul class="saved">
+          {templates
+            .filter(({ title }) => matches(title))
+            .map((template) => (
+              <li key={template.title}>
+                <button type="button" class="saved-name" title={template.sql} onClick={() => onTemplate(template)}>
+                  <span>{template.title}</span>
+                </button>
+              </li>
+            ))}
+        </ul>
+      )}
     </aside>
   );
 }
