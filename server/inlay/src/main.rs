@@ -1,6 +1,11 @@
 //! The `inlay` binary.
 
-use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use inlay_server::{Backup, Config, Health, Restore, Verify};
@@ -73,6 +78,8 @@ fn start_log(config: &Config) -> anyhow::Result<()> {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
+        // It would speak of a failed write on the same stream, and panic.
+        .log_internal_errors(false)
         .with_writer(std::io::stderr);
     if config.log_format == "json" {
         log.json().init()
@@ -82,14 +89,14 @@ fn start_log(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the addresses are the program's output")]
 async fn run(config: Config) -> anyhow::Result<()> {
     let running = inlay_server::serve(config).await?;
-    println!("Inlay is ready at {} (gRPC on {})", running.base_url, running.grpc_addr);
-    println!("Console: {}/console/", running.base_url);
-    if let Some(url) = running.demo_url() {
-        println!("Demo dashboard: {url}");
-    }
+    let mut lines =
+        format!("Inlay is ready at {} (gRPC on {})\n", running.base_url, running.grpc_addr);
+    lines += &format!("Console: {}/console/\n", running.base_url);
+    lines.extend(running.demo_url().map(|url| format!("Demo dashboard: {url}\n")));
+    // Whoever started it may read one line and close the pipe: that is no reason to end.
+    let _ = std::io::stdout().write_all(lines.as_bytes());
     wait_for_stop().await?;
     tracing::info!("stopping");
     running.stop().await

@@ -227,6 +227,32 @@ async fn a_backup_under_load_is_restored_and_verified_by_the_commands() {
     assert!(!ok && said.contains("not a backup"), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_output_nobody_reads_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut child = command(directory.path())
+        .env("INLAY_HTTP_ADDR", address.to_string())
+        .env("INLAY_LOG", "debug")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Both pipes break before the first line.
+    drop((child.stdout.take(), child.stderr.take()));
+    let process = Process { child, base: format!("http://{address}"), grpc: String::new() };
+    let ready = format!("{}/readyz", process.base);
+    let began = std::time::Instant::now();
+    while !client().get(&ready).send().await.is_ok_and(|reply| reply.status() == 200) {
+        assert!(began.elapsed() < Duration::from_secs(30), "it did not start");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let key = register(&process.base).await;
+    assert!(key.starts_with("inlay_admin_"), "{key}");
+}
+
 #[test]
 fn health_is_the_servers_answer_as_an_exit_code() {
     let directory = tempfile::tempdir().unwrap();
