@@ -1,7 +1,7 @@
 //! What the pages answer, answered here: see `web/test/golden.js`.
 
 use jiff::tz::TimeZone;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     color::{Rgb, apart, contrast, readable_on, rotate},
@@ -9,9 +9,11 @@ use super::{
         Axis, Direction, Grain, Spec, bucket_end, bucket_long, bucket_short, change, change_text,
         full, humanize, period, share, short, starts_day,
     },
-    model::{Answer, Row},
+    model::{Answer, Row, first_color},
     scale::{domain, label_stride, spread, ticks},
     series::{ranked, runs, stack, timed},
+    theme::{Ink, SERIES_MAX},
+    threshold::thresholds_of,
 };
 use crate::base::instant;
 
@@ -176,6 +178,37 @@ fn answer_of(answer: &Value) -> Answer {
         groups_returned: count("groups_returned"),
         total: meta["total"].as_f64(),
         ..Answer::default()
+    }
+}
+
+#[test]
+fn drawing_options_mean_the_same() {
+    let golden = golden();
+    for (viz, expected) in cases(&golden, "thresholds") {
+        let name = |ink: Ink| match ink {
+            Ink::Good => "good",
+            Ink::Warn => "warn",
+            Ink::Bad => "bad",
+            _ => "plain",
+        };
+        let read = thresholds_of(viz.as_object().unwrap());
+        let read: Vec<Value> = read
+            .iter()
+            .map(|one| json!({"value": one.value, "label": one.label, "tone": name(one.ink)}))
+            .collect();
+        let expected: Vec<Value> = expected
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| json!({"value": one["value"].as_f64(), "label": one["label"], "tone": one["tone"]}))
+            .collect();
+        assert_eq!(read, expected, "{viz}");
+    }
+    for (color, expected) in cases(&golden, "first_color") {
+        let viz = Map::from_iter([("color".to_owned(), color.clone())]);
+        let first = first_color(&viz);
+        let names = [0, 7].map(|at| format!("var(--c{})", (at + first) % SERIES_MAX + 1));
+        assert_eq!(&json!(names), expected, "{color}");
     }
 }
 

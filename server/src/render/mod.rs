@@ -12,8 +12,9 @@ mod scale;
 mod format;
 
 mod font;
-mod model;
 mod theme;
+
+mod model;
 
 mod series;
 mod svg;
@@ -23,7 +24,9 @@ mod plot;
 mod csv;
 mod ranking;
 mod table;
+mod threshold;
 mod tiles;
+
 mod timed;
 
 mod card;

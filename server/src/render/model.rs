@@ -3,7 +3,10 @@
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
-use super::format::{Grain, Spec};
+use super::{
+    format::{Grain, Spec},
+    theme::SERIES_MAX,
+};
 
 /// A dashboard with its data.
 #[derive(Debug, Clone)]
@@ -140,6 +143,12 @@ impl Default for Answer {
     }
 }
 
+/// The place in the palette, from 0, of `viz.color`, which is 1 to 8.
+pub fn first_color(viz: &Map<String, Json>) -> usize {
+    let color = viz.get("color").and_then(Json::as_u64).unwrap_or(1);
+    if (1..=SERIES_MAX as u64).contains(&color) { color as usize - 1 } else { 0 }
+}
+
 impl Card {
     /// How its values read.
     pub fn spec(&self) -> Spec {
@@ -149,6 +158,11 @@ impl Card {
     /// A drawing option that is text.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.viz.get(name).and_then(Json::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// The place in the palette that its first colour takes, from 0.
+    pub fn first_color(&self) -> usize {
+        first_color(&self.viz)
     }
 
     /// Name of its metric.

@@ -29,6 +29,7 @@ fn card(kind: &str, place: Place, answer: Answer) -> Card {
     let viz = json!({
         "sparkline": true, "text": "Line one\n\nline <two> ".repeat(20), "good_direction": "down", "fill": "yes",
         "format": {"style": 7, "decimals": "many", "currency": {}}, "axis": {"min": "auto"}, "stack": "percent",
+        "color": 99, "thresholds": [{"value": 1e308, "label": "<b>]]>".repeat(40)}, {"value": "no"}, 7],
     });
     Card {
         id: "id".to_owned(),

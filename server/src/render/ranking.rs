@@ -10,7 +10,7 @@ use super::{
     format::{humanize, share, short},
     model::{Answer, Card},
     plot::Area,
-    series::{Ranked, group_label, ranked},
+    series::{Ranked, group_label, paint, ranked},
     svg::{Style, Svg},
     theme::Ink,
 };
@@ -32,7 +32,10 @@ const NOTE: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 
 fn items_of(card: &Card, answer: &Answer) -> Vec<Ranked> {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(1_000);
-    ranked(answer, limit, card.metric(), card.option("order") == Some("none")).0
+    let keeps_order = card.option("order") == Some("none");
+    let (mut items, _) = ranked(answer, limit, card.metric(), keeps_order);
+    paint(items.iter_mut().map(|item| &mut item.color), card.first_color());
+    items
 }
 
 /// How many rows fit, and how many do not.
@@ -97,7 +100,8 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
         let name = font::fit(&item.label, 13.0, Weight::Regular, names);
         svg.text(area.x, middle, Style { color: Ink::Text2, ..NAME }, &name);
         let (left, length) = (area.x + names + 12.0, (track * part_of(item, most)).max(2.0));
-        let color = if item.is_other { item.color } else { Ink::PRIMARY };
+        let first = Ink::Series(card.first_color());
+        let color = if item.is_other { item.color } else { first };
         svg.rect((left, middle - thick / 2.0, length, thick), 3.0, color);
         let style = Style::new(12.5, Weight::Medium, Ink::Text);
         svg.text(left + length + 8.0, middle, style, &short(Some(item.value), &spec));
@@ -108,7 +112,8 @@ pub fn horizontal_bars(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) 
 /// Draws parts of a whole, as a ring and a list.
 pub fn donut(svg: &mut Svg, area: Area, card: &Card, answer: &Answer) {
     let limit = card.query.limit.filter(|limit| *limit > 0).unwrap_or(PARTS_MAX).min(PARTS_MAX);
-    let (items, total) = ranked(answer, limit, card.metric(), false);
+    let (mut items, total) = ranked(answer, limit, card.metric(), false);
+    paint(items.iter_mut().map(|item| &mut item.color), card.first_color());
     let rows = items.len() as f64 * LEGEND_ROW;
     let side = area.w >= SIDE_WIDTH_MIN;
     let room = if side { area.h.min(area.w * 0.42) } else { area.w.min(area.h - rows - 18.0) };

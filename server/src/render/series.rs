@@ -198,6 +198,15 @@ pub fn ranked(
     (items, total)
 }
 
+/// Colours that begin at another place of the palette.
+pub fn paint<'a>(colors: impl Iterator<Item = &'a mut Ink>, first: usize) {
+    for color in colors {
+        if let Ink::Series(at) = color {
+            *at += first;
+        }
+    }
+}
+
 /// Whether the server left groups out.
 fn is_cut(answer: &Answer) -> bool {
     answer.groups_total > answer.groups_returned

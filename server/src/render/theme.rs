@@ -30,6 +30,8 @@ pub enum Ink {
     PageMuted,
     /// A change for the better.
     Good,
+    /// What begins to matter.
+    Warn,
     /// A change for the worse.
     Bad,
     /// Lines of the grid.
@@ -73,6 +75,7 @@ pub struct Palette {
     page_text: Rgb,
     page_muted: Rgb,
     good: Rgb,
+    warn: Rgb,
     bad: Rgb,
     series: [Rgb; SERIES_MAX],
 }
@@ -96,6 +99,7 @@ impl Palette {
             page_text: [0x17, 0x18, 0x1c],
             page_muted: [0x6b, 0x6e, 0x78],
             good: [0x0b, 0x7a, 0x55],
+            warn: [0x8f, 0x5a, 0x00],
             bad: [0xc0, 0x2b, 0x2b],
             series: [
                 [0x31, 0x5e, 0xd9],
@@ -123,6 +127,7 @@ impl Palette {
             page_text: text,
             page_muted: [0x96, 0x99, 0xa3],
             good: [0x4c, 0xc3, 0x8a],
+            warn: [0xf5, 0xb5, 0x44],
             bad: [0xff, 0x8a, 0x80],
             series: [
                 [0x72, 0x9b, 0xf8],
@@ -209,6 +214,7 @@ impl Palette {
             Ink::PageText => self.page_text,
             Ink::PageMuted => self.page_muted,
             Ink::Good => self.good,
+            Ink::Warn => self.warn,
             Ink::Bad => self.bad,
             Ink::Grid => weak(8.0),
             Ink::Axis => weak(20.0),
@@ -264,6 +270,7 @@ mod tests {
                 ("text", Ink::Text),
                 ("muted", Ink::Muted),
                 ("good", Ink::Good),
+                ("warn", Ink::Warn),
                 ("bad", Ink::Bad),
                 ("primary", Ink::PRIMARY),
             ];

@@ -37,7 +37,7 @@ pub fn number(svg: &mut Svg, area: Area, card: &Card, answer: &Answer, edge: f64
     let top = area.y + 36.0 + if has_delta { 23.0 } else { 0.0 } + 8.0;
     let room = Area { x: area.x - edge, y: top, w: area.w + 2.0 * edge, h: area.y + area.h - top };
     if answer.spark.len() > 1 && room.h >= SPARK_HEIGHT_MIN {
-        spark(svg, room, &answer.spark);
+        spark(svg, room, &answer.spark, Ink::Series(card.first_color()));
     }
 }
 
@@ -85,7 +85,7 @@ fn delta(
     }
 }
 
-fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
+fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>], color: Ink) {
     let (min, max) = domain(values.iter().copied(), true);
     let flat = area.h / 2.0;
     let scale = linear(min, max, area.h - 6.0, 3.0);
@@ -100,8 +100,8 @@ fn spark(svg: &mut Svg, area: Area, values: &[Option<f64>]) {
         let (line, floor) = (points.join("L"), area.y + area.h);
         let (from, to) = (x(first as f64), x(last as f64));
         let area = format!("M{from:.1} {floor:.1}L{line}L{to:.1} {floor:.1}Z");
-        svg.fade(&area, Ink::PRIMARY, 0.16);
-        svg.stroke(&format!("M{line}"), Ink::PRIMARY, 1.5, "");
+        svg.fade(&area, color, 0.16);
+        svg.stroke(&format!("M{line}"), color, 1.5, "");
     }
 }
 

@@ -9,9 +9,10 @@ use super::{
     model::{Answer, Card},
     plot::{Area, Geometry, Ticks, frame, legend},
     scale::spread,
-    series::{Series, Timed, is_whole, runs, stack, timed},
+    series::{Series, Timed, is_whole, paint, runs, stack, timed},
     svg::{Style, Svg},
     theme::Ink,
+    threshold::{self, thresholds_of},
 };
 
 /// Up to this many lines carry their name at their end.
@@ -29,7 +30,9 @@ fn is_partial(model: &Timed, at: usize) -> bool {
 }
 
 fn model_of(card: &Card, answer: &Answer) -> Timed {
-    timed(answer, &card.title, card.query.limit, card.metric())
+    let mut model = timed(answer, &card.title, card.query.limit, card.metric());
+    paint(model.series.iter_mut().map(|one| &mut one.color), card.first_color());
+    model
 }
 
 /// Draws lines, with areas below them where there is one series.
@@ -53,6 +56,8 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let mut values: Vec<Option<f64>> =
         model.series.iter().flat_map(|one| one.values.iter().copied()).collect();
     values.extend(model.previous.iter().flatten());
+    let thresholds = thresholds_of(&card.viz);
+    values.extend(thresholds.iter().map(|one| Some(one.value)));
     let ticks = Ticks::of(&values, &card.spec(), is_whole(card.metric()), cut);
     let name_width = |one: &Series| clip(&one.label).chars().count() as f64 * 6.5 + 6.0;
     let margin = if direct { model.series.iter().map(name_width).fold(0.0, f64::max) } else { 0.0 };
@@ -65,6 +70,7 @@ pub fn lines(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     for one in model.series.iter().rev() {
         line(svg, one, &model, &g, filled);
     }
+    threshold::draw(svg, &thresholds, &g, &card.spec());
     if direct {
         end_labels(svg, &model.series, &g);
     }
@@ -137,6 +143,9 @@ pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
     let parts = stack(&model.series, model.buckets.len(), percent);
     let mut values: Vec<Option<f64>> = parts.iter().flatten().map(|(_, to)| Some(*to)).collect();
     values.extend(model.previous.iter().flatten());
+    // Parts of a whole have no amount to compare with.
+    let thresholds = if percent { Vec::new() } else { thresholds_of(&card.viz) };
+    values.extend(thresholds.iter().map(|one| Some(one.value)));
     let spec = if percent { Spec::percent() } else { card.spec() };
     let ticks = Ticks::of(&values, &spec, !percent && is_whole(card.metric()), false);
     let g = frame(svg, area, &model, &ticks, true, 0.0, &answer.zone);
@@ -171,6 +180,7 @@ pub fn bars(svg: &mut Svg, mut area: Area, card: &Card, answer: &Answer) {
             width + 2.0
         ));
     }
+    threshold::draw(svg, &thresholds, &g, &card.spec());
 }
 
 /// A bar between two heights, rounded at the far end.

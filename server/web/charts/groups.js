@@ -11,7 +11,7 @@ import { words } from "../shared/words.js";
 import { Hatches, hatchOf, usePatterns } from "./pattern.js";
 import { Pick, picks } from "./pick.js";
 import { useBox } from "./plot.js";
-import { describeRanked, ranked } from "./series.js";
+import { colorOf, describeRanked, ranked } from "./series.js";
 
 const LIST_ROW_PX = 35;
 const BAR_ROW_PX_MIN = 26;
@@ -25,6 +25,7 @@ function itemsOf(widget, answer) {
     limit: query.limit || 1000,
     metric: query.metric,
     order: viz.order === "none" ? "none" : "value_desc",
+    color: viz.color,
   }).items;
 }
 
@@ -89,7 +90,7 @@ export function HorizontalBars({ widget, answer, format, drill }) {
           html`
           <span class="name" title=${item.label}><bdi>${item.label}</bdi></span>
           <span class="track">
-            <i style=${{ width: lengthOf(item, largest), background: item.other ? item.color : "var(--c1)" }}></i>
+            <i style=${{ width: lengthOf(item, largest), background: item.other ? item.color : colorOf(0, widget.viz.color) }}></i>
             <b title=${format.full(item.value, spec)}>${format.short(item.value, spec)}</b>
           </span>`,
         )}
@@ -130,6 +131,7 @@ export function Donut({ widget, answer, format, drill }) {
   const { items, total } = ranked(answer, {
     limit: Math.min(query.limit || PARTS_MAX, PARTS_MAX),
     metric: query.metric,
+    color: viz.color,
   });
   const side = box.width >= SIDE_WIDTH_MIN;
   const room = side

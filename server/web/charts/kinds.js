@@ -11,7 +11,7 @@ import { words } from "../shared/words.js";
 import { Funnel } from "./funnel.js";
 import { BarList, Donut, HorizontalBars } from "./groups.js";
 import { useBox } from "./plot.js";
-import { isAdditive, isWhole, runs } from "./series.js";
+import { colorOf, isAdditive, isWhole, runs } from "./series.js";
 import { Table } from "./table.js";
 import { BarChart, LineChart } from "./timed.js";
 
@@ -70,7 +70,10 @@ export function NumberTile({ widget, answer, format, period }) {
         : row.previous !== undefined &&
           h(Delta, { current: value, previous: row.previous, good: viz.good_direction, format, period })
     }
-    ${answer.spark?.length > 1 && h(Spark, { values: answer.spark.map((/** @type {any} */ r) => r.value ?? null) })}
+    ${
+      answer.spark?.length > 1 &&
+      h(Spark, { values: answer.spark.map((/** @type {any} */ r) => r.value ?? null), color: colorOf(0, viz.color) })
+    }
   </div>`;
 }
 
@@ -97,8 +100,8 @@ function Delta({ current, previous, good = "up", format, period }) {
   </p>`;
 }
 
-/** A course without axes, filling what is left of the card. @param {{ values: (number | null)[] }} props */
-export function Spark({ values }) {
+/** A course without axes, filling what is left of the card. @param {{ values: (number | null)[], color?: string }} props */
+export function Spark({ values, color = colorOf(0) }) {
   const [ref, box] = useBox();
   const id = useId();
   const [min, max] = domain(values, true);
@@ -111,12 +114,12 @@ export function Spark({ values }) {
       box.height >= SPARK_HEIGHT_MIN &&
       html`<svg width=${box.width} height=${box.height} viewBox=${`0 0 ${box.width} ${box.height}`} preserveAspectRatio="none">
       <defs><linearGradient id=${id} x1="0" x2="0" y1="0" y2="1">
-        <stop offset="0" stop-color="var(--c1)" stop-opacity="0.16" /><stop offset="1" stop-color="var(--c1)" stop-opacity="0" />
+        <stop offset="0" stop-color=${color} stop-opacity="0.16" /><stop offset="1" stop-color=${color} stop-opacity="0" />
       </linearGradient></defs>
       ${runs(values).map(
         (run) => html`
         <path d=${`M${x(run[0])} ${box.height}L${run.map(point).join("L")}L${x(run[run.length - 1])} ${box.height}Z`} fill=${`url(#${id})`} />
-        <path d=${`M${run.map(point).join("L")}`} fill="none" stroke="var(--c1)" stroke-width="1.5" stroke-linejoin="round" />`,
+        <path d=${`M${run.map(point).join("L")}`} fill="none" stroke=${color} stroke-width="1.5" stroke-linejoin="round" />`,
       )}
     </svg>`
     }

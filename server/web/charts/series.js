@@ -45,8 +45,14 @@ export function isWhole(metric) {
   return metric === undefined || metric.startsWith("count");
 }
 
-/** @param {number} index */
-export const colorOf = (index) => `var(--c${(index % COLORS_MAX) + 1})`;
+/**
+ * The colour of a series. `first` is `viz.color`, the place in the palette that the first one takes.
+ * @param {number} index @param {unknown} [first] 1…8
+ */
+export function colorOf(index, first) {
+  const start = Number.isInteger(first) && Number(first) >= 1 && Number(first) <= COLORS_MAX ? Number(first) - 1 : 0;
+  return `var(--c${((index + start) % COLORS_MAX) + 1})`;
+}
 const OTHER = "var(--c-other)";
 
 /** @param {string | null | undefined} group */
@@ -60,10 +66,10 @@ export function isEmpty(answer, metric) {
 
 /**
  * Rows with buckets as parallel series.
- * @param {Answer} answer @param {{ title: string, limit?: number | null, metric?: string }} options
+ * @param {Answer} answer @param {{ title: string, limit?: number | null, metric?: string, color?: unknown }} options
  * @returns {Timed}
  */
-export function timed(answer, { title, limit, metric }) {
+export function timed(answer, { title, limit, metric, color }) {
   const { data, meta } = answer;
   const buckets = [...new Set(data.map((row) => row.bucket ?? ""))];
   const position = new Map(buckets.map((bucket, i) => [bucket, i]));
@@ -84,7 +90,7 @@ export function timed(answer, { title, limit, metric }) {
   /** @type {Series[]} */
   const series = ranked.slice(0, shown).map(({ group, values, total }, i) => ({
     label: group === undefined ? title : groupLabel(group),
-    color: colorOf(i),
+    color: colorOf(i, color),
     values,
     total,
     group,
@@ -110,10 +116,10 @@ export function timed(answer, { title, limit, metric }) {
 /**
  * Rows without buckets, largest first, the rest as "Other" where that is true. When the server left
  * groups out, shares need its total over all of them; without it there are none.
- * @param {Answer} answer @param {{ limit: number, metric?: string, order?: string }} options
+ * @param {Answer} answer @param {{ limit: number, metric?: string, order?: string, color?: unknown }} options
  * @returns {{ items: Ranked[], total: number | null }} total null: not known, or the metric does not add up
  */
-export function ranked(answer, { limit, metric, order }) {
+export function ranked(answer, { limit, metric, order, color }) {
   const { data, meta } = answer;
   const additive = isAdditive(metric);
   const rows = data.map((row) => ({
@@ -126,7 +132,7 @@ export function ranked(answer, { limit, metric, order }) {
   const total = additive ? totalOf(answer) : null;
   const share = (/** @type {number} */ value) => (total ? value / total : null);
   /** @type {Ranked[]} */
-  const items = rows.slice(0, limit).map((row, i) => ({ ...row, color: colorOf(i), share: share(row.value) }));
+  const items = rows.slice(0, limit).map((row, i) => ({ ...row, color: colorOf(i, color), share: share(row.value) }));
   const left = rows.slice(limit);
   if (left.length && additive) {
     const value =

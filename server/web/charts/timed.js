@@ -10,6 +10,7 @@ import { spread, textWidth } from "../shared/scale.js";
 import { words } from "../shared/words.js";
 import { Hatches, dashOf, hatchOf, usePatterns } from "./pattern.js";
 import { Legend, Plot, yAxis } from "./plot.js";
+import { Thresholds, describeThresholds, thresholdsOf } from "./threshold.js";
 import { describeTimed, isAdditive, isWhole, runs, stack, timed } from "./series.js";
 
 /** Up to this many lines carry their name at their end; more are told apart by a legend. */
@@ -27,8 +28,11 @@ const STACK_GAP = 1.5;
 
 /** The model of an answer and the series that the viewer has not taken out. @param {any} props */
 function useSeries({ widget, answer }) {
-  const { query, title } = widget;
-  const model = useMemo(() => timed(answer, { title, limit: query.limit, metric: query.metric }), [answer]);
+  const { query, title, viz } = widget;
+  const model = useMemo(
+    () => timed(answer, { title, limit: query.limit, metric: query.metric, color: viz.color }),
+    [answer, viz.color],
+  );
   const [hidden, setHidden] = useState(/** @type {string[]} */ ([]));
   const series = model.series.filter((s) => !hidden.includes(s.label));
   return { model, series, hidden, setHidden, several: model.series.length > 1 };
@@ -77,10 +81,13 @@ export function LineChart(props) {
   const filled = kind === "area" || (viz.fill && !several);
   const direct = several && model.series.length <= DIRECT_LABELS_MAX && width >= DIRECT_LABELS_WIDTH_MIN;
   const cut = !filled && viz.axis?.min === "auto";
-  const axis = yAxis([...series.flatMap((s) => s.values), ...(model.previous ?? [])], format, viz.format, {
-    whole: isWhole(query.metric),
-    cut,
-  });
+  const thresholds = thresholdsOf(viz);
+  const axis = yAxis(
+    [...series.flatMap((s) => s.values), ...(model.previous ?? []), ...thresholds.map(({ value }) => value)],
+    format,
+    viz.format,
+    { whole: isWhole(query.metric), cut },
+  );
 
   const tip = (/** @type {number} */ i) =>
     tipOf(
@@ -105,6 +112,7 @@ export function LineChart(props) {
           dash: patterned ? dashOf(model.series.indexOf(s)) : undefined,
         }),
       )}
+    ${h(Thresholds, { thresholds, g, format, spec: viz.format })}
     ${direct && h(EndLabels, { series, g })}
     ${
       active != null &&
@@ -125,7 +133,9 @@ export function LineChart(props) {
       buckets: model.buckets,
       granularity: model.granularity,
       pick: drill?.narrow,
-      sentence: describeTimed(kind === "area" ? words.areaChart : words.lineChart, model, format, viz.format),
+      sentence:
+        describeTimed(kind === "area" ? words.areaChart : words.lineChart, model, format, viz.format) +
+        describeThresholds(thresholds, format, viz.format),
       margin: direct ? Math.max(...series.map((s) => textWidth(clip(s.label)) + 6), 0) : 0,
     })}
     ${cut && html`<p class="note">${words.cutAxis}</p>`}
@@ -204,8 +214,10 @@ export function BarChart(props) {
   const patterned = usePatterns();
   const percent = kind === "stacked_bar" && viz.stack === "percent";
   const parts = stack(series, model.buckets.length, percent);
+  // Parts of a whole have no amount to compare with.
+  const thresholds = percent ? [] : thresholdsOf(viz);
   const axis = yAxis(
-    [...parts.flat().map((p) => p.to), ...(model.previous ?? [])],
+    [...parts.flat().map((p) => p.to), ...(model.previous ?? []), ...thresholds.map(({ value }) => value)],
     format,
     percent ? { style: "percent" } : viz.format,
     { whole: !percent && isWhole(query.metric) },
@@ -274,7 +286,8 @@ export function BarChart(props) {
             v != null &&
             html`<line class="mark" x1=${left(i) - 1} x2=${left(i) + width + 1} y1=${g.y(v)} y2=${g.y(v)} />`,
         )
-      }`;
+      }
+      ${h(Thresholds, { thresholds, g, format, spec: viz.format })}`;
   };
 
   return html`<div class="chart">
@@ -288,7 +301,9 @@ export function BarChart(props) {
       buckets: model.buckets,
       granularity: model.granularity,
       pick: drill?.narrow,
-      sentence: describeTimed(several ? words.stackedChart : words.barChart, model, format, viz.format),
+      sentence:
+        describeTimed(several ? words.stackedChart : words.barChart, model, format, viz.format) +
+        describeThresholds(thresholds, format, viz.format),
     })}
     ${several && h(Legend, { series: model.series, hidden, onToggle: setHidden })}
   </div>`;

@@ -66,6 +66,7 @@ export const words = {
   steps: "خطوات مستقلة",
   topOf: (shown, total) => `أعلى ${shown} من ${total}`,
   more: (count) => `و${count} أخرى`,
+  threshold: (label, value) => `الحد${label && ` «${label}»`}: ${value}.`,
   cutAxis: "المحور لا يبدأ من الصفر",
   soFar: "حتى الآن",
   partial: "جزئي",

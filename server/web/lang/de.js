@@ -72,6 +72,7 @@ export const words = {
   steps: "Unabhängige Schritte",
   topOf: (shown, total) => `${shown} von ${total}`,
   more: (count) => `und ${count} weitere`,
+  threshold: (label, value) => `Schwelle${label && ` „${label}“`}: ${value}.`,
   cutAxis: "Die Achse beginnt nicht bei null",
   soFar: "bisher",
   partial: "unvollständig",

@@ -72,6 +72,8 @@ export const words = {
   steps: "Independent steps",
   topOf: (/** @type {string} */ shown, /** @type {string} */ total) => `Top ${shown} of ${total}`,
   more: (/** @type {number} */ count) => `and ${count} more`,
+  threshold: (/** @type {string} */ label, /** @type {string} */ value) =>
+    `Threshold${label && ` “${label}”`}: ${value}.`,
   cutAxis: "Axis doesn’t start at zero",
   soFar: "so far",
   partial: "partial",

@@ -69,6 +69,7 @@ export const words = {
   steps: "Étapes indépendantes",
   topOf: (shown, total) => `${shown} premiers sur ${total}`,
   more: (count) => `et ${count} de plus`,
+  threshold: (label, value) => `Seuil${label && ` « ${label} »`} : ${value}.`,
   cutAxis: "L’axe ne commence pas à zéro",
   soFar: "jusqu’ici",
   partial: "partiel",

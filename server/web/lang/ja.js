@@ -66,6 +66,7 @@ export const words = {
   steps: "各ステップは独立",
   topOf: (shown, total) => `${total} 件中 上位 ${shown} 件`,
   more: (count) => `ほか ${count} 件`,
+  threshold: (label, value) => `しきい値${label && `「${label}」`}：${value}。`,
   cutAxis: "軸はゼロから始まりません",
   soFar: "途中",
   partial: "一部",

@@ -9,7 +9,8 @@ import { bucketEnd, change, createFormat, humanize } from "../shared/format.js";
 import { contrast, readableOn } from "../shared/color.js";
 import { apart, rotate } from "../shared/palette.js";
 import { domain, labelStride, spread, ticks } from "../shared/scale.js";
-import { ranked, runs, stack, timed } from "../charts/series.js";
+import { colorOf, ranked, runs, stack, timed } from "../charts/series.js";
+import { thresholdsOf } from "../charts/threshold.js";
 
 const f = createFormat("en");
 
@@ -241,6 +242,22 @@ const COLORS = [
 const PAIRS = COLORS.flatMap((a) => COLORS.map((b) => /** @type {const} */ ([a, b])));
 const rounded = (/** @type {number} */ value) => Math.round(value * 1e6) / 1e6;
 
+const THRESHOLDS = [
+  {
+    thresholds: [
+      { value: 500, label: "Budget", tone: "bad" },
+      { value: "7" },
+      { label: "none" },
+      { value: -1.5, tone: "odd" },
+      { value: 2, label: 3, tone: "good" },
+      { value: 3 },
+    ],
+  },
+  { thresholds: { value: 1 } },
+  { thresholds: [null, 7, "x"] },
+  {},
+];
+
 /** All cases with their answers. */
 export function golden() {
   return {
@@ -346,6 +363,8 @@ export function golden() {
       ([wanted, gap, min, max]) => spread(wanted, gap, min, max),
     ),
     runs: each([[1, 2, null, 3], [null], [], [null, 1, null, 2, 2]], runs),
+    thresholds: each(THRESHOLDS, (viz) => thresholdsOf(viz)),
+    first_color: each([1, 2, 8, 0, 9, 1.5, "2", null], (color) => [0, 7].map((at) => colorOf(at, color))),
     timed: each(TIMED, ({ answer, ...options }) => {
       const model = timed(answer, options);
       return {
