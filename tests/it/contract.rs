@@ -92,6 +92,8 @@ POST /v1/embed-sessions/rotate-key
 DELETE /v1/members/invites/:id
 POST /v1/alerts/:id/test
 POST /v1/alerts/preview
+POST /v1/webhooks/:id/retry
+GET /v1/reports/:id/file
 POST /v1/reports/:id/run
 POST /v1/saved-queries/:id/run
 DELETE /v1/tenants/:id/events

@@ -26,3 +26,4 @@ mod rules;
 mod settings;
 mod sql;
 mod usage;
+mod webhooks;

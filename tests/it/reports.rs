@@ -330,3 +330,41 @@ async fn saying_the_same_time_again_passes_over_no_run() {
     assert!(next == made["next_run_at"] || next == "2026-11-22T08:00:00.000Z", "{next}");
     assert_eq!(over(&org, 1, 1).await[0]["scheduled_for"], made["next_run_at"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_made_without_sending_it() {
+    let (server, org, dashboard) = start().await;
+    send(&org, "a", "pro", 2).await;
+    send(&org, "b", "free", 1).await;
+    let make = async |parts: Value| {
+        org.admin.post("/v1/reports", &with(&rule(&dashboard, "csv"), parts)).await.expect(201);
+    };
+    let burst = json!([{"tenant_id": "a", "recipients": []}]);
+    make(json!({})).await;
+    make(json!({"burst": burst})).await;
+    make(json!({"format": "pdf", "tenant_id": "b"})).await;
+    let get = async |path: &str| org.admin.get(path).await;
+
+    let all = get("/v1/reports/1/file").await;
+    assert_eq!((all.status, &all.headers["content-type"]), (200, &"text/csv".parse().unwrap()));
+    let disposition = all.headers["content-disposition"].to_str().unwrap();
+    assert!(disposition.contains("filename=\"_bersicht-daily-2026-11-20.csv\""), "{disposition}");
+    assert!(disposition.contains("UTF-8''%C3%9Cbersicht-daily-2026-11-20.csv"), "{disposition}");
+    let csv = all.text.trim_start_matches('\u{feff}');
+    assert!(csv.starts_with(HEADS.trim_start_matches('\u{feff}')), "{csv}");
+    assert!(all.text.contains(",free,count,1"));
+
+    let one = get("/v1/reports/2/file?tenant_id=a").await;
+    assert!(one.text.contains(",pro,count,2") && !one.text.contains("free"));
+    let refused = get("/v1/reports/2/file").await;
+    assert_eq!(refused.refused(400, "missing_field").as_deref(), Some("tenant_id"));
+    let refused = get("/v1/reports/2/file?tenant_id=b").await;
+    assert_eq!(refused.refused(400, "unknown_value").as_deref(), Some("tenant_id"));
+    let refused = get("/v1/reports/1/file?tenant_id=a").await;
+    assert_eq!(refused.refused(400, "unknown_value").as_deref(), Some("tenant_id"));
+
+    let pages = get("/v1/reports/3/file").await;
+    assert!(pages.status == 200 && pages.text.starts_with("%PDF-"));
+    get("/v1/reports/9/file").await.refused(404, "not_found");
+    assert!(server.outbox().is_empty() && runs(&org.admin, 1).await.is_empty(), "nothing is sent");
+}

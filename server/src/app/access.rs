@@ -168,6 +168,7 @@ operations! {
     CreateReport b"133yyy31" Management "Makes a report rule.";
     UpdateReport b"133yyy31" Management "Changes a report rule.";
     DeleteReport b"133yyy31" Management "Deletes a report rule and its runs.";
+    GetReportFile b"133yyy31" Query "Makes the file of a report as it would be sent now.";
     RunReport b"133yyy31" Management "Runs a report now.";
     ListApiKeys b"133yyy31" Management "Lists API keys by their prefix, newest first.";
     CreateApiKey b"133yyy31" Management "Makes an API key, which is shown this once.";
@@ -192,6 +193,7 @@ operations! {
     ListAudit b"133yyy31" Management "Lists changes of state, newest first.";
     OnboardingStatus b"1yyyyy31" Management "Shows how far setting up is.";
     ListWebhooks b"133yyy31" Management "Shows how webhooks of the last 24 hours went.";
+    RetryWebhook b"133yyy31" Management "Sends a webhook again, now; at most three times by hand.";
     EraseTenantEvents b"133yyy31" Management "Erases all events of a tenant.";
     EraseUserEvents b"133yyy31" Management "Erases all events of one of a tenant's users.";
     ListErasures b"133yyy31" Management "Lists erasures, newest first.";

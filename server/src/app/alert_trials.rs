@@ -7,7 +7,7 @@ use super::{
     alert_state::{Change, fresh, next_state},
     alerts::{AlertChange, AlertSubject},
     context::{App, Caller},
-    queue::{Outcome, attempt_row, kind_of},
+    queue::{Outcome, alert_attempt, kind_of},
 };
 use crate::{
     error::{ApiError, Code, Result},
@@ -84,6 +84,7 @@ impl App {
             alert: rule.number,
             event: String::new(),
             notice: notice.clone(),
+            retry: 0,
         };
         let deliveries = ways.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
@@ -103,8 +104,7 @@ impl App {
     /// Writes down what became of a test.
     pub fn record_test(&self, delivery: Delivery, outcome: Outcome) -> Result<Told> {
         if delivery.way == Way::Webhook {
-            let (id, to) = (self.new_id(), &delivery.to);
-            let row = attempt_row(id, "alert", delivery.alert, to, delivery.attempt, &outcome);
+            let row = alert_attempt(self.new_id(), &delivery, &outcome);
             self.org_txn(&delivery.org, |txn| txn.put(&row))?;
         }
         Ok(Told {

@@ -85,6 +85,8 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::{
         app::{Client, sessions::caller_of_user},
@@ -129,6 +131,8 @@ mod tests {
             response_excerpt: None,
             duration_ms: 12,
             created_at: app.now_ms() - ago_ms,
+            retry: 0,
+            message: None,
         }
     }
 
@@ -164,6 +168,7 @@ mod tests {
                         bytes: None,
                         deliveries: Vec::new(),
                         error: None,
+                        retries: BTreeMap::new(),
                     })?;
                 }
             }

@@ -66,7 +66,8 @@ mod alert_trials;
 mod demo;
 mod report_runs;
 
-mod report_parcels;
+mod report_files;
+mod webhook_retries;
 
 pub use access::{Decision, Operation, Principal, Quota, decide};
 pub use accounts::{RESERVED_DOMAIN, SessionOpened};
@@ -92,7 +93,7 @@ pub use named::NamedRequest;
 pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
 pub use queue::{Outcome, Queued, UnderWay};
-pub use report_parcels::Parcel;
+pub use report_files::ReportFile;
 pub use report_runs::ReportWork;
 pub use reports::{Report, ReportChange, next_runs};
 pub use rules::{masked_email, masked_url};

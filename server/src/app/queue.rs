@@ -14,12 +14,13 @@ use crate::{
     error::Result,
     outbound::{Carried, Packet},
     store::{
-        AlertEvent, AlertRule, Delivery, Notice, Org, OrgTxn, Told, Way, WebhookDelivery, decode,
-        global_delete, global_find, global_list, global_put, global_scan, rule_id,
+        AlertEvent, AlertRule, Delivery, Message, Notice, Org, OrgTxn, Told, Way, WebhookDelivery,
+        decode, global_delete, global_find, global_list, global_put, global_scan, rule_id,
     },
 };
 
-const KIND: &str = "delivery";
+/// Kind of its records, which belong to no organisation.
+pub const KIND: &str = "delivery";
 /// Longer than any attempt takes.
 const LEASE_MS: i64 = 60_000;
 /// Attempts of one organisation at once, at most, for each way: its slow receivers hold up its own only,
@@ -81,6 +82,11 @@ impl Queued {
         }
         self.0 = known;
         Ok(pending)
+    }
+
+    /// Forgets an entry that is taken from its key: another one may come there.
+    fn forget(&mut self, one: &Delivery) {
+        self.0.remove(format!("g/{KIND}/{}", key_of(one)).as_bytes());
     }
 }
 
@@ -163,6 +169,7 @@ impl App {
                 alert: rule.number,
                 event: event.to_owned(),
                 notice: notice.clone(),
+                retry: 0,
             };
             put(txn.global(), &delivery)?;
             told.push(Told {
@@ -194,6 +201,7 @@ impl App {
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
+        chosen.iter().for_each(|one| known.forget(one));
         self.engine.transact(|txn| {
             let mut claimed = Vec::new();
             for one in &chosen {
@@ -258,16 +266,11 @@ impl App {
                 return Ok(());
             }
             if delivery.way == Way::Webhook {
-                records.put(&attempt_row(
-                    self.new_id(),
-                    "alert",
-                    delivery.alert,
-                    &delivery.to,
-                    delivery.attempt,
-                    outcome,
-                ))?;
+                records.put(&alert_attempt(self.new_id(), delivery, outcome))?;
             }
-            let next = after(delivery.attempt, outcome, self.waits_s(delivery.way));
+            // A retry by hand is a single attempt.
+            let waits_s = if delivery.retry > 0 { &[] } else { self.waits_s(delivery.way) };
+            let next = after(delivery.attempt, outcome, waits_s);
             let status = match next {
                 After::Done => "sent",
                 After::Again { .. } => "pending",
@@ -303,7 +306,19 @@ impl App {
     }
 }
 
-/// A row of what is told about webhooks.
+/// The record of an attempt to notify a webhook of an alert.
+pub fn alert_attempt(id: String, delivery: &Delivery, outcome: &Outcome) -> WebhookDelivery {
+    let Delivery { alert, to, attempt, retry, .. } = delivery;
+    let message = Message::Alert {
+        delivery: delivery.id.clone(),
+        event: delivery.event.clone(),
+        notice: Box::new(delivery.notice.clone()),
+    };
+    let row = attempt_row(id, "alert", *alert, to, *attempt, outcome);
+    WebhookDelivery { retry: *retry, message: Some(message), ..row }
+}
+
+/// The record of an attempt, without its message.
 pub fn attempt_row(
     id: String,
     source: &str,
@@ -325,6 +340,8 @@ pub fn attempt_row(
         response_excerpt: excerpt,
         duration_ms: took.as_millis() as u64,
         created_at: outcome.began_at,
+        retry: 0,
+        message: None,
     }
 }
 
@@ -360,7 +377,8 @@ pub fn kind_of(way: Way) -> &'static str {
     }
 }
 
-fn key_of(delivery: &Delivery) -> String {
+/// Key of an entry: the queue is in order of due times.
+pub fn key_of(delivery: &Delivery) -> String {
     format!("{:020}:{}", delivery.due_at.max(0), delivery.id)
 }
 
@@ -370,7 +388,8 @@ fn due_of(key: &[u8]) -> i64 {
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
+/// Adds an entry.
+pub fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
     global_put(txn, KIND, &key_of(delivery), delivery)
 }
 
@@ -423,6 +442,7 @@ mod tests {
             alert,
             event: String::new(),
             notice,
+            retry: 0,
         }
     }
 

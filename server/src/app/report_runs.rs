@@ -4,7 +4,7 @@
 //! as it is known, so that a crash repeats no more than the attempts that were under way; the file is made
 //! anew then, since it is not kept. Times that passed while the server was down are made up for once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use inlay_engine::Txn;
 use serde_json::json;
@@ -20,8 +20,9 @@ use super::{
 use crate::{
     error::{ApiError, Code, Result},
     store::{
-        Dashboard, Environment, Org, OrgReader, OrgTxn, ReportRule, ReportRun, RunStatus, RunWork,
-        Told, global_delete, global_find, global_ids, global_list, global_records,
+        Dashboard, Environment, Message, Org, OrgReader, OrgTxn, ReportRule, ReportRun, RunStatus,
+        RunWork, Told, WebhookDelivery, global_delete, global_find, global_ids, global_list,
+        global_records,
     },
 };
 
@@ -181,10 +182,12 @@ impl App {
             bytes: None,
             deliveries,
             error: None,
+            retries: BTreeMap::new(),
         }
     }
 
-    fn begin(&self, records: &mut OrgTxn<'_>, org: &str, run: &ReportRun) -> Result<()> {
+    /// Puts a run into the queue, due at once.
+    pub fn begin(&self, records: &mut OrgTxn<'_>, org: &str, run: &ReportRun) -> Result<()> {
         records.put(run)?;
         let work = RunWork {
             run: run.id.clone(),
@@ -302,8 +305,11 @@ impl App {
             let is_mail = told.kind == "email";
             // An attempt is an attempt, also when its rule was deleted meanwhile.
             if !is_mail {
-                let id = self.new_id();
-                records.put(&attempt_row(id, "report", of.rule.number, &told.to, 1, outcome))?;
+                let retry = of.run.retries.get(&at).copied().unwrap_or(0);
+                let (id, number) = (self.new_id(), of.rule.number);
+                let row = attempt_row(id, "report", number, &told.to, 1 + retry, outcome);
+                let message = Message::Report { run: of.run.id.clone(), receiver: at };
+                records.put(&WebhookDelivery { retry, message: Some(message), ..row })?;
             }
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             let Some(told) = run.deliveries.get_mut(at) else { return Ok(()) };
@@ -410,6 +416,7 @@ mod tests {
             bytes: None,
             deliveries: statuses.iter().map(told).collect(),
             error: None,
+            retries: BTreeMap::new(),
         }
     }
 

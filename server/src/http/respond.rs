@@ -11,7 +11,10 @@ use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use utoipa::{
     ToSchema,
-    openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
+    openapi::{
+        Content,
+        schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
+    },
 };
 
 use super::describe::{Description, Gives};
@@ -25,6 +28,16 @@ pub struct Created<T>(pub T);
 
 /// 202 with what will be done.
 pub struct Accepted<T>(pub T);
+
+/// 200 with a file to be saved under a name.
+pub struct Download {
+    /// Its name, with letters of any script.
+    pub name: String,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
 
 /// 202 without a body: what will be done is nothing to show.
 pub struct AcceptedEmpty;
@@ -76,6 +89,32 @@ impl<T: Serialize> IntoResponse for Created<T> {
 impl<T: Serialize> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         (StatusCode::ACCEPTED, Json(self.0)).into_response()
+    }
+}
+
+impl IntoResponse for Download {
+    fn into_response(self) -> Response {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        let plain: String = self
+            .name
+            .chars()
+            .map(|c| if u8::try_from(c).is_ok_and(is_plain) { c } else { '_' })
+            .collect();
+        // RFC 8187: bytes of UTF-8, but for letters and digits in hexadecimal.
+        let mut encoded = String::new();
+        for byte in self.name.bytes() {
+            if is_plain(byte) {
+                encoded.push(char::from(byte));
+            } else {
+                encoded.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        let disposition = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
+        let headers = [
+            (header::CONTENT_TYPE, self.content_type.to_owned()),
+            (header::CONTENT_DISPOSITION, disposition),
+        ];
+        (headers, self.bytes).into_response()
     }
 }
 
@@ -156,6 +195,18 @@ impl<T: ToSchema> Gives for Created<T> {
 impl<T: ToSchema> Gives for Accepted<T> {
     fn gives(description: &mut Description) {
         description.answers::<T>(202, "What will be done.");
+    }
+}
+
+impl Gives for Download {
+    fn gives(description: &mut Description) {
+        let mut response = utoipa::openapi::Response::new("The file.");
+        for kind in ["text/csv", "image/png", "application/pdf"] {
+            let content = Content::new(Some(utoipa::openapi::schema::empty()));
+            response.content.insert(kind.to_owned(), content.into());
+        }
+        description.success.push((200, response));
+        description.header("Content-Disposition", "`attachment`, with the name of the file.");
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 use tracing::warn;
 
 use crate::{
-    app::{App, Outcome, Parcel, ReportWork},
+    app::{App, Outcome, ReportFile, ReportWork},
     error::{ApiError, Result},
     outbound::Courier,
     store::Told,
@@ -131,17 +131,21 @@ async fn make(
             continue;
         }
         let (working, of) = (app.clone(), Arc::clone(&work));
-        let parcel = {
+        let file = {
             let _place = drawing.acquire().await;
-            spawn_blocking(move || working.report_parcel(&of, tenant.as_deref())).await
+            spawn_blocking(move || {
+                let ReportWork { rule, environment, dashboard, .. } = &*of;
+                working.make_report(rule, environment, dashboard, tenant.as_deref())
+            })
+            .await
         };
-        match parcel.map_err(|error| ApiError::internal(error.to_string())).flatten() {
-            Ok(parcel) => {
-                bytes += parcel.bytes.len() as u64;
-                if !parcel.missing.is_empty() {
-                    faults.push(format!("could not be shown: {}", parcel.missing.join(", ")));
+        match file.map_err(|error| ApiError::internal(error.to_string())).flatten() {
+            Ok(file) => {
+                bytes += file.bytes.len() as u64;
+                if !file.missing.is_empty() {
+                    faults.push(format!("could not be shown: {}", file.missing.join(", ")));
                 }
-                bring(app, courier, &work, receivers, parcel).await?;
+                bring(app, courier, &work, receivers, file).await?;
             }
             Err(error) => {
                 warn!(code = error.code.name(), %error, cause = error.cause, "cannot draw a report");
@@ -175,20 +179,20 @@ async fn bring(
     courier: &Courier,
     work: &Arc<ReportWork>,
     receivers: Vec<(usize, Told)>,
-    parcel: Parcel,
+    file: ReportFile,
 ) -> Result<()> {
     let places = Arc::new(Semaphore::new(RECEIVERS_AT_ONCE));
     let mut attempts = JoinSet::new();
     for (at, told) in receivers {
         let (app, courier, work) = (app.clone(), courier.clone(), Arc::clone(work));
-        let (parcel, places) = (parcel.clone(), Arc::clone(&places));
+        let (file, places) = (file.clone(), Arc::clone(&places));
         attempts.spawn(async move {
             let _place = places.acquire_owned().await;
             if !app.is_wanted(&work)? {
                 return Ok(());
             }
             let began_at = app.now_ms();
-            let packet = app.report_packet(&work, (at, &told), &parcel, began_at)?;
+            let packet = app.report_packet(&work, (at, &told), &file, began_at)?;
             let outcome = Outcome { began_at, carried: courier.carry(packet).await };
             let written = spawn_blocking(move || app.record_told(&work, at, &outcome)).await;
             written.map_err(|error| ApiError::internal(error.to_string()))?

@@ -32,7 +32,8 @@ pub struct Widget {
         "event_name": "api_call", "metric": "count", "period": "30d", "granularity": "day",
     }))]
     pub query: Map<String, Value>,
-    /// Drawing options, kept as they are.
+    /// Drawing options, kept as they are: `format`, `subtitle`, `color`, `thresholds`, `fill`, `axis`, `stack`, `order`, `value_label`,
+    /// `good_direction`, `sparkline`, `drill`, `text`.
     #[schema(value_type = Object, example = json!({"format": {"style": "number"}}))]
     pub viz: Map<String, Value>,
     /// Place on twelve columns.

@@ -42,6 +42,31 @@ pub struct Delivery {
     pub event: String,
     /// What is told.
     pub notice: Notice,
+    /// Which retry by hand this is, from 1; 0 for an attempt that was not asked for.
+    #[serde(default)]
+    pub retry: u32,
+}
+
+/// The message of an attempt, so that it can be sent again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Message {
+    /// A notification of an alert.
+    Alert {
+        /// Id of the delivery, common to all attempts.
+        delivery: String,
+        /// Id of the alert event; empty for a test.
+        event: String,
+        /// The notification.
+        notice: Box<Notice>,
+    },
+    /// The file of a report.
+    Report {
+        /// Id of the run.
+        run: String,
+        /// Index into the receivers of the run.
+        receiver: usize,
+    },
 }
 
 /// An attempt to deliver to a webhook.
@@ -67,4 +92,10 @@ pub struct WebhookDelivery {
     pub duration_ms: u64,
     /// When.
     pub created_at: i64,
+    /// Which retry by hand this was, from 1; 0 for an attempt that was not asked for.
+    #[serde(default)]
+    pub retry: u32,
+    /// What was sent; absent in attempts of version 0.1.
+    #[serde(default)]
+    pub message: Option<Message>,
 }

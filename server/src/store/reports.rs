@@ -1,5 +1,7 @@
 //! Report rules and their runs.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -155,4 +157,7 @@ pub struct ReportRun {
     pub deliveries: Vec<Told>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Retries by hand, by index into `deliveries`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retries: BTreeMap<usize, u32>,
 }

@@ -155,6 +155,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         GET "/v1/reports" ListReports reports::list [];
         GET "/v1/reports/{report_id}" GetReport reports::get [];
         GET "/v1/reports/{report_id}/runs" ListReportRuns reports::runs [];
+        GET "/v1/reports/{report_id}/file" GetReportFile reports::file [MissingField UnknownValue QueryTimeout QueryTooLarge];
         POST "/v1/reports" CreateReport reports::create [NotFound Conflict];
         PATCH "/v1/reports/{report_id}" UpdateReport reports::update [];
         DELETE "/v1/reports/{report_id}" DeleteReport reports::delete [];
@@ -182,6 +183,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         GET "/v1/audit" ListAudit audit::list [];
         GET "/v1/onboarding/status" OnboardingStatus onboarding::status [];
         GET "/v1/webhooks" ListWebhooks webhooks::list [];
+        POST "/v1/webhooks/{id}/retry" RetryWebhook webhooks::retry [];
         DELETE "/v1/tenants/{tenant_id}/events" EraseTenantEvents erasures::tenant [];
         DELETE "/v1/tenants/{tenant_id}/users/{user_id}/events" EraseUserEvents erasures::user [];
         GET "/v1/erasures" ListErasures erasures::list [];

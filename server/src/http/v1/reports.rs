@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::view::{Name, Time, present, told_view};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     http::{
         context::Http,
         extract::{Body, Page, Params, ReportId},
-        respond::{Accepted, Answer, Created, List, NoContent},
+        respond::{Accepted, Answer, Created, Download, List, NoContent},
     },
     store::{ReportFormat, ReportRun, RunStatus, Schedule, Share, Told},
 };
@@ -46,6 +46,15 @@ pub struct CreateReport {
     burst: Vec<Share>,
     /// Signs its webhooks; the answer then has the secret.
     webhook_signed: Option<bool>,
+}
+
+/// Whose file it is.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ReportFileParameters {
+    /// One of the tenants of a `burst`, which must be named.
+    #[param(max_length = 256)]
+    tenant_id: Option<String>,
 }
 
 /// What to change of a rule; absent parts stay.
@@ -230,6 +239,19 @@ pub async fn run(
 ) -> Result<Accepted<ReportRunView>> {
     let run = http.run(move |app| app.run_report(&caller, number)).await?;
     Ok(Accepted(run_view(number, run, true)))
+}
+
+/// Makes the file of a report as it would be sent now, and sends nothing.
+pub async fn file(
+    State(http): State<Http>,
+    caller: Caller,
+    ReportId(number): ReportId,
+    Params(parameters): Params<ReportFileParameters>,
+) -> Result<Download> {
+    let tenant = parameters.tenant_id;
+    let file =
+        http.run_query(move |app| app.preview_report(&caller, number, tenant.as_deref())).await?;
+    Ok(Download { name: file.name, content_type: file.content_type, bytes: file.bytes.to_vec() })
 }
 
 /// Deletes a rule. 204.

@@ -1,4 +1,4 @@
-//! `GET /v1/webhooks`: how webhooks of alerts and reports went.
+//! `/v1/webhooks`: how webhooks of alerts and reports went, and sending one again.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -8,7 +8,11 @@ use super::view::Time;
 use crate::{
     app::{Caller, RuleDeliveries, WINDOW_HOURS},
     error::Result,
-    http::{context::Http, respond::Answer},
+    http::{
+        context::Http,
+        extract::Id,
+        respond::{AcceptedEmpty, Answer},
+    },
     store::WebhookDelivery,
 };
 
@@ -50,6 +54,8 @@ struct AttemptView {
     id: String,
     webhook_url: String,
     attempt: u32,
+    /// Which retry by hand this was, from 1; 0 for one that was not asked for.
+    retry: u32,
     status_code: u16,
     error: Option<String>,
     response_excerpt: Option<String>,
@@ -62,6 +68,16 @@ pub async fn list(State(http): State<Http>, caller: Caller) -> Result<Answer<Web
     let rules = http.run(move |app| app.webhook_deliveries(&caller)).await?;
     let rules = rules.into_iter().map(rule).collect();
     Ok(Answer(Webhooks { window_hours: WINDOW_HOURS, rules }))
+}
+
+/// Sends the message of an attempt again.
+pub async fn retry(
+    State(http): State<Http>,
+    caller: Caller,
+    Id(attempt): Id,
+) -> Result<AcceptedEmpty> {
+    http.run(move |app| app.retry_webhook(&caller, &attempt)).await?;
+    Ok(AcceptedEmpty)
 }
 
 fn rule(rule: RuleDeliveries) -> RuleView {
@@ -87,6 +103,7 @@ fn attempt(attempt: WebhookDelivery) -> AttemptView {
         id: attempt.id,
         webhook_url: attempt.webhook_url,
         attempt: attempt.attempt,
+        retry: attempt.retry,
         status_code: attempt.status_code,
         error: attempt.error,
         response_excerpt: attempt.response_excerpt,

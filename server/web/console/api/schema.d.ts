@@ -986,6 +986,23 @@ export interface paths {
         patch: operations["UpdateReport"];
         trace?: never;
     };
+    "/v1/reports/{report_id}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Makes the file of a report as it would be sent now. */
+        get: operations["GetReportFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reports/{report_id}/run": {
         parameters: {
             query?: never;
@@ -1154,6 +1171,23 @@ export interface paths {
         get: operations["ListWebhooks"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhooks/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a webhook again, now; at most three times by hand. */
+        post: operations["RetryWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2982,6 +3016,11 @@ export interface components {
             /** Format: uuid */
             id: string;
             response_excerpt?: string | null;
+            /**
+             * Format: int32
+             * @description Which retry by hand this was, from 1; 0 for one that was not asked for.
+             */
+            retry: number;
             /** Format: int32 */
             status_code: number;
             webhook_url: string;
@@ -3042,7 +3081,10 @@ export interface components {
              * @example Calls per day
              */
             title: string;
-            /** @description Drawing options, kept as they are. */
+            /**
+             * @description Drawing options, kept as they are: `format`, `subtitle`, `color`, `thresholds`, `fill`, `axis`, `stack`, `order`, `value_label`,
+             *     `good_direction`, `sparkline`, `drill`, `text`.
+             */
             viz: Record<string, unknown>;
         };
         /** @description A widget's answer: rows as of a metric query, rows of a table, or nothing for a text. */
@@ -10037,6 +10079,105 @@ export interface operations {
             };
         };
     };
+    GetReportFile: {
+        parameters: {
+            query?: {
+                /** @description One of the tenants of a `burst`, which must be named. */
+                tenant_id?: string | null;
+            };
+            header?: {
+                /**
+                 * @description Environment that a session works in; `production` by default.
+                 * @example development
+                 */
+                "x-service-environment"?: string;
+            };
+            path: {
+                /** @description The number. */
+                report_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description `attachment`, with the name of the file. */
+                    "Content-Disposition"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": unknown;
+                    "image/png": unknown;
+                    "text/csv": unknown;
+                };
+            };
+            /** @description `invalid_field`, `missing_field`, `out_of_range`, `query_timeout`, `query_too_large`, `unknown_field`, `unknown_value` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `session_expired`, `unauthenticated` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden_role`, `forbidden_scope` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `overloaded` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     RunReport: {
         parameters: {
             query?: never;
@@ -11365,6 +11506,110 @@ export interface operations {
             };
             /** @description `forbidden_role`, `forbidden_scope` */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `overloaded` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    RetryWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Environment that a session works in; `production` by default.
+                 * @example development
+                 */
+                "x-service-environment"?: string;
+                /**
+                 * @description Makes a retry safe: the first answer is repeated for 24 hours.
+                 * @example order-4711
+                 */
+                "idempotency-key"?: string;
+            };
+            path: {
+                /** @description The id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description `invalid_field`, `unknown_value` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `session_expired`, `unauthenticated` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden_origin`, `forbidden_role`, `forbidden_scope` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict` */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,4 +1,4 @@
-//! A report on its way: its file, and the mail or webhook that brings it.
+//! The file of a report, and the mail or webhook that brings it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,15 +6,15 @@ use askama::Template;
 
 use super::{
     alert_notices::signature_headers,
-    context::App,
+    context::{App, Caller},
     report_runs::ReportWork,
     report_sheets::{artifact, kind_of_file},
 };
 use crate::{
     base::{instant, text::one_line},
-    error::{ApiError, Result},
+    error::{ApiError, Code, Result},
     outbound::{Mail, Packet, Post},
-    store::Told,
+    store::{Dashboard, Environment, ReportRule, Told},
 };
 
 /// How long a webhook with a report may take.
@@ -22,11 +22,13 @@ const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A report's file, ready to go.
 #[derive(Debug, Clone)]
-pub struct Parcel {
+pub struct ReportFile {
     /// What it is about, for the mail.
     about: String,
     /// Name.
-    file: String,
+    pub name: String,
+    /// Media type.
+    pub content_type: &'static str,
     /// Bytes.
     pub bytes: Arc<[u8]>,
     /// Titles of widgets that could not be shown.
@@ -52,20 +54,55 @@ struct Content {
 }
 
 impl App {
-    /// Makes the file of a run for a tenant, or for all of them.
-    pub fn report_parcel(&self, of: &ReportWork, tenant: Option<&str>) -> Result<Parcel> {
-        let tenant = tenant.or(of.rule.tenant_id.as_deref());
-        let sheet = self.report_sheet(&of.rule, &of.environment, &of.dashboard, tenant);
-        let bytes = artifact(&sheet, of.rule.format)?;
+    /// Makes the file of a report as it would be sent now, of a burst for one of its tenants.
+    ///
+    /// Errors: 404 without the report or its dashboard; 400 when a burst needs a tenant, or the report is
+    /// not about this one.
+    pub fn preview_report(
+        &self,
+        caller: &Caller,
+        number: u64,
+        tenant: Option<&str>,
+    ) -> Result<ReportFile> {
+        let rule = self.report(caller, number)?.rule;
+        let is_known = match tenant {
+            Some(tenant) if rule.burst.is_empty() => rule.tenant_id.as_deref() == Some(tenant),
+            Some(tenant) => rule.burst.iter().any(|share| share.tenant_id == tenant),
+            None if rule.burst.is_empty() => true,
+            None => {
+                let message = "this report is made for each of several tenants: name one";
+                return Err(ApiError::field(Code::MissingField, "tenant_id", message));
+            }
+        };
+        if !is_known {
+            let message = "this report is not made for this tenant";
+            return Err(ApiError::field(Code::UnknownValue, "tenant_id", message));
+        }
+        let dashboard = self.dashboard(caller, &rule.dashboard_id)?;
+        self.make_report(&rule, &caller.environment, &dashboard, tenant)
+    }
+
+    /// Makes the file of a rule for a tenant, or for all of them.
+    pub fn make_report(
+        &self,
+        rule: &ReportRule,
+        environment: &Environment,
+        dashboard: &Dashboard,
+        tenant: Option<&str>,
+    ) -> Result<ReportFile> {
+        let tenant = tenant.or(rule.tenant_id.as_deref());
+        let sheet = self.report_sheet(rule, environment, dashboard, tenant);
+        let bytes = artifact(&sheet, rule.format)?;
         let missing = sheet.cards.iter().filter(|card| card.answer.is_err());
         let missing = missing.map(|card| card.title.clone()).collect();
         let about: Vec<&str> = [Some(sheet.title.as_str()), tenant].into_iter().flatten().collect();
         let date = instant::date(sheet.made_at);
-        let (_, ending) = kind_of_file(of.rule.format);
-        let name = if of.rule.burst.is_empty() { "" } else { tenant.unwrap_or_default() };
-        Ok(Parcel {
+        let (content_type, ending) = kind_of_file(rule.format);
+        let of_tenant = if rule.burst.is_empty() { "" } else { tenant.unwrap_or_default() };
+        Ok(ReportFile {
             about: about.join(", for "),
-            file: format!("{}.{ending}", file_name(&[&of.rule.name, name, &date])),
+            name: format!("{}.{ending}", file_name(&[&rule.name, of_tenant, &date])),
+            content_type,
             bytes: bytes.into(),
             missing,
         })
@@ -76,24 +113,23 @@ impl App {
         &self,
         of: &ReportWork,
         (at, told): (usize, &Told),
-        parcel: &Parcel,
+        file: &ReportFile,
         at_ms: i64,
     ) -> Result<Packet> {
         Ok(match told.kind.as_str() {
-            "webhook" => Packet::Post(self.report_post(of, told, parcel, at_ms)),
-            _ => Packet::Mail(Box::new(self.report_mail(of, at, &told.to, parcel)?)),
+            "webhook" => Packet::Post(self.report_post(of, told, file, at_ms)),
+            _ => Packet::Mail(Box::new(self.report_mail(of, at, &told.to, file)?)),
         })
     }
 
     /// The mail that brings a file to one address.
-    fn report_mail(&self, of: &ReportWork, at: usize, to: &str, parcel: &Parcel) -> Result<Mail> {
+    fn report_mail(&self, of: &ReportWork, at: usize, to: &str, file: &ReportFile) -> Result<Mail> {
         let content = Content {
             heading: one_line(&of.rule.name),
-            about: one_line(&parcel.about),
-            file: parcel.file.clone(),
+            about: one_line(&file.about),
+            file: file.name.clone(),
         };
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
-        let (content_type, _) = kind_of_file(of.rule.format);
         let run = of.run.id.rsplit(':').next().unwrap_or_default();
         Ok(Mail {
             id: format!("{run}.{at}"),
@@ -102,20 +138,19 @@ impl App {
             subject: of.rule.name.clone(),
             text: Text { mail: &content }.render().map_err(failed)?,
             html: Html { mail: &content }.render().map_err(failed)?,
-            file: Some((parcel.file.clone(), content_type, parcel.bytes.to_vec())),
+            file: Some((file.name.clone(), file.content_type, file.bytes.to_vec())),
         })
     }
 
     /// The webhook that brings a file to a receiver.
-    fn report_post(&self, of: &ReportWork, told: &Told, parcel: &Parcel, at_ms: i64) -> Post {
-        let (content_type, _) = kind_of_file(of.rule.format);
+    fn report_post(&self, of: &ReportWork, told: &Told, file: &ReportFile, at_ms: i64) -> Post {
         let run = of.run.id.rsplit(':').next().unwrap_or_default();
         let id = told
             .tenant_id
             .as_ref()
             .map_or(run.to_owned(), |tenant| format!("{run}.{}", header(tenant)));
         let secret = of.rule.webhook_secret.as_deref();
-        let signature = secret.map(|secret| signature_headers(secret, &id, at_ms, &parcel.bytes));
+        let signature = secret.map(|secret| signature_headers(secret, &id, at_ms, &file.bytes));
         let mut headers = signature.unwrap_or_default();
         headers.push(("x-service-report-id", of.rule.number.to_string()));
         headers.push(("x-service-report-name", header(&of.rule.name)));
@@ -123,9 +158,9 @@ impl App {
         headers.extend(told.tenant_id.iter().map(|tenant| ("x-service-tenant-id", header(tenant))));
         Post {
             url: told.to.clone(),
-            content_type,
+            content_type: file.content_type,
             headers,
-            body: parcel.bytes.to_vec(),
+            body: file.bytes.to_vec(),
             timeout: WEBHOOK_TIMEOUT,
         }
     }
