@@ -94,6 +94,30 @@ test("a widget is added, removed and brought back", async ({ page, org, open }) 
   await expect(tile(page, "New text")).toBeVisible();
 });
 
+test("colours and thresholds are drawn as they are chosen, and stay", async ({ page, org, open }) => {
+  const one = await org({ filled: true });
+  const { id } = await one.dashboard("Usage", WIDGETS);
+  await open(one, `dashboards/${id}?edit=1`);
+  await tile(page, "Per day").click();
+  await page.getByRole("button", { name: "Add a threshold" }).click();
+  await page.getByLabel("Value of threshold 1").fill("7");
+  await page.getByLabel("Name of threshold 1").fill("Budget");
+  await page.getByLabel("Colour of threshold 1").selectOption("warn");
+  const line = tile(page, "Per day").locator(".threshold");
+  await expect(line).toHaveText("Budget");
+  await expect(line).toHaveClass("threshold warn");
+  await page.getByRole("radio", { name: "Colour 3" }).check({ force: true });
+  const stroke = tile(page, "Per day").locator(".line path[stroke]").first();
+  await expect(stroke).toHaveAttribute("stroke", "var(--c3)");
+  await saved(page);
+  const viz = async () => (await one.ask("GET", `/v1/dashboards/${id}`)).widgets.find((w) => w.id === "days").viz;
+  expect(await viz()).toEqual({ color: 3, thresholds: [{ value: 7, label: "Budget", tone: "warn" }] });
+  await page.getByRole("button", { name: "Remove threshold 1" }).click();
+  await expect(line).toHaveCount(0);
+  await saved(page);
+  await expect.poll(viz).toEqual({ color: 3 });
+});
+
 test("two people at once lose nothing", async ({ page, org, open, expected }) => {
   expected.push(/409/);
   const one = await org({ filled: true });
@@ -132,7 +156,7 @@ test("publishing lists what changes; restoring goes back; a preview as tenant eq
   await expect(dialog).toContainText("Changed “All calls” title");
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Done" }).click();
-  await expect(page.getByText("with changes")).toBeVisible();
+  await expect(page.getByText("2 changes")).toBeVisible();
   // As a tenant: the number is the one that the tenant's embed shows.
   await page.getByRole("combobox", { name: "As tenant" }).fill("acme");
   await page.keyboard.press("Enter");

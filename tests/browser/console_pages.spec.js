@@ -1,5 +1,6 @@
 // The pages of the console, each by what people do there, against the real server.
 
+import { readFileSync } from "node:fs";
 import { expect, PASSWORD, test, widget } from "./lib/console.js";
 
 test("explore shows how it was answered, copies the same request, and saves a widget", async ({
@@ -72,16 +73,27 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   await dialog.getByLabel("Window (minutes)").fill("1440");
   await expect(dialog).toContainText("Fires when the value is above 1 in the last day.");
   await expect(dialog).toContainText(/It would have fired \d+ times? in the last 30 days/);
-  await dialog.getByLabel("Mails to").fill("ops@example.com");
+  await dialog.getByLabel("Mail to").fill("ops@example.com");
   await dialog.getByLabel("Webhook", { exact: true }).fill("http://127.0.0.1:9/hook");
   await dialog.getByRole("button", { name: "New alert" }).click();
   await expect(dialog.getByLabel("Webhook", { exact: true })).toHaveAttribute("aria-invalid", "true");
   await dialog.getByLabel("Webhook", { exact: true }).fill("https://hooks.example.com/a");
+  await dialog.getByLabel("Sign what is sent").check();
+  // The threshold is a line of the chart, as high as it says.
+  await expect(dialog.locator(".threshold.bad")).toHaveText("Threshold");
   await dialog.getByRole("button", { name: "New alert" }).click();
+  await expect(page.locator(".secret code")).toHaveText(/^whsec_/);
+  await page.getByRole("button", { name: "I stored it" }).click();
   await expect(page.getByRole("heading", { name: "Calls", level: 1 })).toBeVisible();
   await expect(page.getByText("https://hooks.example.com/a")).toBeVisible();
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByLabel("Threshold").fill("2");
+  await expect(page.getByRole("dialog")).toContainText(/Fires when the value is above 2/);
+  await expect(page.getByLabel("Sign what is sent")).toBeChecked();
+  await page.getByLabel("Webhook", { exact: true }).fill("");
+  await page.getByLabel("Mail to").fill("");
+  await expect(page.getByText("Nobody is told")).toBeVisible();
+  await page.getByLabel("Webhook", { exact: true }).fill("https://hooks.example.com/a");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Fires when the value is above 2 in the last day.")).toBeVisible();
   await page.getByRole("link", { name: "Alerts", exact: true }).click();
@@ -101,12 +113,82 @@ test("a report: its schedule in words, run now, delivered", async ({ page, org, 
   await dialog.getByLabel("Time zone").fill("Europe/Berlin");
   await expect(dialog).toContainText("Every Monday at 08:00, Europe/Berlin");
   await dialog.getByLabel("Format").selectOption("csv");
-  await dialog.getByLabel("Mails to").fill("a@example.com\nb@example.com");
+  await dialog.getByLabel("Mail to").fill("a@example.com\nb@example.com");
   await dialog.getByRole("button", { name: "New report" }).click();
   await expect(page.getByRole("heading", { name: "Weekly usage", level: 1 })).toBeVisible();
   await page.getByRole("button", { name: "Run now" }).click();
   await expect(page.getByRole("row", { name: /Manual/ })).toContainText("Delivered");
   await expect(page.getByRole("row", { name: /Manual/ })).toContainText("b@example.com");
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  const file = await saved;
+  expect(file.suggestedFilename()).toBe("Weekly usage.csv");
+  expect(readFileSync(await file.path(), "utf8")).toMatch(/^\ufeffwidget_id,.*\r\ncalls,Calls,/);
+});
+
+test("dashboards stand as cards with a drawing, and begin with a layout of one's own events", async ({
+  page,
+  org,
+  open,
+}) => {
+  const one = await org({ filled: true });
+  await open(one, "dashboards?new=1");
+  await page.getByLabel("Name").fill("Calls");
+  await page.getByLabel("Begin with").selectOption("overview");
+  await page.getByRole("dialog").getByRole("button", { name: "New dashboard" }).click();
+  await expect(page.getByRole("listitem", { name: "Events per day" })).toBeVisible();
+  const [made] = (await one.ask("GET", "/v1/dashboards")).data;
+  expect(made.widgets.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["number", "area", "bar_list"]));
+  await one.ask("POST", `/v1/dashboards/${made.id}/publish`, {}, 204);
+  await one.ask("PATCH", `/v1/dashboards/${made.id}`, { name: "Calls of all", widgets: made.widgets.slice(1) });
+  await page.getByRole("link", { name: "Dashboards", exact: true }).first().click();
+  const card = page.getByRole("list", { name: "Dashboards" }).getByRole("listitem");
+  await expect(card).toHaveCount(1);
+  await expect(card.locator(".card-preview svg").first()).toBeVisible();
+  await expect(card).toContainText("Published");
+  await expect(card).toContainText("2 changes");
+  await page.getByRole("searchbox", { name: "Search dashboards" }).fill("nothing like it");
+  await expect(page.getByText("Nothing matches")).toBeVisible();
+});
+
+test("permissions are built, seen in the code to copy, and hold in the embed beside it", async ({
+  page,
+  org,
+  open,
+  expected,
+}) => {
+  // The embed is shown on the console's own origin, where a sandbox is no border.
+  expected.push(/can escape its sandboxing/);
+  const one = await org({ filled: true });
+  const board = await one.dashboard(
+    "Usage",
+    [
+      widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 }),
+      widget("secret", "number", "Margin", {}, { x: 3, y: 0, w: 3, h: 3 }),
+    ],
+    true,
+  );
+  await open(one, `dashboards/${board.id}?tenant=acme`);
+  await page.getByRole("button", { name: "Embed" }).click();
+  await page.getByText("Restrict what is seen").click();
+  await page.getByLabel("Locked filters").fill("model=nova");
+  await page.getByRole("group", { name: "Hidden widgets" }).getByLabel("Margin").check();
+  await page.getByLabel("May drill down").uncheck();
+  const code = page.getByLabel("On your server: curl");
+  await expect(code).toContainText('"locked_filters":{"model":"nova"},"hidden_widgets":["secret"]');
+  await expect(page.getByText("This session: no drill-down; only model = nova; 1 widget hidden.")).toBeVisible();
+  await page.getByRole("button", { name: "Python", exact: true }).click();
+  await expect(page.getByLabel("On your server: Python")).toContainText('"allow_drill_down": False'.replace(" ", ""));
+  await page.getByRole("button", { name: "Show it" }).click();
+  const embed = page.frameLocator("inlay-dashboard iframe");
+  await expect(embed.getByRole("heading", { name: "Calls" })).toBeVisible();
+  await expect(embed.getByRole("heading", { name: "Margin" })).toHaveCount(0);
+  const [session] = (await one.ask("GET", "/v1/embed-sessions")).data;
+  expect(session.permissions).toMatchObject({
+    allow_drill_down: false,
+    hidden_widgets: ["secret"],
+    locked_filters: { model: "nova" },
+  });
 });
 
 test("keys: shown once, used, revoked", async ({ page, inlay, org, open }) => {
@@ -183,7 +265,7 @@ test("usage works without billing, the audit log has what was just done", async 
   await one.ask("POST", "/v1/api-keys", { label: "watched", scope: "ingest" }, 201);
   await page.getByRole("link", { name: "Audit log" }).click();
   await page.getByLabel("Action", { exact: true }).selectOption("api_key.create");
-  await page.getByRole("button", { name: "api_key.create" }).first().click();
+  await page.getByRole("button", { name: "API key created" }).first().click();
   await expect(page.getByRole("dialog")).toContainText("watched");
 });
 
@@ -324,6 +406,9 @@ test("deliveries show each attempt, its answer and why it failed", async ({ page
   await row.getByRole("button", { name: "Details" }).click();
   await expect(page.getByRole("dialog")).toContainText("https://hooks.example.com/hook");
   await expect(page.getByRole("dialog")).toContainText("No response");
+  await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click();
+  await expect(page.getByText("“Busy” is being sent again.")).toBeVisible();
+  await expect(page.getByRole("row", { name: /By hand, 1 of 3/ })).toContainText("No connection");
 });
 
 test("what cannot be undone needs the very name, whatever is in it; an address swallows nobody", async ({

@@ -35,6 +35,29 @@ test("a statement runs by keyboard, a selection alone, and its rows sort", async
   await expect(rows(page)).not.toContainText("one");
 });
 
+test("an empty page offers statements to run; tables say their definition; the split moves by keyboard", async ({
+  page,
+  org,
+  open,
+}) => {
+  const one = await org({ filled: true });
+  await open(one, "sql");
+  await page.getByRole("button", { name: "Largest tenants" }).click();
+  await page.getByRole("button", { name: /^Run/ }).click();
+  await expect(rows(page)).toContainText("acme");
+  await page.getByRole("button", { name: "Definition" }).first().click();
+  await expect(page.getByRole("dialog")).toContainText(/CREATE (TABLE|VIEW) events/i);
+  await page.keyboard.press("Escape");
+  const split = page.getByRole("separator", { name: "Height of the editor" });
+  await split.focus();
+  const height = async () => (await page.locator(".sql-field").boundingBox())?.height;
+  const before = await height();
+  await page.keyboard.press("ArrowDown");
+  expect(await height()).toBe(before + 20);
+  await page.keyboard.press("Home");
+  expect(await height()).toBe(120);
+});
+
 test("errors stand at their place, writing is refused, and nothing is lost", async ({ page, org, open, expected }) => {
   expected.push(/400/);
   const one = await org({ filled: true });

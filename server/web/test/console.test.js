@@ -75,3 +75,19 @@ test("colours come from the tokens, but for code, which is dark in both themes",
     assert.doesNotMatch(css, /#[0-9a-f]{6}\b/i, name);
   }
 });
+
+test("the audit log has words for every action of the server", () => {
+  const app = join(web, "../src/app");
+  const rust = readdirSync(app).map((name) => readFileSync(join(app, name), "utf8"));
+  const words = read("texts/en.ts").match(/  audit: \{.*?\n  \},/s)?.[0] ?? "";
+  const known = new Set([...words.matchAll(/^ {6}(\w+): "/gm)].map(([, name]) => name));
+  const found = (/** @type {RegExp} */ pattern) =>
+    rust.flatMap((code) => [...code.matchAll(pattern)].map(([, name]) => name));
+  // Most names stand in the call; some come through a variable, and are known by their object.
+  const audited = new Set([
+    ...found(/\.audit\([^;]*?"([a-z_]+\.[a-z_]+)"/gs),
+    ...found(/"([a-z_]+\.[a-z_]+)"/g).filter((name) => known.has(name.split(".")[0]) && !/\.(html|txt)$/.test(name)),
+  ]);
+  assert.ok(audited.size > 35, `${audited.size} actions`);
+  for (const action of audited) for (const part of action.split(".")) assert.ok(known.has(part), action);
+});

@@ -3,18 +3,16 @@
 import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
-import { refresh, useData } from "../api/cache";
+import { useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
 import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
-import { Button, Copy } from "../ui/button";
-import { Dialog } from "../ui/dialog";
-import { addressesOf, Field, Select, Submit, TextArea, useForm } from "../ui/form";
+import { Button } from "../ui/button";
 import { List } from "../ui/list";
 import { Badge, Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago, number } from "../ui/time";
-import { PreviewChart } from "./alert_form";
+import { AlertForm, PreviewChart } from "./alert_form";
 import { sentenceOf, State } from "./alerts";
 
 const text = texts.alerts;
@@ -98,7 +96,7 @@ export default function AlertPage() {
       )}
       <h2 class="section">{text.history}</h2>
       <History id={id} />
-      {isEditing && <Edit alert={value} onClose={() => setEditing(false)} />}
+      {isEditing && <AlertForm alert={value} onClose={() => setEditing(false)} />}
     </Page>
   );
 }
@@ -119,17 +117,12 @@ function Facts({ alert }: { alert: Alert }) {
         <a href={address(`dashboards/${alert.dashboard_id}`)}>{text.openDashboard}</a>
       </dd>
       <dt>{text.mails}</dt>
-      <dd>{alert.email_to.join(", ") || text.nobody}</dd>
+      <dd>{alert.email_to.join(", ") || text.noMail}</dd>
       <dt>{text.webhook}</dt>
-      <dd>{alert.webhook_url ? <code>{alert.webhook_url}</code> : text.nobody}</dd>
-      {alert.webhook_secret && (
-        <>
-          <dt>{text.secret}</dt>
-          <dd>
-            <Copy text={alert.webhook_secret} label={text.copySecret} />
-          </dd>
-        </>
-      )}
+      <dd>
+        {alert.webhook_url ? <code>{alert.webhook_url}</code> : text.noWebhook}
+        {alert.webhook_signed && <Badge>{text.signedYes}</Badge>}
+      </dd>
     </dl>
   );
 }
@@ -222,87 +215,5 @@ function History({ id }: { id: number }) {
         { title: text.reason, cell: (event) => event.reason ?? "" },
       ]}
     />
-  );
-}
-
-function Edit({ alert, onClose }: { alert: Alert; onClose: () => void }) {
-  const form = useForm(async (value) => {
-    const threshold =
-      alert.condition_type === "no_data"
-        ? {}
-        : { operator: value("operator") as Schemas["Operator"], threshold_value: Number(value("threshold_value")) };
-    await answer(
-      api.PATCH("/v1/alerts/{alert_id}", {
-        params: { path: { alert_id: alert.id } },
-        body: {
-          ...threshold,
-          name: value("name"),
-          lookback_minutes: Number(value("lookback_minutes")),
-          for_minutes: Number(value("for_minutes")),
-          email_to: addressesOf(value("email_to")),
-          webhook_url: value("webhook_url") || null,
-        },
-      }),
-    );
-    say(text.savedRule);
-    onClose();
-    await refresh("alerts", "alert-events");
-  });
-  return (
-    <Dialog title={alert.name} onClose={onClose}>
-      <form {...form.props}>
-        <Field in={form} name="name" label={text.name} defaultValue={alert.name} required maxLength={200} autofocus />
-        {alert.condition_type !== "no_data" && (
-          <>
-            <Select
-              in={form}
-              name="operator"
-              label={text.operator}
-              defaultValue={alert.operator ?? "gt"}
-              options={Object.entries(text.operators)}
-            />
-            <Field
-              in={form}
-              name="threshold_value"
-              label={alert.condition_type === "delta" ? text.percent : text.thresholdValue}
-              type="number"
-              step="any"
-              required
-              defaultValue={String(alert.threshold_value ?? 0)}
-            />
-          </>
-        )}
-        <Field
-          in={form}
-          name="lookback_minutes"
-          label={text.minutes}
-          type="number"
-          min={1}
-          max={129600}
-          required
-          defaultValue={String(alert.lookback_minutes)}
-        />
-        <Field
-          in={form}
-          name="for_minutes"
-          label={text.forMinutes}
-          type="number"
-          min={0}
-          defaultValue={String(alert.for_minutes)}
-        />
-        <TextArea
-          in={form}
-          name="email_to"
-          label={text.mails}
-          hint={text.mailsHint}
-          defaultValue={alert.email_to.join("\n")}
-        />
-        <Field in={form} name="webhook_url" label={text.webhook} type="url" defaultValue={alert.webhook_url ?? ""} />
-        <div class="foot">
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Submit form={form}>{texts.actions.save}</Submit>
-        </div>
-      </form>
-    </Dialog>
   );
 }

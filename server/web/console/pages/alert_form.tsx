@@ -1,5 +1,5 @@
-// A new alert rule: which number of which dashboard, when it is too much, and who is to know; and, as the rule is
-// written, when it would have fired in the last thirty days.
+// An alert rule as a form, for a new one and for one that is changed: which number of which dashboard, when it is too
+// much, and who is to know; and, as the rule is written, when it would have fired in the last thirty days.
 
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
@@ -12,161 +12,179 @@ import { Button, LinkButton } from "../ui/button";
 import { Chart } from "../ui/chart";
 import { Dialog } from "../ui/dialog";
 import { addressesOf, Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
-import { Empty, Loading } from "../ui/page";
+import { Empty, Failed, Loading } from "../ui/page";
+import { SecretOnce } from "../ui/secret";
 import { sentenceOf } from "./alerts";
 
 const text = texts.alerts;
+type Alert = Schemas["Alert"];
+
 const OPERATORS = ["gt", "gte", "lt", "lte", "eq", "neq"] as const;
 const PREVIEW_AFTER_MS = 400;
 
-type Condition = Pick<Schemas["CreateAlert"], "condition_type"> & {
+/** The fields that decide when a rule fires, as they are typed. */
+interface Condition {
+  condition_type: Alert["condition_type"];
   operator: Schemas["Operator"];
   threshold: string;
+  recovery: string;
   lookback: string;
   pause: string;
   tenant: string;
-};
+}
 
-export function AlertForm({ onClose }: { onClose: () => void }) {
+const conditionOf = (alert: Alert | undefined): Condition => ({
+  condition_type: alert?.condition_type ?? "threshold",
+  operator: alert?.operator ?? "gt",
+  threshold: String(alert?.threshold_value ?? 100),
+  recovery: String(alert?.recovery_threshold ?? ""),
+  lookback: String(alert?.lookback_minutes ?? 60),
+  pause: String(alert?.for_minutes ?? 0),
+  tenant: alert?.tenant_id ?? "",
+});
+
+/** What of a rule may still be changed when it is there. */
+const changesOf = ({ condition_type, operator, threshold, recovery, lookback, pause }: Condition) => ({
+  lookback_minutes: Number(lookback),
+  for_minutes: Number(pause),
+  ...(condition_type === "no_data"
+    ? {}
+    : {
+        operator,
+        threshold_value: Number(threshold),
+        recovery_threshold: recovery === "" ? null : Number(recovery),
+      }),
+});
+
+interface Watched {
+  dashboard_id: string;
+  widget_id: string;
+}
+
+const bodyOf = (watched: Watched, condition: Condition) => ({
+  ...watched,
+  condition_type: condition.condition_type,
+  ...changesOf(condition),
+  ...(condition.tenant ? { tenant_id: condition.tenant } : {}),
+});
+
+/** `alert` is the rule that is changed. What it watches, for whom, stays as it is. */
+export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => void }) {
   const { query, route } = useLocation();
-  const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
+  const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })), {
+    enabled: !alert,
+  });
   const choices = (dashboards.value?.data ?? []).flatMap((dashboard) =>
     dashboard.widgets.filter(isWatchable).map((widget) => ({ dashboard, widget, id: `${dashboard.id}/${widget.id}` })),
   );
-  const [chosen, choose] = useState(query.widget ?? "");
-  const at = choices.find(({ id }) => id === chosen) ?? choices[0];
-  const [condition, setCondition] = useState<Condition>({
-    condition_type: "threshold",
-    operator: "gt",
-    threshold: "100",
-    lookback: "60",
-    pause: "0",
-    tenant: "",
-  });
-  const set = (part: Partial<Condition>) => setCondition((before) => ({ ...before, ...part }));
-  const form = useForm(async (value) => {
-    if (!at) return;
-    const made = await answer(
-      api.POST("/v1/alerts", {
-        body: {
-          ...bodyOf(at.dashboard.id, at.widget.id, condition),
-          name: value("name"),
-          email_to: addressesOf(value("email_to")),
-          per_tenant: value("per_tenant") === "on",
-          ...(value("webhook_url")
-            ? { webhook_url: value("webhook_url"), webhook_signed: value("webhook_signed") === "on" }
-            : {}),
-        },
-      }),
-    );
-    await refresh("alerts");
-    say(text.made(made.name));
+  const [chosenId, setChosenId] = useState(query.widget ?? "");
+  const chosen = choices.find(({ id }) => id === chosenId) ?? choices[0];
+  const watched: Watched | undefined =
+    alert ?? (chosen && { dashboard_id: chosen.dashboard.id, widget_id: chosen.widget.id });
+  const [condition, setCondition] = useState(() => conditionOf(alert));
+  const [receivers, setReceivers] = useState({ mail: alert?.email_to.join("\n") ?? "", url: alert?.webhook_url ?? "" });
+  const [saved, setSaved] = useState<Alert | null>(null);
+  const change = (part: Partial<Condition>) => setCondition((before) => ({ ...before, ...part }));
+  const close = (rule: Alert) => {
     onClose();
-    route(address(`alerts/${made.id}`));
+    if (!alert) route(address(`alerts/${rule.id}`));
+  };
+  const form = useForm(async (value) => {
+    if (!watched) return;
+    const told = {
+      name: value("name"),
+      email_to: addressesOf(receivers.mail),
+      webhook_url: receivers.url || null,
+      webhook_signed: receivers.url !== "" && value("webhook_signed") === "on",
+    };
+    const rule = alert
+      ? await answer(
+          api.PATCH("/v1/alerts/{alert_id}", {
+            params: { path: { alert_id: alert.id } },
+            body: { ...changesOf(condition), ...told },
+          }),
+        )
+      : await answer(
+          api.POST("/v1/alerts", {
+            body: { ...bodyOf(watched, condition), ...told, per_tenant: value("per_tenant") === "on" },
+          }),
+        );
+    await refresh("alerts", "alert-events");
+    say(alert ? text.savedRule : text.made(rule.name));
+    if (rule.webhook_secret) setSaved(rule);
+    else close(rule);
   });
+  if (saved?.webhook_secret) {
+    const { title, text, copy } = texts.secrets;
+    return (
+      <SecretOnce title={title} text={text} secret={saved.webhook_secret} copy={copy} onClose={() => close(saved)} />
+    );
+  }
   return (
-    <Dialog title={text.make} onClose={onClose} wide>
+    <Dialog title={alert?.name ?? text.make} onClose={onClose} wide>
       {dashboards.isLoading && <Loading />}
-      {dashboards.value && !at && (
+      {dashboards.error && <Failed error={dashboards.error} onRetry={dashboards.reload} />}
+      {!watched && dashboards.value && (
         <Empty title={text.noWidget} text={text.noWidgetText}>
           <LinkButton kind="primary" href={address("dashboards")}>
             {texts.menu.pages.dashboards}
           </LinkButton>
         </Empty>
       )}
-      {at && (
+      {watched && (
         <form {...form.props}>
-          <Select
-            in={form}
-            name="widget_id"
-            label={text.widget}
-            autofocus
-            value={at.id}
-            options={choices.map(({ id, dashboard, widget }) => [id, `${dashboard.name} · ${widget.title}`] as const)}
-            onChange={(event) => choose(event.currentTarget.value)}
-          />
-          <div class="sentence-fields">
+          {chosen && (
             <Select
               in={form}
-              name="condition_type"
-              label={text.condition}
-              value={condition.condition_type}
-              options={[
-                ["threshold", text.types.threshold],
-                ["delta", text.types.delta],
-                ["no_data", text.types.no_data],
-              ]}
-              onChange={(event) => set({ condition_type: event.currentTarget.value as Condition["condition_type"] })}
+              name="widget_id"
+              label={text.widget}
+              autofocus
+              value={chosen.id}
+              options={choices.map(({ id, dashboard, widget }) => [id, `${dashboard.name} · ${widget.title}`] as const)}
+              onChange={(event) => setChosenId(event.currentTarget.value)}
             />
-            {condition.condition_type !== "no_data" && (
-              <>
-                <Select
-                  in={form}
-                  name="operator"
-                  label={text.operator}
-                  value={condition.operator}
-                  options={OPERATORS.map((one) => [one, text.operators[one]] as const)}
-                  onChange={(event) => set({ operator: event.currentTarget.value as Schemas["Operator"] })}
-                />
-                <Field
-                  in={form}
-                  name="threshold_value"
-                  label={condition.condition_type === "delta" ? text.percent : text.thresholdValue}
-                  type="number"
-                  step="any"
-                  required
-                  value={condition.threshold}
-                  onInput={(event) => set({ threshold: event.currentTarget.value })}
-                />
-              </>
-            )}
-            <Field
-              in={form}
-              name="lookback_minutes"
-              label={text.minutes}
-              type="number"
-              min={1}
-              max={129600}
-              required
-              value={condition.lookback}
-              onInput={(event) => set({ lookback: event.currentTarget.value })}
-            />
-            <Field
-              in={form}
-              name="for_minutes"
-              label={text.forMinutes}
-              type="number"
-              min={0}
-              value={condition.pause}
-              onInput={(event) => set({ pause: event.currentTarget.value })}
-            />
-            <Field
-              in={form}
-              name="tenant_id"
-              label={text.tenant}
-              placeholder={text.allTenants}
-              value={condition.tenant}
-              onInput={(event) => set({ tenant: event.currentTarget.value })}
-              autocomplete="off"
-            />
-          </div>
-          <Preview dashboard={at.dashboard.id} widget={at.widget.id} condition={condition} />
+          )}
+          <ConditionFields in={form} condition={condition} isNew={!alert} change={change} />
+          <Preview watched={watched} condition={condition} />
           <Field
             in={form}
             name="name"
             label={text.name}
             required
             maxLength={200}
-            key={at.id}
-            defaultValue={at.widget.title}
+            key={watched.widget_id}
+            defaultValue={alert?.name ?? chosen?.widget.title}
           />
-          <TextArea in={form} name="email_to" label={text.mails} hint={text.mailsHint} rows={2} />
-          <Field in={form} name="webhook_url" label={text.webhook} type="url" placeholder="https://" />
-          <Check name="webhook_signed" label={text.signed} />
-          {!condition.tenant && <Check name="per_tenant" label={text.perTenant} hint={text.perTenantHint} />}
+          <TextArea
+            in={form}
+            name="email_to"
+            label={text.mails}
+            hint={text.mailsHint}
+            rows={2}
+            value={receivers.mail}
+            onInput={(event) => setReceivers({ ...receivers, mail: event.currentTarget.value })}
+          />
+          <Field
+            in={form}
+            name="webhook_url"
+            label={text.webhook}
+            type="url"
+            placeholder="https://"
+            value={receivers.url}
+            onInput={(event) => setReceivers({ ...receivers, url: event.currentTarget.value })}
+          />
+          {receivers.url && (
+            <Check name="webhook_signed" label={text.signed} defaultChecked={alert?.webhook_signed ?? false} />
+          )}
+          {!alert && !condition.tenant && <Check name="per_tenant" label={text.perTenant} hint={text.perTenantHint} />}
+          {!receivers.mail.trim() && !receivers.url && (
+            <p class="note" role="status">
+              {text.silent}
+            </p>
+          )}
           <div class="foot">
             <Button onClick={onClose}>{texts.actions.cancel}</Button>
-            <Submit form={form}>{text.make}</Submit>
+            <Submit form={form}>{alert ? texts.actions.save : text.make}</Submit>
           </div>
         </form>
       )}
@@ -177,25 +195,103 @@ export function AlertForm({ onClose }: { onClose: () => void }) {
 /** A rule needs one number, so text, tables and funnels cannot be watched. */
 const isWatchable = ({ kind }: Schemas["Widget"]) => !["text", "table", "funnel"].includes(kind);
 
-function bodyOf(
-  dashboard_id: string,
-  widget_id: string,
-  { condition_type, operator, threshold, lookback, pause, tenant }: Condition,
-) {
-  return {
-    dashboard_id,
-    widget_id,
-    condition_type,
-    lookback_minutes: Number(lookback),
-    for_minutes: Number(pause),
-    ...(condition_type === "no_data" ? {} : { operator, threshold_value: Number(threshold) }),
-    ...(tenant ? { tenant_id: tenant } : {}),
-  };
+interface ConditionProps {
+  in: ReturnType<typeof useForm>;
+  condition: Condition;
+  isNew: boolean;
+  change: (part: Partial<Condition>) => void;
 }
 
-function Preview({ dashboard, widget, condition }: { dashboard: string; widget: string; condition: Condition }) {
-  const body = bodyOf(dashboard, widget, condition);
-  const key = JSON.stringify(body);
+function ConditionFields({ in: form, condition, isNew, change }: ConditionProps) {
+  const { condition_type } = condition;
+  return (
+    <div class="sentence-fields">
+      {isNew && (
+        <Select
+          in={form}
+          name="condition_type"
+          label={text.condition}
+          value={condition_type}
+          options={[
+            ["threshold", text.types.threshold],
+            ["delta", text.types.delta],
+            ["no_data", text.types.no_data],
+          ]}
+          onChange={(event) => change({ condition_type: event.currentTarget.value as Condition["condition_type"] })}
+        />
+      )}
+      {condition_type !== "no_data" && (
+        <>
+          <Select
+            in={form}
+            name="operator"
+            label={text.operator}
+            value={condition.operator}
+            options={OPERATORS.map((one) => [one, text.operators[one]] as const)}
+            onChange={(event) => change({ operator: event.currentTarget.value as Schemas["Operator"] })}
+          />
+          <Field
+            in={form}
+            name="threshold_value"
+            label={condition_type === "delta" ? text.percent : text.thresholdValue}
+            type="number"
+            step="any"
+            required
+            value={condition.threshold}
+            onInput={(event) => change({ threshold: event.currentTarget.value })}
+          />
+        </>
+      )}
+      <Field
+        in={form}
+        name="lookback_minutes"
+        label={text.minutes}
+        type="number"
+        min={1}
+        max={129600}
+        required
+        value={condition.lookback}
+        onInput={(event) => change({ lookback: event.currentTarget.value })}
+      />
+      <Field
+        in={form}
+        name="for_minutes"
+        label={text.forMinutes}
+        type="number"
+        min={0}
+        max={1440}
+        value={condition.pause}
+        onInput={(event) => change({ pause: event.currentTarget.value })}
+      />
+      {condition_type !== "no_data" && (
+        <Field
+          in={form}
+          name="recovery_threshold"
+          label={text.recovery}
+          type="number"
+          step="any"
+          value={condition.recovery}
+          onInput={(event) => change({ recovery: event.currentTarget.value })}
+        />
+      )}
+      {isNew && (
+        <Field
+          in={form}
+          name="tenant_id"
+          label={text.tenant}
+          placeholder={text.allTenants}
+          value={condition.tenant}
+          onInput={(event) => change({ tenant: event.currentTarget.value })}
+          autocomplete="off"
+        />
+      )}
+    </div>
+  );
+}
+
+function Preview({ watched, condition }: { watched: Watched; condition: Condition }) {
+  const { dashboard_id, widget_id } = watched;
+  const key = JSON.stringify(bodyOf({ dashboard_id, widget_id }, condition));
   const [asked, setAsked] = useState(key);
   useEffect(() => {
     const timer = setTimeout(() => setAsked(key), PREVIEW_AFTER_MS);
@@ -238,19 +334,17 @@ function Preview({ dashboard, widget, condition }: { dashboard: string; widget: 
   );
 }
 
-/** The course of the value, and beside it the threshold as a second line. */
+/** The course of the value, with the threshold as a line across it. */
 export function PreviewChart({ preview, threshold }: { preview: Schemas["AlertPreview"]; threshold: number | null }) {
-  const rows = preview.points.flatMap(({ at, value }) => [
-    { bucket: at, group: text.valueLine, value: value ?? null },
-    ...(threshold === null ? [] : [{ bucket: at, group: text.thresholdLine, value: threshold }]),
-  ]);
+  const rows = preview.points.map(({ at, value }) => ({ bucket: at, value: value ?? null }));
   return (
     <Chart
       kind="line"
-      title={text.course}
+      title={text.valueLine}
       height={180}
-      query={{ metric: "avg", group_by: "line", granularity: "hour", limit: 2 }}
-      answer={{ data: rows, meta: { metric: "avg", granularity: "hour", group_by: "line" } }}
+      query={{ metric: "avg", granularity: "hour" }}
+      viz={threshold === null ? {} : { thresholds: [{ value: threshold, label: text.thresholdLine, tone: "bad" }] }}
+      answer={{ data: rows, meta: { metric: "avg", granularity: "hour" } }}
     />
   );
 }

@@ -7,13 +7,14 @@ import { environment } from "../state/environment";
 import { may, me } from "../state/session";
 import { say } from "../state/toast";
 import { texts } from "../texts/en";
-import { Button, Copy } from "../ui/button";
+import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
 import { Field, Select, Submit, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
 import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
+import { SecretOnce } from "../ui/secret";
 import { Ago } from "../ui/time";
 
 const text = texts.apiKeys;
@@ -106,16 +107,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
   });
   if (made) {
     return (
-      <Dialog title={text.onceTitle} onClose={onClose} closes={false}>
-        <p class="lead">{text.onceText}</p>
-        <p class="secret">
-          <code>{made.key}</code>
-        </p>
-        <div class="foot">
-          <Copy text={made.key} kind="primary" label={text.copyKey} />
-          <Button onClick={onClose}>{text.stored}</Button>
-        </div>
-      </Dialog>
+      <SecretOnce title={text.onceTitle} text={text.onceText} secret={made.key} copy={text.copyKey} onClose={onClose} />
     );
   }
   return (

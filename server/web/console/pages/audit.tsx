@@ -44,7 +44,7 @@ export default function Audit() {
           label={texts.menu.pages.audit}
           rowKey={(row) => row.id}
           searched={(row) =>
-            `${row.action} ${row.actor.label} ${row.target.type} ${row.target.id} ${row.ip ?? ""} ${JSON.stringify(row.metadata)}`
+            `${row.action} ${actionOf(row.action)} ${row.actor.label} ${row.target.type} ${row.target.id} ${row.ip ?? ""} ${JSON.stringify(row.metadata)}`
           }
           empty={<Empty title={text.none} text={text.noneText} />}
           filters={
@@ -57,7 +57,7 @@ export default function Audit() {
               <option value="">{text.allActions}</option>
               {actions.map((name) => (
                 <option key={name} value={name}>
-                  {name}
+                  {actionOf(name)}
                 </option>
               ))}
             </select>
@@ -69,7 +69,7 @@ export default function Audit() {
               title: text.action,
               cell: (row) => (
                 <button type="button" class="link" onClick={() => setOpened(row)}>
-                  {row.action}
+                  {actionOf(row.action)}
                 </button>
               ),
             },
@@ -77,8 +77,10 @@ export default function Audit() {
               title: text.target,
               cell: (row) => (
                 <>
-                  <span class="muted">{row.target.type}</span>{" "}
-                  <code>{row.target.id.length > 12 ? `${row.target.id.slice(0, 8)}…` : row.target.id}</code>
+                  <span class="muted">{objectOf(row.target.type)}</span>{" "}
+                  {nameOf(row) ?? (
+                    <code>{row.target.id.length > 12 ? `${row.target.id.slice(0, 8)}…` : row.target.id}</code>
+                  )}
                 </>
               ),
             },
@@ -87,7 +89,7 @@ export default function Audit() {
         />
       )}
       {opened && (
-        <Dialog title={opened.action} onClose={() => setOpened(null)} wide>
+        <Dialog title={actionOf(opened.action)} onClose={() => setOpened(null)} wide>
           <dl class="facts">
             <dt>{text.when}</dt>
             <dd>{fullTime(opened.created_at)}</dd>
@@ -97,7 +99,11 @@ export default function Audit() {
             </dd>
             <dt>{text.target}</dt>
             <dd>
-              {opened.target.type} <code>{opened.target.id}</code>
+              {objectOf(opened.target.type)} {nameOf(opened)} <code>{opened.target.id}</code>
+            </dd>
+            <dt>{text.code}</dt>
+            <dd>
+              <code>{opened.action}</code>
             </dd>
             <dt>{text.from}</dt>
             <dd>{opened.ip ?? text.unknown}</dd>
@@ -110,4 +116,19 @@ export default function Audit() {
       )}
     </Page>
   );
+}
+
+const objectOf = (type: string): string => text.objects[type] ?? type;
+
+/** "Dashboard published" for `dashboard.publish`; what has no words stays as it is. */
+function actionOf(action: string): string {
+  const [object = "", verb = ""] = action.split(".");
+  const word = text.verbs[verb];
+  return word ? `${objectOf(object)} ${word}` : action;
+}
+
+/** The name that an object had. */
+function nameOf({ metadata }: Row): string | null {
+  const { name, label, email } = metadata as Record<string, unknown>;
+  return [name, label, email].find((one): one is string => typeof one === "string" && one !== "") ?? null;
 }

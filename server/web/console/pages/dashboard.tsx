@@ -18,7 +18,7 @@ import { Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Tabs } from "../ui/tabs";
 import { fullTime } from "../ui/time";
 import type { Looking, Widget } from "../ui/widget";
-import { State } from "./dashboards";
+import { State } from "./dashboard_card";
 import { Board, Canvas } from "./editor/canvas";
 import { changesOf } from "./editor/changes";
 import { useDraft, type Editing } from "./editor/draft";
@@ -144,7 +144,7 @@ function View({ dashboard }: { dashboard: Dashboard }) {
       )}
       {shown === "embed" && (
         <Dialog title={text.embedTitle(name)} onClose={() => show(null)} wide>
-          <EmbedPanel dashboard={id} tenant={looks.looking.tenant} />
+          <EmbedPanel dashboard={id} widgets={widgets} tenant={looks.looking.tenant} />
         </Dialog>
       )}
       {shown === "publish" && (

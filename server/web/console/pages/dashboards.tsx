@@ -10,12 +10,13 @@ import { attempt, say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
-import { Field, Submit, useForm } from "../ui/form";
-import { List } from "../ui/list";
-import { Menu, type MenuItem } from "../ui/menu";
+import { Field, Select, Submit, useForm } from "../ui/form";
+import { Cards } from "../ui/list";
+import type { MenuItem } from "../ui/menu";
 import { useOpened } from "../ui/opened";
-import { Badge, Empty, Page, WhoMay } from "../ui/page";
-import { Ago, number } from "../ui/time";
+import { Empty, Page, WhoMay } from "../ui/page";
+import { DashboardCard } from "./dashboard_card";
+import { STARTERS, startedWith, type Starter } from "./editor/starters";
 
 const text = texts.dashboards;
 type Dashboard = Schemas["Dashboard"];
@@ -65,10 +66,9 @@ export default function Dashboards() {
       }
     >
       <WhoMay least="editor" what={text.what} />
-      <List
+      <Cards
         data={dashboards}
         label={texts.menu.pages.dashboards}
-        rowKey={(dashboard) => dashboard.id}
         searched={(dashboard) => dashboard.name}
         empty={
           <Empty title={text.none} text={text.noneText}>
@@ -82,31 +82,9 @@ export default function Dashboards() {
             )}
           </Empty>
         }
-        columns={[
-          {
-            title: text.name,
-            cell: (dashboard) => (
-              <a class="row-link" href={address(`dashboards/${dashboard.id}`)}>
-                {dashboard.name}
-              </a>
-            ),
-          },
-          { title: text.state, cell: (dashboard) => <State dashboard={dashboard} /> },
-          { title: text.widgets, end: true, cell: (dashboard) => number(dashboard.widgets.length) },
-          { title: text.edited, cell: (dashboard) => <Ago at={dashboard.updated_at} /> },
-          {
-            title: text.published,
-            cell: (dashboard) =>
-              dashboard.published_at ? <Ago at={dashboard.published_at} /> : <span class="muted">{text.never}</span>,
-          },
-          {
-            title: texts.actions.more,
-            silent: true,
-            end: true,
-            cell: (dashboard) =>
-              isEditor && <Menu label={texts.actions.of(dashboard.name)} items={actionsOf(dashboard)} />,
-          },
-        ]}
+        card={(dashboard) => (
+          <DashboardCard key={dashboard.id} dashboard={dashboard} actions={isEditor ? actionsOf(dashboard) : []} />
+        )}
       />
       {isMaking && <Make onClose={() => setMaking(false)} />}
       {deleted && (
@@ -127,21 +105,14 @@ export default function Dashboards() {
   );
 }
 
-/** "Published", with what is not yet published beside it. */
-export function State({ dashboard }: { dashboard: Dashboard }) {
-  if (dashboard.status !== "published") return <Badge>{text.states[dashboard.status]}</Badge>;
-  return (
-    <>
-      <Badge tone="good">{text.states.published}</Badge>
-      {dashboard.has_unpublished_changes && <span class="muted"> {text.changed}</span>}
-    </>
-  );
-}
-
 function Make({ onClose }: { onClose: () => void }) {
   const { route } = useLocation();
+  const discovered = useData(["discover"], (signal) => answer(api.GET("/v1/discover", { signal })));
+  const [event] = discovered.value?.events ?? [];
+  const [starter, setStarter] = useState<Starter>("empty");
   const form = useForm(async (value) => {
-    const made = await answer(api.POST("/v1/dashboards", { body: { name: value("name"), widgets: [] } }));
+    const widgets = startedWith(starter, event);
+    const made = await answer(api.POST("/v1/dashboards", { body: { name: value("name"), widgets } }));
     await refresh("dashboards");
     onClose();
     route(address(`dashboards/${made.id}`, { edit: "1" }));
@@ -150,6 +121,17 @@ function Make({ onClose }: { onClose: () => void }) {
     <Dialog title={text.make} onClose={onClose}>
       <form {...form.props}>
         <Field in={form} name="name" label={text.name} required maxLength={200} autofocus />
+        {event && (
+          <Select
+            in={form}
+            name="starter"
+            label={text.layout}
+            hint={text.starters.hints[starter]}
+            value={starter}
+            options={STARTERS.map((one) => [one, text.starters.names[one]] as const)}
+            onChange={(event) => setStarter(event.currentTarget.value as Starter)}
+          />
+        )}
         <div class="foot">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Submit form={form}>{text.make}</Submit>

@@ -9,11 +9,10 @@ import { may } from "../state/session";
 import { attempt } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, LinkButton } from "../ui/button";
-import { Code } from "../ui/code";
-import { Dialog } from "../ui/dialog";
 import { Search } from "../ui/list";
 import { Badge, Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago, bytes, number, shortNumber } from "../ui/time";
+import { Definition } from "./definition";
 
 const text = texts.data;
 
@@ -221,18 +220,5 @@ function Datasets() {
       ))}
       {opened && <Definition name={opened} onClose={() => setOpened(null)} />}
     </>
-  );
-}
-
-function Definition({ name, onClose }: { name: string; onClose: () => void }) {
-  const ddl = useData(["ddl", name], (signal) =>
-    answer(api.GET("/v1/datasets/{name}/ddl", { signal, params: { path: { name } } })),
-  );
-  return (
-    <Dialog title={name} onClose={onClose} wide>
-      {ddl.isLoading && <Loading lines={4} />}
-      {ddl.error && <Failed error={ddl.error} onRetry={ddl.reload} />}
-      {ddl.value && <Code text={ddl.value.ddl} label={text.ddl} />}
-    </Dialog>
   );
 }

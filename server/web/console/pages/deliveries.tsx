@@ -3,10 +3,12 @@
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
-import { useData } from "../api/cache";
+import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { may } from "../state/session";
+import { attempt as tryTo, say } from "../state/toast";
 import { texts } from "../texts/en";
+import { Button } from "../ui/button";
 import { Code } from "../ui/code";
 import { Dialog } from "../ui/dialog";
 import { List } from "../ui/list";
@@ -33,6 +35,12 @@ export default function Deliveries() {
     .flatMap((rule) => rule.attempts.map((attempt): Attempt => ({ ...attempt, rule })))
     .sort((a, b) => b.created_at.localeCompare(a.created_at));
   const chosen = FILTERS.find((one) => one === query.status) ?? "all";
+  const sendAgain = async (attempt: Attempt) => {
+    await answer(api.POST("/v1/webhooks/{id}/retry", { params: { path: { id: attempt.id } } }));
+    setOpened(null);
+    say(text.sentAgain(attempt.rule.name));
+    await refresh("webhooks");
+  };
   const total = (part: "success_24h" | "failure_24h") => rules.reduce((sum, rule) => sum + rule[part], 0);
   return (
     <Page title={texts.menu.pages.deliveries} lead={text.lead}>
@@ -87,8 +95,7 @@ export default function Deliveries() {
             {
               title: text.attempt,
               end: true,
-              cell: (attempt) =>
-                attempt.rule.source === "alert" ? text.attemptOf(attempt.attempt) : String(attempt.attempt),
+              cell: numberOf,
             },
             { title: text.duration, end: true, cell: (attempt) => text.ms(number(attempt.duration_ms)) },
             { title: text.time, cell: (attempt) => <Ago at={attempt.created_at} /> },
@@ -120,8 +127,10 @@ export default function Deliveries() {
             <dd>{fullTime(opened.created_at)}</dd>
             <dt>{text.attempt}</dt>
             <dd>
-              {opened.rule.source === "alert" ? text.attemptOf(opened.attempt) : opened.attempt}
-              {!isDelivered(opened) && opened.rule.source === "alert" && <span class="muted"> {text.retries}</span>}
+              {numberOf(opened)}
+              {!isDelivered(opened) && opened.rule.source === "alert" && opened.retry === 0 && (
+                <span class="muted"> {text.retries}</span>
+              )}
             </dd>
             {opened.error && (
               <>
@@ -131,6 +140,10 @@ export default function Deliveries() {
             )}
           </dl>
           <Code text={opened.response_excerpt || text.noResponse} label={text.response} />
+          <div class="foot">
+            <p class="note">{text.sendAgainHint}</p>
+            <Button onClick={() => tryTo(() => sendAgain(opened))}>{text.sendAgain}</Button>
+          </div>
         </Dialog>
       )}
     </Page>
@@ -138,6 +151,12 @@ export default function Deliveries() {
 }
 
 const isDelivered = ({ status_code }: Schemas["WebhookAttempt"]) => status_code >= 200 && status_code < 300;
+
+/** Which attempt it was: one of three, or one that was asked for here. */
+function numberOf({ rule, attempt, retry }: Attempt): string {
+  if (retry > 0) return text.retry(retry);
+  return rule.source === "alert" ? text.attemptOf(attempt) : String(attempt);
+}
 
 function Status({ attempt }: { attempt: Attempt }) {
   return (

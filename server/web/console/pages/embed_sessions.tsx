@@ -11,13 +11,13 @@ import { say } from "../state/toast";
 import { texts } from "../texts/en";
 import { Button, Copy, LinkButton } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
-import { Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
+import { Field, Select, Submit, useForm } from "../ui/form";
 import { List } from "../ui/list";
 import { Menu } from "../ui/menu";
 import { useOpened } from "../ui/opened";
 import { Empty, Page, WhoMay } from "../ui/page";
 import { Ago, fullTime } from "../ui/time";
-import { PERIODS } from "./query_names";
+import { inWords, permissionsOf, PermissionFields } from "./permissions";
 
 const text = texts.embedSessions;
 type Session = Schemas["EmbedSession"];
@@ -99,27 +99,6 @@ export default function EmbedSessions() {
   );
 }
 
-/** Permissions as sentences: `["may drill down", "only plan = pro"]`. */
-export function inWords(permissions: Schemas["Permissions"]): string[] {
-  const words = text.words;
-  const list = (values: readonly string[]) => values.join(", ");
-  const {
-    locked_filters: locked = {},
-    hidden_widgets: hidden = [],
-    allowed_dimensions: dimensions,
-    allowed_periods: periods,
-    max_date_range_days: days,
-  } = permissions;
-  return [
-    permissions.allow_drill_down ? words.drill : words.noDrill,
-    ...Object.entries(locked).map(([name, value]) => words.only(name, list([value].flat() as string[]))),
-    ...(hidden.length ? [words.hidden(hidden.length)] : []),
-    ...(dimensions ? [dimensions.length ? words.dimensions(list(dimensions)) : words.noDimensions] : []),
-    ...(periods ? [words.periods(list(periods))] : []),
-    ...(days ? [words.days(days)] : []),
-  ];
-}
-
 /** One clock for all rows. */
 const second = signal(0);
 setInterval(() => second.value++, 1_000);
@@ -141,17 +120,9 @@ function Mint({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<Schemas["NewEmbedSession"] | null>(null);
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const published = (dashboards.value?.data ?? []).filter(({ status }) => status === "published");
+  const [chosenId, setChosenId] = useState(query.dashboard ?? "");
+  const chosen = published.find(({ id }) => id === chosenId) ?? published[0];
   const form = useForm(async (value, data) => {
-    const periods = data.getAll("allowed_periods") as Schemas["PeriodName"][];
-    const dimensions = value("allowed_dimensions")
-      .split(/[\s,]+/)
-      .filter(Boolean);
-    const permissions: Schemas["Permissions"] = {
-      allow_drill_down: value("allow_drill_down") === "on",
-      locked_filters: lockedOf(value("locked_filters")),
-      ...(periods.length && periods.length < PERIODS.length ? { allowed_periods: periods } : {}),
-      ...(dimensions.length ? { allowed_dimensions: dimensions } : {}),
-    };
     setMade(
       await answer(
         api.POST("/v1/embed-sessions", {
@@ -159,7 +130,7 @@ function Mint({ onClose }: { onClose: () => void }) {
             tenant_id: value("tenant_id"),
             dashboard_id: value("dashboard_id"),
             expires_in: Number(value("expires_in")),
-            permissions,
+            permissions: permissionsOf(data),
           },
         }),
       ),
@@ -197,7 +168,8 @@ function Mint({ onClose }: { onClose: () => void }) {
             in={form}
             name="dashboard_id"
             label={text.dashboard}
-            defaultValue={query.dashboard}
+            value={chosen?.id}
+            onChange={(event) => setChosenId(event.currentTarget.value)}
             options={published.map(({ id, name }) => [id, name] as const)}
           />
           <Field
@@ -211,30 +183,7 @@ function Mint({ onClose }: { onClose: () => void }) {
             autofocus
           />
           <Select in={form} name="expires_in" label={text.expires} defaultValue="3600" options={text.lifetimes} />
-          <Check name="allow_drill_down" label={text.drill} defaultChecked />
-          <details class="more-fields">
-            <summary>{text.restrict}</summary>
-            <TextArea
-              in={form}
-              name="locked_filters"
-              label={text.locked}
-              hint={text.lockedHint}
-              placeholder="plan=pro"
-            />
-            <Field
-              in={form}
-              name="allowed_dimensions"
-              label={text.dimensions}
-              hint={text.dimensionsHint}
-              placeholder="model, endpoint"
-            />
-            <fieldset class="checks">
-              <legend>{text.periods}</legend>
-              {PERIODS.map((period) => (
-                <Check key={period} name="allowed_periods" label={period} value={period} defaultChecked />
-              ))}
-            </fieldset>
-          </details>
+          <PermissionFields in={form} {...(chosen ? { widgets: chosen.widgets } : {})} />
           <div class="foot">
             <Button onClick={onClose}>{texts.actions.cancel}</Button>
             <Submit form={form}>{text.mint}</Submit>
@@ -243,17 +192,4 @@ function Mint({ onClose }: { onClose: () => void }) {
       )}
     </Dialog>
   );
-}
-
-/** Lines `name=value` as filters; a name that comes twice takes any of its values. */
-export function lockedOf(lines: string): Record<string, string | string[]> {
-  const found: Record<string, string | string[]> = {};
-  for (const line of lines.split("\n")) {
-    const at = line.indexOf("=");
-    if (at < 1) continue;
-    const [name, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-    const before = found[name];
-    found[name] = before === undefined ? value : [before, value].flat();
-  }
-  return found;
 }

@@ -80,7 +80,8 @@ export default function Explore() {
     for (const [name, value] of Object.entries(part))
       if (value || name === "granularity") parameters.set(name, value);
       else parameters.delete(name);
-    route(`${path}?${parameters}`, true);
+    // Another event is another page to come back from; the rest is the same question, refined.
+    route(`${path}?${parameters}`, part.event === undefined);
   };
   return (
     <Page title={texts.menu.pages.explore} lead={text.lead}>
@@ -120,7 +121,14 @@ export default function Explore() {
         </Card>
       )}
       {question.event && <Ask question={question} events={events} onChange={change} />}
-      {question.event && <Answered question={question} events={events} />}
+      {question.event && (
+        <Answered
+          question={question}
+          events={events}
+          view={query.view === "table" ? "table" : "chart"}
+          onView={(view) => change({ view: view === "table" ? view : "" })}
+        />
+      )}
     </Page>
   );
 }
@@ -298,8 +306,14 @@ function kindOf({ group, granularity, metric }: Question): string {
 const sameShape = (a: Record<string, unknown>, b: Record<string, unknown>) =>
   a.group_by === b.group_by && a.granularity === b.granularity;
 
-function Answered({ question, events }: { question: Question; events: Schemas["DiscoveredEvent"][] }) {
-  const [asTable, setAsTable] = useState<"chart" | "table">("chart");
+interface AnsweredProps {
+  question: Question;
+  events: Schemas["DiscoveredEvent"][];
+  view: "chart" | "table";
+  onView: (view: "chart" | "table") => void;
+}
+
+function Answered({ question, events, view, onView }: AnsweredProps) {
   const [isSaving, setSaving] = useState(false);
   const parameters = parametersOf(question);
   const isAskable = !OF_NUMBER.has(question.metric) || question.property !== "";
@@ -324,7 +338,7 @@ function Answered({ question, events }: { question: Question; events: Schemas["D
   if (!result.value)
     return <Card label={title}>{result.error && <Failed error={result.error} onRetry={result.reload} />}</Card>;
   const { data, meta } = result.value;
-  const kind = asTable === "table" ? "table" : kindOf(question);
+  const kind = view === "table" ? "table" : kindOf(question);
   const request = { method: "GET", path: `/v1/query?${new URLSearchParams(parameters)}`, body: null };
   return (
     <Card
@@ -334,8 +348,8 @@ function Answered({ question, events }: { question: Question; events: Schemas["D
           <Tabs
             label={text.view}
             names={["chart", "table"]}
-            chosen={asTable}
-            onChoose={setAsTable}
+            chosen={view}
+            onChoose={onView}
             text={(name) => text.views[name]}
           />
           <Copy text={curlOf(request)} label={text.curl} />

@@ -2,6 +2,7 @@
 
 import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
+import { fileName, save } from "../../shared/file.js";
 import { answer, api } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
@@ -11,6 +12,7 @@ import { texts } from "../texts/en";
 import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialog";
 import { List } from "../ui/list";
+import { Menu } from "../ui/menu";
 import { Badge, Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago, bytes, fullTime } from "../ui/time";
 import { RunStatus } from "./reports";
@@ -47,6 +49,11 @@ export default function ReportPage() {
     say(text.started(value.name));
     await refresh("report-runs", "reports");
   };
+  const download = async (tenant_id?: string) => {
+    const params = { path: { report_id: id }, query: tenant_id ? { tenant_id } : {} };
+    const file = await answer(api.GET("/v1/reports/{report_id}/file", { params, parseAs: "blob" }));
+    save(file as Blob, fileName([value.name, tenant_id].filter(Boolean).join(" "), value.format));
+  };
   return (
     <Page
       title={value.name}
@@ -55,6 +62,18 @@ export default function ReportPage() {
       actions={
         isAdmin && (
           <>
+            {value.burst.length > 0 ? (
+              <Menu
+                label={text.download}
+                icon="down"
+                items={value.burst.map(({ tenant_id }) => ({
+                  label: text.fileOf(tenant_id),
+                  act: () => attempt(() => download(tenant_id)),
+                }))}
+              />
+            ) : (
+              <Button onClick={() => attempt(() => download())}>{text.download}</Button>
+            )}
             <Button onClick={() => attempt(run)}>{text.run}</Button>
             <Button kind="primary" onClick={() => setEditing(true)}>
               {texts.actions.edit}
@@ -85,7 +104,7 @@ export default function ReportPage() {
           <dt>{text.tenant}</dt>
           <dd>{value.tenant_id ?? text.allTenants}</dd>
           <dt>{text.recipients}</dt>
-          <dd>{value.recipients.join(", ") || text.nobody}</dd>
+          <dd>{value.recipients.join(", ") || texts.alerts.noMail}</dd>
           {value.burst.map((share) => (
             <>
               <dt key={share.tenant_id}>{text.shareOf(share.tenant_id)}</dt>
@@ -93,7 +112,10 @@ export default function ReportPage() {
             </>
           ))}
           <dt>{text.webhook}</dt>
-          <dd>{value.webhook_url ? <code>{value.webhook_url}</code> : text.nobody}</dd>
+          <dd>
+            {value.webhook_url ? <code>{value.webhook_url}</code> : texts.alerts.noWebhook}
+            {value.webhook_signed && <Badge>{texts.alerts.signedYes}</Badge>}
+          </dd>
         </dl>
       </Card>
       <h2 class="section">{text.runs}</h2>

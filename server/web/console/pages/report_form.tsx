@@ -7,7 +7,8 @@ import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
 import { say } from "../state/toast";
 import { texts } from "../texts/en";
-import { addressesOf, Field, Select, Submit, TextArea, useForm } from "../ui/form";
+import { addressesOf, Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
+import { SecretOnce } from "../ui/secret";
 import { LONG_PERIODS } from "./query_names";
 import { cronOf, scheduleInWords, type Every } from "./schedule";
 
@@ -31,13 +32,20 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
     cron: every === "cron" ? cron : cronOf(every, hour, minute, Number(weekday), Number(monthday)),
     timezone: zone,
   };
+  const [url, setUrl] = useState(report?.webhook_url ?? "");
+  const [saved, setSaved] = useState<Schemas["Report"] | null>(null);
+  const done = ({ id }: Schemas["Report"]) => {
+    onDone();
+    if (!report) route(address(`reports/${id}`));
+  };
   const form = useForm(async (value) => {
     const common = {
       name: value("name"),
       format: value("format") as Schemas["ReportFormat"],
       schedule,
       recipients: addressesOf(value("recipients")),
-      webhook_url: value("webhook_url") || null,
+      webhook_url: url || null,
+      webhook_signed: url !== "" && value("webhook_signed") === "on",
       period: value("period") || null,
       tenant_id: value("tenant_id") || null,
     };
@@ -45,10 +53,16 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
       ? await answer(api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: common }))
       : await answer(api.POST("/v1/reports", { body: { ...common, dashboard_id: value("dashboard_id") } }));
     say(report ? text.saved(saved.name) : text.made(saved.name));
-    onDone();
     await refresh("reports");
-    if (!report) route(address(`reports/${saved.id}`));
+    if (saved.webhook_secret) setSaved(saved);
+    else done(saved);
   });
+  if (saved?.webhook_secret) {
+    const { title, text, copy } = texts.secrets;
+    return (
+      <SecretOnce title={title} text={text} secret={saved.webhook_secret} copy={copy} onClose={() => done(saved)} />
+    );
+  }
   const options = (dashboards.value?.data ?? []).map(({ id, name }) => [id, name] as const);
   return (
     <form {...form.props}>
@@ -170,8 +184,12 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
         label={text.webhook}
         type="url"
         placeholder="https://"
-        defaultValue={report?.webhook_url ?? ""}
+        value={url}
+        onInput={(event) => setUrl(event.currentTarget.value)}
       />
+      {url && (
+        <Check name="webhook_signed" label={texts.alerts.signed} defaultChecked={report?.webhook_signed ?? false} />
+      )}
       <div class="foot">
         <button type="button" class="button plain" onClick={onDone}>
           {texts.actions.cancel}

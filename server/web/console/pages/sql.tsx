@@ -16,17 +16,23 @@ import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/dialog";
 import { Field, Submit, useForm } from "../ui/form";
 import { Badge, Page, WhoMay } from "../ui/page";
+import { Splitter } from "../ui/splitter";
 import { Tabs } from "../ui/tabs";
 import { number } from "../ui/time";
+import { Definition } from "./definition";
 import { SqlEditor, type EditorHandle } from "./statements/editor";
 import type { Result } from "./statements/result";
 import { SqlSide } from "./statements/side";
-import { templatesOf } from "./statements/templates";
+import { templatesOf, type Template } from "./statements/templates";
 
 const text = texts.sql;
 
 /** Table and chart come with the first rows: nobody needs them before. */
 const Rows = lazy(() => import("./statements/result"));
+
+const EDITOR_PX = 240;
+const EDITOR_MIN_PX = 120;
+const EXAMPLES = 3;
 
 type Outcome =
   | { state: "running" }
@@ -45,6 +51,8 @@ export default function SqlPage() {
   const [view, setView] = useState<"table" | "chart">("table");
   const [isSaving, setSaving] = useState(false);
   const [deleted, setDeleted] = useState<Schemas["SavedQuery"] | null>(null);
+  const [defined, setDefined] = useState<string | null>(null);
+  const [height, setHeight] = useState(EDITOR_PX);
   const handle = useRef<EditorHandle | null>(null);
   const aborts = useRef(new Map<string, AbortController>());
   const datasets = useData(["datasets"], (signal) => answer(api.GET("/v1/datasets", { signal })), { enabled: isAdmin });
@@ -52,6 +60,7 @@ export default function SqlPage() {
   const queries = useData(["saved-queries"], (signal) => answer(api.GET("/v1/saved-queries", { signal })));
   const saved = queries.value?.data ?? [];
   const events = discovered.value?.events ?? [];
+  const templates = templatesOf(events);
   const names = useMemo(() => events.map(({ event_name }) => event_name), [discovered.value]);
 
   useEffect(() => writeTabs(tabs), [tabs]);
@@ -156,12 +165,13 @@ export default function SqlPage() {
         <SqlSide
           datasets={datasets.value?.data ?? []}
           queries={saved}
-          templates={templatesOf(events)}
+          templates={templates}
           onInsert={(sql) => handle.current?.insert(sql)}
           onOpen={openSaved}
           onTemplate={({ title, sql }) => open(newTab(sql, title))}
           onStar={(one) => attempt(() => star(one))}
           onDelete={setDeleted}
+          onDefinition={setDefined}
         />
         <div class="sql-main">
           <div class="sql-tabs" role="group" aria-label={text.tabs}>
@@ -188,6 +198,7 @@ export default function SqlPage() {
           </div>
           <SqlEditor
             key={tab.id}
+            height={height}
             value={tab.sql}
             datasets={datasets.value?.data ?? EMPTY}
             events={names}
@@ -196,7 +207,18 @@ export default function SqlPage() {
             onSave={() => attempt(save)}
             handle={handle}
           />
-          <OutcomeView outcome={outcome} view={view} onView={setView} title={tab.title} />
+          <Splitter
+            label={text.height}
+            value={height}
+            min={EDITOR_MIN_PX}
+            max={Math.max(EDITOR_PX, Math.round(innerHeight * 0.6))}
+            onChange={setHeight}
+          />
+          {outcome || tab.sql ? (
+            <OutcomeView outcome={outcome} view={view} onView={setView} title={tab.title} />
+          ) : (
+            <Examples templates={templates} onOpen={({ title, sql }) => open(newTab(sql, title))} />
+          )}
         </div>
       </div>
       {isSaving && (
@@ -206,6 +228,7 @@ export default function SqlPage() {
           onSaved={(made) => change({ title: made.name, saved: { id: made.id, sql: made.sql } })}
         />
       )}
+      {defined && <Definition name={defined} onClose={() => setDefined(null)} />}
       {deleted && (
         <Confirm
           title={text.deleteTitle(deleted.name)}
@@ -219,6 +242,20 @@ export default function SqlPage() {
         />
       )}
     </Page>
+  );
+}
+
+/** Where nothing is written yet: statements about one's own events, to be run as they are. */
+function Examples({ templates, onOpen }: { templates: Template[]; onOpen: (template: Template) => void }) {
+  return (
+    <div class="examples">
+      <p>{text.examples}</p>
+      {templates.slice(1, 1 + EXAMPLES).map((template) => (
+        <Button key={template.title} onClick={() => onOpen(template)}>
+          {template.title}
+        </Button>
+      ))}
+    </div>
   );
 }
 

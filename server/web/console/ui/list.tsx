@@ -1,4 +1,4 @@
-// A list of records as a table, with a search that stands in the address.
+// A list of records as a table or as cards, with a search that stands in the address.
 //
 //     <List data={keys} columns={[{ title: "Label", cell: (key) => key.label }]} rowKey={(key) => key.id}
 //       searched={(key) => key.label} empty={<Empty … />} label="API keys" />
@@ -20,10 +20,8 @@ export interface Column<Row> {
   silent?: boolean;
 }
 
-interface ListProps<Row> {
+interface FrameProps<Row> {
   data: Data<{ data: Row[]; next?: string | null | undefined }>;
-  columns: Column<Row>[];
-  rowKey: (row: Row) => string | number;
   label: string;
   /** The words of a row that the search looks through; without it there is no search. */
   searched?: (row: Row) => string;
@@ -35,56 +33,37 @@ interface ListProps<Row> {
   only?: (row: Row) => boolean;
 }
 
-/** From this many rows on a list can be searched. */
-const SEARCH_FROM = 6;
+interface ListProps<Row> extends FrameProps<Row> {
+  columns: Column<Row>[];
+  rowKey: (row: Row) => string | number;
+}
+
+interface CardsProps<Row> extends FrameProps<Row> {
+  card: (row: Row) => ComponentChildren;
+}
+
 /** More rows than this nobody reads; the search finds them. */
 const DRAWN_MAX = 300;
 
-export function List<Row>({
-  data,
-  columns,
-  rowKey,
-  label,
-  searched,
-  empty,
-  filters,
-  only = () => true,
-}: ListProps<Row>) {
-  const { query } = useLocation();
-  if (data.isLoading)
-    return (
-      <div class="box">
-        <Loading />
-      </div>
-    );
-  if (data.error && !data.value)
-    return (
-      <div class="box">
-        <Failed error={data.error} onRetry={data.reload} />
-      </div>
-    );
-  const rows = data.value?.data ?? [];
-  if (!rows.length) return <div class="box">{empty}</div>;
-  const wanted = (query.q ?? "").toLowerCase();
-  const shown = rows.filter((row) => only(row) && (!searched || searched(row).toLowerCase().includes(wanted)));
+/** Records as cards on a grid. */
+export function Cards<Row>({ card, ...frame }: CardsProps<Row>) {
   return (
-    <>
-      {((searched && (rows.length >= SEARCH_FROM || wanted)) || filters) && (
-        <div class="list-tools">
-          {searched && <Search label={texts.lists.search(label)} />}
-          {filters}
-          <p class="count" role="status">
-            {texts.lists.count(number(shown.length), number(rows.length))}
-          </p>
-        </div>
+    <Frame {...frame}>
+      {(rows) => (
+        <ul class="cards" aria-label={frame.label}>
+          {rows.map(card)}
+        </ul>
       )}
-      {shown.length === 0 ? (
-        <div class="box">
-          <Empty title={texts.lists.noMatch} text={texts.lists.noMatchText} />
-        </div>
-      ) : (
+    </Frame>
+  );
+}
+
+export function List<Row>({ columns, rowKey, ...frame }: ListProps<Row>) {
+  return (
+    <Frame {...frame}>
+      {(rows) => (
         <div class="box table-box">
-          <table aria-label={label}>
+          <table aria-label={frame.label}>
             <thead>
               <tr>
                 {columns.map((column) => (
@@ -95,7 +74,7 @@ export function List<Row>({
               </tr>
             </thead>
             <tbody>
-              {shown.slice(0, DRAWN_MAX).map((row) => (
+              {rows.map((row) => (
                 <tr key={rowKey(row)}>
                   {columns.map((column) => (
                     <td
@@ -112,7 +91,56 @@ export function List<Row>({
           </table>
         </div>
       )}
-      {shown.length > DRAWN_MAX && <p class="note">{texts.lists.cut(number(DRAWN_MAX), number(shown.length))}</p>}
+    </Frame>
+  );
+}
+
+/** Search, count and states around the rows that match. */
+function Frame<Row>({
+  data,
+  label,
+  searched,
+  empty,
+  filters,
+  only = () => true,
+  children,
+}: FrameProps<Row> & { children: (rows: Row[]) => ComponentChildren }) {
+  const { query } = useLocation();
+  if (data.isLoading)
+    return (
+      <div class="box">
+        <Loading />
+      </div>
+    );
+  if (data.error && !data.value)
+    return (
+      <div class="box">
+        <Failed error={data.error} onRetry={data.reload} />
+      </div>
+    );
+  const rows = data.value?.data ?? [];
+  if (!rows.length) return <div class="box">{empty}</div>;
+  const sought = (query.q ?? "").toLowerCase();
+  const matching = rows.filter((row) => only(row) && (!searched || searched(row).toLowerCase().includes(sought)));
+  return (
+    <>
+      {(searched || filters) && (
+        <div class="list-tools">
+          {searched && <Search label={texts.lists.search(label)} />}
+          {filters}
+          <p class="count" role="status">
+            {texts.lists.count(number(matching.length), number(rows.length))}
+          </p>
+        </div>
+      )}
+      {matching.length === 0 ? (
+        <div class="box">
+          <Empty title={texts.lists.noMatch} text={texts.lists.noMatchText} />
+        </div>
+      ) : (
+        children(matching.slice(0, DRAWN_MAX))
+      )}
+      {matching.length > DRAWN_MAX && <p class="note">{texts.lists.cut(number(DRAWN_MAX), number(matching.length))}</p>}
       {data.value?.next && <p class="note">{texts.lists.more(number(rows.length))}</p>}
     </>
   );

@@ -9,7 +9,14 @@ export interface MenuItem {
   danger?: boolean;
 }
 
-export function Menu({ label, items, icon = "more" }: { label: string; items: MenuItem[]; icon?: IconName }) {
+interface MenuProps {
+  label: string;
+  items: MenuItem[];
+  /** Beside an icon of its own the label is shown. */
+  icon?: IconName;
+}
+
+export function Menu({ label, items, icon }: MenuProps) {
   const id = useId();
   const ref = useRef<HTMLDivElement>(null);
   const move = (event: KeyboardEvent) => {
@@ -35,13 +42,14 @@ export function Menu({ label, items, icon = "more" }: { label: string; items: Me
     <>
       <button
         type="button"
-        class="icon-button"
+        class={icon ? "button plain" : "icon-button"}
         popovertarget={id}
         aria-label={label}
-        title={label}
+        title={icon ? undefined : label}
         aria-haspopup="menu"
       >
-        <Icon name={icon} />
+        <Icon name={icon ?? "more"} />
+        {icon && label}
       </button>
       <div
         ref={ref}

@@ -1,6 +1,7 @@
 // The settings of one widget: what it shows, how it is drawn, and where it stands. Every change is seen at once.
 
 import type { ComponentChildren } from "preact";
+import { isTimed } from "../../../charts/kinds.js";
 import type { Schemas } from "../../api/client";
 import { texts } from "../../texts/en";
 import { Button } from "../../ui/button";
@@ -8,9 +9,14 @@ import { Field, Select, TextArea } from "../../ui/form";
 import type { Widget } from "../../ui/widget";
 import { METRICS, OF_NUMBER, PERIODS } from "../query_names";
 import { clean, fitted, KINDS, needsOf, queryOf, type Query } from "./kinds";
+import { listed, Thresholds } from "./thresholds";
 
 const text = texts.editor;
 const GRANULARITIES = ["", "auto", "hour", "day", "week", "month"] as const;
+
+/** Places of the palette, which the theme fills. */
+const COLORS = [1, 2, 3, 4, 5, 6, 7, 8] as const;
+const COLORED = new Set(["number", "line", "area", "bar", "stacked_bar", "donut"]);
 
 interface InspectorProps {
   widget: Widget;
@@ -78,6 +84,13 @@ export function Inspector({ widget, events, onChange, onPlace, onRemove, onDupli
         <Ask key={widget.id} widget={widget} query={query} event={event} events={events} ask={ask} />
       )}
       {widget.kind !== "text" && <Look widget={widget} viz={viz} query={query} ask={ask} draw={draw} />}
+      {isTimed(widget.kind) && !(widget.kind === "bar" && !query.granularity) && (
+        <Thresholds
+          widget={widget}
+          list={listed(viz.thresholds)}
+          onChange={(thresholds, m) => draw({ thresholds }, m)}
+        />
+      )}
       <Place layout={widget.layout} onPlace={onPlace} />
       {onRemove && (
         <div class="inspector-actions">
@@ -166,7 +179,7 @@ function Ask({ widget, query, event, events, ask }: AskProps) {
         <Select
           name="granularity"
           label={text.granularity}
-          value={query.granularity ?? ""}
+          value={query.granularity ?? (needs.time === "always" ? "auto" : "")}
           options={GRANULARITIES.filter((one) => one || needs.time === "either").map(
             (one) => [one, texts.explore.granularities[one]] as const,
           )}
@@ -368,6 +381,27 @@ function Look({
         maxLength={20}
         onInput={(e) => style({ unit: e.currentTarget.value }, `${widget.id} unit`)}
       />
+      {COLORED.has(widget.kind) && (
+        <div class="field">
+          <span class="label" id="color">
+            {text.color}
+          </span>
+          <div class="swatches" role="radiogroup" aria-labelledby="color">
+            {COLORS.map((color) => (
+              <label key={color} title={text.colorOf(color)}>
+                <input
+                  type="radio"
+                  name="color"
+                  aria-label={text.colorOf(color)}
+                  checked={color === (viz.color ?? 1)}
+                  onChange={() => draw({ color: color === 1 ? undefined : color })}
+                />
+                <i style={{ background: `var(--c${color})` }} />
+              </label>
+            ))}
+          </div>
+        </div>
+      )}
       {widget.kind === "number" && (
         <Select
           name="good_direction"

@@ -33,6 +33,8 @@ export interface EditorHandle {
 }
 
 interface EditorProps {
+  /** Pixels. */
+  height: number;
   /** The text to begin with; another tab is another editor. */
   value: string;
   datasets: readonly Schemas["Dataset"][];
@@ -66,7 +68,7 @@ const marks = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, handle }: EditorProps) {
+export function SqlEditor({ height, value, datasets, events, onChange, onRun, onSave, handle }: EditorProps) {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const language = useRef(new Compartment());
@@ -154,5 +156,5 @@ export function SqlEditor({ value, datasets, events, onChange, onRun, onSave, ha
     view.current?.dispatch({ effects: language.current.reconfigure(dialect()) });
   }, [datasets, events]);
 
-  return <div ref={place} class="sql-field" />;
+  return <div ref={place} class="sql-field" style={{ height: `${height}px` }} />;
 }

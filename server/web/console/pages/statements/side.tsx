@@ -21,12 +21,14 @@ interface SideProps {
   onTemplate: (template: { title: string; sql: string }) => void;
   onStar: (query: Schemas["SavedQuery"]) => void;
   onDelete: (query: Schemas["SavedQuery"]) => void;
+  onDefinition: (dataset: string) => void;
 }
 
-export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemplate, onStar, onDelete }: SideProps) {
-  const [shown, show] = useState<"schema" | "saved" | "templates">("schema");
-  const [wanted, setWanted] = useState("");
-  const matches = (...words: string[]) => words.join(" ").toLowerCase().includes(wanted.toLowerCase());
+export function SqlSide({ datasets, queries, templates, ...on }: SideProps) {
+  const { onInsert, onOpen, onTemplate, onStar, onDelete, onDefinition } = on;
+  const [tab, setTab] = useState<"schema" | "saved" | "templates">("schema");
+  const [sought, setSought] = useState("");
+  const matches = (...words: string[]) => words.join(" ").toLowerCase().includes(sought.toLowerCase());
   const starred = [...queries]
     .filter(({ name, sql, dataset }) => matches(name, sql, dataset))
     .sort((a, b) => Number(b.starred) - Number(a.starred));
@@ -35,8 +37,8 @@ export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemp
       <Tabs
         label={text.side}
         names={["schema", "saved", "templates"]}
-        chosen={shown}
-        onChoose={show}
+        chosen={tab}
+        onChoose={setTab}
         text={(name) => text.sides[name]}
       />
       <label class="search">
@@ -45,13 +47,13 @@ export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemp
           type="search"
           placeholder={text.searchSide}
           aria-label={text.searchSide}
-          value={wanted}
-          onInput={(event) => setWanted(event.currentTarget.value)}
+          value={sought}
+          onInput={(event) => setSought(event.currentTarget.value)}
         />
       </label>
-      {shown === "schema" &&
+      {tab === "schema" &&
         datasets.map((dataset) => (
-          <details key={dataset.name} open={dataset.name === "events" || wanted !== ""}>
+          <details key={dataset.name} open={dataset.name === "events" || sought !== ""}>
             <summary>
               <b>{dataset.name}</b>
               <small>{text.rowsOf(shortNumber(dataset.rows))}</small>
@@ -77,10 +79,15 @@ export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemp
                     </button>
                   </li>
                 ))}
+              <li>
+                <button type="button" class="definition" onClick={() => onDefinition(dataset.name)}>
+                  {text.definition}
+                </button>
+              </li>
             </ul>
           </details>
         ))}
-      {shown === "saved" &&
+      {tab === "saved" &&
         (starred.length === 0 ? (
           <p class="note">{queries.length ? texts.lists.noMatch : text.noSaved}</p>
         ) : (
@@ -112,7 +119,7 @@ export function SqlSide({ datasets, queries, templates, onInsert, onOpen, onTemp
             ))}
           </ul>
         ))}
-      {shown === "templates" && (
+      {tab === "templates" && (
         <ul class="saved">
           {templates
             .filter(({ title }) => matches(title))

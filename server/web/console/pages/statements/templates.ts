@@ -6,7 +6,12 @@ import { texts } from "../../texts/en";
 const text = texts.sql.templates;
 const quoted = (name: string) => `'${name.replaceAll("'", "''")}'`;
 
-export function templatesOf(events: readonly Schemas["DiscoveredEvent"][]): { title: string; sql: string }[] {
+export interface Template {
+  title: string;
+  sql: string;
+}
+
+export function templatesOf(events: readonly Schemas["DiscoveredEvent"][]): Template[] {
   const [event] = [...events].sort((a, b) => b.count - a.count);
   const name = event?.event_name ?? "api_request";
   const property = event?.string_props[0]?.name;

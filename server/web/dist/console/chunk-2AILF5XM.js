@@ -1,1 +1,0 @@
-import{d as n}from"./chunk-5PUEVQGB.js";import{u as r}from"./chunk-3ERGHWHT.js";function d(o,s){let{query:t,path:i,route:a}=n(),p=u=>{let e=new URLSearchParams(t);u?e.set(o,"1"):e.delete(o),a(i+(e.size?`?${e}`:""),!0)};return[t[o]!==void 0&&r(s),p]}export{d as a};
