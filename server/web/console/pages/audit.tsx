@@ -129,6 +129,8 @@ function actionOf(action: string): string {
 
 /** The name that an object had. */
 function nameOf({ metadata }: Row): string | null {
-  const { name, label, email } = metadata as Record<string, unknown>;
-  return [name, label, email].find((one): one is string => typeof one === "string" && one !== "") ?? null;
+  const { name, label, title, email, tenant_id } = metadata as Record<string, unknown>;
+  return (
+    [name, label, title, email, tenant_id].find((one): one is string => typeof one === "string" && one !== "") ?? null
+  );
 }
