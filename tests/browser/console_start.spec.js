@@ -138,7 +138,7 @@ test("an invite gives its role, once; a forgotten password is set anew by mail",
   await page.getByLabel("Your name").fill("Bob");
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Join" }).click();
-  await expect(page.getByRole("heading", { name: "Get started" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Dashboards", level: 1 })).toBeVisible();
   await page.goto(`${inlay.base}/console/team`);
   await expect(page.getByRole("row", { name: /Bob \(you\)/ })).toContainText("Editor");
   await expect(page.getByText("Admins and owners may invite and remove people.")).toBeVisible();
@@ -162,7 +162,7 @@ test("an invite gives its role, once; a forgotten password is set anew by mail",
   await page.goto(/http\S+reset-password\?token=[\w.-]+/.exec(mails()[0])?.[0] ?? "");
   await page.getByLabel("Password").fill("another horse battery");
   await page.getByRole("button", { name: "Set the password" }).click();
-  await expect(page.getByRole("heading", { name: "Get started" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Dashboards", level: 1 })).toBeVisible();
 });
 
 test("a guest of the demo sees pages with data, and actions for nobody", async ({ page, inlay }) => {

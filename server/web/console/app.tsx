@@ -1,12 +1,13 @@
 // The frame of the console: visitors without a session get the entrance, users with one the menu and a page beside it.
 
 import { useEffect, useLayoutEffect } from "preact/hooks";
+import { isOnboarded, useOnboarding } from "./api/onboarding";
 import { sentRequests } from "./api/requests";
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import type { AnyComponent } from "preact";
 import { address, environment, PRODUCTION } from "./state/environment";
 import { endedSession } from "./state/interrupts";
-import { me } from "./state/session";
+import { may, me } from "./state/session";
 import { OPEN_ROUTES, ROUTES, type PageRoute } from "./routes";
 import { Interrupts } from "./shell/interrupts";
 import { Missing, Unloadable } from "./shell/missing";
@@ -44,7 +45,6 @@ function Layout() {
     const known = me.value?.org.environments.map(({ name }) => name);
     if (known && !known.includes(environment.value)) environment.value = PRODUCTION;
     if (me.value === null && !isOpen) route(address("login", { next: path === "/console" ? undefined : url }), true);
-    else if (isInside && path === "/console") route(address("start"), true);
   }, [path, isOpen, isInside]);
   // Requests are those of the page that is looked at.
   useLayoutEffect(() => {
@@ -82,11 +82,23 @@ function PageOutlet({ path }: { path: string }) {
     <Unloadable path={path}>
       <Router>
         {routesOf(ROUTES)}
-        <Route path="/console" component={Blank} />
+        <Route path="/console" component={Home} />
         <Route default component={Missing} />
       </Router>
     </Unloadable>
   );
+}
+
+/** Leads on: to the first steps as long as there are some that this user may do, else to the dashboards. */
+function Home() {
+  const { route } = useLocation();
+  const isAdmin = may("admin");
+  const { value, error } = useOnboarding({ enabled: isAdmin });
+  const isKnown = !isAdmin || value !== undefined || error !== null;
+  useEffect(() => {
+    if (isKnown) route(address(value && !isOnboarded(value) ? "start" : "dashboards"), true);
+  }, [isKnown]);
+  return null;
 }
 
 function Blank() {

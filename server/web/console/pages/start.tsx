@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
+import { useOnboarding } from "../api/onboarding";
 import { boot } from "../boot";
 import { address } from "../state/environment";
 import { firstKey, may } from "../state/session";
@@ -18,9 +19,6 @@ import { Ago } from "../ui/time";
 import { EmbedPanel } from "./editor/embed_panel";
 
 const text = texts.start;
-const LOOK_MS = 1_500;
-/** Once an event is there, the next steps are people's, and slower. */
-const LATER_MS = 5_000;
 /** After this long without an event the usual mistakes are named. */
 const HINTS_MS = 60_000;
 /** The event that snippets send. */
@@ -35,9 +33,7 @@ const NEWEST =
   "SELECT timestamp, event_name, tenant_id, string_props, numeric_props FROM events ORDER BY timestamp DESC LIMIT 5";
 
 export default function Start() {
-  const status = useData(["onboarding"], (signal) => answer(api.GET("/v1/onboarding/status", { signal })), {
-    every: (known) => (known?.steps.sent_event ? LATER_MS : LOOK_MS),
-  });
+  const status = useOnboarding({ isWatched: true });
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const value = status.value;
   const [hasCopied, setCopied] = useState(false);

@@ -1,1 +1,0 @@
-import{d as n}from"./chunk-3AGMB5LY.js";import{u as r}from"./chunk-Z4OHLE6N.js";function d(o,s){let{query:t,path:i,route:a}=n(),p=u=>{let e=new URLSearchParams(t);u?e.set(o,"1"):e.delete(o),a(i+(e.size?`?${e}`:""),!0)};return[t[o]!==void 0&&r(s),p]}export{d as a};
