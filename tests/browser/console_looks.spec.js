@@ -95,6 +95,8 @@ async function filled(org, name) {
     },
     201,
   );
+  // Evaluated or not yet makes another picture.
+  await expect.poll(async () => (await one.ask("GET", "/v1/alerts")).data[0].last_evaluated_at).not.toBeNull();
   return { one, board };
 }
 

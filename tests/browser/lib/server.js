@@ -47,7 +47,7 @@ export class Server {
         "--demo",
       ],
       {
-        env: { ...process.env, TZ: "UTC", FAKETIME_DONT_FAKE_MONOTONIC: "1" },
+        env: { ...process.env, TZ: "UTC", FAKETIME_DONT_FAKE_MONOTONIC: "1", INLAY_ALERT_INTERVAL_SECONDS: "1" },
         stdio: ["ignore", "pipe", "inherit"],
         detached: true,
       },
