@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, PASSWORD, test, widget } from "./lib/console.js";
+import { Server } from "./lib/server.js";
 
 test("explore shows how it was answered, copies the same request, and saves a widget", async ({
   page,
@@ -96,6 +97,12 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   await page.getByLabel("Webhook", { exact: true }).fill("https://hooks.example.com/a");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("Fires when the value is above 2 in the last day.")).toBeVisible();
+  // It is above 2, so it fires, and nobody answers behind the webhook's name: three attempts.
+  const history = page.getByRole("table", { name: "History" });
+  await expect(history.getByRole("row", { name: /Fired/ }).first()).toContainText("webhook");
+  await page.getByRole("link", { name: "Deliveries" }).click();
+  for (const attempt of ["1 of 3", "2 of 3", "3 of 3"])
+    await expect(page.getByRole("row", { name: new RegExp(attempt) }).first()).toContainText("No connection");
   await page.getByRole("link", { name: "Alerts", exact: true }).click();
   await page.getByRole("button", { name: "Actions for Calls" }).click();
   await page.getByRole("menuitem", { name: "Pause" }).click();
@@ -171,6 +178,11 @@ test("permissions are built, seen in the code to copy, and hold in the embed bes
   await open(one, `dashboards/${board.id}?tenant=acme`);
   await page.getByRole("button", { name: "Embed" }).click();
   await page.getByText("Restrict what is seen").click();
+  // What cannot be meant is refused here, and never a wider session.
+  await page.getByLabel("Locked filters").fill("model: nova");
+  await page.getByRole("button", { name: "Show it" }).click();
+  await expect(page.getByRole("alert")).toContainText("an equals sign");
+  expect((await one.ask("GET", "/v1/embed-sessions")).data).toHaveLength(0);
   await page.getByLabel("Locked filters").fill("model=nova");
   await page.getByRole("group", { name: "Hidden widgets" }).getByLabel("Margin").check();
   await page.getByLabel("May drill down").uncheck();
@@ -267,6 +279,33 @@ test("usage works without billing, the audit log has what was just done", async 
   await page.getByLabel("Action", { exact: true }).selectOption("api_key.create");
   await page.getByRole("button", { name: "API key created" }).first().click();
   await expect(page.getByRole("dialog")).toContainText("watched");
+});
+
+test("a limit of the plan is a dialog with the numbers and the plan that lifts it", async ({ page, expected }) => {
+  // A server of its own, since the others have no limits.
+  expected.push(/402/, /^foreign request: http:\/\/localhost/);
+  const inlay = await Server.start(["--default-plan", "free"]);
+  try {
+    await page.goto(`${inlay.base}/console/register`);
+    await page.getByLabel("Your name").fill("Mara Klein");
+    await page.getByLabel("Organization").fill("Northwind");
+    await page.getByLabel("E-mail address").fill("mara@example.com");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create an account" }).click();
+    await expect(page.getByRole("heading", { name: "Get started" })).toBeVisible();
+    for (const label of ["second", "third"]) {
+      await page.goto(`${inlay.base}/console/api-keys?new=1`);
+      await page.getByLabel("Label").fill(label);
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      if (label === "second") await page.getByRole("button", { name: "I stored it" }).click();
+    }
+    const dialog = page.getByRole("dialog", { name: "Your plan does not include this" });
+    await expect(dialog).toContainText("2 of 2 used");
+    await dialog.getByRole("link", { name: "See the growth plan" }).click();
+    await expect(page.getByRole("region", { name: /growth/i })).toContainText("10 API keys");
+  } finally {
+    await inlay.stop();
+  }
 });
 
 test("deleting the organisation needs its name, and ends everything", async ({ page, inlay, org, open, expected }) => {
@@ -490,6 +529,8 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
     recipients: ["a@example.com"],
   };
   await one.ask("POST", "/v1/reports", report, 201);
+  const worded = { ...report, name: "Daily", schedule: "daily", period: null };
+  await one.ask("POST", "/v1/reports", worded, 201);
   await one.ask("PATCH", `/v1/dashboards/${board.id}`, {
     settings: {
       default_period: "7d",
@@ -497,7 +538,7 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
       theme: { primaryColor: "#0f766e", mode: "dark" },
     },
   });
-  for (const path of ["alerts/1", "reports/1"]) {
+  for (const path of ["alerts/1", "reports/1", "reports/2"]) {
     await open(one, path);
     await page.getByRole("button", { name: "Edit" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -505,6 +546,7 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
   }
   expect(await one.ask("GET", "/v1/alerts/1")).toMatchObject(alert);
   expect(await one.ask("GET", "/v1/reports/1")).toMatchObject(report);
+  expect(await one.ask("GET", "/v1/reports/2")).toMatchObject(worded);
   await open(one, `dashboards/${board.id}?edit=1`);
   await page.getByRole("button", { name: "Settings", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();

@@ -50,6 +50,28 @@ test("320 pixels: nothing scrolls sideways, the menu is a drawer", async ({ page
   await expect(page.getByRole("link", { name: "Alerts", exact: true })).not.toBeInViewport();
 });
 
+test("forced colours and reduced motion are followed", async ({ page, org, open }) => {
+  test.setTimeout(120_000);
+  await page.emulateMedia({ forcedColors: "active", reducedMotion: "reduce" });
+  const { one, pages } = await filled(org);
+  for (const path of pages) {
+    await open(one, path);
+    await still(page);
+    const moving = await page.evaluate(
+      () => document.getAnimations().filter((one) => one.effect.getComputedTiming().duration > 0).length,
+    );
+    expect(moving, path).toBe(0);
+    // Without colours, the page that one is on must still be told from the others.
+    const look = (link) =>
+      link.evaluate((one) =>
+        JSON.stringify([getComputedStyle(one).outline, getComputedStyle(one).border, getComputedStyle(one).fontWeight]),
+      );
+    const current = page.locator(".side a[aria-current=page]");
+    if (await current.count())
+      expect(await look(current), path).not.toBe(await look(page.locator(".side a:not([aria-current])").first()));
+  }
+});
+
 test("⌘K finds pages, dashboards, queries and actions; ? shows the keys", async ({ page, org, open }) => {
   const { one } = await filled(org);
   await open(one, "team");

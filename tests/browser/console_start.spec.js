@@ -85,6 +85,26 @@ test("a wrong sign-up says so at its field, and the key is shown once", async ({
   await expect(field).toBeFocused();
 });
 
+test("when nothing arrives the usual mistakes are named, and a test event can be sent", async ({ page, inlay }) => {
+  await page.clock.install();
+  await page.goto(`${inlay.base}/console/register`);
+  await page.getByLabel("Your name").fill("Mara Klein");
+  await page.getByLabel("Organization").fill("Northwind");
+  await page.getByLabel("E-mail address").fill(`late-${Date.now()}@example.com`);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Create an account" }).click();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy key" }).click();
+  await expect(page.getByText("Waiting for your first event")).toBeVisible();
+  await expect(page.getByText("Usually it is one of these")).toHaveCount(0);
+  await page.clock.fastForward(61_000);
+  await expect(page.getByText("Usually it is one of these")).toBeVisible();
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await page.clock.fastForward(3_000);
+  await expect(page.getByText("1 event has arrived")).toBeVisible();
+  await expect(page.getByText("Usually it is one of these")).toHaveCount(0);
+});
+
 test("log out and in, with the page that was asked for, and never to another site", async ({
   page,
   inlay,

@@ -58,7 +58,10 @@ const OTHER = "var(--c-other)";
 /** @param {string | null | undefined} group */
 export const groupLabel = (group) => (group == null ? words.none : group === "" ? "“”" : group);
 
-/** Whether there is nothing worth drawing: no rows, or only nothings. @param {Answer} answer @param {string | undefined} metric */
+/**
+ * Whether there is nothing worth drawing: no rows, or only nothings.
+ * @param {{ data: { value?: unknown, values?: unknown[] }[] }} answer @param {string | undefined} metric
+ */
 export function isEmpty(answer, metric) {
   const counts = isAdditive(metric) || isWhole(metric);
   return !answer.data.some((row) => (row.values ?? [row.value]).some((v) => (counts ? v : v != null)));

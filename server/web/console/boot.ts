@@ -1,11 +1,11 @@
-// What the server says with the page, so that nothing has to be asked before something is drawn.
+// The boot data in the page, so that the first paint needs no request.
 //
 // `<script type="application/json" id="boot">{"me": {…}, "base_url": "https://inlay.example.com", …}</script>`
 
 import type { Schemas } from "./api/client";
 
 export interface Boot {
-  /** The user behind the cookie; null when nobody is logged in. */
+  /** The user behind the cookie; null without a session. */
   me: Schemas["Me"] | null;
   /** Where customers' servers reach this server. */
   base_url: string;

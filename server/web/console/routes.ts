@@ -101,7 +101,7 @@ export const ROUTES: readonly PageRoute[] = [
   { path: "account", load: () => import("./pages/account") },
 ];
 
-/** Pages for those who are not logged in. */
+/** Pages for visitors without a session. */
 export const OPEN_ROUTES: readonly PageRoute[] = [
   { path: "login", load: () => import("./pages/entrance") },
   { path: "register", load: () => import("./pages/entrance") },

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { CONTROLS, ELSEWHERE } from "./controls.js";
 
 const web = join(dirname(fileURLToPath(import.meta.url)), "..");
 const files = readdirSync(join(web, "console"), { recursive: true })
@@ -14,32 +15,24 @@ const files = readdirSync(join(web, "console"), { recursive: true })
 const read = (name) => readFileSync(join(web, "console", name), "utf8");
 const source = files.map(read).join("\n");
 
-/** Operations that a session may do and no page asks for, with the reason. */
-const ELSEWHERE = {
-  "GET /v1/auth/me": "the document of the console says it",
-  "PATCH /v1/dashboards/{id}/widgets/{widget_id}": "the editor saves the whole draft, with its version",
-  "DELETE /v1/dashboards/{id}/widgets/{widget_id}": "the editor saves the whole draft, with its version",
-  "GET /v1/widgets/{id}": "the list has all of it",
-  "POST /v1/saved-queries/{id}/run": "a saved query is opened and run as a statement",
-  "GET /v1/erasures/{id}": "the list has all of it",
-  "GET /v1/demo/embed-url": "the demo's host page asks for it",
-  "GET /v1/billing/plans": "the plans come with the organisation's own",
-  "POST /webhooks/billing": "the billing provider sends it",
-};
-
-test("every operation that a session may do can be done in the console", () => {
+test("every operation that a session may do has its control in the console", () => {
   const table = readFileSync(join(web, "../README.md"), "utf8").matchAll(
     /^\| (GET|POST|PATCH|DELETE) \| `([^`]+)` \| `\w+` \| `\w+` \| \S \| \S \| \S \| \S \| (\S) \|/gm,
   );
   const allowed = [...table].filter(([, , , owner]) => owner === "y").map(([, method, path]) => `${method} ${path}`);
   assert.ok(allowed.length > 70, `${allowed.length} operations in the table`);
-  const asked = new Set(
-    [...source.matchAll(/api\.(GET|POST|PATCH|DELETE)\("([^"]+)"/g)].map(([, method, path]) => `${method} ${path}`),
-  );
-  const missing = allowed.filter((operation) => !asked.has(operation) && !(operation in ELSEWHERE));
-  assert.deepEqual(missing, []);
-  for (const operation of Object.keys(ELSEWHERE))
-    assert.ok(allowed.includes(operation) && !asked.has(operation), operation);
+  assert.deepEqual([...Object.keys(CONTROLS), ...Object.keys(ELSEWHERE)].sort(), allowed.sort());
+  const asks = (/** @type {string} */ code) =>
+    new Set(
+      [...code.matchAll(/api\.(GET|POST|PATCH|DELETE)\(\s*"([^"]+)"/g)].map(([, method, path]) => `${method} ${path}`),
+    );
+  const said = new Set([...read("texts/en.ts").matchAll(/: "([^"\n]+)"/g)].map(([, words]) => words));
+  for (const [operation, [file, words]] of Object.entries(CONTROLS)) {
+    assert.ok(asks(read(file)).has(operation), `${file} does not ask ${operation}`);
+    assert.ok(said.has(words), `${operation}: nothing says “${words}”`);
+  }
+  const asked = asks(source);
+  for (const operation of Object.keys(ELSEWHERE)) assert.ok(!asked.has(operation), operation);
 });
 
 test("what a page says stands in the texts", () => {

@@ -19,8 +19,11 @@ const limits = ["ingest", "query", "embed", "sql", "management", "login", "regis
   .join(",");
 
 export class Server {
-  /** Starts a process in a new directory; on another port when its own was taken. @returns {Promise<Server>} */
-  static async start(tries = 3) {
+  /**
+   * Starts a process in a new directory; on another port when its own was taken. `options` are more of its command line.
+   * @param {string[]} options @returns {Promise<Server>}
+   */
+  static async start(options = [], tries = 3) {
     const directory = mkdtempSync(join(tmpdir(), "inlay-browser-"));
     const port = 20_000 + Math.floor(Math.random() * 20_000);
     const base = `http://localhost:${port}`;
@@ -45,9 +48,16 @@ export class Server {
         "--log",
         "warn",
         "--demo",
+        ...options,
       ],
       {
-        env: { ...process.env, TZ: "UTC", FAKETIME_DONT_FAKE_MONOTONIC: "1", INLAY_ALERT_INTERVAL_SECONDS: "1" },
+        env: {
+          ...process.env,
+          TZ: "UTC",
+          FAKETIME_DONT_FAKE_MONOTONIC: "1",
+          INLAY_ALERT_INTERVAL_SECONDS: "1",
+          INLAY_WEBHOOK_BACKOFF_SECONDS: "0,1,1",
+        },
         stdio: ["ignore", "pipe", "inherit"],
         detached: true,
       },
@@ -55,7 +65,7 @@ export class Server {
     const server = new Server(child, directory, base);
     for (let i = 0; i < 600; i++) {
       if (child.exitCode !== null) {
-        if (tries > 1) return Server.start(tries - 1);
+        if (tries > 1) return Server.start(options, tries - 1);
         throw new Error(`the server ended with ${child.exitCode}`);
       }
       const ready = await fetch(`${base}/readyz`).then(

@@ -1,4 +1,4 @@
-// Data of the API in components: asked for once, kept, cancelled when nobody looks, asked again when it may be old.
+// Data of the API in components: requested once, cached, cancelled when unused, requested again when it may be stale.
 //
 //     const alerts = useData(["alerts"], (signal) => answer(api.GET("/v1/alerts", { signal })));
 //     await refresh("alerts");       // after a change
@@ -17,7 +17,7 @@ export const cache = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: FRESH_MS,
-      // A refusal stays one; what could not be reached or was too busy may be there now.
+      // Retry only unreachable or overloaded servers; other errors are final.
       retry: (count, error) =>
         count < RETRIES_MAX &&
         error instanceof ApiError &&
@@ -38,7 +38,7 @@ export interface Data<Value> {
 }
 
 interface Options<Value> {
-  /** Milliseconds after which it is asked for again while the page is looked at; a function says so of the newest answer. */
+  /** Interval of polling in milliseconds, while the page is visible; or a function of the newest value. */
   every?: number | ((value: Value | undefined) => number | undefined);
   /** False as long as it must not be asked for. */
   enabled?: boolean;
@@ -78,7 +78,7 @@ export function useData<Value>(
   };
 }
 
-/** What is known without asking: the answer to a change is the newest one to its question. */
+/** Stores a response in the cache: the response to a change is the newest version of its record. */
 export function remember(key: readonly unknown[], value: unknown): void {
   cache.setQueryData([environment.value, ...key], value);
 }

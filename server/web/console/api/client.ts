@@ -40,7 +40,7 @@ export class ApiError extends Error {
 /** The client. Its methods never throw for a status; `answer` does. */
 export const api = createClient<paths>({ baseUrl: location.origin, credentials: "same-origin" });
 
-/** What an address would swallow: `/users/../events` is `/events`, however it is written. */
+/** Path segments that URLs normalise away: `/users/../events` is `/events`, also percent-encoded. */
 const SWALLOWED = new Set([".", ".."]);
 
 api.use({

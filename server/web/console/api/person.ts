@@ -1,9 +1,9 @@
-// Who uses this page changes: what the one before has asked, seen and typed goes with them.
+// Change of user: requests, cached data and drafts of the previous user are dropped.
 //
 //     becomes(await answer(api.POST("/v1/auth/login", …)));     // logged in
 //     becomes(null);                                            // logged out
 //
-// Other tabs of the browser have the same cookie, so they are told, and load themselves anew when they show somebody else.
+// Other tabs of the browser have the same cookie, so each gets a message, and reloads when it shows another user.
 
 import { forgetTabs } from "../state/drafts";
 import { environment, PRODUCTION } from "../state/environment";

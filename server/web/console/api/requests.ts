@@ -14,7 +14,7 @@ export interface SentRequest {
 }
 
 const REQUESTS_MAX = 20;
-/** What a person types must not stand in a command that is copied. */
+/** Secrets that a user types must not appear in a command that is copied. */
 const SECRET = /("(?:password|current_password|new_password|token)":)"(?:[^"\\]|\\.)*"/g;
 
 export const sentRequests = signal<SentRequest[]>([]);

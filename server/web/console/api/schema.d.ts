@@ -2678,7 +2678,7 @@ export interface components {
          * @enum {string}
          */
         Role: "viewer" | "editor" | "admin" | "owner";
-        /** @description Whether one receiver got it. */
+        /** @description Status of the delivery to one recipient. */
         RunDelivery: {
             /** @description Why it failed. */
             error?: string | null;
@@ -3018,7 +3018,7 @@ export interface components {
             response_excerpt?: string | null;
             /**
              * Format: int32
-             * @description Which retry by hand this was, from 1; 0 for one that was not asked for.
+             * @description Number of the retry by hand, from 1; 0 for an automatic attempt.
              */
             retry: number;
             /** Format: int32 */

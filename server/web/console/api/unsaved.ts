@@ -18,7 +18,7 @@ addEventListener("beforeunload", (event) => {
 
 export const leaveUnsaved = (id: string, unsaved: Unsaved) => drafts.set(id, unsaved);
 
-/** What was left of a dashboard, if anything was. */
+/** The unsaved draft of a dashboard, if there is one. */
 export const unsavedOf = (id: string) => drafts.get(id);
 
 export const savedAfterAll = (id: string) => drafts.delete(id);

@@ -77,6 +77,7 @@ function Sessions() {
       data={sessions}
       label={text.sessions}
       rowKey={(session) => session.id}
+      searched={(session) => `${session.user_agent ?? ""} ${session.ip ?? ""}`}
       empty={<Empty title={text.none} />}
       columns={[
         {
@@ -104,7 +105,7 @@ function Sessions() {
   );
 }
 
-/** "Firefox on Linux", from what the browser calls itself; what is not known is shown as it came. */
+/** "Firefox on Linux", from what the browser calls itself; an unknown user agent is shown unchanged. */
 export function browserOf(agent: string): string {
   const [, browser] =
     [

@@ -136,6 +136,7 @@ function Course({ alert }: { alert: Alert }) {
     threshold_value,
     lookback_minutes,
     for_minutes,
+    recovery_threshold,
     tenant_id,
   } = alert;
   const body = {
@@ -146,6 +147,7 @@ function Course({ alert }: { alert: Alert }) {
     threshold_value,
     lookback_minutes,
     for_minutes,
+    recovery_threshold,
     tenant_id,
   } as Schemas["PreviewAlert"];
   const preview = useData(["alert-preview", body], (signal) =>
@@ -175,6 +177,9 @@ function History({ id }: { id: number }) {
       data={events}
       label={text.history}
       rowKey={(event) => event.id}
+      searched={(event) =>
+        `${event.state} ${event.tenant_id ?? ""} ${event.reason ?? ""} ${event.deliveries.map(({ to }) => to).join(" ")}`
+      }
       empty={<Empty title={text.noEvents} text={text.noEventsText} />}
       columns={[
         {

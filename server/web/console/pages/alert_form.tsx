@@ -1,5 +1,5 @@
-// An alert rule as a form, for a new one and for one that is changed: which number of which dashboard, when it is too
-// much, and who is to know; and, as the rule is written, when it would have fired in the last thirty days.
+// An alert rule as a form, for a new one and for one that is changed: widget, condition and
+// recipients; and, while it is edited, a preview of when it would have fired in the last thirty days.
 
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
@@ -43,7 +43,7 @@ const conditionOf = (alert: Alert | undefined): Condition => ({
   tenant: alert?.tenant_id ?? "",
 });
 
-/** What of a rule may still be changed when it is there. */
+/** The fields of a rule that can be changed after its creation. */
 const changesOf = ({ condition_type, operator, threshold, recovery, lookback, pause }: Condition) => ({
   lookback_minutes: Number(lookback),
   for_minutes: Number(pause),
@@ -68,7 +68,7 @@ const bodyOf = (watched: Watched, condition: Condition) => ({
   ...(condition.tenant ? { tenant_id: condition.tenant } : {}),
 });
 
-/** `alert` is the rule that is changed. What it watches, for whom, stays as it is. */
+/** `alert` is the rule that is changed; its widget and its tenants cannot be. */
 export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => void }) {
   const { query, route } = useLocation();
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })), {
@@ -91,22 +91,23 @@ export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => vo
   };
   const form = useForm(async (value) => {
     if (!watched) return;
-    const told = {
+    const recipients = {
       name: value("name"),
       email_to: addressesOf(receivers.mail),
       webhook_url: receivers.url || null,
-      webhook_signed: receivers.url !== "" && value("webhook_signed") === "on",
+      // Without an address a secret stays as it is.
+      ...(receivers.url ? { webhook_signed: value("webhook_signed") === "on" } : {}),
     };
     const rule = alert
       ? await answer(
           api.PATCH("/v1/alerts/{alert_id}", {
             params: { path: { alert_id: alert.id } },
-            body: { ...changesOf(condition), ...told },
+            body: { ...changesOf(condition), ...recipients },
           }),
         )
       : await answer(
           api.POST("/v1/alerts", {
-            body: { ...bodyOf(watched, condition), ...told, per_tenant: value("per_tenant") === "on" },
+            body: { ...bodyOf(watched, condition), ...recipients, per_tenant: value("per_tenant") === "on" },
           }),
         );
     await refresh("alerts", "alert-events");

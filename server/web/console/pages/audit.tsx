@@ -1,4 +1,4 @@
-// The audit log: who did what to which object, when and from where; the last hundred entries.
+// The audit log: actor, action, object, time and address; the last hundred entries.
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -120,7 +120,7 @@ export default function Audit() {
 
 const objectOf = (type: string): string => text.objects[type] ?? type;
 
-/** "Dashboard published" for `dashboard.publish`; what has no words stays as it is. */
+/** "Dashboard published" for `dashboard.publish`; an unknown action is shown as its code. */
 function actionOf(action: string): string {
   const [object = "", verb = ""] = action.split(".");
   const word = text.verbs[verb];

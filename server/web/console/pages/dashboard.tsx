@@ -154,7 +154,7 @@ function View({ dashboard }: { dashboard: Dashboard }) {
   );
 }
 
-/** What is rarely done: unpublish, back to what is published, delete. */
+/** Rare actions: unpublish, restore the published version, delete. */
 function More({ dashboard }: { dashboard: Dashboard }) {
   const { route } = useLocation();
   const { id, name, status, published_at } = dashboard;
@@ -392,7 +392,7 @@ function Saved({ editing: { save, error, retry } }: { editing: Editing }) {
   );
 }
 
-/** Somebody else has saved meanwhile: both are shown, and neither is lost. */
+/** Another user has saved meanwhile: both versions are shown, and neither is lost. */
 function Conflict({ editing, theirs }: { editing: Editing; theirs: Dashboard }) {
   const { draft, keepMine, takeTheirs } = editing;
   const copy = async () => {

@@ -1,5 +1,5 @@
-// A dashboard in the list: a small real drawing of its first chart, its state with what is not published yet, and when
-// it was last edited.
+// A dashboard in the list: a small real drawing of its first chart, its state with the number of unpublished changes,
+// and when it was last edited.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isTimed } from "../../charts/kinds.js";
@@ -49,7 +49,7 @@ function Preview({ widget, dashboard, version }: { widget: Widget; dashboard: st
   return <WidgetBody widget={widget} data={data} />;
 }
 
-/** Whether an element has been in view: what is never looked at asks nothing. */
+/** Whether an element has been in view: cards outside of it request no data. */
 function useSeen() {
   const ref = useRef<HTMLLIElement>(null);
   const [isSeen, setSeen] = useState(false);

@@ -1,4 +1,4 @@
-// All dashboards: what state each is in, and how to make another.
+// All dashboards: their states, and creating one.
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";

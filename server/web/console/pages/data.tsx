@@ -12,7 +12,7 @@ import { Button, LinkButton } from "../ui/button";
 import { Search } from "../ui/list";
 import { Badge, Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago, bytes, number, shortNumber } from "../ui/time";
-import { Definition } from "./definition";
+import Definition from "./definition";
 
 const text = texts.data;
 
@@ -66,7 +66,7 @@ export default function DataPage() {
 
 function Events({ events, meta }: { events: Schemas["DiscoveredEvent"][]; meta: Schemas["DiscoverMeta"] | undefined }) {
   const { query } = useLocation();
-  const wanted = (query.q ?? "").toLowerCase();
+  const sought = (query.q ?? "").toLowerCase();
   const shown = events.filter((event) =>
     JSON.stringify([
       event.event_name,
@@ -74,7 +74,7 @@ function Events({ events, meta }: { events: Schemas["DiscoveredEvent"][]; meta: 
       event.numeric_props.map(({ name }) => name),
     ])
       .toLowerCase()
-      .includes(wanted),
+      .includes(sought),
   );
   return (
     <>

@@ -7,7 +7,7 @@ import { Code } from "../ui/code";
 import { Dialog } from "../ui/dialog";
 import { Failed, Loading } from "../ui/page";
 
-export function Definition({ name, onClose }: { name: string; onClose: () => void }) {
+export default function Definition({ name, onClose }: { name: string; onClose: () => void }) {
   const ddl = useData(["ddl", name], (signal) =>
     answer(api.GET("/v1/datasets/{name}/ddl", { signal, params: { path: { name } } })),
   );

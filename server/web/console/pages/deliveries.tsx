@@ -1,4 +1,4 @@
-// Deliveries of the last 24 hours: what alerts and reports have sent to webhooks, and what came back.
+// Deliveries of the last 24 hours: webhook attempts of alerts and reports, with their responses.
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -25,6 +25,7 @@ const FILTERS = ["all", "failed", "delivered"] as const;
 export default function Deliveries() {
   const { query, path, route } = useLocation();
   const [opened, setOpened] = useState<Attempt | null>(null);
+  const [isSending, setSending] = useState(false);
   const isAdmin = may("admin");
   const webhooks = useData(["webhooks"], (signal) => answer(api.GET("/v1/webhooks", { signal })), {
     enabled: isAdmin,
@@ -36,7 +37,12 @@ export default function Deliveries() {
     .sort((a, b) => b.created_at.localeCompare(a.created_at));
   const chosen = FILTERS.find((one) => one === query.status) ?? "all";
   const sendAgain = async (attempt: Attempt) => {
-    await answer(api.POST("/v1/webhooks/{id}/retry", { params: { path: { id: attempt.id } } }));
+    setSending(true);
+    try {
+      await answer(api.POST("/v1/webhooks/{id}/retry", { params: { path: { id: attempt.id } } }));
+    } finally {
+      setSending(false);
+    }
     setOpened(null);
     say(text.sentAgain(attempt.rule.name));
     await refresh("webhooks");
@@ -142,7 +148,9 @@ export default function Deliveries() {
           <Code text={opened.response_excerpt || text.noResponse} label={text.response} />
           <div class="foot">
             <p class="note">{text.sendAgainHint}</p>
-            <Button onClick={() => tryTo(() => sendAgain(opened))}>{text.sendAgain}</Button>
+            <Button busy={isSending} onClick={() => tryTo(() => sendAgain(opened))}>
+              {text.sendAgain}
+            </Button>
           </div>
         </Dialog>
       )}

@@ -17,7 +17,7 @@ import { Menu } from "../ui/menu";
 import { useOpened } from "../ui/opened";
 import { Empty, Page, WhoMay } from "../ui/page";
 import { Ago, fullTime } from "../ui/time";
-import { inWords, permissionsOf, PermissionFields } from "./permissions";
+import { checkPermissions, inWords, permissionsOf, PermissionFields } from "./permissions";
 
 const text = texts.embedSessions;
 type Session = Schemas["EmbedSession"];
@@ -123,6 +123,7 @@ function Mint({ onClose }: { onClose: () => void }) {
   const [chosenId, setChosenId] = useState(query.dashboard ?? "");
   const chosen = published.find(({ id }) => id === chosenId) ?? published[0];
   const form = useForm(async (value, data) => {
+    checkPermissions(data);
     setMade(
       await answer(
         api.POST("/v1/embed-sessions", {

@@ -1,6 +1,6 @@
 // Explore: one question about one event, as a chart and a table, with how it was answered.
 //
-// The whole question stands in the address, so that it can be sent to somebody; the answer can be copied as a request,
+// The whole question stands in the address, so that it can be shared; the answer can be copied as a request,
 // put on a dashboard, or opened as SQL.
 
 import { useLocation } from "preact-iso";
@@ -319,7 +319,7 @@ function Answered({ question, events, view, onView }: AnsweredProps) {
   const isAskable = !OF_NUMBER.has(question.metric) || question.property !== "";
   const result = useData(
     ["query", parameters],
-    (signal) => answer(api.GET("/v1/query", { signal, params: { query: parameters as never } })),
+    (signal) => answer(api.GET("/v1/query", { signal, params: { query: parameters } })),
     { keeps: ([, before]) => sameShape(before as typeof parameters, parameters), enabled: isAskable },
   );
   const title = titleOf(question);
@@ -372,7 +372,7 @@ function Answered({ question, events, view, onView }: AnsweredProps) {
           key={kind}
           kind={kind}
           title={title}
-          answer={result.value as never}
+          answer={result.value}
           query={{ metric: question.metric, group_by: question.group || undefined }}
           height={kind === "number" ? 90 : 320}
         />
@@ -450,7 +450,7 @@ function SaveWidget({
       layout: { x: 0, y, w: kind === "number" ? 3 : 6, h: kind === "number" ? 3 : 6 },
     };
     const made = chosen ?? (await answer(api.POST("/v1/dashboards", { body: { name: value("title"), widgets: [] } })));
-    await answer(api.POST("/v1/dashboards/{id}/widgets", { params: { path: { id: made.id } }, body: widget as never }));
+    await answer(api.POST("/v1/dashboards/{id}/widgets", { params: { path: { id: made.id } }, body: widget }));
     await refresh("dashboards", "dashboard");
     say(text.saved(made.name));
     route(address(`dashboards/${made.id}`));

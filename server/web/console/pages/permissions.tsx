@@ -1,9 +1,9 @@
-// What an embed session may show: its fields in a form, what they say, and the same in words.
+// Permissions of an embed session: their form fields, their values, and the same in words.
 //
 //     <PermissionFields in={form} widgets={dashboard.widgets} />
 //     permissionsOf(new FormData(form))     // { allow_drill_down: true, locked_filters: { plan: "pro" } }
 
-import type { Schemas } from "../api/client";
+import { ApiError, type Schemas } from "../api/client";
 import { texts } from "../texts/en";
 import { Check, Field, TextArea, type Form } from "../ui/form";
 import { PERIODS } from "./query_names";
@@ -37,6 +37,11 @@ export function PermissionFields({ in: form, widgets = [] }: FieldsProps) {
           {PERIODS.map((period) => (
             <Check key={period} name="allowed_periods" label={period} value={period} defaultChecked />
           ))}
+          {form.errors.allowed_periods && (
+            <p class="fault" role="alert">
+              {form.errors.allowed_periods}
+            </p>
+          )}
         </fieldset>
         {widgets.length > 0 && (
           <fieldset class="checks">
@@ -51,7 +56,20 @@ export function PermissionFields({ in: form, widgets = [] }: FieldsProps) {
   );
 }
 
-/** What the fields of a form say; what they leave open is not in it. */
+/** Throws for invalid fields: a session must never have wider permissions than its form shows. */
+export function checkPermissions(form: FormData): void {
+  const isLine = (line: string) => line.trim() === "" || line.indexOf("=") > 0;
+  const lines = String(form.get("locked_filters") ?? "").split("\n");
+  const details = [
+    ...(lines.every(isLine) ? [] : [{ field: "locked_filters", code: "invalid_field", message: text.lockedFault }]),
+    ...(form.has("allowed_periods")
+      ? []
+      : [{ field: "allowed_periods", code: "invalid_field", message: text.periodsFault }]),
+  ];
+  if (details.length) throw new ApiError(400, { code: "invalid_field", error: details[0]?.message ?? "", details });
+}
+
+/** The permissions in a form; fields that were left open are absent. */
 export function permissionsOf(form: FormData): Permissions {
   const all = (name: string) => form.getAll(name).map(String);
   const text = (name: string) => String(form.get(name) ?? "");
@@ -64,7 +82,7 @@ export function permissionsOf(form: FormData): Permissions {
   return {
     allow_drill_down: text("allow_drill_down") === "on",
     ...(Object.keys(locked).length ? { locked_filters: locked } : {}),
-    ...(periods.length && periods.length < PERIODS.length ? { allowed_periods: periods } : {}),
+    ...(periods.length < PERIODS.length ? { allowed_periods: periods } : {}),
     ...(dimensions.length ? { allowed_dimensions: dimensions } : {}),
     ...(text("max_date_range_days") ? { max_date_range_days: Number(text("max_date_range_days")) } : {}),
     ...(hidden.length ? { hidden_widgets: hidden } : {}),
@@ -73,15 +91,15 @@ export function permissionsOf(form: FormData): Permissions {
 
 /** Lines `name=value` as filters; a name that comes twice takes any of its values. */
 function lockedOf(lines: string): Record<string, string | string[]> {
-  const found: Record<string, string | string[]> = {};
+  const found = new Map<string, string | string[]>();
   for (const line of lines.split("\n")) {
     const at = line.indexOf("=");
     if (at < 1) continue;
     const [name, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()];
-    const before = found[name];
-    found[name] = before === undefined ? value : [before, value].flat();
+    const before = found.get(name);
+    found.set(name, before === undefined ? value : [before, value].flat());
   }
-  return found;
+  return Object.fromEntries(found);
 }
 
 /** Permissions as sentences: `["may drill down", "only plan = pro"]`. */

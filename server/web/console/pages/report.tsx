@@ -1,4 +1,4 @@
-// One report: its schedule, and every run with what was delivered where.
+// One report: its schedule, and every run with its deliveries.
 
 import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -123,6 +123,9 @@ export default function ReportPage() {
         data={runs}
         label={text.runs}
         rowKey={(one) => one.id}
+        searched={(one) =>
+          `${text.statuses[one.status]} ${one.error ?? ""} ${one.deliveries.map(({ to }) => to).join(" ")}`
+        }
         empty={<Empty title={text.noRuns} text={text.noRunsText} />}
         columns={[
           { title: text.status, cell: (one) => <RunStatus run={one} /> },
@@ -134,7 +137,10 @@ export default function ReportPage() {
             cell: (one) =>
               one.deliveries.map((delivery, at) => (
                 <span key={at} class="under">
-                  <Badge tone={delivery.status === "failed" ? "bad" : "good"}>{delivery.kind}</Badge> {delivery.to}
+                  <Badge tone={delivery.status === "failed" ? "bad" : delivery.status === "sent" ? "good" : "plain"}>
+                    {delivery.kind}
+                  </Badge>{" "}
+                  {delivery.to}
                   {delivery.error && <span class="bad"> {delivery.error}</span>}
                 </span>
               )),

@@ -10,27 +10,20 @@ import { texts } from "../texts/en";
 import { addressesOf, Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
 import { SecretOnce } from "../ui/secret";
 import { LONG_PERIODS } from "./query_names";
-import { cronOf, scheduleInWords, type Every } from "./schedule";
+import { scheduleOf, timesOf, type Times } from "./schedule";
+import { ScheduleFields } from "./schedule_fields";
 
 const text = texts.reports;
-const times = texts.schedule;
-const EVERY: readonly (Every | "cron")[] = ["day", "weekday", "week", "month", "hour", "cron"];
-const PERIODS = ["", ...LONG_PERIODS] as const;
 
 export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onDone: () => void }) {
   const { query, route } = useLocation();
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
-  const before = report && typeof report.schedule === "object" ? report.schedule : null;
-  const [every, setEvery] = useState<Every | "cron">(before ? "cron" : "week");
-  const [clock, setClock] = useState("08:00");
-  const [weekday, setWeekday] = useState("1");
-  const [monthday, setMonthday] = useState("1");
-  const [cron, setCron] = useState(before?.cron ?? "0 8 * * 1");
-  const [zone, setZone] = useState(before?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const [hour = 8, minute = 0] = clock.split(":").map(Number);
-  const schedule = {
-    cron: every === "cron" ? cron : cronOf(every, hour, minute, Number(weekday), Number(monthday)),
-    timezone: zone,
+  const [times, setTimes] = useState(() => timesOf(report?.schedule, Intl.DateTimeFormat().resolvedOptions().timeZone));
+  // An untouched schedule is not sent: the fields may express it in another form.
+  const [isRescheduled, setRescheduled] = useState(!report);
+  const changeTimes = (part: Partial<Times>) => {
+    setTimes((before) => ({ ...before, ...part }));
+    setRescheduled(true);
   };
   const [url, setUrl] = useState(report?.webhook_url ?? "");
   const [saved, setSaved] = useState<Schemas["Report"] | null>(null);
@@ -42,16 +35,21 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
     const common = {
       name: value("name"),
       format: value("format") as Schemas["ReportFormat"],
-      schedule,
       recipients: addressesOf(value("recipients")),
       webhook_url: url || null,
-      webhook_signed: url !== "" && value("webhook_signed") === "on",
+      ...(url ? { webhook_signed: value("webhook_signed") === "on" } : {}),
       period: value("period") || null,
       tenant_id: value("tenant_id") || null,
     };
+    const schedule = scheduleOf(times);
     const saved = report
-      ? await answer(api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: common }))
-      : await answer(api.POST("/v1/reports", { body: { ...common, dashboard_id: value("dashboard_id") } }));
+      ? await answer(
+          api.PATCH("/v1/reports/{report_id}", {
+            params: { path: { report_id: report.id } },
+            body: { ...common, ...(isRescheduled ? { schedule } : {}) },
+          }),
+        )
+      : await answer(api.POST("/v1/reports", { body: { ...common, schedule, dashboard_id: value("dashboard_id") } }));
     say(report ? text.saved(saved.name) : text.made(saved.name));
     await refresh("reports");
     if (saved.webhook_secret) setSaved(saved);
@@ -63,6 +61,7 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
       <SecretOnce title={title} text={text} secret={saved.webhook_secret} copy={copy} onClose={() => done(saved)} />
     );
   }
+  const periods = [...new Set<string>(["", ...LONG_PERIODS, ...(report?.period ? [report.period] : [])])];
   const options = (dashboards.value?.data ?? []).map(({ id, name }) => [id, name] as const);
   return (
     <form {...form.props}>
@@ -78,71 +77,7 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
         />
       )}
       <Field in={form} name="name" label={text.name} defaultValue={report?.name} required maxLength={200} autofocus />
-      <div class="sentence-fields">
-        <Select
-          name="every"
-          label={times.every}
-          value={every}
-          options={EVERY.map((one) => [one, times.everies[one]] as const)}
-          onChange={(event) => setEvery(event.currentTarget.value as Every)}
-        />
-        {every === "week" && (
-          <Select
-            name="weekday"
-            label={times.weekday}
-            value={weekday}
-            options={times.days.map((name, day) => [String(day), name] as const)}
-            onChange={(event) => setWeekday(event.currentTarget.value)}
-          />
-        )}
-        {every === "month" && (
-          <Field
-            name="monthday"
-            label={times.monthday}
-            type="number"
-            min={1}
-            max={28}
-            value={monthday}
-            onInput={(event) => setMonthday(event.currentTarget.value)}
-          />
-        )}
-        {every !== "cron" && every !== "hour" && (
-          <Field
-            name="clock"
-            label={times.clock}
-            type="time"
-            required
-            value={clock}
-            onInput={(event) => setClock(event.currentTarget.value)}
-          />
-        )}
-        {every === "cron" && (
-          <Field
-            in={form}
-            name="schedule"
-            label={times.cronLabel}
-            required
-            value={cron}
-            onInput={(event) => setCron(event.currentTarget.value)}
-          />
-        )}
-        <Field
-          name="zone"
-          label={times.zone}
-          required
-          value={zone}
-          list="report-zones"
-          onInput={(event) => setZone(event.currentTarget.value)}
-        />
-        <datalist id="report-zones">
-          {Intl.supportedValuesOf("timeZone").map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-      </div>
-      <p class="note" role="status">
-        {scheduleInWords(schedule)}
-      </p>
+      <ScheduleFields in={form} times={times} change={changeTimes} />
       <div class="sentence-fields">
         <Select
           in={form}
@@ -160,7 +95,7 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
           name="period"
           label={text.period}
           defaultValue={report?.period ?? ""}
-          options={PERIODS.map((period) => [period, period || text.ownPeriod] as const)}
+          options={periods.map((period) => [period, period || text.ownPeriod] as const)}
         />
         <Field
           in={form}

@@ -1,4 +1,4 @@
-// Scheduled reports: what is sent to whom, when next, and how the last time went.
+// Scheduled reports: recipients, next run and last run.
 
 import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";

@@ -19,6 +19,36 @@ export function cronOf(every: Every, hour: number, minute: number, weekday: numb
   }[every];
 }
 
+/** A schedule as the fields of a form have it. */
+export interface Times {
+  every: Every | "cron";
+  /** Hour and minute, as in 08:00. */
+  clock: string;
+  weekday: string;
+  monthday: string;
+  cron: string;
+  zone: string;
+}
+
+/** The named schedules of the API. */
+const WORDS: Record<string, Every> = { hourly: "hour", daily: "day", weekly: "week", monthly: "month" };
+
+/** The fields for a schedule; without one those of a new report, in the zone of the user. */
+export function timesOf(schedule: Schemas["Schedule"] | undefined, zone: string): Times {
+  const fresh: Times = { every: "week", clock: "08:00", weekday: "1", monthday: "1", cron: "0 8 * * 1", zone };
+  if (schedule === undefined) return fresh;
+  if (typeof schedule === "string") return { ...fresh, every: WORDS[schedule] ?? "week", zone: "UTC" };
+  return { ...fresh, every: "cron", cron: schedule.cron, zone: schedule.timezone ?? "UTC" };
+}
+
+export function scheduleOf({ every, clock, weekday, monthday, cron, zone }: Times): Schemas["CronSchedule"] {
+  const [hour = 8, minute = 0] = clock.split(":").map(Number);
+  return {
+    cron: every === "cron" ? cron : cronOf(every, hour, minute, Number(weekday), Number(monthday)),
+    timezone: zone,
+  };
+}
+
 const WHOLE = /^\d+$/;
 
 export function scheduleInWords(schedule: Schemas["Schedule"]): string {

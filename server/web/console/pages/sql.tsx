@@ -19,7 +19,6 @@ import { Badge, Page, WhoMay } from "../ui/page";
 import { Splitter } from "../ui/splitter";
 import { Tabs } from "../ui/tabs";
 import { number } from "../ui/time";
-import { Definition } from "./definition";
 import { SqlEditor, type EditorHandle } from "./statements/editor";
 import type { Result } from "./statements/result";
 import { SqlSide } from "./statements/side";
@@ -27,8 +26,9 @@ import { templatesOf, type Template } from "./statements/templates";
 
 const text = texts.sql;
 
-/** Table and chart come with the first rows: nobody needs them before. */
+/** Table and chart are loaded with the first rows. */
 const Rows = lazy(() => import("./statements/result"));
+const Definition = lazy(() => import("./definition"));
 
 const EDITOR_PX = 240;
 const EDITOR_MIN_PX = 120;
@@ -84,7 +84,7 @@ export default function SqlPage() {
       return { tabs: left, chosen: now.chosen === id ? (left.at(-1)?.id ?? "") : now.chosen };
     });
 
-  // What the address asks for is opened once; then the address is the page's own again.
+  // A statement in the address is opened once; then the parameter is removed.
   useEffect(() => {
     if (query.sql) open(newTab(query.sql, text.fromPage));
     const one = query.query ? saved.find(({ id }) => id === query.query) : undefined;

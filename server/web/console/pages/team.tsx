@@ -109,7 +109,7 @@ function RoleOf({ member }: { member: Member }) {
       say(text.changed(member.name, text.roles[role]));
     } finally {
       setBusy(false);
-      // Refused, the list shows what is so.
+      // After a refusal the list shows the stored role again.
       await refresh("members");
     }
   };

@@ -1,4 +1,4 @@
-// Usage and billing: what is used against what the plan holds, the plans side by side, and the way to pay.
+// Usage and billing: usage against the limits of the plan, the plans side by side, and the billing portal.
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// Two dialogs that may come on any page: log in again without leaving the page, and what the plan does not hold.
+// Two dialogs that may come on any page: log in again without leaving the page, and a limit of the plan.
 
 import { answer, api } from "../api/client";
 import { cache } from "../api/cache";

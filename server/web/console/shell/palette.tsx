@@ -72,7 +72,7 @@ function Finder({ onClose }: { onClose: () => void }) {
   const id = useId();
   const dashboards = useData(["dashboards"], (signal) => answer(api.GET("/v1/dashboards", { signal })));
   const queries = useData(["saved-queries"], (signal) => answer(api.GET("/v1/saved-queries", { signal })));
-  // At once: what is typed right after the keys is meant for it.
+  // Focus at once: keys pressed right after the shortcut belong to the field.
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();

@@ -1,4 +1,4 @@
-// "View as API request": what this page has just asked of the API, as commands to copy.
+// "View as API request": the page's latest requests, as commands to copy.
 
 import { useState } from "preact/hooks";
 import { curlOf, sentRequests } from "../api/requests";

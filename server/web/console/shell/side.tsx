@@ -139,7 +139,7 @@ function Foot() {
     try {
       await answer(api.POST("/v1/auth/logout"));
     } catch (error) {
-      // A session that has ended already is what was asked for.
+      // A session that has ended already needs no log-out.
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
     }
     becomes(null);

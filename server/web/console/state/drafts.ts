@@ -36,7 +36,7 @@ export function readTabs(): Tabs | null {
   }
 }
 
-/** Removes them: on a machine that others use, too, nobody reads what somebody wrote before. */
+/** Removes them: on a shared machine, the next user must not read the drafts of the previous one. */
 export function forgetTabs(): void {
   try {
     localStorage.removeItem(key());

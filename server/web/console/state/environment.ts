@@ -1,7 +1,7 @@
 // Which of the organisation's environments the console shows, and addresses that say so.
 //
-// Production is silent; `?env=development` stands in every address of the other one, so that a copied address shows
-// the same to whoever opens it.
+// Production is silent; `?env=development` stands in every address of the other one, so that a copied address opens
+// the same environment.
 
 import { signal } from "@preact/signals";
 

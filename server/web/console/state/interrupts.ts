@@ -1,4 +1,4 @@
-// What stops a person on any page: a session that has ended, and a limit of the plan.
+// Two events that interrupt any page: a session that has ended, and a limit of the plan.
 
 import { signal } from "@preact/signals";
 import type { Schemas } from "../api/client";

@@ -1,6 +1,6 @@
-// Who is logged in, and what this person may do.
+// The logged-in user and their permissions.
 //
-// Nothing relies on `may`: it decides what is shown, the server decides what is done.
+// Nothing relies on `may`: it only hides controls; the server enforces permissions.
 
 import { signal } from "@preact/signals";
 import type { Schemas } from "../api/client";
@@ -21,7 +21,7 @@ export function may(least: Role): boolean {
   return role != null && RANK[role] >= RANK[least];
 }
 
-/** What logging in answers, as the user of this page. */
+/** The user in the response of a log-in. */
 export function enter({ org, role, user }: Schemas["LoggedIn"]): void {
   me.value = {
     auth: "session",

@@ -1,11 +1,11 @@
-// One sentence about what has just been done, at the foot of the page, with a way back where there is one.
+// The toast: one sentence about the last action, with Undo where that is possible.
 
 import { signal } from "@preact/signals";
 import { texts } from "../texts/en";
 
 export interface Toast {
   text: string;
-  /** Takes back what was done. */
+  /** Undoes the action. */
   undo?: () => void;
 }
 
@@ -21,7 +21,7 @@ export function say(text: string, undo?: () => void): void {
 }
 
 /**
- * Does what a button was pressed for; a failure is said, so that none is silent.
+ * Runs the action of a button and shows its error, so that no failure is silent.
  *
  *     <Button onClick={() => attempt(() => end(session.id))}>End</Button>
  */

@@ -431,6 +431,8 @@ export const texts = {
     restrict: "Restrict what is seen",
     locked: "Locked filters",
     lockedHint: "One a line, name=value. The customer cannot change them.",
+    lockedFault: "Each line is a name, an equals sign and a value, as in plan=pro.",
+    periodsFault: "Choose at least one period.",
     dimensions: "Allowed dimensions",
     dimensionsHint: "Empty: all of them.",
     days: "Longest window (days)",

@@ -9,7 +9,7 @@ type Kind = "primary" | "plain" | "danger" | "quiet";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   kind?: Kind;
-  /** It works on what it was pressed for; pressing again does nothing. */
+  /** Its action is running; further clicks are ignored. */
   busy?: boolean;
   icon?: IconName;
 };

@@ -29,7 +29,7 @@ interface ChartProps {
   height?: number;
 }
 
-/** What cannot be drawn is this chart's trouble alone; another answer may be better. */
+/** Error boundary: a result that cannot be drawn breaks this chart only, until the next result. */
 class Drawable extends Component<{ answer: Answer; children: ComponentChildren }, { isBroken: boolean }> {
   override state = { isBroken: false };
 
@@ -64,7 +64,7 @@ export function Chart({ kind, title, answer, query, viz = {}, height }: ChartPro
     layout: { x: 0, y: 0, w: 12, h: 6 },
   };
   const Drawing = drawingOf(kind) as AnyComponent<Record<string, unknown>>;
-  if (kind !== "number" && isEmpty(answer as never, metric)) return <p class="chart-empty">{texts.charts.nothing}</p>;
+  if (kind !== "number" && isEmpty(answer, metric)) return <p class="chart-empty">{texts.charts.nothing}</p>;
   return (
     <div class={`chart-box is-${kind}`} style={height ? { height: `${height}px` } : undefined}>
       <div class="drawing" ref={ref}>

@@ -51,7 +51,7 @@ export function Dialog({ title, onClose, children, closes = true, wide = false }
 
 interface ConfirmProps {
   title: string;
-  /** What happens, and what does not come back. */
+  /** The consequence, and what cannot be restored. */
   text: string;
   action: string;
   /** A name that has to be typed, where nothing brings it back. */
@@ -60,7 +60,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-/** Asks before what cannot be undone. */
+/** Confirmation of an action that cannot be undone. */
 export function Confirm({ title, text, action, name, onConfirm, onClose }: ConfirmProps) {
   const form = useForm(async (value) => {
     if (name !== undefined && value("confirmation") !== name) return;

@@ -20,7 +20,7 @@ export interface Form {
 
 type Values = (name: string) => string;
 
-/** `send` gets the values of the fields by name; what it throws is shown. */
+/** `send` gets the values of the fields by name; an error that it throws is shown in the form. */
 export function useForm(send: (values: Values, form: FormData) => Promise<void>): Form {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
@@ -164,7 +164,7 @@ export function TextArea({
 
 interface CheckProps extends Omit<Labelled, "in"> {
   defaultChecked?: boolean;
-  /** What is sent when it is checked; "on" without it. */
+  /** The value that is submitted when checked; "on" by default. */
   value?: string;
 }
 
@@ -180,7 +180,7 @@ export function Check({ name, label, hint, ...rest }: CheckProps) {
   );
 }
 
-/** The button that sends, and above it what is wrong with the whole. */
+/** The submit button, with the error that belongs to no field above it. */
 export function Submit({
   form,
   children,

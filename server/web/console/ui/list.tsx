@@ -25,7 +25,7 @@ interface FrameProps<Row> {
   label: string;
   /** The words of a row that the search looks through; without it there is no search. */
   searched?: (row: Row) => string;
-  /** What is shown when there are no rows at all. */
+  /** Empty state. */
   empty: ComponentChildren;
   /** Beside the search. */
   filters?: ComponentChildren;
@@ -42,7 +42,7 @@ interface CardsProps<Row> extends FrameProps<Row> {
   card: (row: Row) => ComponentChildren;
 }
 
-/** More rows than this nobody reads; the search finds them. */
+/** Rows that are drawn at most; the search finds the others. */
 const DRAWN_MAX = 300;
 
 /** Records as cards on a grid. */
@@ -146,7 +146,7 @@ function Frame<Row>({
   );
 }
 
-/** The search field of a page: what is typed stands in the address as `q`. */
+/** The search field of a page: its text is the query parameter `q`. */
 export function Search({ label }: { label: string }) {
   const { path, query, route } = useLocation();
   const search = (text: string) => {

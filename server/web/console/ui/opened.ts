@@ -5,7 +5,7 @@
 import { useLocation } from "preact-iso";
 import { may, type Role } from "../state/session";
 
-/** `least` is the role that may do what the dialog does: for others it stays closed. */
+/** `least` is the role that may use the dialog; for other roles it stays closed. */
 export function useOpened(name: string, least: Role): [isOpen: boolean, set: (isOpen: boolean) => void] {
   const { query, path, route } = useLocation();
   const set = (isOpen: boolean) => {

@@ -79,7 +79,7 @@ export function Card({
   );
 }
 
-/** Nothing is there yet, and what to do about it. */
+/** Empty state: why there is nothing, and the next step. */
 export function Empty({
   title,
   text,
@@ -98,7 +98,7 @@ export function Empty({
   );
 }
 
-/** What could not be had, and a way to try again. */
+/** Error state, with a button to retry. */
 export function Failed({ error, onRetry }: { error: ApiError; onRetry?: () => void }) {
   return (
     <div class="empty" role="alert">
@@ -118,7 +118,7 @@ export function Failed({ error, onRetry }: { error: ApiError; onRetry?: () => vo
   );
 }
 
-/** Grey lines in the place of what is on its way. */
+/** Skeleton lines while data is loading. */
 export function Loading({ lines = 6 }: { lines?: number }) {
   return (
     <div class="loading" aria-busy="true" aria-label={texts.shell.loading}>
@@ -129,7 +129,7 @@ export function Loading({ lines = 6 }: { lines?: number }) {
   );
 }
 
-/** Says who may do what this user may not. Nothing for those who may. */
+/** One line that names the roles that may do something; empty for a user who may. */
 export function WhoMay({ least, what }: { least: Role; what: string }) {
   if (!me.value || may(least)) return null;
   return <p class="who-may">{texts.roles.whoMay(least, what)}</p>;

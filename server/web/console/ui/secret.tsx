@@ -10,7 +10,7 @@ interface SecretProps {
   title: string;
   text: string;
   secret: string;
-  /** What the button that copies it says. */
+  /** Label of the button that copies it. */
   copy: string;
   onClose: () => void;
 }

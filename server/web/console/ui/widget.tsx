@@ -1,12 +1,12 @@
 // A widget of a dashboard with its data: head, drawing, and the states between them.
 //
-// The data of a saved widget is its own, that of one being edited a preview; both are what the embed would show.
+// The data of a saved widget is its own, that of one being edited a preview; both are the data that the embed would show.
 
 import type { ComponentChildren } from "preact";
 import { answer, api, type Schemas } from "../api/client";
 import { useData, type Data } from "../api/cache";
 import { texts } from "../texts/en";
-import { Chart, type Answer } from "./chart";
+import { Chart } from "./chart";
 import { Button } from "./button";
 
 export type Widget = Schemas["Widget"];
@@ -15,11 +15,11 @@ export type Widget = Schemas["Widget"];
 export interface Looking {
   tenant: string;
   period?: string;
-  /** The dashboard that the widgets are saved in: whoever may look at it may see their data. */
+  /** The dashboard that the widgets are saved in: a user who may see it may see their data. */
   saved?: { dashboard: string; version: number };
 }
 
-/** What an answer's rows look like: those of another shape cannot be drawn while the next answer is on its way. */
+/** Key of a result's shape: while the next result loads, rows of another shape cannot be drawn. */
 function shapeOf(question: unknown): string {
   const [kind, query] = question as [unknown, { group_by?: string; granularity?: string } | string];
   return JSON.stringify(
@@ -72,7 +72,7 @@ export function WidgetBody({ widget, data }: { widget: Widget; data: Data<Schema
     <Chart
       kind={widget.kind}
       title={widget.title}
-      answer={data.value as unknown as Answer}
+      answer={data.value}
       query={widget.query as Record<string, unknown>}
       viz={widget.viz as Record<string, unknown>}
     />

@@ -1,4 +1,4 @@
-// The grid of widgets, with what moves and resizes them by mouse, touch and keyboard.
+// The grid of widgets, with handles to move and resize them by mouse, touch and keyboard.
 //
 // A widget's handle: drag it, or press Space and use the arrows (with Shift they resize); Enter drops, Escape takes it
 // back. Each step is said to screen readers.

@@ -1,4 +1,4 @@
-// What differs between two versions of a dashboard, as a list a person reads before publishing or choosing one.
+// The differences between two versions of a dashboard, as a list to read before publishing or choosing one.
 //
 //     changesOf(published, draft)   // [{ kind: "changed", title: "Calls per day", parts: ["query", "layout"] }]
 

@@ -24,7 +24,7 @@ export interface Editing {
   save: SaveState;
   /** Why the last save was refused. */
   error: ApiError | null;
-  /** What somebody else has saved. */
+  /** The version that another user has saved. */
   theirs: Dashboard | null;
   /** `merged` names the field, so that typing is one step. */
   change: (next: Partial<Draft>, merged?: string) => void;
@@ -33,7 +33,7 @@ export interface Editing {
   retry: () => void;
   keepMine: () => void;
   takeTheirs: () => void;
-  /** Saves now what waits; whether the server has it. */
+  /** Saves pending changes at once; resolves to whether the server has them. */
   flush: () => Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ const draftOf = ({ name, widgets, settings }: Dashboard): Draft => ({ name, widg
 
 export function useDraft(dashboard: Dashboard): Editing {
   const { id } = dashboard;
-  // What could not be saved when the page was left is what the user goes on with.
+  // Changes that could not be saved when the page was left are restored.
   const [left] = useState(() => unsavedOf(id));
   const [draft, setDraft] = useState(() => left?.draft ?? draftOf(dashboard));
   const [past, setPast] = useState<Draft[]>([]);
@@ -88,7 +88,7 @@ export function useDraft(dashboard: Dashboard): Editing {
     return true;
   };
 
-  /** Whether a refusal is somebody else's change, which is then there to be looked at. */
+  /** Whether the error is a conflict with another user's version, which is then loaded. */
   const isConflict = async ({ status }: ApiError): Promise<boolean> => {
     if (status !== 409) return false;
     try {
@@ -128,7 +128,7 @@ export function useDraft(dashboard: Dashboard): Editing {
     addEventListener("beforeunload", warn);
     return () => {
       removeEventListener("beforeunload", warn);
-      // Leaving the page within the console must not lose what waits.
+      // Leaving the page within the console must not lose pending changes.
       if (newest.current !== stored.current) {
         leaveUnsaved(id, { draft: newest.current, version: version.current });
         void store();
@@ -188,5 +188,5 @@ export function useDraft(dashboard: Dashboard): Editing {
 
 function send(id: string, { name, widgets, settings }: Draft, version: number): Promise<Dashboard> {
   const params = { path: { id }, header: { "If-Match": String(version) } };
-  return answer(api.PATCH("/v1/dashboards/{id}", { params: params as never, body: { name, widgets, settings } }));
+  return answer(api.PATCH("/v1/dashboards/{id}", { params, body: { name, widgets, settings } }));
 }

@@ -6,7 +6,7 @@ import { answer, api, type Schemas } from "../../api/client";
 import { texts } from "../../texts/en";
 import { Snippets } from "../../ui/code";
 import { Field, Submit, useForm } from "../../ui/form";
-import { inWords, permissionsOf, PermissionFields } from "../permissions";
+import { checkPermissions, inWords, permissionsOf, PermissionFields } from "../permissions";
 import { pageSnippets, serverSnippets } from "./snippets";
 
 const text = texts.embedPanel;
@@ -25,7 +25,9 @@ export function EmbedPanel({
 }) {
   const [made, setMade] = useState<Schemas["NewEmbedSession"] | null>(null);
   const [permissions, setPermissions] = useState<Schemas["Permissions"]>({ allow_drill_down: true });
+  const [shownTenant, setShownTenant] = useState(tenant || "acme");
   const form = useForm(async (value, data) => {
+    checkPermissions(data);
     const body = { tenant_id: value("tenant_id"), dashboard_id: dashboard, permissions: permissionsOf(data) };
     setMade(await answer(api.POST("/v1/embed-sessions", { body })));
     onMinted?.();
@@ -35,7 +37,7 @@ export function EmbedPanel({
       <div>
         <h3>{text.server}</h3>
         <p class="lead">{text.serverLead}</p>
-        <Snippets snippets={serverSnippets({ dashboard, tenant: tenant || "acme", permissions })} label={text.server} />
+        <Snippets snippets={serverSnippets({ dashboard, tenant: shownTenant, permissions })} label={text.server} />
         <p class="note">{text.session(inWords(permissions).join("; "))}</p>
         <h3>{text.page}</h3>
         <p class="lead">{text.pageLead}</p>
@@ -44,7 +46,14 @@ export function EmbedPanel({
       <div>
         <h3>{text.live}</h3>
         <p class="lead">{text.liveLead}</p>
-        <form {...form.props} onInput={(event) => setPermissions(permissionsOf(new FormData(event.currentTarget)))}>
+        <form
+          {...form.props}
+          onInput={(event) => {
+            const data = new FormData(event.currentTarget);
+            setPermissions(permissionsOf(data));
+            setShownTenant(String(data.get("tenant_id") ?? "") || "acme");
+          }}
+        >
           <Field
             in={form}
             name="tenant_id"

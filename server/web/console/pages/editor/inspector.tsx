@@ -1,4 +1,4 @@
-// The settings of one widget: what it shows, how it is drawn, and where it stands. Every change is seen at once.
+// The settings of one widget: query, drawing options and layout. Every change is seen at once.
 
 import type { ComponentChildren } from "preact";
 import { isTimed } from "../../../charts/kinds.js";
@@ -32,7 +32,7 @@ interface InspectorProps {
 export function Inspector({ widget, events, onChange, onPlace, onRemove, onDuplicate }: InspectorProps) {
   const query = queryOf(widget);
   const viz = widget.viz as Record<string, unknown>;
-  // A text asked nothing; what it becomes asks about some event.
+  // A text has no query; another kind begins with the first event.
   const event =
     events.find(({ event_name }) => event_name === query.event_name) ?? (query.event_name ? undefined : events[0]);
   const ask = (part: Partial<Query>) => onChange(fitted({ ...widget, query: clean({ ...query, ...part }) }, event));
@@ -201,7 +201,7 @@ function Ask({ widget, query, event, events, ask }: AskProps) {
           min={1}
           max={1000}
           value={query.limit ?? ""}
-          onChange={(e) => ask({ limit: e.currentTarget.value ? Number(e.currentTarget.value) : (undefined as never) })}
+          onChange={(e) => ask({ limit: e.currentTarget.value ? Number(e.currentTarget.value) : undefined })}
         />
       )}
       {(widget.kind === "number" || widget.kind === "area" || (widget.kind === "line" && !query.group_by)) && (

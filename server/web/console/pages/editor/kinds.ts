@@ -1,4 +1,4 @@
-// What each kind of widget needs of its query: `fitted` makes a query that fits when the kind is changed.
+// The constraints of each kind of widget on its query: `fitted` makes a query that fits when the kind is changed.
 //
 //     fitted({ kind: "donut", query: { event_name: "api_call", metric: "p95", … } })   // asks for a count by a property
 
@@ -56,7 +56,7 @@ export const needsOf = (kind: string): Needs => NEEDS[kind] ?? { time: "never", 
 
 export const queryOf = (widget: Widget): Query => widget.query as Query;
 
-/** The same widget with a query that its kind can draw. `event` is what is known of its event. */
+/** The same widget with a query that its kind can draw. `event` has the properties of its event. */
 export function fitted(widget: Widget, event: Schemas["DiscoveredEvent"] | undefined): Widget {
   const { kind } = widget;
   if (kind === "text") return { ...widget, query: {} };
@@ -83,7 +83,7 @@ export function fitted(widget: Widget, event: Schemas["DiscoveredEvent"] | undef
   return { ...widget, query: clean(asked) };
 }
 
-/** Without what is not said. */
+/** Without empty fields. */
 export function clean(query: Query): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).filter(

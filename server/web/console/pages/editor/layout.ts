@@ -30,7 +30,7 @@ function bounded(kind: string, { x, y, w, h }: Layout): Layout {
   return { x: clamp(x, 0, COLUMNS - width), y: Math.max(0, y), w: width, h: clamp(h, hMin, ROWS_MAX) };
 }
 
-/** Puts `first` where it says, and everybody else where there is room, then closes empty rows. */
+/** Puts `first` where it says, and the other widgets where there is room, then closes empty rows. */
 export function settled(widgets: readonly Widget[], first?: string): Widget[] {
   const order = [...widgets].sort((a, b) => Number(b.id === first) - Number(a.id === first) || byPlace(a, b));
   const placed: Widget[] = [];

@@ -1,4 +1,4 @@
-// Before publishing: what customers will see that they do not see now.
+// The publish dialog: the changes that customers will see.
 
 import { answer, api, ApiError, type Schemas } from "../../api/client";
 import { refresh, useData } from "../../api/cache";

@@ -27,7 +27,7 @@ export function serverSnippets({ dashboard, tenant, permissions }: Asked): Recor
   -H "Authorization: Bearer $INLAY_KEY" \\
   -H "Content-Type: application/json" \\
   -d ${quoted(body)}`,
-    Node: `// customer: whoever is logged in to your product
+    Node: `// customer: the customer that is logged in to your product
 const response = await fetch("${url}", {
   method: "POST",
   headers: { authorization: \`Bearer \${process.env.INLAY_KEY}\`, "content-type": "application/json" },
@@ -35,7 +35,7 @@ const response = await fetch("${url}", {
 });
 if (!response.ok) throw new Error(\`Inlay answered \${response.status}\`);
 const { embed_url } = await response.json();`,
-    Python: `# customer: whoever is logged in to your product
+    Python: `# customer: the customer that is logged in to your product
 import os, requests
 
 response = requests.post(
@@ -45,7 +45,7 @@ response = requests.post(
 )
 response.raise_for_status()
 embed_url = response.json()["embed_url"]`,
-    Rust: `// customer: whoever is logged in to your product
+    Rust: `// customer: the customer that is logged in to your product
 let session: serde_json::Value = reqwest::Client::new()
     .post("${url}")
     .bearer_auth(std::env::var("INLAY_KEY")?)

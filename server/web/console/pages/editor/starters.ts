@@ -1,4 +1,4 @@
-// Layouts to begin a dashboard with, filled with what is known of an event:
+// Layouts to begin a dashboard with, filled with the properties of an event:
 //
 //     startedWith("overview", discovered)   // four numbers, a line, a list
 

@@ -1,5 +1,5 @@
-// What the SQL editor offers while one types: tables and columns, the organisation's own properties and events, and
-// what the server's dialect can do.
+// Completions of the SQL editor: tables and columns, the organisation's own properties and events, and functions of
+// the server's dialect.
 
 import type { CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import type { Schemas } from "../../api/client";

@@ -27,7 +27,7 @@ export interface EditorHandle {
   /** The selected text, or everything. */
   chosen: () => { sql: string; isSelection: boolean; from: number };
   insert: (text: string) => void;
-  /** Marks the place of an error: a line and a column, both from 1, within what was run. */
+  /** Marks the place of an error: a line and a column, both from 1, within the statement that was run. */
   mark: (place: { from: number; line: number; column: number } | null) => void;
   focus: () => void;
 }

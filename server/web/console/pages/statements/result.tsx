@@ -1,4 +1,4 @@
-// The rows of a statement: a table that draws only what is looked at, and a chart where the rows make one.
+// The rows of a statement: a virtualised table, and a chart where the columns allow one.
 
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
