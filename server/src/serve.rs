@@ -34,7 +34,7 @@ use crate::{
     grpc,
     http::{Http, Peer, Throttle, router},
     jobs,
-    outbound::{Courier, Mailer, Poster, WebhookRules},
+    outbound::{Dispatcher, Mailer, Poster, WebhookRules},
     sql::Workers,
 };
 
@@ -150,7 +150,7 @@ pub async fn serve_with(
             .await?
             .context("cannot seed the demo")?;
     }
-    let courier = courier_of(&config, &app.settings.webhooks)?;
+    let dispatcher = dispatcher_of(&config, &app.settings.webhooks)?;
     let (stop, stopped) = watch::channel(false);
     let guard = grpc::Guard::new(config.grpc_token.as_deref());
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
@@ -159,7 +159,7 @@ pub async fn serve_with(
     let workers = Arc::new(Workers::new(program, config.sql_idle_workers, total));
     let prepared = Arc::clone(&workers);
     drop(tokio::task::spawn_blocking(move || prepared.prepare()));
-    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), courier.clone(), workers);
+    let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), dispatcher.clone(), workers);
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![
         tokio::spawn(serve_http(listener, tls, http, connections, stopped.clone())),
@@ -167,8 +167,8 @@ pub async fn serve_with(
         tokio::spawn(jobs::count(app.clone(), stopped.clone())),
         tokio::spawn(jobs::expire(app.clone(), stopped.clone())),
         tokio::spawn(jobs::evaluate_alerts(app.clone(), stopped.clone())),
-        tokio::spawn(jobs::deliver(app.clone(), courier.clone(), stopped.clone())),
-        tokio::spawn(jobs::run_reports(app.clone(), courier, stopped.clone())),
+        tokio::spawn(jobs::deliver(app.clone(), dispatcher.clone(), stopped.clone())),
+        tokio::spawn(jobs::run_reports(app.clone(), dispatcher, stopped.clone())),
         tokio::spawn(forget_full(throttle, stopped.clone())),
         tokio::spawn(jobs::report(app.clone(), stopped)),
     ];
@@ -219,7 +219,7 @@ fn billing_settings(config: &BillingConfig) -> BillingSettings {
 }
 
 /// The ways out. Mails without a server become files, in a folder that only we read.
-fn courier_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Courier> {
+fn dispatcher_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Dispatcher> {
     let poster = Poster::new(rules).context("cannot make a client for webhooks")?;
     let outbox = config.data_dir.join("outbox");
     if config.smtp_url.is_none() {
@@ -227,7 +227,7 @@ fn courier_of(config: &Config, rules: &WebhookRules) -> anyhow::Result<Courier> 
     }
     let mailer = Mailer::new(config.smtp_url.as_deref(), config.mail_from.as_deref(), &outbox);
     let mailer = mailer.map_err(|error| anyhow::anyhow!("{error}"))?;
-    Ok(Courier { poster, mailer })
+    Ok(Dispatcher { poster, mailer })
 }
 
 fn make_folder(path: &Path) -> std::io::Result<()> {

@@ -115,7 +115,8 @@ async fn an_alert_fires_recovers_and_says_so() {
     assert_eq!(posted.header("content-type"), Some("application/json"));
     assert!(
         posted.head.starts_with("post /in/secret http/1.1")
-            && posted.header("webhook-id").is_none()
+            && posted.header("webhook-id").is_some()
+            && posted.header("webhook-signature").is_none()
     );
 
     // A restart changes nothing: it fires, and is not told again.

@@ -109,6 +109,7 @@ async fn what_cannot_be_drawn_names_its_field() {
         (changed(&["layout", "x"], json!(9)), "widgets[0].layout", "invalid_field"),
         (changed(&["layout", "x"], json!(-1)), "widgets[0].layout.x", "out_of_range"),
         (changed(&["id"], json!("")), "widgets[0].id", "invalid_field"),
+        (changed(&["id"], json!("..")), "widgets[0].id", "invalid_field"),
         (changed(&["extra"], json!(1)), "widgets[0].extra", "unknown_field"),
         (donut_widget, "widgets[0].query.metric", "invalid_field"),
         (changed(&["kind"], json!("bar_list")), "widgets[0].query.group_by", "missing_field"),

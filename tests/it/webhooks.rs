@@ -156,3 +156,62 @@ async fn a_message_goes_only_where_its_rule_still_posts() {
     org.admin.post_empty(&retry_of(&attempt)).await.refused(404, "not_found");
     assert_eq!(receiver.count(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_fails_with_its_rule_and_messages_keep_their_order() {
+    let (server, org, dashboard) = start().await;
+    let receiver = Receiver::start(&[Manner::Status(500, String::new())]).await;
+    fire(&server, &org, &dashboard, &receiver.url).await;
+    attempts(&org, 1).await;
+    // A test is a later message to the same receiver.
+    org.admin.post_empty("/v1/alerts/1/test").await.expect(200);
+    let all = org.admin.get("/v1/webhooks").await.expect(200)["rules"][0]["attempts"].clone();
+    let statuses: Vec<u16> = {
+        let mut found = Vec::new();
+        for attempt in all.as_array().unwrap() {
+            found.push(org.admin.post_empty(&retry_of(attempt)).await.status);
+        }
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(statuses, [202, 409], "the first is brought forward, the test waits for it");
+    attempts(&org, 3).await;
+    eventually(|| async { status_of_event(&org).await == "pending" }).await;
+    org.admin.patch("/v1/alerts/1", &json!({"enabled": false})).await.expect(200);
+    let events = org.admin.get("/v1/alerts/1/events").await.expect(200);
+    let delivery = events["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["deliveries"][0].clone())
+        .find(|delivery| delivery["error"] == "the rule was changed or switched off");
+    assert_eq!(delivery.expect("it is over")["status"], "failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_goes_to_its_tenants_of_today_and_a_retry_stops_no_run() {
+    let (server, org, dashboard) = start().await;
+    let manners = [Manner::Status(503, String::new()), Manner::Hang];
+    let receiver = Receiver::start(&manners).await;
+    let share = |tenant: &str| json!({"tenant_id": tenant, "recipients": []});
+    let report = json!({
+        "dashboard_id": dashboard, "name": "Hourly", "schedule": "hourly", "format": "csv",
+        "webhook_url": receiver.url, "burst": [share("a")],
+    });
+    org.admin.post("/v1/reports", &report).await.expect(201);
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    let failed = attempts(&org, 1).await.remove(0);
+    let runs = async || org.admin.get("/v1/reports/1/runs").await.expect(200)["data"].clone();
+    eventually(|| async { runs().await[0]["status"] == "failed" }).await;
+    org.admin.patch("/v1/reports/1", &json!({"burst": [share("b")]})).await.expect(200);
+    org.admin.post_empty(&retry_of(&failed)).await.refused(409, "conflict");
+    org.admin.patch("/v1/reports/1", &json!({"burst": [share("a")]})).await.expect(200);
+    // The receiver hangs with the retry when the schedule's time comes.
+    org.admin.post_empty(&retry_of(&failed)).await.expect(202);
+    eventually(|| async { receiver.count() == 2 }).await;
+    server.clock.advance(3_600_000);
+    eventually(|| async { runs().await.as_array().unwrap().len() == 2 }).await;
+    let statuses: Vec<Value> =
+        runs().await.as_array().unwrap().iter().map(|run| run["status"].clone()).collect();
+    assert!(statuses.iter().all(|status| status != "skipped"), "{statuses:?}");
+}

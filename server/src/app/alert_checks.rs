@@ -23,7 +23,7 @@ use crate::{
     error::{ApiError, Code, Result},
     store::{
         Actor, AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard,
-        Environment, Notice, Org, OrgReader, OrgTxn, Widget, global_ids,
+        Environment, Notification, Org, OrgReader, OrgTxn, Widget, global_ids,
     },
 };
 
@@ -338,7 +338,7 @@ impl App {
             Change::Fired => (check.at, None),
             Change::Resolved { fired_at } => (fired_at, Some(check.at)),
         };
-        let notice = Notice {
+        let notification = Notification {
             alert: rule.number,
             name: rule.name.clone(),
             dashboard_id: rule.dashboard_id.clone(),
@@ -359,17 +359,17 @@ impl App {
         };
         let id = format!("{}:{}", rule.id, self.new_id());
         let room = TOLD_AT_ONCE.saturating_sub(check.told.get());
-        let deliveries = self.enqueue(records, &check.org, rule, &id, &notice, room)?;
+        let deliveries = self.enqueue(records, &check.org, rule, &id, &notification, room)?;
         check.told.set(check.told.get() + deliveries.len());
         records.put(&AlertEvent {
             id,
             state: status.state,
             value,
             threshold_value: rule.threshold_value,
-            window_from: notice.window_from,
-            window_to: notice.window_to,
+            window_from: notification.window_from,
+            window_to: notification.window_to,
             tenant_id: status.tenant_id.clone(),
-            reason: notice.reason,
+            reason: notification.reason,
             deliveries,
             created_at: check.at,
         })

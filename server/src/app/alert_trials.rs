@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{ApiError, Code, Result},
-    store::{AlertState, AuditRow, Delivery, Notice, Told, Way},
+    store::{AlertState, AuditRow, Channel, Delivery, Notification, RecipientStatus},
 };
 
 const MINUTE_MS: i64 = 60_000;
@@ -47,7 +47,7 @@ impl App {
         let (rule, now) = (alert.rule, self.now_ms());
         let dashboard = self.dashboard(caller, &rule.dashboard_id).ok();
         let widget = dashboard.as_ref().and_then(|found| watched_widget(found, &rule.widget_id));
-        let notice = Notice {
+        let notification = Notification {
             alert: rule.number,
             name: format!("Test of {}", rule.name),
             dashboard_id: rule.dashboard_id.clone(),
@@ -66,27 +66,27 @@ impl App {
             window_to: now,
             reason: None,
         };
-        let mails = rule.email_to.iter().map(|to| (Way::Email, to));
-        let ways: Vec<_> =
-            mails.chain(rule.webhook_url.iter().map(|to| (Way::Webhook, to))).collect();
-        if ways.is_empty() {
+        let mails = rule.email_to.iter().map(|to| (Channel::Email, to));
+        let channels: Vec<_> =
+            mails.chain(rule.webhook_url.iter().map(|to| (Channel::Webhook, to))).collect();
+        if channels.is_empty() {
             let message = "this rule has no receivers: no email_to and no webhook_url";
             return Err(ApiError::new(Code::Conflict, message));
         }
-        let delivery = |(way, to): (Way, &String)| Delivery {
+        let delivery = |(channel, to): (Channel, &String)| Delivery {
             id: self.new_id(),
             org: caller.org.clone(),
             due_at: now,
             is_leased: false,
             attempt: 1,
-            way,
+            channel,
             to: to.clone(),
             alert: rule.number,
             event: String::new(),
-            notice: notice.clone(),
+            notification: notification.clone(),
             retry: 0,
         };
-        let deliveries = ways.into_iter().map(delivery).collect();
+        let deliveries = channels.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
             let rows: Vec<AuditRow> = self.org_reader(&caller.org).list_last(TESTS_LOOKED_AT)?;
             let lately = rows.iter().filter(|row| row.created_at > now - MINUTE_MS);
@@ -102,17 +102,17 @@ impl App {
     }
 
     /// Writes down what became of a test.
-    pub fn record_test(&self, delivery: Delivery, outcome: Outcome) -> Result<Told> {
-        if delivery.way == Way::Webhook {
+    pub fn record_test(&self, delivery: Delivery, outcome: Outcome) -> Result<RecipientStatus> {
+        if delivery.channel == Channel::Webhook {
             let row = alert_attempt(self.new_id(), &delivery, &outcome);
             self.org_txn(&delivery.org, |txn| txn.put(&row))?;
         }
-        Ok(Told {
-            kind: kind_of(delivery.way).to_owned(),
+        Ok(RecipientStatus {
+            kind: kind_of(delivery.channel).to_owned(),
             to: delivery.to,
             tenant_id: None,
-            status: if outcome.carried.error.is_none() { "sent" } else { "failed" }.to_owned(),
-            error: outcome.carried.error,
+            status: if outcome.result.error.is_none() { "sent" } else { "failed" }.to_owned(),
+            error: outcome.result.error,
         })
     }
 

@@ -168,6 +168,7 @@ mod tests {
                         bytes: None,
                         deliveries: Vec::new(),
                         error: None,
+                        tenant_id: None,
                         retries: BTreeMap::new(),
                     })?;
                 }

@@ -44,7 +44,7 @@ mod widgets;
 
 mod dashboards;
 
-mod alert_notices;
+mod alert_notifications;
 mod alert_state;
 mod discover;
 mod embed;

@@ -1,9 +1,9 @@
-//! The queue of what is to be delivered: durable, in order, each at most once at a time.
+//! The delivery queue: durable, ordered, one attempt of a delivery at a time.
 //!
-//! An entry is claimed by moving its due time behind the longest time that an attempt takes; who dies
-//! with it leaves it to be claimed again then. So nothing is lost, and what may be doubled is the one
-//! attempt that was under way. What one rule tells one receiver goes in order: a recovery never
-//! overtakes the alarm that it ends.
+//! An entry is leased by moving its due time behind the longest time that an attempt takes. After a crash the
+//! lease ends and the entry is due again, so nothing is lost, and at most the attempt that was under way is
+//! repeated. Notifications of one rule to one recipient go in order: a recovery never overtakes the alarm
+//! that it ends.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,10 +12,11 @@ use inlay_engine::{KeyReader, Txn};
 use super::context::App;
 use crate::{
     error::Result,
-    outbound::{Carried, Packet},
+    outbound::{DeliveryResult, OutboundMessage},
     store::{
-        AlertEvent, AlertRule, Delivery, Message, Notice, Org, OrgTxn, Told, Way, WebhookDelivery,
-        decode, global_delete, global_find, global_list, global_put, global_scan, rule_id,
+        AlertEvent, AlertRule, Channel, Delivery, Message, Notification, Org, OrgTxn,
+        RecipientStatus, WebhookDelivery, decode, global_delete, global_find, global_list,
+        global_put, global_scan, rule_id,
     },
 };
 
@@ -31,16 +32,19 @@ const AT_ONCE_OF_RECEIVER: usize = 1;
 /// Waits before each attempt of a mail: a receiving server that asks to come back later means minutes.
 const MAIL_WAITS_S: [u64; 5] = [0, 30, 120, 600, 1_800];
 
-/// What became of an attempt.
+/// Why a delivery that waited fails.
+const RULE_CHANGED: &str = "the rule was changed or switched off";
+
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// When it began.
     pub began_at: i64,
-    /// What came of it.
-    pub carried: Carried,
+    /// Its result.
+    pub result: DeliveryResult,
 }
 
-/// What comes after an attempt.
+/// The next step after an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum After {
     Done,
@@ -48,22 +52,21 @@ enum After {
     Abandoned,
 }
 
-/// Decides what comes after attempt number `attempt` with these waits before each.
+/// Decides the next step after attempt number `attempt` with these waits before each.
 fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
-    if outcome.carried.error.is_none() {
+    if outcome.result.error.is_none() {
         return After::Done;
     }
     match waits_s.get(attempt as usize) {
-        Some(&wait) if !outcome.carried.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
+        Some(&wait) if !outcome.result.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
         _ => After::Abandoned,
     }
 }
 
-/// What is under way: deliveries by their ids.
+/// Deliveries with an attempt under way, by their ids.
 pub type UnderWay = HashMap<String, Arc<Delivery>>;
 
-/// Entries of the queue that were read already, by their keys: most stay as they are from one look to the
-/// next.
+/// Cache of decoded entries by their keys: most do not change from one poll to the next.
 #[derive(Default)]
 pub struct Queued(HashMap<Vec<u8>, Arc<Delivery>>);
 
@@ -90,36 +93,36 @@ impl Queued {
     }
 }
 
-/// The next to be tried at `now`: due, the oldest of what its rule tells its receiver, and within what
-/// an organisation and a receiver may have under way. Organisations take turns. `pending` is in order of
-/// due times.
+/// The deliveries to attempt at `now`: due, the oldest of their rule and recipient, and within the limits of
+/// concurrent attempts of an organisation and of a recipient. Organisations take turns. `pending` is in order
+/// of due times.
 fn choose(
     pending: &[Arc<Delivery>],
     under_way: &UnderWay,
     now: i64,
     room: usize,
 ) -> Vec<Arc<Delivery>> {
-    type Line<'a> = (&'a str, u64, Option<&'a str>, Way, &'a str);
+    type Line<'a> = (&'a str, u64, Option<&'a str>, Channel, &'a str);
     fn line(one: &Delivery) -> Line<'_> {
-        (&one.org, one.alert, one.notice.tenant_id.as_deref(), one.way, &one.to)
+        (&one.org, one.alert, one.notification.tenant_id.as_deref(), one.channel, &one.to)
     }
     let mut heads: HashMap<Line<'_>, &str> = HashMap::new();
     for one in pending {
         let head = heads.entry(line(one)).or_insert(&one.id);
         *head = (*head).min(&one.id);
     }
-    let mut of_org: HashMap<(&str, Way), usize> = HashMap::new();
-    let mut of_receiver: HashMap<(&str, Way, &str), usize> = HashMap::new();
+    let mut of_org: HashMap<(&str, Channel), usize> = HashMap::new();
+    let mut of_receiver: HashMap<(&str, Channel, &str), usize> = HashMap::new();
     for one in under_way.values() {
-        *of_org.entry((&one.org, one.way)).or_default() += 1;
-        *of_receiver.entry((&one.org, one.way, &one.to)).or_default() += 1;
+        *of_org.entry((&one.org, one.channel)).or_default() += 1;
+        *of_receiver.entry((&one.org, one.channel, &one.to)).or_default() += 1;
     }
     // What may go, with how much of its organisation goes before it.
     let mut may_go: Vec<(usize, &Arc<Delivery>)> = Vec::new();
     for one in pending.iter().take_while(|one| one.due_at <= now) {
         let is_head = heads.get(&line(one)) == Some(&one.id.as_str());
-        let busy = of_org.entry((&one.org, one.way)).or_default();
-        let at_receiver = of_receiver.entry((&one.org, one.way, &one.to)).or_default();
+        let busy = of_org.entry((&one.org, one.channel)).or_default();
+        let at_receiver = of_receiver.entry((&one.org, one.channel, &one.to)).or_default();
         let has_room = *busy < AT_ONCE_OF_ORG && *at_receiver < AT_ONCE_OF_RECEIVER;
         if is_head && has_room && !under_way.contains_key(&one.id) {
             may_go.push((*busy, one));
@@ -132,28 +135,28 @@ fn choose(
 }
 
 impl App {
-    /// Puts a notice on its way to the receivers of a rule, of which the first `room` get it; who they are,
-    /// as the event tells it.
+    /// Enqueues a notification to the recipients of a rule, to the first `room` of them; their statuses for
+    /// the event.
     pub fn enqueue(
         &self,
         txn: &mut OrgTxn<'_>,
         org: &str,
         rule: &AlertRule,
         event: &str,
-        notice: &Notice,
+        notification: &Notification,
         room: usize,
-    ) -> Result<Vec<Told>> {
-        let mails = rule.email_to.iter().map(|to| (Way::Email, to));
-        let ways = mails.chain(rule.webhook_url.iter().map(|to| (Way::Webhook, to)));
-        let mut told = Vec::new();
-        for (turn, (way, to)) in ways.enumerate() {
+    ) -> Result<Vec<RecipientStatus>> {
+        let mails = rule.email_to.iter().map(|to| (Channel::Email, to));
+        let channels = mails.chain(rule.webhook_url.iter().map(|to| (Channel::Webhook, to)));
+        let mut recipient = Vec::new();
+        for (turn, (channel, to)) in channels.enumerate() {
             if turn >= room {
-                told.push(Told {
-                    kind: kind_of(way).to_owned(),
+                recipient.push(RecipientStatus {
+                    kind: kind_of(channel).to_owned(),
                     to: to.clone(),
                     tenant_id: None,
                     status: "failed".to_owned(),
-                    error: Some("too much was told at once".to_owned()),
+                    error: Some("too many notifications at once".to_owned()),
                 });
                 continue;
             }
@@ -161,29 +164,29 @@ impl App {
                 id: self.new_id(),
                 org: org.to_owned(),
                 due_at: self.now_ms()
-                    + self.waits_s(way).first().map_or(0, |&wait| wait as i64 * 1_000),
+                    + self.waits_s(channel).first().map_or(0, |&wait| wait as i64 * 1_000),
                 is_leased: false,
                 attempt: 1,
-                way,
+                channel,
                 to: to.clone(),
                 alert: rule.number,
                 event: event.to_owned(),
-                notice: notice.clone(),
+                notification: notification.clone(),
                 retry: 0,
             };
             put(txn.global(), &delivery)?;
-            told.push(Told {
-                kind: kind_of(way).to_owned(),
+            recipient.push(RecipientStatus {
+                kind: kind_of(channel).to_owned(),
                 to: to.clone(),
                 tenant_id: None,
                 status: "pending".to_owned(),
                 error: None,
             });
         }
-        Ok(told)
+        Ok(recipient)
     }
 
-    /// Claims up to `room` of what is due.
+    /// Leases up to `room` due deliveries.
     pub fn claim(
         &self,
         known: &mut Queued,
@@ -211,25 +214,30 @@ impl App {
                 global_delete(txn, KIND, &key_of(one));
                 let rule: Option<AlertRule> =
                     OrgTxn::new(txn, &one.org).find(&rule_id(one.alert))?;
-                // Nobody is told any more of a rule that is gone, or that does not name him any more.
+                // A rule that is gone, or has other receivers now, notifies this one no more.
                 if rule.is_some_and(|rule| names(&rule, one)) {
                     let due_at = now + LEASE_MS;
                     let leased = Delivery { due_at, is_leased: true, ..(**one).clone() };
                     put(txn, &leased)?;
                     claimed.push(leased);
+                } else {
+                    let mut records = OrgTxn::new(txn, &one.org);
+                    set_status(&mut records, one, "failed", Some(RULE_CHANGED))?;
                 }
             }
             Ok(claimed)
         })
     }
 
-    /// Makes due what was being tried when the server stopped last, as nobody is at it any more, and what
-    /// waits longer than anything does, as the clock was set back.
+    /// Releases the leases of the process before, and entries that are due later than any backoff allows,
+    /// because the clock was set back.
     pub fn release(&self) -> Result<()> {
         let now = self.now_ms();
         let left = global_list::<Delivery>(&self.engine.keys(), KIND)?;
-        let longest =
-            [Way::Email, Way::Webhook].into_iter().flat_map(|way| self.waits_s(way)).max();
+        let longest = [Channel::Email, Channel::Webhook]
+            .into_iter()
+            .flat_map(|channel| self.waits_s(channel))
+            .max();
         let latest = now + longest.map_or(0, |&wait| wait as i64 * 1_000).max(LEASE_MS);
         let is_left = |one: &Delivery| one.is_leased || one.due_at > latest;
         let left: Vec<_> = left.into_iter().filter(|(_, one)| is_left(one)).collect();
@@ -245,18 +253,18 @@ impl App {
         })
     }
 
-    /// What is carried for a delivery, in an attempt that begins at `at_ms`.
-    pub fn alert_packet(&self, delivery: &Delivery, at_ms: i64) -> Result<Packet> {
-        Ok(match delivery.way {
-            Way::Webhook => Packet::Post(self.alert_post(delivery, at_ms)?),
-            Way::Email => {
-                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notice)?;
-                Packet::Mail(Box::new(mail))
+    /// The outbound message of a delivery, for an attempt that begins at `at_ms`.
+    pub fn alert_message(&self, delivery: &Delivery, at_ms: i64) -> Result<OutboundMessage> {
+        Ok(match delivery.channel {
+            Channel::Webhook => OutboundMessage::Post(self.alert_post(delivery, at_ms)?),
+            Channel::Email => {
+                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notification)?;
+                OutboundMessage::Mail(Box::new(mail))
             }
         })
     }
 
-    /// Writes down what became of an attempt, and what comes next.
+    /// Stores the outcome of an attempt, and enqueues the next one.
     pub fn settle(&self, delivery: &Delivery, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let is_pending = global_find::<Delivery>(txn, KIND, &key_of(delivery))?.is_some();
@@ -265,27 +273,18 @@ impl App {
             if records.find::<Org>(&delivery.org)?.is_none() {
                 return Ok(());
             }
-            if delivery.way == Way::Webhook {
+            if delivery.channel == Channel::Webhook {
                 records.put(&alert_attempt(self.new_id(), delivery, outcome))?;
             }
             // A retry by hand is a single attempt.
-            let waits_s = if delivery.retry > 0 { &[] } else { self.waits_s(delivery.way) };
+            let waits_s = if delivery.retry > 0 { &[] } else { self.waits_s(delivery.channel) };
             let next = after(delivery.attempt, outcome, waits_s);
             let status = match next {
                 After::Done => "sent",
                 After::Again { .. } => "pending",
                 After::Abandoned => "failed",
             };
-            let event: Option<AlertEvent> = records.find(&delivery.event)?;
-            if let Some(mut event) = event {
-                let kind = kind_of(delivery.way);
-                let of_it = |told: &&mut Told| told.kind == kind && told.to == delivery.to;
-                if let Some(told) = event.deliveries.iter_mut().find(of_it) {
-                    status.clone_into(&mut told.status);
-                    told.error.clone_from(&outcome.carried.error);
-                }
-                records.put(&event)?;
-            }
+            set_status(&mut records, delivery, status, outcome.result.error.as_deref())?;
             if let After::Again { wait_ms } = next
                 && is_pending
             {
@@ -298,10 +297,10 @@ impl App {
         })
     }
 
-    fn waits_s(&self, way: Way) -> &[u64] {
-        match way {
-            Way::Email => &MAIL_WAITS_S,
-            Way::Webhook => &self.settings.webhook_waits_s,
+    fn waits_s(&self, channel: Channel) -> &[u64] {
+        match channel {
+            Channel::Email => &MAIL_WAITS_S,
+            Channel::Webhook => &self.settings.webhook_waits_s,
         }
     }
 }
@@ -312,7 +311,7 @@ pub fn alert_attempt(id: String, delivery: &Delivery, outcome: &Outcome) -> Webh
     let message = Message::Alert {
         delivery: delivery.id.clone(),
         event: delivery.event.clone(),
-        notice: Box::new(delivery.notice.clone()),
+        notification: Box::new(delivery.notification.clone()),
     };
     let row = attempt_row(id, "alert", *alert, to, *attempt, outcome);
     WebhookDelivery { retry: *retry, message: Some(message), ..row }
@@ -327,7 +326,7 @@ pub fn attempt_row(
     attempt: u32,
     outcome: &Outcome,
 ) -> WebhookDelivery {
-    let Carried { status_code, error, excerpt, took, .. } = outcome.carried.clone();
+    let DeliveryResult { status_code, error, excerpt, took, .. } = outcome.result.clone();
     WebhookDelivery {
         id,
         source: source.to_owned(),
@@ -347,13 +346,38 @@ pub fn attempt_row(
 
 /// Whether a rule has the receiver of a delivery.
 fn names(rule: &AlertRule, delivery: &Delivery) -> bool {
-    match delivery.way {
-        Way::Email => rule.email_to.contains(&delivery.to),
-        Way::Webhook => rule.webhook_url.as_ref() == Some(&delivery.to),
+    match delivery.channel {
+        Channel::Email => rule.email_to.contains(&delivery.to),
+        Channel::Webhook => rule.webhook_url.as_ref() == Some(&delivery.to),
     }
 }
 
-/// Forgets what a rule still had to tell.
+/// Sets the status of a delivery in its alert event.
+pub fn set_status(
+    records: &mut OrgTxn<'_>,
+    delivery: &Delivery,
+    status: &str,
+    error: Option<&str>,
+) -> Result<()> {
+    // A test has no event.
+    if delivery.event.is_empty() {
+        return Ok(());
+    }
+    let Some(mut event) = records.find::<AlertEvent>(&delivery.event)? else { return Ok(()) };
+    let kind = kind_of(delivery.channel);
+    let of_it =
+        |recipient: &&mut RecipientStatus| recipient.kind == kind && recipient.to == delivery.to;
+    let Some(recipient) = event.deliveries.iter_mut().find(of_it) else { return Ok(()) };
+    // A receiver that has the message has it, also when it fails once more.
+    if delivery.retry > 0 && recipient.status == "sent" {
+        return Ok(());
+    }
+    status.clone_into(&mut recipient.status);
+    recipient.error = error.map(str::to_owned);
+    records.put(&event)
+}
+
+/// Removes the queued deliveries of a rule, which then count as failed.
 pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
     for (key, bytes) in global_scan(txn, KIND) {
         // Most entries are those of others, and are not read for that.
@@ -364,16 +388,17 @@ pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
         let one: Delivery = decode(&bytes)?;
         if one.org == org && one.alert == alert {
             txn.delete(&key);
+            set_status(&mut OrgTxn::new(txn, org), &one, "failed", Some(RULE_CHANGED))?;
         }
     }
     Ok(())
 }
 
-/// The name of a way, as others read it.
-pub fn kind_of(way: Way) -> &'static str {
-    match way {
-        Way::Email => "email",
-        Way::Webhook => "webhook",
+/// The name of a channel in the API.
+pub fn kind_of(channel: Channel) -> &'static str {
+    match channel {
+        Channel::Email => "email",
+        Channel::Webhook => "webhook",
     }
 }
 
@@ -401,18 +426,18 @@ mod tests {
     use crate::store::{AlertState, ConditionType};
 
     fn outcome(error: Option<&str>, is_final: bool) -> Outcome {
-        let carried = Carried {
+        let result = DeliveryResult {
             status_code: 0,
             error: error.map(str::to_owned),
             excerpt: None,
             is_final,
             took: Duration::ZERO,
         };
-        Outcome { began_at: 0, carried }
+        Outcome { began_at: 0, result }
     }
 
     fn delivery(id: &str, org: &str, alert: u64, due_at: i64) -> Delivery {
-        let notice = Notice {
+        let notification = Notification {
             alert,
             name: String::new(),
             dashboard_id: String::new(),
@@ -437,11 +462,11 @@ mod tests {
             due_at,
             is_leased: false,
             attempt: 1,
-            way: Way::Webhook,
+            channel: Channel::Webhook,
             to: "https://acme.com/x".to_owned(),
             alert,
             event: String::new(),
-            notice,
+            notification,
             retry: 0,
         }
     }
@@ -487,7 +512,7 @@ mod tests {
         assert_eq!(chosen(&pending, &pending[..2], 9, 10), ["03", "04"]);
         let mut mixed = pending;
         mixed.push(apart(10, "b", 9));
-        mixed.push(Delivery { way: Way::Email, ..apart(11, "a", 9) });
+        mixed.push(Delivery { channel: Channel::Email, ..apart(11, "a", 9) });
         assert_eq!(
             chosen(&mixed, &[], 9, 3),
             ["01", "10", "11"],
@@ -509,7 +534,7 @@ mod tests {
         // The first waits for its next attempt; the second of the same rule is due before it.
         let first = delivery("1", "a", 7, 100);
         let second = delivery("2", "a", 7, 50);
-        let other = Delivery { way: Way::Email, ..delivery("3", "a", 7, 60) };
+        let other = Delivery { channel: Channel::Email, ..delivery("3", "a", 7, 60) };
         assert_eq!(chosen(&[second.clone(), other.clone(), first.clone()], &[], 70, 10), ["3"]);
         assert_eq!(
             chosen(&[second.clone(), other.clone(), first.clone()], &[], 100, 10),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use askama::Template;
 
 use super::{
-    alert_notices::signature_headers,
+    alert_notifications::signature_headers,
     context::{App, Caller},
     report_runs::ReportWork,
     report_sheets::{artifact, kind_of_file},
@@ -13,8 +13,8 @@ use super::{
 use crate::{
     base::{instant, text::one_line},
     error::{ApiError, Code, Result},
-    outbound::{Mail, Packet, Post},
-    store::{Dashboard, Environment, ReportRule, Told},
+    outbound::{Mail, OutboundMessage, Post},
+    store::{Dashboard, Environment, RecipientStatus, ReportRule},
 };
 
 /// How long a webhook with a report may take.
@@ -109,16 +109,16 @@ impl App {
     }
 
     /// What is carried to the receiver at a place of a run's list, in an attempt that begins at `at_ms`.
-    pub fn report_packet(
+    pub fn report_message(
         &self,
         of: &ReportWork,
-        (at, told): (usize, &Told),
+        (at, recipient): (usize, &RecipientStatus),
         file: &ReportFile,
         at_ms: i64,
-    ) -> Result<Packet> {
-        Ok(match told.kind.as_str() {
-            "webhook" => Packet::Post(self.report_post(of, told, file, at_ms)),
-            _ => Packet::Mail(Box::new(self.report_mail(of, at, &told.to, file)?)),
+    ) -> Result<OutboundMessage> {
+        Ok(match recipient.kind.as_str() {
+            "webhook" => OutboundMessage::Post(self.report_post(of, recipient, file, at_ms)),
+            _ => OutboundMessage::Mail(Box::new(self.report_mail(of, at, &recipient.to, file)?)),
         })
     }
 
@@ -143,21 +143,29 @@ impl App {
     }
 
     /// The webhook that brings a file to a receiver.
-    fn report_post(&self, of: &ReportWork, told: &Told, file: &ReportFile, at_ms: i64) -> Post {
+    fn report_post(
+        &self,
+        of: &ReportWork,
+        recipient: &RecipientStatus,
+        file: &ReportFile,
+        at_ms: i64,
+    ) -> Post {
         let run = of.run.id.rsplit(':').next().unwrap_or_default();
-        let id = told
+        let id = recipient
             .tenant_id
             .as_ref()
             .map_or(run.to_owned(), |tenant| format!("{run}.{}", header(tenant)));
         let secret = of.rule.webhook_secret.as_deref();
         let signature = secret.map(|secret| signature_headers(secret, &id, at_ms, &file.bytes));
-        let mut headers = signature.unwrap_or_default();
+        let mut headers = signature.unwrap_or_else(|| vec![("webhook-id", id)]);
         headers.push(("x-service-report-id", of.rule.number.to_string()));
         headers.push(("x-service-report-name", header(&of.rule.name)));
         headers.push(("x-service-dashboard-id", of.rule.dashboard_id.clone()));
-        headers.extend(told.tenant_id.iter().map(|tenant| ("x-service-tenant-id", header(tenant))));
+        headers.extend(
+            recipient.tenant_id.iter().map(|tenant| ("x-service-tenant-id", header(tenant))),
+        );
         Post {
-            url: told.to.clone(),
+            url: recipient.to.clone(),
             content_type: file.content_type,
             headers,
             body: file.bytes.to_vec(),

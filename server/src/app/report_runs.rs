@@ -20,9 +20,9 @@ use super::{
 use crate::{
     error::{ApiError, Code, Result},
     store::{
-        Dashboard, Environment, Message, Org, OrgReader, OrgTxn, ReportRule, ReportRun, RunStatus,
-        RunWork, Told, WebhookDelivery, global_delete, global_find, global_ids, global_list,
-        global_records,
+        Dashboard, Environment, Message, Org, OrgReader, OrgTxn, RecipientStatus, ReportRule,
+        ReportRun, RunStatus, RunWork, WebhookDelivery, global_delete, global_find, global_ids,
+        global_list, global_records,
     },
 };
 
@@ -152,7 +152,7 @@ impl App {
     }
 
     fn new_run(&self, rule: &ReportRule, trigger: &str, scheduled_for: i64) -> ReportRun {
-        let told = |kind: &str, to: &String, tenant_id: Option<&String>| Told {
+        let recipient = |kind: &str, to: &String, tenant_id: Option<&String>| RecipientStatus {
             kind: kind.to_owned(),
             to: to.clone(),
             tenant_id: tenant_id.cloned(),
@@ -163,8 +163,8 @@ impl App {
         let mut to_all = |tenant: Option<&String>, more: &[String]| {
             let further = more.iter().filter(|to| !rule.recipients.contains(to));
             let mails = rule.recipients.iter().chain(further);
-            deliveries.extend(mails.map(|to| told("email", to, tenant)));
-            deliveries.extend(rule.webhook_url.iter().map(|to| told("webhook", to, tenant)));
+            deliveries.extend(mails.map(|to| recipient("email", to, tenant)));
+            deliveries.extend(rule.webhook_url.iter().map(|to| recipient("webhook", to, tenant)));
         };
         match rule.burst.as_slice() {
             [] => to_all(None, &[]),
@@ -182,6 +182,7 @@ impl App {
             bytes: None,
             deliveries,
             error: None,
+            tenant_id: rule.tenant_id.clone(),
             retries: BTreeMap::new(),
         }
     }
@@ -196,6 +197,7 @@ impl App {
             attempt: 1,
             starts: 0,
             is_leased: false,
+            is_retry: !run.retries.is_empty(),
         };
         put(records.global(), &work)
     }
@@ -298,30 +300,30 @@ impl App {
     pub fn record_told(&self, of: &ReportWork, at: usize, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
-            let Some(told) = of.run.deliveries.get(at) else { return Ok(()) };
+            let Some(recipient) = of.run.deliveries.get(at) else { return Ok(()) };
             if records.find::<Org>(&of.work.org)?.is_none() {
                 return Ok(());
             }
-            let is_mail = told.kind == "email";
+            let is_mail = recipient.kind == "email";
             // An attempt is an attempt, also when its rule was deleted meanwhile.
             if !is_mail {
                 let retry = of.run.retries.get(&at).copied().unwrap_or(0);
                 let (id, number) = (self.new_id(), of.rule.number);
-                let row = attempt_row(id, "report", number, &told.to, 1 + retry, outcome);
+                let row = attempt_row(id, "report", number, &recipient.to, 1 + retry, outcome);
                 let message = Message::Report { run: of.run.id.clone(), receiver: at };
                 records.put(&WebhookDelivery { retry, message: Some(message), ..row })?;
             }
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
-            let Some(told) = run.deliveries.get_mut(at) else { return Ok(()) };
+            let Some(recipient) = run.deliveries.get_mut(at) else { return Ok(()) };
             let goes_on =
-                is_mail && !outcome.carried.is_final && (of.work.attempt as usize) < WAITS_MS.len();
-            let status = match &outcome.carried.error {
+                is_mail && !outcome.result.is_final && (of.work.attempt as usize) < WAITS_MS.len();
+            let status = match &outcome.result.error {
                 None => "sent",
                 Some(_) if goes_on => "pending",
                 Some(_) => "failed",
             };
-            status.clone_into(&mut told.status);
-            told.error.clone_from(&outcome.carried.error);
+            status.clone_into(&mut recipient.status);
+            recipient.error.clone_from(&outcome.result.error);
             records.put(&run)
         })
     }
@@ -331,11 +333,11 @@ impl App {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
-            for (_, told) in
+            for (_, recipient) in
                 run.deliveries.iter_mut().enumerate().filter(|(at, _)| places.contains(at))
             {
-                "failed".clone_into(&mut told.status);
-                told.error = Some(why.to_owned());
+                "failed".clone_into(&mut recipient.status);
+                recipient.error = Some(why.to_owned());
             }
             records.put(&run)
         })
@@ -357,7 +359,7 @@ impl App {
             // What is gone on with makes only the files that are still needed.
             let bytes = run.bytes.max(Some(bytes)).filter(|bytes| *bytes > 0);
             let run = ReportRun { bytes, ..run };
-            let is_pending = run.deliveries.iter().any(|told| told.status == "pending");
+            let is_pending = run.deliveries.iter().any(|recipient| recipient.status == "pending");
             let wait = WAITS_MS.get(of.work.attempt as usize).filter(|_| is_pending);
             if let Some(wait) = wait {
                 let due_at = self.now_ms() + wait;
@@ -373,11 +375,11 @@ impl App {
 
 /// A run that is over: what is still pending has failed.
 fn ended(mut run: ReportRun, now: i64, faults: &[String]) -> ReportRun {
-    for told in run.deliveries.iter_mut().filter(|told| told.status == "pending") {
-        "failed".clone_into(&mut told.status);
-        told.error = told.error.take().or_else(|| faults.first().cloned());
+    for recipient in run.deliveries.iter_mut().filter(|recipient| recipient.status == "pending") {
+        "failed".clone_into(&mut recipient.status);
+        recipient.error = recipient.error.take().or_else(|| faults.first().cloned());
     }
-    let sent = run.deliveries.iter().filter(|told| told.status == "sent").count();
+    let sent = run.deliveries.iter().filter(|recipient| recipient.status == "sent").count();
     let failed = run.deliveries.len() - sent;
     run.status = match sent {
         0 => RunStatus::Failed,
@@ -399,7 +401,7 @@ mod tests {
     use crate::store::rule_id;
 
     fn run(statuses: &[&str]) -> ReportRun {
-        let told = |status: &&str| Told {
+        let recipient = |status: &&str| RecipientStatus {
             kind: "email".to_owned(),
             to: "a@b.example".to_owned(),
             tenant_id: None,
@@ -414,8 +416,9 @@ mod tests {
             started_at: Some(1),
             finished_at: None,
             bytes: None,
-            deliveries: statuses.iter().map(told).collect(),
+            deliveries: statuses.iter().map(recipient).collect(),
             error: None,
+            tenant_id: None,
             retries: BTreeMap::new(),
         }
     }
@@ -432,7 +435,7 @@ mod tests {
             assert_eq!((ended.status, ended.error.as_deref()), (status, error), "{statuses:?}");
             assert!(
                 ended.finished_at == Some(9)
-                    && ended.deliveries.iter().all(|told| told.status != "pending")
+                    && ended.deliveries.iter().all(|recipient| recipient.status != "pending")
             );
         }
         let ended = ended(run(&["pending"]), 9, &["the dashboard was deleted".to_owned()]);

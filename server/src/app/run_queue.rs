@@ -21,11 +21,16 @@ pub fn drop_runs(txn: &mut Txn, org: &str, rule: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a run of a rule is not done.
-pub fn is_under_way(txn: &Txn, org: &str, rule: &str) -> Result<bool> {
+/// The entries of a rule: runs that are not done, and retries of runs that were.
+pub fn works_of(txn: &Txn, org: &str, rule: &str) -> Result<Vec<RunWork>> {
     let prefix = format!("{rule}:");
-    let works = global_list::<RunWork>(txn, KIND)?;
-    Ok(works.iter().any(|(_, work)| work.org == org && work.run.starts_with(&prefix)))
+    let works = global_list::<RunWork>(txn, KIND)?.into_iter().map(|(_, work)| work);
+    Ok(works.filter(|work| work.org == org && work.run.starts_with(&prefix)).collect())
+}
+
+/// Whether a run of a rule is not done; a retry of an earlier one keeps no run from starting.
+pub fn is_under_way(txn: &Txn, org: &str, rule: &str) -> Result<bool> {
+    Ok(works_of(txn, org, rule)?.iter().any(|work| !work.is_retry))
 }
 
 /// Where an entry stands.

@@ -1,22 +1,25 @@
-//! Webhooks sent again by hand.
+//! Webhooks sent again by hand: `POST /v1/webhooks/{id}/retry`.
 //!
-//! Every attempt is on record with its message. Whoever repaired a receiver names an attempt and has its
-//! message sent again: the same body with the same `webhook-id`, so that a receiver who has it already can
-//! tell. While the automatic attempts of an alert go on, the next of them is brought forward instead. The
-//! file of a report is not stored, so it is made again, from the data of now.
+//! Every attempt is stored with its message. When a receiver is repaired, an admin names an attempt, and its
+//! message is sent again: the same body with the same `webhook-id`, by which a receiver recognises a
+//! message that it has. While the automatic attempts of an alert go on, the next of them is brought forward
+//! instead. The file of a report is not stored, so it is made again, with the data of now.
+//!
+//! A message that is sent by hand may come after a newer one of its rule: `fired_at` and `resolved_at` say when
+//! it was.
 
 use serde_json::json;
 
 use super::{
     context::{App, Caller},
     queue,
-    run_queue::is_under_way,
+    run_queue::works_of,
 };
 use crate::{
     error::{ApiError, Code, Result},
     store::{
-        AlertEvent, AlertRule, Delivery, Message, Notice, OrgTxn, ReportRule, ReportRun, RunStatus,
-        Way, WebhookDelivery, global_delete, global_list, rule_id,
+        AlertRule, Channel, Delivery, Message, Notification, OrgTxn, ReportRule, ReportRun,
+        RunStatus, WebhookDelivery, global_delete, global_list, rule_id,
     },
 };
 
@@ -24,6 +27,8 @@ use crate::{
 const RETRIES_MAX: u32 = 3;
 /// Attempts in which those of one message are looked for.
 const ATTEMPTS_MAX: usize = 100_000;
+/// Attempts that may be stored between that and the transaction.
+const RECENT: usize = 100;
 
 impl App {
     /// Sends the message of an attempt again, now.
@@ -33,6 +38,8 @@ impl App {
     pub fn retry_webhook(&self, caller: &Caller, attempt: &str) -> Result<()> {
         let reader = self.org_reader(&caller.org);
         let attempt: WebhookDelivery = reader.find(attempt)?.ok_or_else(not_found)?;
+        let attempts: Vec<WebhookDelivery> = reader.list_last(ATTEMPTS_MAX)?;
+        let made = attempts_of(&attempts, &attempt);
         self.org_txn(&caller.org, |txn| {
             let (environment, url) = match attempt.source.as_str() {
                 "alert" => {
@@ -52,8 +59,13 @@ impl App {
                 return Err(conflict("the rule does not post to this address any more"));
             }
             match &attempt.message {
-                Some(Message::Alert { delivery, event, notice }) => {
-                    self.retry_alert(txn, caller, &attempt, (delivery, event, notice))?;
+                Some(Message::Alert { delivery, event, notification }) => {
+                    self.retry_alert(
+                        txn,
+                        caller,
+                        (&attempt, made),
+                        (delivery, event, notification),
+                    )?;
                 }
                 Some(Message::Report { run, receiver }) => {
                     self.retry_report(txn, caller, &attempt, run, *receiver)?;
@@ -70,51 +82,53 @@ impl App {
         &self,
         txn: &mut OrgTxn<'_>,
         caller: &Caller,
-        attempt: &WebhookDelivery,
-        (delivery, event, notice): (&String, &String, &Notice),
+        (attempt, made): (&WebhookDelivery, Made),
+        (delivery, event, notification): (&String, &String, &Notification),
     ) -> Result<()> {
-        let queued = global_list::<Delivery>(txn.global(), queue::KIND)?;
-        let queued = queued.into_iter().map(|(_, queued)| queued);
         let due_at = self.now_ms();
-        if let Some(queued) = queued.into_iter().find(|queued| queued.id == *delivery) {
+        let same_line = |one: &Delivery| {
+            let line = (&*one.org, one.alert, &one.notification.tenant_id, one.channel, &one.to);
+            line == (
+                &caller.org,
+                attempt.source_id,
+                &notification.tenant_id,
+                Channel::Webhook,
+                &attempt.webhook_url,
+            )
+        };
+        let queued = global_list::<Delivery>(txn.global(), queue::KIND)?;
+        let line: Vec<Delivery> =
+            queued.into_iter().map(|(_, one)| one).filter(|one| same_line(one)).collect();
+        // Messages of one rule to one receiver go in order.
+        if line.iter().any(|one| one.id < *delivery) {
+            return Err(conflict("an earlier message of this rule is still being sent"));
+        }
+        if let Some(queued) = line.into_iter().find(|one| one.id == *delivery) {
             if queued.is_leased || queued.retry > 0 {
                 return Err(conflict("this message is being sent"));
             }
             global_delete(txn.global(), queue::KIND, &queue::key_of(&queued));
             return queue::put(txn.global(), &Delivery { due_at, ..queued });
         }
-        let attempts: Vec<WebhookDelivery> =
-            self.org_reader(&caller.org).list_last(ATTEMPTS_MAX)?;
-        let of_message = attempts.iter().filter(|attempt| match &attempt.message {
-            Some(Message::Alert { delivery: other, .. }) => other == delivery,
-            _ => false,
-        });
-        let (last, retries) = of_message.fold((attempt.attempt, 0), |(last, retries), one| {
-            (last.max(one.attempt), retries.max(one.retry))
-        });
-        let retry = next_retry(retries)?;
+        // One that ended after `made` was counted is among the last.
+        let reader = self.org_reader(&caller.org);
+        let made = made.and(attempts_of(&reader.list_last(RECENT)?, attempt));
+        let retry = next_retry(made.retries)?;
         let entry = Delivery {
             id: delivery.clone(),
             org: caller.org.clone(),
             due_at,
             is_leased: false,
-            attempt: last + 1,
-            way: Way::Webhook,
+            attempt: made.last + 1,
+            channel: Channel::Webhook,
             to: attempt.webhook_url.clone(),
             alert: attempt.source_id,
             event: event.clone(),
-            notice: notice.clone(),
+            notification: notification.clone(),
             retry,
         };
-        queue::put(txn.global(), &entry)?;
-        // A test has no event.
-        let event: Option<AlertEvent> = if event.is_empty() { None } else { txn.find(event)? };
-        let Some(mut event) = event else { return Ok(()) };
-        let receivers = event.deliveries.iter_mut();
-        for told in receivers.filter(|told| told.kind == "webhook" && told.to == entry.to) {
-            "pending".clone_into(&mut told.status);
-        }
-        txn.put(&event)
+        queue::set_status(txn, &entry, "pending", None)?;
+        queue::put(txn.global(), &entry)
     }
 
     fn retry_report(
@@ -125,17 +139,53 @@ impl App {
         run: &str,
         receiver: usize,
     ) -> Result<()> {
-        if is_under_way(txn.global(), &caller.org, &rule_id(attempt.source_id))? {
+        let rule_id = rule_id(attempt.source_id);
+        if !works_of(txn.global(), &caller.org, &rule_id)?.is_empty() {
             return Err(conflict("this report is running"));
         }
+        let Some(rule) = txn.find::<ReportRule>(&rule_id)? else { return Err(not_found()) };
         let Some(mut run) = txn.find::<ReportRun>(run)? else { return Err(not_found()) };
-        let Some(told) = run.deliveries.get_mut(receiver) else { return Err(not_found()) };
-        "pending".clone_into(&mut told.status);
+        let Some(recipient) = run.deliveries.get_mut(receiver) else { return Err(not_found()) };
+        let is_made_for = match &recipient.tenant_id {
+            Some(tenant) => rule.burst.iter().any(|share| share.tenant_id == *tenant),
+            None => rule.burst.is_empty() && rule.tenant_id == run.tenant_id,
+        };
+        if !is_made_for {
+            return Err(conflict("the report is made for other tenants now"));
+        }
+        "pending".clone_into(&mut recipient.status);
         let retries = run.retries.entry(receiver).or_default();
         *retries = next_retry(*retries)?;
         (run.status, run.finished_at, run.error) = (RunStatus::Running, None, None);
         self.begin(txn, &caller.org, &run)
     }
+}
+
+/// The attempts of a message so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Made {
+    /// Number of the last one.
+    last: u32,
+    /// Those by hand.
+    retries: u32,
+}
+
+impl Made {
+    fn and(self, other: Self) -> Self {
+        Self { last: self.last.max(other.last), retries: self.retries.max(other.retries) }
+    }
+}
+
+/// The attempts of the same message as `attempt`.
+fn attempts_of(attempts: &[WebhookDelivery], attempt: &WebhookDelivery) -> Made {
+    let id = |one: &WebhookDelivery| match &one.message {
+        Some(Message::Alert { delivery, .. }) => Some(delivery.clone()),
+        _ => None,
+    };
+    let of_message = id(attempt);
+    let same = attempts.iter().filter(|one| of_message.is_some() && id(one) == of_message);
+    let made = |one: &WebhookDelivery| Made { last: one.attempt, retries: one.retry };
+    same.map(made).fold(made(attempt), Made::and)
 }
 
 /// Number of the retry after so many.

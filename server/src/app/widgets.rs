@@ -128,6 +128,10 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
     if widget.id.is_empty() || widget.id.len() > 128 || widget.id.chars().any(char::is_control) {
         return Err(invalid("id", "id must have 1 to 128 bytes"));
     }
+    // It stands in paths, where these mean something else.
+    if widget.id == "." || widget.id == ".." {
+        return Err(invalid("id", "id must not be . or .."));
+    }
     if widget.title.chars().count() > 200 {
         return Err(invalid("title", "title must have at most 200 characters"));
     }

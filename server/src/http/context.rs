@@ -12,7 +12,7 @@ use crate::{
     app::{App, Caller, NamedRequest},
     base::memory::Shares,
     error::{ApiError, Code, Result},
-    outbound::Courier,
+    outbound::Dispatcher,
     sql::Workers,
     web::Files,
 };
@@ -55,7 +55,7 @@ pub struct Http {
     /// Rate limits.
     pub throttle: Arc<Throttle>,
     /// The ways out.
-    pub courier: Courier,
+    pub dispatcher: Dispatcher,
     /// Who answers statements.
     pub workers: Arc<Workers>,
     ingest: Arc<Bytes>,
@@ -72,7 +72,7 @@ impl Http {
         app: App,
         shares: &Shares,
         throttle: Arc<Throttle>,
-        courier: Courier,
+        dispatcher: Dispatcher,
         workers: Arc<Workers>,
     ) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Http {
             schemas: Arc::default(),
             under_way: Arc::default(),
             throttle,
-            courier,
+            dispatcher,
             workers,
             ingest: Arc::new(Bytes::new(shares.ingest)),
             mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
@@ -96,7 +96,7 @@ impl Http {
     /// rule. 400 naming `webhook_url`.
     pub async fn check_webhook(&self, url: Option<&str>) -> Result<()> {
         match url {
-            Some(url) if !self.courier.poster.may_be_saved(url).await => {
+            Some(url) if !self.dispatcher.poster.may_be_saved(url).await => {
                 let message = "webhook_url must be a public web address";
                 Err(ApiError::field(Code::InvalidField, "webhook_url", message))
             }
@@ -215,7 +215,7 @@ mod tests {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
         let workers = Arc::new(Workers::new("/nowhere".into(), 0, 0));
-        let http = Http::new(app, &Shares::of(0), throttle, Courier::in_tests(), workers);
+        let http = Http::new(app, &Shares::of(0), throttle, Dispatcher::in_tests(), workers);
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query(move |app| {
             let must_stop = app.query_control();

@@ -36,7 +36,8 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     http.requests.count((path.clone(), method_name, status), duration_ms / 1_000.0);
     if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
         let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
-        if status >= 500 {
+        // A server without billing works as it was configured.
+        if status >= 500 && note.code != Code::BillingNotConfigured {
             error!(request_id = %id, method = method_name, path, status, duration_ms, code, cause, "request failed");
         } else {
             info!(request_id = %id, method = method_name, path, status, duration_ms, code, "request refused");

@@ -138,6 +138,9 @@ impl Document {
             ("session", takes_session),
             ("embed_token", !is_public && may(Principal::Embed)),
         ];
+        if is_public {
+            built = built.securities(Some(Vec::<SecurityRequirement>::new()));
+        }
         for (name, _) in schemes.into_iter().filter(|(_, is_taken)| *is_taken) {
             built = built.security(requirement(name));
         }

@@ -14,7 +14,7 @@ use tracing::{debug, warn};
 use crate::{
     app::{App, Outcome, Queued, UnderWay},
     error::{ApiError, Result},
-    outbound::Courier,
+    outbound::Dispatcher,
     store::Delivery,
 };
 
@@ -39,7 +39,7 @@ impl Drop for Place {
 }
 
 /// Runs until the server stops; then what is under way ends.
-pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<bool>) {
     let under_way = Shared::default();
     let known = Arc::new(Mutex::new(Queued::default()));
     let mut last_ms = i64::MAX;
@@ -76,10 +76,10 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
             let shared = Arc::new(delivery.clone());
             under_way.lock().insert(delivery.id.clone(), shared);
             let place = Place(Arc::clone(&under_way), delivery.id.clone());
-            let (app, courier) = (app.clone(), courier.clone());
+            let (app, dispatcher) = (app.clone(), dispatcher.clone());
             tokio::spawn(async move {
                 let _place = place;
-                if let Err(error) = deliver(&app, &courier, delivery).await {
+                if let Err(error) = deliver(&app, &dispatcher, delivery).await {
                     // It stays claimed, and is tried again when that ends.
                     warn!(code = error.code.name(), %error, "cannot settle a delivery");
                 }
@@ -93,15 +93,15 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
 }
 
 /// One attempt, and what follows from it.
-async fn deliver(app: &App, courier: &Courier, delivery: Delivery) -> Result<()> {
+async fn deliver(app: &App, dispatcher: &Dispatcher, delivery: Delivery) -> Result<()> {
     let began_at = app.now_ms();
-    let packet = app.alert_packet(&delivery, began_at)?;
-    let outcome = Outcome { began_at, carried: courier.carry(packet).await };
+    let message = app.alert_message(&delivery, began_at)?;
+    let outcome = Outcome { began_at, result: dispatcher.send(message).await };
     debug!(
         alert = delivery.alert,
         attempt = delivery.attempt,
-        status = outcome.carried.status_code,
-        error = outcome.carried.error,
+        status = outcome.result.status_code,
+        error = outcome.result.error,
         "delivered an alert"
     );
     let app = app.clone();

@@ -16,8 +16,8 @@ use tracing::warn;
 use crate::{
     app::{App, Outcome, ReportFile, ReportWork},
     error::{ApiError, Result},
-    outbound::Courier,
-    store::Told,
+    outbound::Dispatcher,
+    store::RecipientStatus,
 };
 
 const TICK: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Drop for Place {
 }
 
 /// Runs until the server stops; then what is under way ends, or is gone on with at the next start.
-pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>) {
+pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<bool>) {
     let under_way = UnderWay::default();
     let drawing = Arc::new(Semaphore::new(DRAWN_AT_ONCE));
     let mut last_ms = i64::MAX;
@@ -89,10 +89,11 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
         for work in claimed {
             under_way.lock().insert(work.run.id.clone(), work.work.org.clone());
             let place = Place(Arc::clone(&under_way), work.run.id.clone());
-            let (app, courier, drawing) = (app.clone(), courier.clone(), Arc::clone(&drawing));
+            let (app, dispatcher, drawing) =
+                (app.clone(), dispatcher.clone(), Arc::clone(&drawing));
             tokio::spawn(async move {
                 let _place = place;
-                if let Err(error) = make(&app, &courier, &drawing, Arc::new(work)).await {
+                if let Err(error) = make(&app, &dispatcher, &drawing, Arc::new(work)).await {
                     // It stays claimed, and is gone on with when that ends.
                     warn!(code = error.code.name(), %error, "cannot go on with a report");
                 }
@@ -108,14 +109,17 @@ pub async fn run(app: App, courier: Courier, mut stopped: watch::Receiver<bool>)
 /// Brings a run as far as it goes now.
 async fn make(
     app: &App,
-    courier: &Courier,
+    dispatcher: &Dispatcher,
     drawing: &Semaphore,
     work: Arc<ReportWork>,
 ) -> Result<()> {
-    let mut of_tenants: BTreeMap<Option<String>, Vec<(usize, Told)>> = BTreeMap::new();
-    for (at, told) in work.run.deliveries.iter().enumerate() {
-        if told.status == "pending" {
-            of_tenants.entry(told.tenant_id.clone()).or_default().push((at, told.clone()));
+    let mut of_tenants: BTreeMap<Option<String>, Vec<(usize, RecipientStatus)>> = BTreeMap::new();
+    for (at, recipient) in work.run.deliveries.iter().enumerate() {
+        if recipient.status == "pending" {
+            of_tenants
+                .entry(recipient.tenant_id.clone())
+                .or_default()
+                .push((at, recipient.clone()));
         }
     }
     let (began, mut bytes, mut faults) = (Instant::now(), 0, Vec::new());
@@ -145,7 +149,7 @@ async fn make(
                 if !file.missing.is_empty() {
                     faults.push(format!("could not be shown: {}", file.missing.join(", ")));
                 }
-                bring(app, courier, &work, receivers, file).await?;
+                bring(app, dispatcher, &work, receivers, file).await?;
             }
             Err(error) => {
                 warn!(code = error.code.name(), %error, cause = error.cause, "cannot draw a report");
@@ -176,15 +180,15 @@ async fn fail(
 /// Brings a file to its receivers, a few at once.
 async fn bring(
     app: &App,
-    courier: &Courier,
+    dispatcher: &Dispatcher,
     work: &Arc<ReportWork>,
-    receivers: Vec<(usize, Told)>,
+    receivers: Vec<(usize, RecipientStatus)>,
     file: ReportFile,
 ) -> Result<()> {
     let places = Arc::new(Semaphore::new(RECEIVERS_AT_ONCE));
     let mut attempts = JoinSet::new();
-    for (at, told) in receivers {
-        let (app, courier, work) = (app.clone(), courier.clone(), Arc::clone(work));
+    for (at, recipient) in receivers {
+        let (app, dispatcher, work) = (app.clone(), dispatcher.clone(), Arc::clone(work));
         let (file, places) = (file.clone(), Arc::clone(&places));
         attempts.spawn(async move {
             let _place = places.acquire_owned().await;
@@ -192,8 +196,8 @@ async fn bring(
                 return Ok(());
             }
             let began_at = app.now_ms();
-            let packet = app.report_packet(&work, (at, &told), &file, began_at)?;
-            let outcome = Outcome { began_at, carried: courier.carry(packet).await };
+            let message = app.report_message(&work, (at, &recipient), &file, began_at)?;
+            let outcome = Outcome { began_at, result: dispatcher.send(message).await };
             let written = spawn_blocking(move || app.record_told(&work, at, &outcome)).await;
             written.map_err(|error| ApiError::internal(error.to_string()))?
         });

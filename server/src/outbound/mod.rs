@@ -8,10 +8,10 @@ mod resolver;
 
 mod webhook;
 
-mod courier;
+mod dispatcher;
 
 pub use address::{WebhookRules, check_webhook};
 pub use billing::portal;
-pub use courier::{Carried, Courier, Packet};
+pub use dispatcher::{DeliveryResult, Dispatcher, OutboundMessage};
 pub use mail::{Bounce, Mail, Mailer};
 pub use webhook::{Post, Poster};

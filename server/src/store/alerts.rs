@@ -140,16 +140,16 @@ pub struct AlertEvent {
     /// Why it ended, when it did not recover.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Whom it was told.
+    /// Recipients, with the status of each.
     #[serde(default)]
-    pub deliveries: Vec<Told>,
+    pub deliveries: Vec<RecipientStatus>,
     /// When.
     pub created_at: i64,
 }
 
-/// What is told about a change of an alert, in a webhook or a mail.
+/// A notification about a change of an alert, for webhooks and mails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct Notification {
     /// Number of the rule.
     pub alert: u64,
     /// Its name.
@@ -186,10 +186,10 @@ pub struct Notice {
     pub reason: Option<String>,
 }
 
-/// Whether one receiver got it.
+/// Status of the delivery to one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = RunDelivery)]
-pub struct Told {
+pub struct RecipientStatus {
     /// `email` or `webhook`.
     #[schema(example = "email")]
     pub kind: String,

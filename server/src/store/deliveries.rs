@@ -1,48 +1,50 @@
-//! What is on its way to somebody, and every attempt to bring it there.
+//! Deliveries that are queued, and every attempt of one.
 
 use serde::{Deserialize, Serialize};
 
-use super::{alerts::Notice, org::records};
+use super::{alerts::Notification, org::records};
 
 records! {
     WebhookDelivery "webhook_delivery";
 }
 
-/// How a receiver is reached.
+/// How a recipient is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Channel {
     /// A mail.
     Email,
     /// A request.
     Webhook,
 }
 
-/// Something to be brought to one receiver, due at a time: stored for nobody under
-/// `<due>:<id>`, so that what is due comes first.
+/// A notification to deliver to one recipient, due at a time: stored outside of any organisation under
+/// `<due>:<id>`, in order of due times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
     /// UUIDv7; the same at every attempt.
     pub id: String,
     /// Organisation that it belongs to, and that it goes with.
     pub org: String,
-    /// When it is tried; while it is tried, when it is tried again if that try is never heard of.
+    /// When it is due; while it is leased, when the lease ends.
     pub due_at: i64,
-    /// Whether it is being tried.
+    /// Whether an attempt is under way.
     pub is_leased: bool,
-    /// Number of the attempt that is next or under way, from 1.
+    /// Number of the next attempt, or of the one under way, from 1.
     pub attempt: u32,
-    /// How.
-    pub way: Way,
+    /// Mail or webhook.
+    #[serde(alias = "way")]
+    pub channel: Channel,
     /// Address.
     pub to: String,
     /// Number of the alert rule.
     pub alert: u64,
     /// Id of the alert event.
     pub event: String,
-    /// What is told.
-    pub notice: Notice,
-    /// Which retry by hand this is, from 1; 0 for an attempt that was not asked for.
+    /// The notification.
+    #[serde(alias = "notice")]
+    pub notification: Notification,
+    /// Number of the retry by hand, from 1; 0 for an automatic attempt.
     #[serde(default)]
     pub retry: u32,
 }
@@ -58,7 +60,7 @@ pub enum Message {
         /// Id of the alert event; empty for a test.
         event: String,
         /// The notification.
-        notice: Box<Notice>,
+        notification: Box<Notification>,
     },
     /// The file of a report.
     Report {
@@ -92,7 +94,7 @@ pub struct WebhookDelivery {
     pub duration_ms: u64,
     /// When.
     pub created_at: i64,
-    /// Which retry by hand this was, from 1; 0 for an attempt that was not asked for.
+    /// Number of the retry by hand, from 1; 0 for an automatic attempt.
     #[serde(default)]
     pub retry: u32,
     /// What was sent; absent in attempts of version 0.1.

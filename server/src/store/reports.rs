@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{alerts::Told, org::records};
+use super::{alerts::RecipientStatus, org::records};
 
 records! {
     ReportRule "report";
@@ -118,6 +118,9 @@ pub struct RunWork {
     pub starts: u32,
     /// Whether somebody works on it.
     pub is_leased: bool,
+    /// Whether it sends again what an ended run could not deliver.
+    #[serde(default)]
+    pub is_retry: bool,
 }
 
 /// How a report's run went.
@@ -154,9 +157,12 @@ pub struct ReportRun {
     /// Size of the artifact.
     pub bytes: Option<u64>,
     /// One a recipient or webhook.
-    pub deliveries: Vec<Told>,
+    pub deliveries: Vec<RecipientStatus>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Tenant of the rule when the run began.
+    #[serde(default)]
+    pub tenant_id: Option<String>,
     /// Retries by hand, by index into `deliveries`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub retries: BTreeMap<usize, u32>,

@@ -19,7 +19,7 @@ use crate::{
         extract::{AlertId, Body},
         respond::Answer,
     },
-    store::{ConditionType, Operator, Told},
+    store::{ConditionType, Operator, RecipientStatus},
 };
 
 /// Receivers of a test that are tried at once.
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 8;
 #[derive(Serialize, ToSchema)]
 #[schema(as = AlertTest)]
 pub struct TestView {
-    deliveries: Vec<Told>,
+    deliveries: Vec<RecipientStatus>,
 }
 
 /// A rule to try on the past.
@@ -99,30 +99,31 @@ pub async fn test(
     caller: Caller,
     AlertId(number): AlertId,
 ) -> Result<Answer<TestView>> {
-    let (app, courier) = (http.app.clone(), http.courier.clone());
+    let (app, dispatcher) = (http.app.clone(), http.dispatcher.clone());
     let deliveries = http.run(move |app| app.test_deliveries(&caller, number)).await?;
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut attempts = JoinSet::new();
     for (turn, delivery) in deliveries.into_iter().enumerate() {
-        let (app, courier, places) = (app.clone(), courier.clone(), Arc::clone(&places));
+        let (app, dispatcher, places) = (app.clone(), dispatcher.clone(), Arc::clone(&places));
         // A task of its own writes its row, whether or not the client still waits.
         let attempt = tokio::spawn(async move {
             let _place = places.acquire_owned().await;
             let began_at = app.now_ms();
-            let packet = app.alert_packet(&delivery, began_at)?;
-            let outcome = Outcome { began_at, carried: courier.carry(packet).await };
-            let told = spawn_blocking(move || app.record_test(delivery, outcome)).await;
-            told.map_err(|error| ApiError::internal(error.to_string()))?
+            let message = app.alert_message(&delivery, began_at)?;
+            let outcome = Outcome { began_at, result: dispatcher.send(message).await };
+            let recipient = spawn_blocking(move || app.record_test(delivery, outcome)).await;
+            recipient.map_err(|error| ApiError::internal(error.to_string()))?
         });
         attempts.spawn(async move { (turn, attempt.await) });
     }
     let mut outcomes = Vec::new();
     while let Some(attempt) = attempts.join_next().await {
-        let (turn, told) = attempt.map_err(|error| ApiError::internal(error.to_string()))?;
-        outcomes.push((turn, told.map_err(|error| ApiError::internal(error.to_string()))??));
+        let (turn, recipient) = attempt.map_err(|error| ApiError::internal(error.to_string()))?;
+        outcomes.push((turn, recipient.map_err(|error| ApiError::internal(error.to_string()))??));
     }
     outcomes.sort_by_key(|(turn, _)| *turn);
-    let deliveries = outcomes.into_iter().map(|(_, told): (usize, Told)| told).collect();
+    let deliveries =
+        outcomes.into_iter().map(|(_, recipient): (usize, RecipientStatus)| recipient).collect();
     Ok(Answer(TestView { deliveries }))
 }
 

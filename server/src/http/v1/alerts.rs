@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::view::{Name, Time, present, told_view};
+use super::view::{Name, Time, present, recipient_view};
 use crate::{
     app::{Alert, AlertChange, AlertSubject, Caller, masked_email, masked_url},
     error::Result,
@@ -13,7 +13,7 @@ use crate::{
         extract::{AlertId, Body, Page, Params},
         respond::{Answer, Created, List, NoContent},
     },
-    store::{AlertEvent, AlertState, AlertStatus, ConditionType, Operator, Told},
+    store::{AlertEvent, AlertState, AlertStatus, ConditionType, Operator, RecipientStatus},
 };
 
 /// Tenants of a rule that are listed with it.
@@ -157,7 +157,7 @@ pub struct AlertEventView {
     /// Why it ended, when it did not recover.
     reason: Option<String>,
     /// Whom it was told; receivers are masked for viewers and editors.
-    deliveries: Vec<Told>,
+    deliveries: Vec<RecipientStatus>,
     created_at: Time,
 }
 
@@ -317,7 +317,11 @@ fn event_view(alert_id: u64, event: AlertEvent, sees_all: bool) -> AlertEventVie
         window_to: Time(event.window_to),
         tenant_id: event.tenant_id,
         reason: event.reason,
-        deliveries: event.deliveries.into_iter().map(|told| told_view(told, sees_all)).collect(),
+        deliveries: event
+            .deliveries
+            .into_iter()
+            .map(|recipient| recipient_view(recipient, sees_all))
+            .collect(),
         created_at: Time(event.created_at),
     }
 }

@@ -80,7 +80,7 @@ async fn send_link(http: &Http, email: String) {
     };
     for wait in WAITS {
         tokio::time::sleep(wait).await;
-        match http.courier.mailer.send(mail.clone()).await {
+        match http.dispatcher.mailer.send(mail.clone()).await {
             Ok(()) => return,
             Err(Bounce { message, is_final }) => {
                 tracing::warn!(error = message, "a link to a new password could not be sent");

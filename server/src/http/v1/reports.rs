@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::view::{Name, Time, present, told_view};
+use super::view::{Name, Time, present, recipient_view};
 use crate::{
     app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs},
     error::Result,
@@ -13,7 +13,7 @@ use crate::{
         extract::{Body, Page, Params, ReportId},
         respond::{Accepted, Answer, Created, Download, List, NoContent},
     },
-    store::{ReportFormat, ReportRun, RunStatus, Schedule, Share, Told},
+    store::{RecipientStatus, ReportFormat, ReportRun, RunStatus, Schedule, Share},
 };
 
 /// A rule to make.
@@ -136,7 +136,7 @@ pub struct ReportRunView {
     finished_at: Option<Time>,
     /// Size of the artifact.
     bytes: Option<u64>,
-    deliveries: Vec<Told>,
+    deliveries: Vec<RecipientStatus>,
     error: Option<String>,
 }
 
@@ -306,7 +306,11 @@ fn run_view(report_id: u64, run: ReportRun, sees_all: bool) -> ReportRunView {
         started_at: run.started_at.map(Time),
         finished_at: run.finished_at.map(Time),
         bytes: run.bytes,
-        deliveries: run.deliveries.into_iter().map(|told| told_view(told, sees_all)).collect(),
+        deliveries: run
+            .deliveries
+            .into_iter()
+            .map(|recipient| recipient_view(recipient, sees_all))
+            .collect(),
         error: run.error,
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     engine::{ExplainStep, RollupGrain, Value},
     error::{ApiError, Result},
     http::respond::Written,
-    store::Told,
+    store::RecipientStatus,
 };
 
 /// Tells a null from what is absent.
@@ -375,13 +375,13 @@ pub fn widget(answer: &WidgetAnswer, reader: For) -> Result<Box<RawValue>> {
 }
 
 /// Whom something was told, as those see it who may know receivers, or who may not.
-pub fn told_view(told: Told, sees_all: bool) -> Told {
-    let masked = |to: String| match told.kind.as_str() {
+pub fn recipient_view(recipient: RecipientStatus, sees_all: bool) -> RecipientStatus {
+    let masked = |to: String| match recipient.kind.as_str() {
         "webhook" => masked_url(&to),
         _ => masked_email(&to),
     };
-    let to = if sees_all { told.to } else { masked(told.to) };
+    let to = if sees_all { recipient.to } else { masked(recipient.to) };
     // A receiver's words may name it.
-    let error = told.error.map(|error| if sees_all { error } else { "failed".to_owned() });
-    Told { to, error, ..told }
+    let error = recipient.error.map(|error| if sees_all { error } else { "failed".to_owned() });
+    RecipientStatus { to, error, ..recipient }
 }

@@ -54,7 +54,7 @@ struct AttemptView {
     id: String,
     webhook_url: String,
     attempt: u32,
-    /// Which retry by hand this was, from 1; 0 for one that was not asked for.
+    /// Number of the retry by hand, from 1; 0 for an automatic attempt.
     retry: u32,
     status_code: u16,
     error: Option<String>,

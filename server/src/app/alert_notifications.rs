@@ -13,7 +13,7 @@ use crate::{
     base::{instant, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, Post},
-    store::{AlertRule, AlertState, ConditionType, Delivery, Notice, Operator, rule_id},
+    store::{AlertRule, AlertState, ConditionType, Delivery, Notification, Operator, rule_id},
 };
 
 /// How long a webhook may take.
@@ -44,21 +44,21 @@ struct Condition {
 }
 
 /// The body of the webhook that tells a notice.
-pub fn webhook_body(notice: &Notice) -> Result<Vec<u8>> {
+pub fn webhook_body(notification: &Notification) -> Result<Vec<u8>> {
     let body = Body {
-        alert_id: notice.alert,
-        name: &notice.name,
-        dashboard_id: &notice.dashboard_id,
-        widget_id: &notice.widget_id,
+        alert_id: notification.alert,
+        name: &notification.name,
+        dashboard_id: &notification.dashboard_id,
+        widget_id: &notification.widget_id,
         condition: Condition {
-            r#type: notice.condition_type,
-            operator: notice.operator,
-            value: notice.threshold_value,
+            r#type: notification.condition_type,
+            operator: notification.operator,
+            value: notification.threshold_value,
         },
-        state: state_of(notice),
-        fired_at: instant::format(notice.fired_at),
-        resolved_at: notice.resolved_at.map(instant::format),
-        tenant_id: notice.tenant_id.as_deref(),
+        state: state_of(notification),
+        fired_at: instant::format(notification.fired_at),
+        resolved_at: notification.resolved_at.map(instant::format),
+        tenant_id: notification.tenant_id.as_deref(),
     };
     serde_json::to_vec(&body).map_err(|error| ApiError::internal(error.to_string()))
 }
@@ -113,14 +113,15 @@ struct Content {
 impl App {
     /// The webhook that brings a delivery to its receiver, with an attempt that begins at `at_ms`.
     pub fn alert_post(&self, delivery: &Delivery, at_ms: i64) -> Result<Post> {
-        let body = webhook_body(&delivery.notice)?;
+        let body = webhook_body(&delivery.notification)?;
         let rule: Option<AlertRule> =
             self.org_reader(&delivery.org).find(&rule_id(delivery.alert))?;
         let secret = rule.and_then(|rule| rule.webhook_secret);
         let signature = secret.map(|secret| signature_headers(&secret, &delivery.id, at_ms, &body));
-        let mut headers = signature.unwrap_or_default();
+        // Signed or not, a receiver recognises a message that it has.
+        let mut headers = signature.unwrap_or_else(|| vec![("webhook-id", delivery.id.clone())]);
         headers.push(("x-service-alert-id", delivery.alert.to_string()));
-        headers.push(("x-service-dashboard-id", delivery.notice.dashboard_id.clone()));
+        headers.push(("x-service-dashboard-id", delivery.notification.dashboard_id.clone()));
         Ok(Post {
             url: delivery.to.clone(),
             content_type: "application/json",
@@ -131,12 +132,12 @@ impl App {
     }
 
     /// The mail that tells a notice to one address. `id` is that of the delivery.
-    pub fn alert_mail(&self, id: &str, to: &str, notice: &Notice) -> Result<Mail> {
-        let content = content(notice, &self.settings.base_url);
+    pub fn alert_mail(&self, id: &str, to: &str, notification: &Notification) -> Result<Mail> {
+        let content = content(notification, &self.settings.base_url);
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
         Ok(Mail {
             id: id.to_owned(),
-            written_at: notice.resolved_at.unwrap_or(notice.fired_at),
+            written_at: notification.resolved_at.unwrap_or(notification.fired_at),
             to: to.to_owned(),
             subject: content.heading.clone(),
             text: Text { mail: &content }.render().map_err(failed)?,
@@ -146,56 +147,59 @@ impl App {
     }
 }
 
-fn content(notice: &Notice, base_url: &str) -> Content {
-    let plain = Notice {
-        name: one_line(&notice.name),
-        dashboard_name: one_line(&notice.dashboard_name),
-        widget_title: one_line(&notice.widget_title),
-        tenant_id: notice.tenant_id.as_deref().map(one_line),
-        ..notice.clone()
+fn content(notification: &Notification, base_url: &str) -> Content {
+    let plain = Notification {
+        name: one_line(&notification.name),
+        dashboard_name: one_line(&notification.dashboard_name),
+        widget_title: one_line(&notification.widget_title),
+        tenant_id: notification.tenant_id.as_deref().map(one_line),
+        ..notification.clone()
     };
-    let notice = &plain;
-    let is_firing = notice.state == AlertState::Firing;
+    let notification = &plain;
+    let is_firing = notification.state == AlertState::Firing;
     let (state, color) = if is_firing { ("Firing", "#c62a2f") } else { ("Resolved", "#18794e") };
-    let minutes = (notice.window_to - notice.window_from) / 60_000;
-    let unit = if notice.condition_type == ConditionType::Delta { " %" } else { "" };
-    let value = notice.value.map(|value| number(value) + unit);
-    let mut facts = vec![("Condition", condition(notice))];
+    let minutes = (notification.window_to - notification.window_from) / 60_000;
+    let unit = if notification.condition_type == ConditionType::Delta { " %" } else { "" };
+    let value = notification.value.map(|value| number(value) + unit);
+    let mut facts = vec![("Condition", condition(notification))];
     facts.extend(value.map(|value| ("Value", value)));
     facts.push((
         "Window",
         format!(
             "{} to {} ({minutes} minutes)",
-            instant::format_minute(notice.window_from),
-            instant::format_minute(notice.window_to)
+            instant::format_minute(notification.window_from),
+            instant::format_minute(notification.window_to)
         ),
     ));
-    facts.extend(notice.tenant_id.clone().map(|tenant| ("Tenant", tenant)));
-    facts.push(("Widget", format!("{} on {}", notice.widget_title, notice.dashboard_name)));
-    facts.push(("Fired at", instant::format_minute(notice.fired_at)));
-    facts.extend(notice.resolved_at.map(|at| ("Resolved at", instant::format_minute(at))));
-    let sentence = match &notice.reason {
+    facts.extend(notification.tenant_id.clone().map(|tenant| ("Tenant", tenant)));
+    facts.push((
+        "Widget",
+        format!("{} on {}", notification.widget_title, notification.dashboard_name),
+    ));
+    facts.push(("Fired at", instant::format_minute(notification.fired_at)));
+    facts.extend(notification.resolved_at.map(|at| ("Resolved at", instant::format_minute(at))));
+    let sentence = match &notification.reason {
         Some(reason) => format!("It ended because {reason}. The rule is switched off."),
         None if is_firing => "Its condition holds.".to_owned(),
         None => "Its condition does not hold any more.".to_owned(),
     };
     Content {
-        heading: match &notice.tenant_id {
-            Some(tenant) => format!("{state}: {} ({tenant})", notice.name),
-            None => format!("{state}: {}", notice.name),
+        heading: match &notification.tenant_id {
+            Some(tenant) => format!("{state}: {} ({tenant})", notification.name),
+            None => format!("{state}: {}", notification.name),
         },
         state,
         color,
-        name: notice.name.clone(),
+        name: notification.name.clone(),
         sentence,
         facts,
-        link: format!("{base_url}/console/alerts/{}", notice.alert),
+        link: format!("{base_url}/console/alerts/{}", notification.alert),
     }
 }
 
 /// A condition in words.
-fn condition(notice: &Notice) -> String {
-    let operator = match notice.operator {
+fn condition(notification: &Notification) -> String {
+    let operator = match notification.operator {
         Some(Operator::Gt) => "above",
         Some(Operator::Gte) => "at least",
         Some(Operator::Lt) => "below",
@@ -204,8 +208,8 @@ fn condition(notice: &Notice) -> String {
         Some(Operator::Neq) => "other than",
         None => "",
     };
-    let threshold = notice.threshold_value.map(number).unwrap_or_default();
-    match notice.condition_type {
+    let threshold = notification.threshold_value.map(number).unwrap_or_default();
+    match notification.condition_type {
         ConditionType::NoData => "no events".to_owned(),
         ConditionType::Threshold => format!("{operator} {threshold}"),
         ConditionType::Delta => {
@@ -214,8 +218,8 @@ fn condition(notice: &Notice) -> String {
     }
 }
 
-fn state_of(notice: &Notice) -> &'static str {
-    match notice.state {
+fn state_of(notification: &Notification) -> &'static str {
+    match notification.state {
         AlertState::Firing => "firing",
         AlertState::Ok => "resolved",
     }
@@ -242,8 +246,8 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn notice() -> Notice {
-        Notice {
+    fn notification() -> Notification {
+        Notification {
             alert: 7,
             name: "Too many <errors>\r\nBcc: x@y.example".to_owned(),
             dashboard_id: "d".to_owned(),
@@ -267,18 +271,18 @@ mod tests {
     #[test]
     fn a_webhook_tells_what_the_specification_names() {
         let body: serde_json::Value =
-            serde_json::from_slice(&webhook_body(&notice()).unwrap()).unwrap();
+            serde_json::from_slice(&webhook_body(&notification()).unwrap()).unwrap();
         let expected = serde_json::json!({
-            "alert_id": 7, "name": notice().name, "dashboard_id": "d", "widget_id": "w",
+            "alert_id": 7, "name": notification().name, "dashboard_id": "d", "widget_id": "w",
             "condition": {"type": "threshold", "operator": "gt", "value": 1000.0},
             "state": "firing", "fired_at": "2026-11-20T10:17:36.789Z",
         });
         assert_eq!(body, expected);
-        let resolved = Notice {
+        let resolved = Notification {
             state: AlertState::Ok,
             resolved_at: Some(1_795_170_000_000),
             tenant_id: Some("acme".to_owned()),
-            ..notice()
+            ..notification()
         };
         let body: serde_json::Value =
             serde_json::from_slice(&webhook_body(&resolved).unwrap()).unwrap();
@@ -304,7 +308,7 @@ mod tests {
     #[test]
     fn a_mail_tells_value_condition_window_and_link() {
         let app = App::in_memory();
-        let mail = app.alert_mail("id", "ops@acme.example", &notice()).unwrap();
+        let mail = app.alert_mail("id", "ops@acme.example", &notification()).unwrap();
         for part in [
             "above 1,000",
             "12,345.5",

@@ -1,4 +1,4 @@
-//! All that carries something to somebody.
+//! Sends outbound messages: webhooks and mails.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use super::{
     webhook::{Post, Poster},
 };
 
-/// Something to be carried.
-pub enum Packet {
+/// A message to send.
+pub enum OutboundMessage {
     /// To a webhook.
     Post(Post),
     /// To a mailbox.
     Mail(Box<Mail>),
 }
 
-/// What came of it.
+/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Carried {
+pub struct DeliveryResult {
     /// HTTP status; 0 without one.
     pub status_code: u16,
-    /// Why the receiver does not have it; nothing when he has.
+    /// Why the attempt failed; absent after a success.
     pub error: Option<String>,
     /// How a webhook's answer began.
     pub excerpt: Option<String>,
@@ -30,27 +30,27 @@ pub struct Carried {
     pub took: Duration,
 }
 
-/// The ways out.
+/// The channels.
 #[derive(Clone)]
-pub struct Courier {
+pub struct Dispatcher {
     /// For webhooks.
     pub poster: Poster,
     /// For mails.
     pub mailer: Mailer,
 }
 
-impl Courier {
+impl Dispatcher {
     /// One attempt. Any answer of a webhook but 2xx is a failure, and none of them is final.
-    pub async fn carry(&self, packet: Packet) -> Carried {
-        match packet {
-            Packet::Post(post) => {
+    pub async fn send(&self, message: OutboundMessage) -> DeliveryResult {
+        match message {
+            OutboundMessage::Post(post) => {
                 let posted = self.poster.post(post).await;
                 let status = posted.status_code;
                 let said_no = || {
                     (!(200..300).contains(&status))
                         .then(|| format!("the receiver answered {status}"))
                 };
-                Carried {
+                DeliveryResult {
                     status_code: status,
                     error: posted.error.or_else(said_no),
                     excerpt: posted.excerpt,
@@ -58,10 +58,10 @@ impl Courier {
                     took: posted.took,
                 }
             }
-            Packet::Mail(mail) => {
+            OutboundMessage::Mail(mail) => {
                 let began = Instant::now();
                 let bounce = self.mailer.send(*mail).await.err();
-                Carried {
+                DeliveryResult {
                     status_code: 0,
                     is_final: bounce.as_ref().is_some_and(|bounce| bounce.is_final),
                     error: bounce.map(|bounce| bounce.message),
@@ -74,8 +74,8 @@ impl Courier {
 }
 
 #[cfg(test)]
-impl Courier {
-    /// One that goes where the rules let it, and writes mails into a folder that is not there.
+impl Dispatcher {
+    /// A dispatcher with the default webhook rules, whose mails go to a folder that does not exist.
     pub fn in_tests() -> Self {
         let poster = Poster::new(&super::WebhookRules::default()).unwrap();
         let mailer = Mailer::new(None, None, std::path::Path::new("/nowhere")).unwrap();
