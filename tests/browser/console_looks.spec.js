@@ -58,33 +58,8 @@ async function filled(org, name) {
     { kind: "number", title: "Calls", query: { event_name: "api_call", metric: "count", period: "7d" } },
     201,
   );
-  await one.ask(
-    "POST",
-    "/v1/alerts",
-    {
-      dashboard_id: board.id,
-      widget_id: "calls",
-      name: "Busy",
-      condition_type: "threshold",
-      operator: "gt",
-      threshold_value: 500,
-      lookback_minutes: 1440,
-      email_to: ["a@example.com"],
-    },
-    201,
-  );
-  await one.ask(
-    "POST",
-    "/v1/reports",
-    {
-      dashboard_id: board.id,
-      name: "Weekly",
-      schedule: { cron: "0 8 * * 1", timezone: "UTC" },
-      format: "pdf",
-      recipients: ["a@example.com"],
-    },
-    201,
-  );
+  await one.alert(board, 500);
+  await one.report(board);
   await one.ask(
     "POST",
     "/v1/embed-sessions",

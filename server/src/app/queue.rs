@@ -40,7 +40,7 @@ const RULE_CHANGED: &str = "the rule was changed or switched off";
 pub struct Outcome {
     /// When it began.
     pub began_at: i64,
-    /// Its result.
+    /// The response, or why there was none.
     pub result: DeliveryResult,
 }
 
@@ -279,10 +279,11 @@ impl App {
             // A retry by hand is a single attempt.
             let waits_s = if delivery.retry > 0 { &[] } else { self.waits_s(delivery.channel) };
             let next = after(delivery.attempt, outcome, waits_s);
+            // Its rule may have been changed during the attempt; then no other one follows.
             let status = match next {
                 After::Done => "sent",
-                After::Again { .. } => "pending",
-                After::Abandoned => "failed",
+                After::Again { .. } if is_pending => "pending",
+                After::Again { .. } | After::Abandoned => "failed",
             };
             set_status(&mut records, delivery, status, outcome.result.error.as_deref())?;
             if let After::Again { wait_ms } = next
@@ -413,7 +414,7 @@ fn due_of(key: &[u8]) -> i64 {
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// Adds an entry.
+/// Stores an entry under its due time.
 pub fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
     global_put(txn, KIND, &key_of(delivery), delivery)
 }
@@ -423,7 +424,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::{AlertState, ConditionType};
+    use crate::{
+        app::Client,
+        store::{AlertState, ConditionType},
+    };
 
     fn outcome(error: Option<&str>, is_final: bool) -> Outcome {
         let result = DeliveryResult {
@@ -469,6 +473,49 @@ mod tests {
             notification,
             retry: 0,
         }
+    }
+
+    #[test]
+    fn an_attempt_that_fails_after_its_rule_was_changed_leaves_nothing_pending() {
+        let app = App::in_memory();
+        let made = app
+            .register("a@b.example", "correct horse battery", "A", "A", Client::default())
+            .unwrap();
+        let org = made.org.id;
+        let event = AlertEvent {
+            id: format!("{}:{}", rule_id(1), app.new_id()),
+            state: AlertState::Firing,
+            value: None,
+            threshold_value: None,
+            window_from: 0,
+            window_to: 1,
+            tenant_id: None,
+            reason: None,
+            deliveries: vec![RecipientStatus {
+                kind: "webhook".to_owned(),
+                to: "https://acme.com/x".to_owned(),
+                tenant_id: None,
+                status: "pending".to_owned(),
+                error: None,
+            }],
+            created_at: 0,
+        };
+        let under_way = Delivery {
+            org: org.clone(),
+            event: event.id.clone(),
+            is_leased: true,
+            ..delivery("1", "a", 1, app.now_ms())
+        };
+        app.org_txn(&org, |txn| {
+            txn.put(&event)?;
+            put(txn.global(), &under_way)?;
+            drop_deliveries(txn.global(), &org, 1)
+        })
+        .unwrap();
+        app.settle(&under_way, &outcome(Some("no answer"), false)).unwrap();
+        let stored: AlertEvent = app.org_reader(&org).find(&event.id).unwrap().unwrap();
+        assert_eq!(stored.deliveries[0].status, "failed");
+        assert!(global_list::<Delivery>(&app.engine.keys(), KIND).unwrap().is_empty());
     }
 
     fn chosen(pending: &[Delivery], under_way: &[Delivery], now: i64, room: usize) -> Vec<String> {

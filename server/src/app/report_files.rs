@@ -27,7 +27,7 @@ pub struct ReportFile {
     about: String,
     /// Name.
     pub name: String,
-    /// Media type.
+    /// Media type, for `Content-Type` and for the attachment of a mail.
     pub content_type: &'static str,
     /// Bytes.
     pub bytes: Arc<[u8]>,

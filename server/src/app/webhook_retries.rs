@@ -39,7 +39,7 @@ impl App {
         let reader = self.org_reader(&caller.org);
         let attempt: WebhookDelivery = reader.find(attempt)?.ok_or_else(not_found)?;
         let attempts: Vec<WebhookDelivery> = reader.list_last(ATTEMPTS_MAX)?;
-        let made = attempts_of(&attempts, &attempt);
+        let counts = count_attempts(&attempts, &attempt);
         self.org_txn(&caller.org, |txn| {
             let (environment, url) = match attempt.source.as_str() {
                 "alert" => {
@@ -63,7 +63,7 @@ impl App {
                     self.retry_alert(
                         txn,
                         caller,
-                        (&attempt, made),
+                        (&attempt, counts),
                         (delivery, event, notification),
                     )?;
                 }
@@ -82,7 +82,7 @@ impl App {
         &self,
         txn: &mut OrgTxn<'_>,
         caller: &Caller,
-        (attempt, made): (&WebhookDelivery, Made),
+        (attempt, counts): (&WebhookDelivery, AttemptCounts),
         (delivery, event, notification): (&String, &String, &Notification),
     ) -> Result<()> {
         let due_at = self.now_ms();
@@ -110,16 +110,16 @@ impl App {
             global_delete(txn.global(), queue::KIND, &queue::key_of(&queued));
             return queue::put(txn.global(), &Delivery { due_at, ..queued });
         }
-        // One that ended after `made` was counted is among the last.
+        // An attempt that was stored since `counts` was read is among the last.
         let reader = self.org_reader(&caller.org);
-        let made = made.and(attempts_of(&reader.list_last(RECENT)?, attempt));
-        let retry = next_retry(made.retries)?;
+        let counts = counts.and(count_attempts(&reader.list_last(RECENT)?, attempt));
+        let retry = next_retry(counts.retries)?;
         let entry = Delivery {
             id: delivery.clone(),
             org: caller.org.clone(),
             due_at,
             is_leased: false,
-            attempt: made.last + 1,
+            attempt: counts.last + 1,
             channel: Channel::Webhook,
             to: attempt.webhook_url.clone(),
             alert: attempt.source_id,
@@ -163,29 +163,29 @@ impl App {
 
 /// The attempts of a message so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Made {
+struct AttemptCounts {
     /// Number of the last one.
     last: u32,
     /// Those by hand.
     retries: u32,
 }
 
-impl Made {
+impl AttemptCounts {
     fn and(self, other: Self) -> Self {
         Self { last: self.last.max(other.last), retries: self.retries.max(other.retries) }
     }
 }
 
-/// The attempts of the same message as `attempt`.
-fn attempts_of(attempts: &[WebhookDelivery], attempt: &WebhookDelivery) -> Made {
+/// Counts the attempts of the same message as `attempt`.
+fn count_attempts(attempts: &[WebhookDelivery], attempt: &WebhookDelivery) -> AttemptCounts {
     let id = |one: &WebhookDelivery| match &one.message {
         Some(Message::Alert { delivery, .. }) => Some(delivery.clone()),
         _ => None,
     };
     let of_message = id(attempt);
     let same = attempts.iter().filter(|one| of_message.is_some() && id(one) == of_message);
-    let made = |one: &WebhookDelivery| Made { last: one.attempt, retries: one.retry };
-    same.map(made).fold(made(attempt), Made::and)
+    let count = |one: &WebhookDelivery| AttemptCounts { last: one.attempt, retries: one.retry };
+    same.map(count).fold(count(attempt), AttemptCounts::and)
 }
 
 /// Number of the retry after so many.

@@ -35,7 +35,7 @@ pub struct Download {
     pub name: String,
     /// Its media type.
     pub content_type: &'static str,
-    /// Its bytes.
+    /// The whole content; files of reports have some megabytes at most.
     pub bytes: Vec<u8>,
 }
 

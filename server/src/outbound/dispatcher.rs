@@ -30,7 +30,7 @@ pub struct DeliveryResult {
     pub took: Duration,
 }
 
-/// The channels.
+/// Sends messages through the channel of each: webhook or mail.
 #[derive(Clone)]
 pub struct Dispatcher {
     /// For webhooks.

@@ -23,7 +23,7 @@ pub struct Threshold {
     pub value: f64,
     /// Its name; empty without one.
     pub label: String,
-    /// Its colour.
+    /// The colour of its `tone`; grey without one.
     pub ink: Ink,
 }
 

@@ -41,7 +41,7 @@ pub struct Delivery {
     pub alert: u64,
     /// Id of the alert event.
     pub event: String,
-    /// The notification.
+    /// What the recipient is notified of; stored, so that every attempt sends the same.
     #[serde(alias = "notice")]
     pub notification: Notification,
     /// Number of the retry by hand, from 1; 0 for an automatic attempt.
@@ -59,7 +59,7 @@ pub enum Message {
         delivery: String,
         /// Id of the alert event; empty for a test.
         event: String,
-        /// The notification.
+        /// What the recipient was notified of.
         notification: Box<Notification>,
     },
     /// The file of a report.

@@ -51,6 +51,20 @@ class Org {
     if (isPublished) await this.ask("POST", `/v1/dashboards/${board.id}/publish`, {}, 204);
     return board;
   }
+
+  /** An alert on the widget `calls` of a dashboard. */
+  async alert(board, threshold_value) {
+    const condition = { condition_type: "threshold", operator: "gt", threshold_value, lookback_minutes: 1440 };
+    const watched = { dashboard_id: board.id, widget_id: "calls" };
+    return this.ask("POST", "/v1/alerts", { ...watched, ...condition, name: "Busy", email_to: ["a@example.com"] }, 201);
+  }
+
+  /** A weekly report of a dashboard. */
+  async report(board) {
+    const schedule = { cron: "0 8 * * 1", timezone: "UTC" };
+    const sent = { schedule, format: "pdf", recipients: ["a@example.com"] };
+    return this.ask("POST", "/v1/reports", { ...sent, dashboard_id: board.id, name: "Weekly" }, 201);
+  }
 }
 
 /** Forty events of three customers, always the same, in the hours before the server's time. */
@@ -115,33 +129,8 @@ export async function filled(org) {
     ],
     true,
   );
-  await one.ask(
-    "POST",
-    "/v1/alerts",
-    {
-      dashboard_id: board.id,
-      widget_id: "calls",
-      name: "Busy",
-      condition_type: "threshold",
-      operator: "gt",
-      threshold_value: 5,
-      lookback_minutes: 1440,
-      email_to: ["a@example.com"],
-    },
-    201,
-  );
-  await one.ask(
-    "POST",
-    "/v1/reports",
-    {
-      dashboard_id: board.id,
-      name: "Weekly",
-      schedule: { cron: "0 8 * * 1", timezone: "UTC" },
-      format: "pdf",
-      recipients: ["a@example.com"],
-    },
-    201,
-  );
+  await one.alert(board, 5);
+  await one.report(board);
   await one.ask(
     "POST",
     "/v1/saved-queries",

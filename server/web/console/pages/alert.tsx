@@ -12,7 +12,7 @@ import { Button } from "../ui/button";
 import { List } from "../ui/list";
 import { Badge, Card, Empty, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago, number } from "../ui/time";
-import { AlertForm, PreviewChart } from "./alert_form";
+import { AlertForm, PreviewChart, previewOf } from "./alert_form";
 import { sentenceOf, State } from "./alerts";
 
 const text = texts.alerts;
@@ -128,28 +128,7 @@ function Facts({ alert }: { alert: Alert }) {
 }
 
 function Course({ alert }: { alert: Alert }) {
-  const {
-    dashboard_id,
-    widget_id,
-    condition_type,
-    operator,
-    threshold_value,
-    lookback_minutes,
-    for_minutes,
-    recovery_threshold,
-    tenant_id,
-  } = alert;
-  const body = {
-    dashboard_id,
-    widget_id,
-    condition_type,
-    operator,
-    threshold_value,
-    lookback_minutes,
-    for_minutes,
-    recovery_threshold,
-    tenant_id,
-  } as Schemas["PreviewAlert"];
+  const body = previewOf(alert);
   const preview = useData(["alert-preview", body], (signal) =>
     answer(api.POST("/v1/alerts/preview", { signal, body })),
   );
@@ -159,7 +138,7 @@ function Course({ alert }: { alert: Alert }) {
     <>
       <PreviewChart
         preview={preview.value}
-        threshold={condition_type === "threshold" ? (threshold_value ?? null) : null}
+        threshold={alert.condition_type === "threshold" ? (alert.threshold_value ?? null) : null}
       />
       <p class="note">{text.wouldHave(preview.value.fired)}</p>
     </>

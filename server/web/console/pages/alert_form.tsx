@@ -33,7 +33,7 @@ interface Condition {
   tenant: string;
 }
 
-const conditionOf = (alert: Alert | undefined): Condition => ({
+const conditionOf = (alert: Omit<Alert, keyof Watched> | undefined): Condition => ({
   condition_type: alert?.condition_type ?? "threshold",
   operator: alert?.operator ?? "gt",
   threshold: String(alert?.threshold_value ?? 100),
@@ -67,6 +67,10 @@ const bodyOf = (watched: Watched, condition: Condition) => ({
   ...changesOf(condition),
   ...(condition.tenant ? { tenant_id: condition.tenant } : {}),
 });
+
+/** The preview request of a stored rule. */
+export const previewOf = ({ dashboard_id, widget_id, ...alert }: Alert) =>
+  bodyOf({ dashboard_id, widget_id }, conditionOf(alert));
 
 /** `alert` is the rule that is changed; its widget and its tenants cannot be. */
 export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => void }) {

@@ -11,7 +11,8 @@ export const STARTERS = ["empty", "overview", "comparison", "report"] as const;
 export type Starter = (typeof STARTERS)[number];
 
 type Event = Schemas["DiscoveredEvent"];
-type Place = readonly [x: number, y: number, w: number, h: number];
+/** Cells of the grid. */
+type Cells = readonly [x: number, y: number, w: number, h: number];
 
 const text = texts.dashboards.starters;
 
@@ -20,15 +21,15 @@ export function startedWith(starter: Starter, event: Event | undefined): Widget[
   if (!event) return [];
   const [property] = event.string_props;
   const [amount] = event.numeric_props;
-  const widget = (kind: string, title: string, [x, y, w, h]: Place, query: Record<string, unknown> = {}): Widget => {
+  const widget = (kind: string, title: string, [x, y, w, h]: Cells, query: Record<string, unknown> = {}): Widget => {
     const made = newWidget(kind, event, title);
     return { ...made, query: { ...made.query, ...query }, layout: { x, y, w, h } };
   };
-  const count = (place: Place) => widget("number", text.count, place, { compare: "previous" });
-  const users = (place: Place) => widget("number", text.users, place, { metric: "count_unique", compare: "previous" });
-  const sum = (place: Place) =>
+  const count = (place: Cells) => widget("number", text.count, place, { compare: "previous" });
+  const users = (place: Cells) => widget("number", text.users, place, { metric: "count_unique", compare: "previous" });
+  const sum = (place: Cells) =>
     amount ? [widget("number", text.sum(amount.name), place, { metric: "sum", numeric_prop: amount.name })] : [];
-  const by = (kind: string, place: Place) =>
+  const by = (kind: string, place: Cells) =>
     property ? [widget(kind, text.by(property.name), place, { group_by: property.name })] : [];
   return {
     empty: [],
