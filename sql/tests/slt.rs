@@ -164,7 +164,7 @@ fn statements_have_the_answers_of_another_database() {
     let directory = tempfile::tempdir().unwrap();
     let engine = Arc::new(engine(directory.path()));
     let (mut statements, mut wrong) = (0, Vec::new());
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slt");
+    let folder = "tests/slt";
     let mut files: Vec<_> =
         fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "slt"));

@@ -64,10 +64,21 @@ const STEPS: [Step; 18] = [
 /// The step that builds the binary of the rigs.
 const RELEASE: &str = "build";
 
-const QUIET_RIGS: [&str; 8] =
-    ["python3", "tests/rigs/all.py", BINARY, "--at-once", "1", "--only", "soak", "power"];
+const QUIET_RIGS: [&str; 10] = [
+    "python3",
+    "tests/rigs/all.py",
+    BINARY,
+    "--at-once",
+    "1",
+    "--only",
+    "soak",
+    "mass",
+    "power",
+    "rules",
+];
 
-const RIGS: [&str; 6] = ["python3", "tests/rigs/all.py", BINARY, "--except", "soak", "power"];
+const RIGS: [&str; 8] =
+    ["python3", "tests/rigs/all.py", BINARY, "--except", "soak", "mass", "power", "rules"];
 
 const DENY: [&str; 8] =
     ["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"];

@@ -41,8 +41,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace: the one above this crate.
+/// The folder of the workspace: the one above this crate. Read when the tool runs: the binary may have been built in
+/// another clone with the same files.
 fn root() -> anyhow::Result<PathBuf> {
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    here.parent().map(PathBuf::from).context("this crate stands inside a workspace")
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").context("run it with `cargo tool`")?;
+    PathBuf::from(here).parent().map(PathBuf::from).context("this crate stands inside a workspace")
 }

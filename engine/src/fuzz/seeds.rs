@@ -34,7 +34,7 @@ const SEEDS_EACH: usize = 2;
 const SEED_BYTES_MAX: usize = 13 * 1_024;
 
 fn testdata() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata")
+    PathBuf::from("testdata")
 }
 
 /// The inputs of a target.

@@ -16,7 +16,7 @@ const DAY_MS: i64 = 86_400_000;
 const NOW_MS: i64 = 20_400 * DAY_MS + DAY_MS / 2;
 
 fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/golden/v1")
+    PathBuf::from("testdata/golden/v1")
 }
 
 fn limits() -> Limits {
