@@ -37,6 +37,13 @@ test("explore shows how it was answered, copies the same request, and saves a wi
   await page.getByRole("link", { name: "Open in SQL" }).click();
   await page.getByRole("button", { name: /^Run/ }).click();
   await expect(page.getByRole("region", { name: "Rows" })).toContainText(String(largest.value));
+  // And a statement becomes a widget, which shows the same.
+  await page.getByRole("link", { name: "Turn into widget" }).click();
+  await page.getByRole("dialog").getByLabel("Title").fill("Of a statement");
+  await page.getByRole("dialog").getByLabel("Dashboard").selectOption("A new dashboard");
+  await page.getByRole("dialog").getByRole("button", { name: "Save as widget" }).click();
+  await expect(page.getByRole("heading", { name: "Of a statement", level: 1 })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Of a statement" })).toContainText(String(largest.value));
 });
 
 test("embed sessions: minted, in words, counting down, revoked", async ({ page, org, open }) => {
@@ -96,6 +103,7 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   await expect(page.getByText("Nobody is told")).toBeVisible();
   await page.getByLabel("Webhook", { exact: true }).fill("https://hooks.example.com/a");
   await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page.getByText("Fires when the value is above 2 in the last day.")).toBeVisible();
   // It is above 2, so it fires, and nobody answers behind the webhook's name: three attempts.
   const history = page.getByRole("table", { name: "History" });
@@ -111,7 +119,8 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   await expect(page.getByRole("row", { name: /Calls/ })).not.toContainText("Paused");
 });
 
-test("a report: its schedule in words, run now, delivered", async ({ page, org, open }) => {
+test("a report: its schedule in words, run now, delivered", async ({ page, org, open, expected }) => {
+  expected.push(/400/);
   const one = await org({ filled: true });
   await one.dashboard("Usage", [widget("calls", "number", "Calls", {}, { x: 0, y: 0, w: 3, h: 3 })], true);
   await open(one, "reports?new=1");
@@ -119,6 +128,10 @@ test("a report: its schedule in words, run now, delivered", async ({ page, org, 
   await dialog.getByLabel("Name").fill("Weekly usage");
   await dialog.getByLabel("Time zone").fill("Europe/Berlin");
   await expect(dialog).toContainText("Every Monday at 08:00, Europe/Berlin");
+  await expect(dialog).toContainText("Next, in your time: Nov 23, 07:00 AM, Nov 30, 07:00 AM, Dec 7, 07:00 AM");
+  await dialog.getByLabel("Time zone").fill("Europe/Berlun");
+  await expect(dialog).toContainText("There is no time zone");
+  await dialog.getByLabel("Time zone").fill("Europe/Berlin");
   await dialog.getByLabel("Format").selectOption("csv");
   await dialog.getByLabel("Mail to").fill("a@example.com\nb@example.com");
   await dialog.getByRole("button", { name: "New report" }).click();
@@ -189,12 +202,23 @@ test("permissions are built, seen in the code to copy, and hold in the embed bes
   const code = page.getByLabel("On your server: curl");
   await expect(code).toContainText('"locked_filters":{"model":"nova"},"hidden_widgets":["secret"]');
   await expect(page.getByText("This session: no drill-down; only model = nova; 1 widget hidden.")).toBeVisible();
+  await page.getByText("Colors of your product").click();
+  await page.getByLabel("Primary").fill("#0f766e");
+  await page.getByLabel("Light or dark").selectOption("Dark");
+  await expect(page.getByLabel("In your page: HTML")).toContainText('theme = {"primaryColor":"#0f766e","mode":"dark"}');
   await page.getByRole("button", { name: "Python", exact: true }).click();
   await expect(page.getByLabel("On your server: Python")).toContainText('"allow_drill_down": False'.replace(" ", ""));
   await page.getByRole("button", { name: "Show it" }).click();
   const embed = page.frameLocator("inlay-dashboard iframe");
   await expect(embed.getByRole("heading", { name: "Calls" })).toBeVisible();
   await expect(embed.getByRole("heading", { name: "Margin" })).toHaveCount(0);
+  // The page's colours are those of the embed, and change while it runs.
+  const root = embed.locator("html");
+  const primary = () => root.evaluate((html) => html.style.getPropertyValue("--primary"));
+  await expect(root).toHaveAttribute("data-mode", "dark");
+  expect(await primary()).toBe("#0f766e");
+  await page.getByLabel("Light or dark").selectOption("Light");
+  await expect(root).toHaveAttribute("data-mode", "light");
   const [session] = (await one.ask("GET", "/v1/embed-sessions")).data;
   expect(session.permissions).toMatchObject({
     allow_drill_down: false,

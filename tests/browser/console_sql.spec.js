@@ -144,6 +144,10 @@ test("properties and events are offered; the field lets go of the keyboard; rows
   await expect(rows(page)).toContainText("nova");
   await page.getByRole("button", { name: "Chart" }).click();
   await expect(page.locator(".bar-list")).toContainText("lyra");
+  await expect(page.getByRole("button", { name: /Turn into widget.*Add timestamp >=/ })).toHaveAttribute(
+    "aria-disabled",
+    "true",
+  );
   await field(page).click();
   await page.keyboard.press("Escape");
   await page.keyboard.press("Tab");

@@ -95,6 +95,7 @@ POST /v1/alerts/preview
 POST /v1/webhooks/:id/retry
 GET /v1/reports/:id/file
 POST /v1/reports/:id/run
+POST /v1/reports/preview
 POST /v1/saved-queries/:id/run
 DELETE /v1/tenants/:id/events
 DELETE /v1/tenants/:id/users/:id/events

@@ -82,6 +82,13 @@ async fn a_report_comes_on_time_by_mail_and_webhook() {
     assert_eq!(made["next_run_at"], "2026-11-21T08:00:00.000Z");
     let days = ["21", "22", "23"].map(|day| format!("2026-11-{day}T08:00:00.000Z"));
     assert_eq!(made["next_runs"], json!(days));
+    let preview = json!({"schedule": {"cron": "30 9 * * 1", "timezone": "Europe/Berlin"}});
+    let mondays = ["23", "30"].map(|day| format!("2026-11-{day}T08:30:00.000Z"));
+    let answer = org.admin.post("/v1/reports/preview", &preview).await.expect(200);
+    assert_eq!(answer["next_runs"], json!([mondays[0], mondays[1], "2026-12-07T08:30:00.000Z"]));
+    let never = json!({"schedule": {"cron": "0 0 30 2 *"}});
+    let refused = org.admin.post("/v1/reports/preview", &never).await.expect(400);
+    assert_eq!(refused["field"], "schedule.cron");
     tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
     assert_eq!(runs(&org.admin, 1).await, Vec::<Value>::new(), "not before its time");
     server.clock.advance(22 * HOUR_MS);

@@ -170,6 +170,7 @@ operations! {
     DeleteReport b"133yyy31" Management "Deletes a report rule and its runs.";
     GetReportFile b"133yyy31" Query "Makes the file of a report as it would be sent now.";
     RunReport b"133yyy31" Management "Runs a report now.";
+    PreviewReport b"133yyy31" Management "Shows when a schedule would run.";
     ListApiKeys b"133yyy31" Management "Lists API keys by their prefix, newest first.";
     CreateApiKey b"133yyy31" Management "Makes an API key, which is shown this once.";
     RevokeApiKey b"133yyy31" Management "Revokes an API key.";

@@ -95,7 +95,7 @@ pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity,
 pub use queue::{Outcome, Queued, UnderWay};
 pub use report_files::ReportFile;
 pub use report_runs::ReportWork;
-pub use reports::{Report, ReportChange, next_runs};
+pub use reports::{Report, ReportChange, next_runs, runs_after};
 pub use rules::{masked_email, masked_url};
 pub use saved_queries::SavedQueryChange;
 pub use sessions::{Client, OwnSession, SESSION_SECONDS};

@@ -219,6 +219,14 @@ impl App {
     }
 }
 
+/// When a schedule would run after an instant, the next three times in milliseconds since 1970.
+///
+/// Errors: 400 naming the part of the schedule that is wrong.
+pub fn runs_after(schedule: &Schedule, now_ms: i64) -> Result<Vec<i64>> {
+    let times = Times::read(schedule, now_ms)?;
+    Ok(std::iter::successors(times.after(now_ms), |at| times.after(*at)).take(NEXT_RUNS).collect())
+}
+
 /// When a report runs next, the three times after one another; none while it is disabled.
 pub fn next_runs(rule: &ReportRule) -> Vec<i64> {
     let times = rule.next_run_at.and_then(|first| Times::read(&rule.schedule, first).ok());

@@ -58,6 +58,7 @@ export const CONTROLS = {
   "POST /v1/reports": ["pages/report_form.tsx", "New report"],
   "PATCH /v1/reports/{report_id}": ["pages/report_form.tsx", "Edit"],
   "DELETE /v1/reports/{report_id}": ["pages/reports.tsx", "Delete"],
+  "POST /v1/reports/preview": ["pages/schedule_fields.tsx", "New report"],
   "POST /v1/reports/{report_id}/run": ["pages/report.tsx", "Run now"],
   "GET /v1/api-keys": ["pages/api_keys.tsx", "API keys"],
   "POST /v1/api-keys": ["pages/api_keys.tsx", "Create key"],

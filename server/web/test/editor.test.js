@@ -24,6 +24,9 @@ const { settled, placed, added, removed } = await load("pages/editor/layout.ts")
 const { fitted, newWidget, KINDS } = await load("pages/editor/kinds.ts");
 const { changesOf } = await load("pages/editor/changes.ts");
 const { scheduleInWords, cronOf } = await load("pages/schedule.ts");
+const { sqlOf } = await load("pages/explore_sql.ts");
+const { widgetQueryOf } = await load("pages/statements/widget_query.ts");
+const { templatesOf } = await load("pages/statements/templates.ts");
 
 /** @param {string} id @param {number} x @param {number} y @param {number} w @param {number} h */
 const at = (id, x, y, w, h, kind = "number") => ({ id, kind, title: id, query: {}, viz: {}, layout: { x, y, w, h } });
@@ -151,4 +154,102 @@ test("schedules in words, and words as schedules", () => {
   assert.equal(said(cronOf("hour", 6, 15, 1, 1)), "Every hour at minute 15");
   assert.equal(said("*/5 8 * * 1,3"), "*/5 8 * * 1,3, Europe/Berlin");
   assert.equal(scheduleInWords("weekly"), "Every Monday at 08:00, UTC");
+});
+
+const question = {
+  event: "api_request",
+  metric: "count",
+  property: "",
+  group: "",
+  granularity: "day",
+  period: "30d",
+  tenant: "",
+  zone: "",
+  filters: {},
+};
+/** A question as parameters of the explorer. @param {any} part */
+function parametersOf(part) {
+  const { filters, zone: _, ...plain } = { ...question, ...part };
+  const named = Object.entries(filters).map(([name, value]) => [`f_${name}`, value]);
+  const set = Object.entries(plain).filter(
+    ([name, value]) => value !== "" || ["property", "granularity"].includes(name),
+  );
+  return Object.fromEntries([...set, ...named]);
+}
+
+test("a statement of the explorer is the same question again", () => {
+  for (const metric of [
+    "count",
+    "count_unique",
+    "count_unique_approx",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "p50",
+    "p95",
+    "p99",
+  ])
+    for (const part of [
+      {},
+      { group: "plan" },
+      { granularity: "" },
+      { granularity: "week", group: "it's", period: "1h" },
+      { period: "24h", tenant: "o'neill", filters: { plan: "a, b (c)", "x=y": "AND '' --" } },
+    ]) {
+      const asked = { ...part, metric, property: /count/.test(metric) ? "" : "latency ms" };
+      const { parameters } = widgetQueryOf(sqlOf({ ...question, ...asked }));
+      assert.deepEqual(parameters, parametersOf(asked), sqlOf({ ...question, ...asked }));
+    }
+});
+
+test("a statement becomes a widget in any layout", () => {
+  const { parameters } = widgetQueryOf(`-- by hand
+    Select Count(*), string_props['plan'] As "Plan" /* shown */ from EVENTS
+    where timestamp > now() - INTERVAL '2 weeks'
+      and string_props['region'] = 'eu' and event_name = 'login'
+    group by "Plan" order by 1 desc;`);
+  assert.deepEqual(parameters, undefined, "two weeks are no period of a widget");
+  const week = widgetQueryOf(
+    `SELECT COUNT(*) AS n, string_props['plan'] "x" FROM events WHERE event_name='e' AND timestamp>=now()-interval '1 week' GROUP BY 2`,
+  );
+  assert.match(week.reason, /one metric/, "a name without AS is not read");
+  const good = widgetQueryOf(
+    `select count(*) as n, string_props['plan'] as "Plan" from events where event_name='e' and timestamp>=now()-interval '1 week' group by "Plan"`,
+  );
+  assert.deepEqual(good.parameters, parametersOf({ event: "e", granularity: "", group: "plan", period: "7d" }));
+});
+
+test("what no widget can ask has its reason", () => {
+  const from = "FROM events WHERE event_name = 'e' AND timestamp >= now() - interval '7 days'";
+  for (const [sql, reason] of [
+    ["", /reads events alone/],
+    ["DELETE FROM events", /reads events alone/],
+    ["SELECT count(*) FROM events", /names no event/],
+    ["SELECT count(*) FROM events WHERE event_name = 'e'", /period/],
+    ["SELECT count(*) FROM events WHERE event_name = 'e' AND timestamp >= now() - interval '3 days'", /period/],
+    [`SELECT count(*) ${from} OR tenant_id = 'x'`, /cannot ask for .*or tenant_id/],
+    [`SELECT count(*) ${from} AND (tenant_id = 'x')`, /cannot ask for/],
+    [`SELECT count(*) ${from} AND numeric_props['ms'] > 5`, /cannot ask for/],
+    [`SELECT count(*) ${from} AND event_name = 'f'`, /two conditions/],
+    [`SELECT count(*), sum(numeric_props['ms']) ${from}`, /one metric/],
+    [`SELECT count(*) + 1 ${from}`, /one metric/],
+    [`SELECT string_props['a'] ${from} GROUP BY 1`, /measures nothing/],
+    [`SELECT count(DISTINCT tenant_id) ${from}`, /one metric/],
+    [`SELECT date_trunc('quarter', timestamp), count(*) ${from} GROUP BY 1`, /by hour, day, week or month/],
+    [`SELECT count(*) ${from} GROUP BY string_props['a']`, /not among its columns/],
+    [`SELECT count(*) ${from} LIMIT 5`, /LIMIT/],
+    [`SELECT string_props['a'], count(*) ${from} GROUP BY 1 HAVING count(*) > 5`, /HAVING/],
+    [`SELECT count(*) FROM events, tenants WHERE event_name = 'e'`, /reads events alone/],
+    [`SELECT count(*) FROM (SELECT * FROM events) ${from.slice(12)}`, /reads events alone/],
+    [`WITH x AS (SELECT 1) SELECT count(*) ${from}`, /reads events alone/],
+    [`SELECT count(*) ${from} UNION ALL SELECT count(*) ${from}`, /reads events alone/],
+    [`SELECT percentile_cont(0.42) WITHIN GROUP (ORDER BY numeric_props['ms']) ${from}`, /50, 95 and 99/],
+  ]) {
+    const asked = widgetQueryOf(/** @type {string} */ (sql));
+    assert.match(asked.reason ?? JSON.stringify(asked), /** @type {RegExp} */ (reason), String(sql));
+  }
+  const events = [{ event_name: "e", count: 1, string_props: [{ name: "plan" }], numeric_props: [{ name: "ms" }] }];
+  const turned = templatesOf(events).filter(({ sql }) => "parameters" in widgetQueryOf(sql));
+  assert.deepEqual(turned.length, 1, "events by a property");
 });

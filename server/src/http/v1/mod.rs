@@ -160,6 +160,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         PATCH "/v1/reports/{report_id}" UpdateReport reports::update [];
         DELETE "/v1/reports/{report_id}" DeleteReport reports::delete [];
         POST "/v1/reports/{report_id}/run" RunReport reports::run [];
+        POST "/v1/reports/preview" PreviewReport reports::preview [];
         GET "/v1/api-keys" ListApiKeys api_keys::list [];
         POST "/v1/api-keys" CreateApiKey api_keys::create [ApiKeysLimit];
         DELETE "/v1/api-keys/{id}" RevokeApiKey api_keys::revoke [];

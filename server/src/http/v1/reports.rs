@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::view::{Name, Time, present, recipient_view};
 use crate::{
-    app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs},
+    app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs, runs_after},
     error::Result,
     http::{
         context::Http,
@@ -85,6 +85,21 @@ pub struct UpdateReport {
     burst: Option<Vec<Share>>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,
+}
+
+/// When a report would run.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewReport {
+    schedule: Schedule,
+}
+
+/// The times of a schedule.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReportPreview)]
+pub struct PreviewView {
+    /// The next three.
+    next_runs: Vec<Time>,
 }
 
 /// A rule with its last run.
@@ -239,6 +254,17 @@ pub async fn run(
 ) -> Result<Accepted<ReportRunView>> {
     let run = http.run(move |app| app.run_report(&caller, number)).await?;
     Ok(Accepted(run_view(number, run, true)))
+}
+
+/// Shows when a schedule would run, and stores nothing.
+pub async fn preview(
+    State(http): State<Http>,
+    _caller: Caller,
+    body: Body<PreviewReport>,
+) -> Result<Answer<PreviewView>> {
+    let body = body.read()?;
+    let runs = http.run(move |app| runs_after(&body.schedule, app.now_ms())).await?;
+    Ok(Answer(PreviewView { next_runs: runs.into_iter().map(Time).collect() }))
 }
 
 /// Makes the file of a report as it would be sent now, and sends nothing.

@@ -967,6 +967,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/reports/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Shows when a schedule would run. */
+        post: operations["PreviewReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reports/{report_id}": {
         parameters: {
             query?: never;
@@ -2532,6 +2549,10 @@ export interface components {
             /** @example calls */
             widget_id: string;
         };
+        /** @description When a report would run. */
+        PreviewReport: {
+            schedule: components["schemas"]["Schedule"];
+        };
         /** @description A widget whose data is wanted. */
         PreviewWidget: {
             overrides?: components["schemas"]["Overrides"];
@@ -2622,6 +2643,11 @@ export interface components {
          * @enum {string}
          */
         ReportFormat: "csv" | "png" | "pdf";
+        /** @description The times of a schedule. */
+        ReportPreview: {
+            /** @description The next three. */
+            next_runs: components["schemas"]["Time"][];
+        };
         /** @description A run. */
         ReportRun: {
             /**
@@ -9720,6 +9746,122 @@ export interface operations {
             };
             /** @description `not_found` */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `conflict` */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `payload_too_large` */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `overloaded` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    PreviewReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Environment that a session works in; `production` by default.
+                 * @example development
+                 */
+                "x-service-environment"?: string;
+                /**
+                 * @description Makes a retry safe: the first answer is repeated for 24 hours.
+                 * @example order-4711
+                 */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewReport"];
+            };
+        };
+        responses: {
+            /** @description The object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportPreview"];
+                };
+            };
+            /** @description `invalid_field`, `invalid_json`, `missing_field`, `out_of_range`, `unknown_field`, `unknown_value` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `session_expired`, `unauthenticated` */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `forbidden_origin`, `forbidden_role`, `forbidden_scope` */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,7 +2,7 @@
 // recipients; and, while it is edited, a preview of when it would have fired in the last thirty days.
 
 import { useLocation } from "preact-iso";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { address } from "../state/environment";
@@ -14,13 +14,13 @@ import { Dialog } from "../ui/dialog";
 import { addressesOf, Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
 import { Empty, Failed, Loading } from "../ui/page";
 import { SecretOnce } from "../ui/secret";
+import { useSettled } from "../state/settled";
 import { sentenceOf } from "./alerts";
 
 const text = texts.alerts;
 type Alert = Schemas["Alert"];
 
 const OPERATORS = ["gt", "gte", "lt", "lte", "eq", "neq"] as const;
-const PREVIEW_AFTER_MS = 400;
 
 /** The fields that decide when a rule fires, as they are typed. */
 interface Condition {
@@ -296,12 +296,7 @@ function ConditionFields({ in: form, condition, isNew, change }: ConditionProps)
 
 function Preview({ watched, condition }: { watched: Watched; condition: Condition }) {
   const { dashboard_id, widget_id } = watched;
-  const key = JSON.stringify(bodyOf({ dashboard_id, widget_id }, condition));
-  const [asked, setAsked] = useState(key);
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(key), PREVIEW_AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [key]);
+  const asked = useSettled(JSON.stringify(bodyOf({ dashboard_id, widget_id }, condition)));
   const preview = useData(
     ["alert-preview", asked],
     (signal) => answer(api.POST("/v1/alerts/preview", { signal, body: JSON.parse(asked) })),

@@ -1,10 +1,9 @@
 // Explore: one question about one event, as a chart and a table, with how it was answered.
 //
 // The whole question stands in the address, so that it can be shared; the answer can be copied as a request,
-// put on a dashboard, or opened as SQL.
+// put on a dashboard, or opened as SQL. `?save=1` opens the dialog that puts it there.
 
 import { useLocation } from "preact-iso";
-import { useState } from "preact/hooks";
 import { answer, api, type Schemas } from "../api/client";
 import { refresh, useData } from "../api/cache";
 import { curlOf } from "../api/requests";
@@ -127,6 +126,8 @@ export default function Explore() {
           events={events}
           view={query.view === "table" ? "table" : "chart"}
           onView={(view) => change({ view: view === "table" ? view : "" })}
+          isSaving={query.save === "1"}
+          onSaving={(isSaving) => change({ save: isSaving ? "1" : "" })}
         />
       )}
     </Page>
@@ -311,10 +312,11 @@ interface AnsweredProps {
   events: Schemas["DiscoveredEvent"][];
   view: "chart" | "table";
   onView: (view: "chart" | "table") => void;
+  isSaving: boolean;
+  onSaving: (isSaving: boolean) => void;
 }
 
-function Answered({ question, events, view, onView }: AnsweredProps) {
-  const [isSaving, setSaving] = useState(false);
+function Answered({ question, events, view, onView, isSaving, onSaving }: AnsweredProps) {
   const parameters = parametersOf(question);
   const isAskable = !OF_NUMBER.has(question.metric) || question.property !== "";
   const result = useData(
@@ -355,7 +357,7 @@ function Answered({ question, events, view, onView }: AnsweredProps) {
           <Copy text={curlOf(request)} label={text.curl} />
           {may("admin") && <LinkButton href={address("sql", { sql: sqlOf(question) })}>{text.sql}</LinkButton>}
           {may("admin") && (
-            <Button kind="primary" onClick={() => setSaving(true)}>
+            <Button kind="primary" onClick={() => onSaving(true)}>
               {text.save}
             </Button>
           )}
@@ -380,8 +382,8 @@ function Answered({ question, events, view, onView }: AnsweredProps) {
       <p class="note" role="status">
         {howAnswered(meta)}
       </p>
-      {isSaving && (
-        <SaveWidget question={question} kind={kindOf(question)} title={title} onClose={() => setSaving(false)} />
+      {isSaving && may("admin") && (
+        <SaveWidget question={question} kind={kindOf(question)} title={title} onClose={() => onSaving(false)} />
       )}
       <p class="vh">{text.rowsShown(number(data.length), number(events.length))}</p>
     </Card>

@@ -1,7 +1,11 @@
-// When a report runs, as fields, with the same in words below.
+// When a report runs, as fields, with the same in words below, and the next times.
 
+import { answer, api } from "../api/client";
+import { useData } from "../api/cache";
+import { useSettled } from "../state/settled";
 import { texts } from "../texts/en";
 import { Field, Select, type Form } from "../ui/form";
+import { shortTime } from "../ui/time";
 import { scheduleInWords, scheduleOf, type Times } from "./schedule";
 
 const text = texts.schedule;
@@ -80,7 +84,22 @@ export function ScheduleFields({ in: form, times, change }: ScheduleProps) {
       </div>
       <p class="note" role="status">
         {scheduleInWords(scheduleOf(times))}
+        <br />
+        <NextRuns times={times} />
       </p>
     </>
   );
+}
+
+/** The next times as the server counts them, or why there are none. */
+function NextRuns({ times }: { times: Times }) {
+  const asked = useSettled(JSON.stringify(scheduleOf(times)));
+  const preview = useData(
+    ["report-preview", asked],
+    (signal) => answer(api.POST("/v1/reports/preview", { signal, body: { schedule: JSON.parse(asked) } })),
+    { keeps: true },
+  );
+  if (preview.error) return <span class="fault">{preview.error.message}</span>;
+  if (!preview.value) return null;
+  return <span>{text.next(preview.value.next_runs.map((at) => shortTime(at)).join(", "))}</span>;
 }

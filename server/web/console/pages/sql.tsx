@@ -29,6 +29,7 @@ const text = texts.sql;
 /** Table and chart are loaded with the first rows. */
 const Rows = lazy(() => import("./statements/result"));
 const Definition = lazy(() => import("./definition"));
+const ToWidget = lazy(() => import("./statements/to_widget"));
 
 const EDITOR_PX = 240;
 const EDITOR_MIN_PX = 120;
@@ -36,7 +37,7 @@ const EXAMPLES = 3;
 
 type Outcome =
   | { state: "running" }
-  | { state: "done"; result: Result }
+  | { state: "done"; sql: string; result: Result }
   | { state: "failed"; error: ApiError }
   | { state: "cancelled" };
 
@@ -108,6 +109,7 @@ export default function SqlPage() {
     try {
       set({
         state: "done",
+        sql: chosen.sql,
         result: (await answer(
           api.POST("/v1/query/adhoc", { signal: abort.signal, body: { sql: chosen.sql } }),
         )) as Result,
@@ -299,7 +301,8 @@ function OutcomeView({
       </div>
     );
   }
-  const { columns, rows, stats } = outcome.result;
+  const { sql, result } = outcome;
+  const { columns, rows, stats } = result;
   const table = () => [
     columns.map(({ name }) => name),
     ...(rows as unknown[][]).map((row) =>
@@ -317,10 +320,11 @@ function OutcomeView({
           text={(name) => texts.explore.views[name]}
         />
         <p role="status">{text.done(number(stats.rows_returned), number(stats.wall_ms))}</p>
+        <ToWidget sql={sql} />
         <Button onClick={() => saveCsv(table(), title)}>{text.csv}</Button>
       </div>
       {stats.truncated && <p class="banner">{text.truncated(number(stats.rows_returned))}</p>}
-      <Rows key={title} result={outcome.result} view={view} />
+      <Rows key={title} result={result} view={view} />
     </>
   );
 }

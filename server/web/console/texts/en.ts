@@ -665,7 +665,9 @@ export const texts = {
     period: "Embeds start with",
     origins: "Pages that may show it",
     originsHint: "Origins, one a line. Empty: every page that has a session may show it.",
-    theme: "Colors of the embed",
+  },
+  theme: {
+    title: "Colors of the embed",
     mode: "Light or dark",
     modes: { "": "As the viewer’s system", light: "Light", dark: "Dark" },
     colors: {
@@ -703,6 +705,7 @@ export const texts = {
     session: (words: string) => `This session: ${words}.`,
     live: "Live",
     liveLead: "The embed itself, in a page that stands for yours.",
+    colors: "Colors of your product",
     tenant: "Tenant",
     show: "Show it",
     again: "Show again",
@@ -936,6 +939,7 @@ export const texts = {
     weekly: (day: string, clock: string, zone: string) => `Every ${day} at ${clock}, ${zone}`,
     monthly: (day: string, clock: string, zone: string) => `On day ${day} of every month at ${clock}, ${zone}`,
     cron: (cron: string, zone: string) => `${cron}, ${zone}`,
+    next: (times: string) => `Next, in your time: ${times}`,
   },
   sql: {
     what: "run SQL",
@@ -983,6 +987,21 @@ export const texts = {
     delete: "Delete",
     deleteTitle: (name: string) => `Delete “${name}”?`,
     deleteText: "It is removed for the whole team.",
+    widget: {
+      turn: "Turn into widget",
+      why: (reason: string) => `Not as a widget: ${reason}`,
+      shape: "a widget reads events alone, without joins, subqueries, HAVING or LIMIT.",
+      event: "it names no event. Add event_name = '…'.",
+      period:
+        "its period is none of the last 1 hour, 24 hours, 7, 30 or 90 days. Add timestamp >= now() - interval '30 days'.",
+      condition: (condition: string) => `a widget cannot ask for ${condition}.`,
+      twice: "it has two conditions on the same thing.",
+      columns: "a widget shows one metric, over time and by one text property.",
+      metric: "it counts or measures nothing.",
+      percentile: "widgets have the percentiles 50, 95 and 99.",
+      granularity: "widgets go by hour, day, week or month.",
+      groups: "it is grouped by something that is not among its columns.",
+    },
     templates: {
       newest: "Newest events",
       perDay: "Events per day",

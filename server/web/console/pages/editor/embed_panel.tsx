@@ -7,6 +7,7 @@ import { texts } from "../../texts/en";
 import { Snippets } from "../../ui/code";
 import { Field, Submit, useForm } from "../../ui/form";
 import { checkPermissions, inWords, permissionsOf, PermissionFields } from "../permissions";
+import { themeOf, ThemeFields } from "../theme_fields";
 import { pageSnippets, serverSnippets } from "./snippets";
 
 const text = texts.embedPanel;
@@ -25,6 +26,7 @@ export function EmbedPanel({
 }) {
   const [made, setMade] = useState<Schemas["NewEmbedSession"] | null>(null);
   const [permissions, setPermissions] = useState<Schemas["Permissions"]>({ allow_drill_down: true });
+  const [theme, setTheme] = useState<Record<string, unknown>>({});
   const [shownTenant, setShownTenant] = useState(tenant || "acme");
   const form = useForm(async (value, data) => {
     checkPermissions(data);
@@ -41,7 +43,7 @@ export function EmbedPanel({
         <p class="note">{text.session(inWords(permissions).join("; "))}</p>
         <h3>{text.page}</h3>
         <p class="lead">{text.pageLead}</p>
-        <Snippets snippets={pageSnippets()} label={text.page} />
+        <Snippets snippets={pageSnippets(theme)} label={text.page} />
       </div>
       <div>
         <h3>{text.live}</h3>
@@ -51,6 +53,7 @@ export function EmbedPanel({
           onInput={(event) => {
             const data = new FormData(event.currentTarget);
             setPermissions(permissionsOf(data));
+            setTheme(themeOf((name) => String(data.get(name) ?? "")));
             setShownTenant(String(data.get("tenant_id") ?? "") || "acme");
           }}
         >
@@ -64,17 +67,23 @@ export function EmbedPanel({
             autocomplete="off"
           />
           <PermissionFields in={form} {...(widgets ? { widgets } : {})} />
+          <details>
+            <summary>{text.colors}</summary>
+            <ThemeFields in={form} />
+          </details>
           <Submit form={form}>{made ? text.again : text.show}</Submit>
         </form>
-        {made && <Live url={made.embed_url} />}
+        {/* Messages add to the colours of a page; one that is taken back needs a page of its own. */}
+        {made && <Live key={Object.keys(theme).join()} url={made.embed_url} theme={theme} />}
       </div>
     </div>
   );
 }
 
 /** The helper's own element in a page that stands for a customer's, with the messages that it sends. */
-export function Live({ url }: { url: string }) {
+export function Live({ url, theme }: { url: string; theme: Record<string, unknown> }) {
   const place = useRef<HTMLDivElement>(null);
+  const shown = useRef<(HTMLElement & { theme?: unknown }) | null>(null);
   const [messages, setMessages] = useState<string[]>([]);
   useEffect(() => {
     const element = document.createElement("inlay-dashboard");
@@ -91,9 +100,14 @@ export function Live({ url }: { url: string }) {
     const { pathname, search } = new URL(url);
     element.setAttribute("src", location.origin + pathname + search);
     element.setAttribute("label", text.live);
+    shown.current = element;
     place.current?.replaceChildren(element);
     return () => element.remove();
   }, [url]);
+  // Set before the helper is loaded, too: it reads properties when it takes the element over.
+  useEffect(() => {
+    if (shown.current) shown.current.theme = theme;
+  }, [url, JSON.stringify(theme)]);
   return (
     <div class="host-page">
       <p class="host-bar" aria-hidden="true">

@@ -55,17 +55,28 @@ let embed_url = &session["embed_url"];`,
   };
 }
 
-/** The element of one's page. */
-export function pageSnippets(): Record<string, string> {
+/** The element of one's page, in the colours of a theme where there is one. */
+export function pageSnippets(theme: Record<string, unknown> = {}): Record<string, string> {
   const script = `${boot.base_url}/sdk/v1/embed.js`;
+  const colors = Object.keys(theme).length ? JSON.stringify(theme) : "";
   return {
     HTML: `<!-- EMBED_URL: what your server got -->
 <script type="module" src="${script}"></script>
-<inlay-dashboard src="EMBED_URL" label="Usage"></inlay-dashboard>`,
+<inlay-dashboard src="EMBED_URL" label="Usage"></inlay-dashboard>${
+      colors &&
+      `
+<script type="module">
+  document.querySelector("inlay-dashboard").theme = ${colors};
+</script>`
+    }`,
     JavaScript: `import { mountDashboard } from "${script}";
 
 // /api/usage-embed: the call of your server; it answers { "embed_url": … }
-mountDashboard("#usage", {
+mountDashboard("#usage", {${
+      colors &&
+      `
+  theme: ${colors},`
+    }
   fetchEmbedUrl: async ({ signal }) =>
     (await fetch("/api/usage-embed", { method: "POST", signal })).json(),
 });`,
@@ -74,11 +85,15 @@ import "${script}";
 
 // /api/usage-embed: the call of your server; it answers { "embed_url": … }
 const fetchEmbedUrl = async ({ signal }) =>
-  (await fetch("/api/usage-embed", { method: "POST", signal })).json();
+  (await fetch("/api/usage-embed", { method: "POST", signal })).json();${
+    colors &&
+    `
+const theme = ${colors};`
+  }
 
 export function Usage() {
   const ref = useRef(null);
-  useEffect(() => { ref.current.fetchEmbedUrl = fetchEmbedUrl; }, []);
+  useEffect(() => { ${colors && "ref.current.theme = theme; "}ref.current.fetchEmbedUrl = fetchEmbedUrl; }, []);
   return <inlay-dashboard ref={ref} label="Usage" />;
 }`,
   };

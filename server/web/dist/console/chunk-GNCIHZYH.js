@@ -1,1 +1,0 @@
-import{a}from"./chunk-IZIPIY6A.js";import"./chunk-5IOEIJKM.js";import"./chunk-MZVZIUBV.js";import"./chunk-QCPHTB5K.js";import"./chunk-KOYZV2L2.js";import"./chunk-YWOLCKFX.js";import"./chunk-JCIQLGUM.js";import"./chunk-5HYJZTFN.js";import"./chunk-SJLHYPKW.js";export{a as default};
