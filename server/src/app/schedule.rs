@@ -16,6 +16,9 @@ use crate::{
 
 /// Characters of a cron expression, at most.
 const CRON_CHARS_MAX: usize = 200;
+/// Years in which the next time is looked for: 29 February on a given day of the week comes within them. Without an
+/// end, an expression that only ever names hours which clocks skip would be looked for through thousands of years.
+const YEARS: i16 = 40;
 
 /// A schedule that can be asked.
 #[derive(Debug)]
@@ -46,8 +49,11 @@ impl Times {
         if cron.chars().count() > CRON_CHARS_MAX || cron.split_whitespace().count() != 5 {
             return Err(invalid("must have five fields".to_owned()));
         }
-        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
-        let cron = parser.build().parse(cron).map_err(|error| invalid(error.to_string()))?;
+        let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Required);
+        let year =
+            Timestamp::from_millisecond(now_ms).map_or(0, |now| now.to_zoned(zone.clone()).year());
+        let within = format!("0 {cron} {year}-{}", year.saturating_add(YEARS));
+        let cron = parser.build().parse(&within).map_err(|error| invalid(error.to_string()))?;
         let times = Self { cron, zone };
         times.after(now_ms).ok_or_else(|| invalid("names no time that ever comes".to_owned()))?;
         Ok(times)
@@ -170,6 +176,18 @@ mod tests {
                 assert!(runs.len() >= 4, "{pattern} in {zone}: {}", runs.len());
             }
         }
+    }
+
+    /// 23:00 on the Saturday before the last Sunday of March is always skipped in Greenland.
+    #[test]
+    fn the_search_for_the_next_time_ends() {
+        let schedule = cron("0 23 24-30 3 +6", Some("America/Nuuk"));
+        let started = std::time::Instant::now();
+        let error = Times::read(&schedule, 1_795_169_856_789).unwrap_err();
+        assert_eq!(error.field.as_deref(), Some("schedule.cron"));
+        assert!(started.elapsed().as_millis() < 500, "{:?}", started.elapsed());
+        let leap = cron("0 8 29 2 +1", None);
+        assert!(Times::read(&leap, 1_795_169_856_789).is_ok(), "29 February on a Monday: 2044");
     }
 
     #[test]

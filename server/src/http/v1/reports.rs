@@ -87,18 +87,18 @@ pub struct UpdateReport {
     webhook_signed: Option<bool>,
 }
 
-/// When a report would run.
+/// A schedule to preview.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewReport {
     schedule: Schedule,
 }
 
-/// The times of a schedule.
+/// The next run times of a schedule.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportPreview)]
 pub struct PreviewView {
-    /// The next three.
+    /// The next three run times, earliest first.
     next_runs: Vec<Time>,
 }
 

@@ -2549,7 +2549,7 @@ export interface components {
             /** @example calls */
             widget_id: string;
         };
-        /** @description When a report would run. */
+        /** @description A schedule to preview. */
         PreviewReport: {
             schedule: components["schemas"]["Schedule"];
         };
@@ -2643,9 +2643,9 @@ export interface components {
          * @enum {string}
          */
         ReportFormat: "csv" | "png" | "pdf";
-        /** @description The times of a schedule. */
+        /** @description The next run times of a schedule. */
         ReportPreview: {
-            /** @description The next three. */
+            /** @description The next three run times, earliest first. */
             next_runs: components["schemas"]["Time"][];
         };
         /** @description A run. */
