@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Lets cargo build only what changed since the last run, though a fresh clone has new times on all files.
 
-    python3 .ci/unchanged.py begin WORKSPACE TARGET RUN     before the first build
-    python3 .ci/unchanged.py end WORKSPACE TARGET RUN       after the last one
+    python3 .ci/unchanged.py begin WORKSPACE TARGET     before the first build
+    python3 .ci/unchanged.py end WORKSPACE TARGET       after the last one
 
 Cargo compares the times of files with that of the last build. `begin` gives each file with the checksum of the last run
 its time of that run, and the present time to every other. All files of a package in which one was added or removed get
-the present time, too: a macro may embed whole folders, of which cargo knows only the files that were there.
+the present time, too: a macro may embed whole folders, of which cargo knows only the files that were there. So do all
+files of the workspace when its manifest or the settings of a checker changed.
 
-`end` leaves a record in TARGET. It holds as long as nobody else builds there: what was built after it, or by two runs
-at once, or by a run that was killed, may be of other files, and then everything is built anew.
+`end` leaves a record in TARGET, which `begin` takes away: a run that is killed leaves none. The record counts as long as
+nothing else was built there since, of other files perhaps. Who calls this holds a lock on TARGET from `begin` to `end`.
 
-    {"run": "4711", "files": {"engine/src/lib.rs": ["9f86d081…", 1795541559028948013], …}}
+    {"last_build": 1795541559028948013, "files": {"engine/src/lib.rs": ["9f86d081…", 1795541512345678901], …}}
 """
 
 import hashlib
@@ -21,9 +22,13 @@ import pathlib
 import sys
 import time
 
-# Neither is in a clone, and no crate is built from them.
+# No crate is built from these.
 LEFT_OUT = {".git", "node_modules", "target", "__pycache__"}
-OURS = "inlay"
+PACKAGE_PREFIX = "inlay"
+RECORD = "unchanged.json"
+BEGUN = "unchanged.begun.json"
+# Of these, cargo knows the absolute paths only, in the clone of the last run.
+OF_ALL = {"Cargo.toml", ".clippy.toml", "rust-toolchain.toml"}
 
 
 def files(root):
@@ -47,59 +52,63 @@ def package(root, path):
 
 def times(present, recorded, package_of, now):
     """The time of every file in nanoseconds: that of the record, where nothing says that it must be built anew."""
+    if any(present.get(path) != recorded.get(path, [None])[0] for path in OF_ALL):
+        return dict.fromkeys(present, now)
     changed_packages = {package_of(path) for path in present.keys() ^ recorded.keys()}
     chosen = {}
     for path, checksum in present.items():
         before = recorded.get(path)
         is_same = before is not None and before[0] == checksum
-        is_kept = is_same and package_of(path) not in changed_packages
-        chosen[path] = before[1] if is_kept else now
+        chosen[path] = before[1] if is_same and package_of(path) not in changed_packages else now
     return chosen
 
 
 def last_build(target):
     """When one of our crates was last built there, in nanoseconds."""
-    built = target.glob(f"*/.fingerprint/{OURS}*/*")
+    built = target.glob(f"*/.fingerprint/{PACKAGE_PREFIX}*/*")
     return max((path.stat().st_mtime_ns for path in built), default=0)
 
 
-def take_record(record, target):
-    """The files of the last run, none where others have built since. A run that is killed leaves no record."""
+def take_record(target, built):
+    """The files of the last run; none where others have built since."""
+    record = target / RECORD
     if not record.exists():
         return {}
-    is_last = last_build(target) <= record.stat().st_mtime_ns
-    recorded = json.loads(record.read_text())["files"]
+    content = json.loads(record.read_text())
     record.unlink()
-    return recorded if is_last else {}
+    return content["files"] if content["last_build"] == built > 0 else {}
 
 
-def begin(root, target, run):
+def begin(root, target):
     target.mkdir(parents=True, exist_ok=True)
-    record, running = target / "unchanged.json", target / "unchanged.running.json"
-    is_alone = not running.exists()
-    running.unlink(missing_ok=True)
-    recorded = take_record(record, target) if is_alone else {}
+    built = last_build(target)
+    recorded = take_record(target, built)
+    # What was built in the workspace itself compares the same times.
+    recorded = {} if (root / "target").exists() else recorded
     present = files(root)
-    chosen = times(present, recorded, lambda path: package(root, path), time.time_ns())
+    # After all that was built, also when the clock was put back.
+    now = max([time.time_ns(), built + 1, *(at + 1 for _, at in recorded.values())])
+    chosen = times(present, recorded, lambda path: package(root, path), now)
     for path, at in chosen.items():
         os.utime(root / path, ns=(at, at))
-    if is_alone:
-        written = {path: [present[path], at] for path, at in chosen.items()}
-        running.write_text(json.dumps({"run": run, "files": written}))
-    same = sum(recorded.get(path, [None, None])[1] == at for path, at in chosen.items())
-    print(f"== {same} of {len(chosen)} files are as they were at the last run")
+    same = sum(at != now for at in chosen.values())
+    (target / BEGUN).write_text(json.dumps({path: [present[path], at] for path, at in chosen.items()}))
+    print(f"== {same} of {len(chosen)} files are as they were at the last run", flush=True)
 
 
-def end(_root, target, run):
-    running = target / "unchanged.running.json"
-    if running.exists() and json.loads(running.read_text())["run"] == run:
-        running.touch()
-        running.rename(target / "unchanged.json")
+def end(root, target):
+    begun = target / BEGUN
+    recorded, present = json.loads(begun.read_text()), files(root)
+    begun.unlink()
+    # A file that was changed meanwhile may have been built in between.
+    same = {path: entry for path, entry in recorded.items() if present.get(path) == entry[0]}
+    record = {"last_build": last_build(target), "files": same}
+    (target / RECORD).write_text(json.dumps(record))
 
 
 def main():
-    command, root, target, run = sys.argv[1:]
-    {"begin": begin, "end": end}[command](pathlib.Path(root), pathlib.Path(target), run)
+    command, root, target = sys.argv[1:]
+    {"begin": begin, "end": end}[command](pathlib.Path(root), pathlib.Path(target))
 
 
 if __name__ == "__main__":
