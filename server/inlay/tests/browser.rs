@@ -41,11 +41,13 @@ fn the_embed_works_in_a_browser() {
         return;
     }
     let browser = find(&["chromium", "chromium-browser", "google-chrome"]).unwrap_or_default();
+    let shell = find(&["chromium-headless-shell"]).unwrap_or_else(|| browser.clone());
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     let status = Command::new(root.join("node_modules/.bin/playwright"))
         .args(["test", "--config", "tests/browser/playwright.config.js"])
         .env("TEST_INLAY", env!("CARGO_BIN_EXE_inlay"))
         .env("TEST_CHROMIUM", browser)
+        .env("TEST_HEADLESS_SHELL", shell)
         .env("TEST_OUTPUT", output)
         .current_dir(&root)
         .status()
