@@ -109,8 +109,10 @@ test("an alert: made on a widget, tested, fired, its deliveries with what came b
   const history = page.getByRole("table", { name: "History" });
   await expect(history.getByRole("row", { name: /Fired/ }).first()).toContainText("webhook");
   await page.getByRole("link", { name: "Deliveries" }).click();
-  for (const attempt of ["1 of 3", "2 of 3", "3 of 3"])
-    await expect(page.getByRole("row", { name: new RegExp(attempt) }).first()).toContainText("No connection");
+  for (const attempt of ["1", "2", "3"]) {
+    const cell = page.getByRole("cell", { name: attempt, exact: true }).first();
+    await expect(page.getByRole("row").filter({ has: cell }).first()).toContainText("No connection");
+  }
   await page.getByRole("link", { name: "Alerts", exact: true }).click();
   await page.getByRole("button", { name: "Actions for Calls" }).click();
   await page.getByRole("menuitem", { name: "Pause" }).click();
@@ -128,9 +130,11 @@ test("a report: its schedule in words, run now, delivered", async ({ page, org, 
   await dialog.getByLabel("Name").fill("Weekly usage");
   await dialog.getByLabel("Time zone").fill("Europe/Berlin");
   await expect(dialog).toContainText("Every Monday at 08:00, Europe/Berlin");
-  await expect(dialog).toContainText("Next, in your time: Nov 23, 07:00 AM, Nov 30, 07:00 AM, Dec 7, 07:00 AM");
+  await expect(dialog).toContainText(
+    "Next runs, in your time: Mon, Nov 23, 07:00 AM; Mon, Nov 30, 07:00 AM; Mon, Dec 7, 07:00 AM",
+  );
   await dialog.getByLabel("Time zone").fill("Europe/Berlun");
-  await expect(dialog).toContainText("There is no time zone");
+  await expect(dialog).toContainText("There is no such time zone");
   await dialog.getByLabel("Time zone").fill("Europe/Berlin");
   await dialog.getByLabel("Format").selectOption("csv");
   await dialog.getByLabel("Mail to").fill("a@example.com\nb@example.com");

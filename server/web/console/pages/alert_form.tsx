@@ -14,7 +14,7 @@ import { Dialog } from "../ui/dialog";
 import { addressesOf, Check, Field, Select, Submit, TextArea, useForm } from "../ui/form";
 import { Empty, Failed, Loading } from "../ui/page";
 import { SecretOnce } from "../ui/secret";
-import { useSettled } from "../state/settled";
+import { useDebounced } from "../state/debounced";
 import { sentenceOf } from "./alerts";
 
 const text = texts.alerts;
@@ -296,7 +296,7 @@ function ConditionFields({ in: form, condition, isNew, change }: ConditionProps)
 
 function Preview({ watched, condition }: { watched: Watched; condition: Condition }) {
   const { dashboard_id, widget_id } = watched;
-  const asked = useSettled(JSON.stringify(bodyOf({ dashboard_id, widget_id }, condition)));
+  const asked = useDebounced(JSON.stringify(bodyOf({ dashboard_id, widget_id }, condition)));
   const preview = useData(
     ["alert-preview", asked],
     (signal) => answer(api.POST("/v1/alerts/preview", { signal, body: JSON.parse(asked) })),

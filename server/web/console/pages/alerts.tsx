@@ -15,6 +15,7 @@ import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago, number } from "../ui/time";
 import { AlertForm } from "./alert_form";
+import { switchRule } from "./rule_switch";
 
 const text = texts.alerts;
 type Alert = Schemas["Alert"];
@@ -24,14 +25,12 @@ export default function Alerts() {
   const [deleted, setDeleted] = useState<Alert | null>(null);
   const alerts = useData(["alerts"], (signal) => answer(api.GET("/v1/alerts", { signal })), { every: 15_000 });
   const isAdmin = may("admin");
-  const toggle = async (alert: Alert) => {
-    const change = (enabled: boolean) =>
-      answer(api.PATCH("/v1/alerts/{alert_id}", { params: { path: { alert_id: alert.id } }, body: { enabled } })).then(
-        () => refresh("alerts"),
-      );
-    await change(!alert.enabled);
-    say(alert.enabled ? text.paused(alert.name) : text.resumed(alert.name), () => attempt(() => change(alert.enabled)));
-  };
+  const toggle = (alert: Alert) =>
+    switchRule(alert, text, async (enabled) => {
+      const params = { path: { alert_id: alert.id } };
+      await answer(api.PATCH("/v1/alerts/{alert_id}", { params, body: { enabled } }));
+      await refresh("alerts");
+    });
   return (
     <Page
       title={texts.menu.pages.alerts}

@@ -144,7 +144,12 @@ function View({ dashboard }: { dashboard: Dashboard }) {
       )}
       {shown === "embed" && (
         <Dialog title={text.embedTitle(name)} onClose={() => show(null)} wide>
-          <EmbedPanel dashboard={id} widgets={widgets} tenant={looks.looking.tenant} />
+          <EmbedPanel
+            dashboard={id}
+            widgets={widgets}
+            theme={(dashboard.settings.theme ?? {}) as Record<string, string>}
+            tenant={looks.looking.tenant}
+          />
         </Dialog>
       )}
       {shown === "publish" && (

@@ -160,10 +160,9 @@ export default function Deliveries() {
 
 const isDelivered = ({ status_code }: Schemas["WebhookAttempt"]) => status_code >= 200 && status_code < 300;
 
-/** Which attempt it was: one of three, or one that was asked for here. */
-function numberOf({ rule, attempt, retry }: Attempt): string {
-  if (retry > 0) return text.retry(retry);
-  return rule.source === "alert" ? text.attemptOf(attempt) : String(attempt);
+/** Which attempt it was: the server's own by number, or one that was asked for here. */
+function numberOf({ attempt, retry }: Attempt): string {
+  return retry > 0 ? text.retry(retry) : String(attempt);
 }
 
 function Status({ attempt }: { attempt: Attempt }) {

@@ -455,6 +455,8 @@ function SaveWidget({
     await answer(api.POST("/v1/dashboards/{id}/widgets", { params: { path: { id: made.id } }, body: widget }));
     await refresh("dashboards", "dashboard");
     say(text.saved(made.name));
+    // Without the dialog in the address that "Back" leads to.
+    onClose();
     route(address(`dashboards/${made.id}`));
   });
   return (

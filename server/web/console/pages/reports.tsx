@@ -15,6 +15,7 @@ import { useOpened } from "../ui/opened";
 import { Badge, Empty, Page, WhoMay } from "../ui/page";
 import { Ago } from "../ui/time";
 import { ReportForm } from "./report_form";
+import { switchRule } from "./rule_switch";
 import { scheduleInWords } from "./schedule";
 
 const text = texts.reports;
@@ -30,16 +31,12 @@ export default function Reports() {
     say(text.started(report.name));
     await refresh("reports", "report-runs");
   };
-  const toggle = async (report: Report) => {
-    const change = (enabled: boolean) =>
-      answer(
-        api.PATCH("/v1/reports/{report_id}", { params: { path: { report_id: report.id } }, body: { enabled } }),
-      ).then(() => refresh("reports"));
-    await change(!report.enabled);
-    say(report.enabled ? text.paused(report.name) : text.resumed(report.name), () =>
-      attempt(() => change(report.enabled)),
-    );
-  };
+  const toggle = (report: Report) =>
+    switchRule(report, text, async (enabled) => {
+      const params = { path: { report_id: report.id } };
+      await answer(api.PATCH("/v1/reports/{report_id}", { params, body: { enabled } }));
+      await refresh("reports");
+    });
   return (
     <Page
       title={texts.menu.pages.reports}

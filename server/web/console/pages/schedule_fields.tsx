@@ -2,10 +2,10 @@
 
 import { answer, api } from "../api/client";
 import { useData } from "../api/cache";
-import { useSettled } from "../state/settled";
+import { useDebounced } from "../state/debounced";
 import { texts } from "../texts/en";
 import { Field, Select, type Form } from "../ui/form";
-import { shortTime } from "../ui/time";
+import { dayTime } from "../ui/time";
 import { scheduleInWords, scheduleOf, type Times } from "./schedule";
 
 const text = texts.schedule;
@@ -91,15 +91,21 @@ export function ScheduleFields({ in: form, times, change }: ScheduleProps) {
   );
 }
 
-/** The next times as the server counts them, or why there are none. */
+/** The next times as the server computes them, or the part of the schedule that is wrong. */
 function NextRuns({ times }: { times: Times }) {
-  const asked = useSettled(JSON.stringify(scheduleOf(times)));
+  const schedule = JSON.stringify(scheduleOf(times));
+  const asked = useDebounced(schedule);
+  const isComplete = times.clock !== "" && Number(times.monthday) > 0;
   const preview = useData(
     ["report-preview", asked],
     (signal) => answer(api.POST("/v1/reports/preview", { signal, body: { schedule: JSON.parse(asked) } })),
-    { keeps: true },
+    { enabled: isComplete },
   );
-  if (preview.error) return <span class="fault">{preview.error.message}</span>;
-  if (!preview.value) return null;
-  return <span>{text.next(preview.value.next_runs.map((at) => shortTime(at)).join(", "))}</span>;
+  if (!isComplete || asked !== schedule) return null;
+  const { error, value } = preview;
+  if (error) {
+    const faults: Record<string, string> = { "schedule.timezone": text.noZone, "schedule.cron": text.noCron };
+    return <span class="fault">{faults[error.body.field ?? ""] ?? error.message}</span>;
+  }
+  return value ? <span>{text.next(value.next_runs.map((at) => dayTime(at)).join("; "))}</span> : null;
 }

@@ -16,7 +16,7 @@ const COLORS = [
 ] as const;
 const MODES = ["", "light", "dark"] as const;
 
-/** A theme as the fields have it. A colour with its usual value is left to the embed; others that were set remain. */
+/** The theme of a dashboard as the fields have it. A colour with its usual value is left to the embed. */
 export function themeOf(value: (name: string) => string, before: Record<string, unknown> = {}) {
   const theme = { ...before };
   for (const [name, usual] of COLORS) {
@@ -28,6 +28,25 @@ export function themeOf(value: (name: string) => string, before: Record<string, 
   return theme;
 }
 
+/** What a page sets over the theme of its dashboard: the fields that differ from that. */
+export function themeOver(value: (name: string) => string, base: Record<string, unknown> = {}) {
+  const theme: Record<string, string> = {};
+  for (const [name, usual] of COLORS) {
+    if (value(name) && value(name) !== (base[name] ?? usual)) theme[name] = value(name);
+  }
+  if (value("mode") !== (base.mode ?? "")) theme.mode = value("mode") || "auto";
+  return theme;
+}
+
+/** Colours of six digits have a picker; those by name or function are text, which a picker would replace by black. */
+function ColorInput({ name, color }: { name: string; color: string }) {
+  return /^#[0-9a-f]{6}$/i.test(color) ? (
+    <input type="color" name={name} defaultValue={color} />
+  ) : (
+    <input type="text" class="input small" name={name} defaultValue={color} />
+  );
+}
+
 export function ThemeFields({ in: form, theme = {} }: { in: Form; theme?: Record<string, string> }) {
   return (
     <>
@@ -35,7 +54,7 @@ export function ThemeFields({ in: form, theme = {} }: { in: Form; theme?: Record
         <legend>{text.title}</legend>
         {COLORS.map(([name, usual]) => (
           <label key={name} class="color">
-            <input type="color" name={name} defaultValue={theme[name] ?? usual} />
+            <ColorInput name={name} color={theme[name] ?? usual} />
             <span>{text.colors[name]}</span>
           </label>
         ))}

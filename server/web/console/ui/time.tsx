@@ -7,6 +7,13 @@ const locale = navigator.language;
 const relative = new Intl.RelativeTimeFormat(locale, { style: "short", numeric: "auto" });
 const full = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
 const short = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+const weekday = new Intl.DateTimeFormat(locale, {
+  weekday: "short",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+});
 const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 });
 const compact = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
@@ -29,6 +36,8 @@ export const number = (value: number) => whole.format(value);
 export const shortNumber = (value: number) => (Math.abs(value) < COMPACT_FROM ? whole : compact).format(value);
 export const fullTime = (iso: string) => full.format(new Date(iso));
 export const shortTime = (iso: string) => short.format(new Date(iso));
+/** "Mon, Nov 23, 07:00 AM". */
+export const dayTime = (iso: string) => weekday.format(new Date(iso));
 export const day = (iso: string) => date.format(new Date(iso));
 
 /** "3 min ago", "in 2 hr.", "now"; a date beyond a month. */

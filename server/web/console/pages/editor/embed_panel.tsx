@@ -7,7 +7,7 @@ import { texts } from "../../texts/en";
 import { Snippets } from "../../ui/code";
 import { Field, Submit, useForm } from "../../ui/form";
 import { checkPermissions, inWords, permissionsOf, PermissionFields } from "../permissions";
-import { themeOf, ThemeFields } from "../theme_fields";
+import { ThemeFields, themeOver } from "../theme_fields";
 import { pageSnippets, serverSnippets } from "./snippets";
 
 const text = texts.embedPanel;
@@ -16,11 +16,14 @@ const text = texts.embedPanel;
 export function EmbedPanel({
   dashboard,
   widgets,
+  theme: base = {},
   tenant,
   onMinted,
 }: {
   dashboard: string;
   widgets?: readonly Schemas["Widget"][];
+  /** The dashboard's own. */
+  theme?: Record<string, string>;
   tenant: string;
   onMinted?: () => void;
 }) {
@@ -53,7 +56,7 @@ export function EmbedPanel({
           onInput={(event) => {
             const data = new FormData(event.currentTarget);
             setPermissions(permissionsOf(data));
-            setTheme(themeOf((name) => String(data.get(name) ?? "")));
+            setTheme(themeOver((name) => String(data.get(name) ?? ""), base));
             setShownTenant(String(data.get("tenant_id") ?? "") || "acme");
           }}
         >
@@ -69,11 +72,11 @@ export function EmbedPanel({
           <PermissionFields in={form} {...(widgets ? { widgets } : {})} />
           <details>
             <summary>{text.colors}</summary>
-            <ThemeFields in={form} />
+            <ThemeFields in={form} theme={base} />
           </details>
           <Submit form={form}>{made ? text.again : text.show}</Submit>
         </form>
-        {/* Messages add to the colours of a page; one that is taken back needs a page of its own. */}
+        {/* `setTheme` only adds colours; a theme without one of them needs a new frame. */}
         {made && <Live key={Object.keys(theme).join()} url={made.embed_url} theme={theme} />}
       </div>
     </div>

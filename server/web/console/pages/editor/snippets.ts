@@ -61,14 +61,14 @@ export function pageSnippets(theme: Record<string, unknown> = {}): Record<string
   const colors = Object.keys(theme).length ? JSON.stringify(theme) : "";
   return {
     HTML: `<!-- EMBED_URL: what your server got -->
-<script type="module" src="${script}"></script>
 <inlay-dashboard src="EMBED_URL" label="Usage"></inlay-dashboard>${
       colors &&
       `
-<script type="module">
+<script>
   document.querySelector("inlay-dashboard").theme = ${colors};
 </script>`
-    }`,
+    }
+<script type="module" src="${script}"></script>`,
     JavaScript: `import { mountDashboard } from "${script}";
 
 // /api/usage-embed: the call of your server; it answers { "embed_url": … }
@@ -77,19 +77,25 @@ mountDashboard("#usage", {${
       `
   theme: ${colors},`
     }
-  fetchEmbedUrl: async ({ signal }) =>
-    (await fetch("/api/usage-embed", { method: "POST", signal })).json(),
+  fetchEmbedUrl: async ({ signal }) => {
+    const response = await fetch("/api/usage-embed", { method: "POST", signal });
+    if (!response.ok) throw response;
+    return response.json();
+  },
 });`,
     React: `import { useEffect, useRef } from "react";
 import "${script}";
 
 // /api/usage-embed: the call of your server; it answers { "embed_url": … }
-const fetchEmbedUrl = async ({ signal }) =>
-  (await fetch("/api/usage-embed", { method: "POST", signal })).json();${
-    colors &&
-    `
+const fetchEmbedUrl = async ({ signal }) => {
+  const response = await fetch("/api/usage-embed", { method: "POST", signal });
+  if (!response.ok) throw response;
+  return response.json();
+};${
+      colors &&
+      `
 const theme = ${colors};`
-  }
+    }
 
 export function Usage() {
   const ref = useRef(null);

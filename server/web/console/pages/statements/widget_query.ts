@@ -13,6 +13,17 @@ const text = texts.sql.widget;
 /** Parameters of the explorer's address, or why there are none. */
 export type WidgetQuery = { parameters: Record<string, string> } | { reason: string };
 
+/** Columns of the table `events`. */
+const COLUMNS = new Set([
+  "event_id",
+  "tenant_id",
+  "user_id",
+  "event_name",
+  "timestamp",
+  "string_props",
+  "numeric_props",
+]);
+
 class NotExpressible extends Error {}
 
 const fail = (reason: string): never => {
@@ -25,6 +36,8 @@ const TOKEN = /--[^\n]*|\/\*[^]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|[A-Za-z_]\w*
 /** Unquoted words are the same in any case. */
 function tokensOf(sql: string): string[] {
   const tokens = sql.match(TOKEN) ?? [];
+  // Comments nest in SQL, and end at their first end here.
+  if (tokens.some((token) => token.startsWith("/*") && token.indexOf("/*", 2) > 0)) fail(text.shape);
   const words = tokens.filter((token) => !/^(--|\/\*)/.test(token));
   while (words.at(-1) === ";") words.pop();
   return words.map((token) => (/^['"]/.test(token) ? token : token.toLowerCase()));
@@ -79,17 +92,22 @@ function metricOf(tokens: readonly string[]): { metric: string; property: string
   if (match(tokens, /^count \( distinct user_id \)$/)) return { metric: "count_unique", property: "" };
   if (match(tokens, /^approx_distinct \( user_id \)$/)) return { metric: "count_unique_approx", property: "" };
   const number = match(tokens, /^(sum|avg|min|max) \( numeric_props \[ ' \] \)$/);
-  if (number) return { metric: tokens[0] ?? "", property: number[0] ?? "" };
+  if (number) return { metric: tokens[0] ?? "", property: notEmpty(number[0]) };
   const percentile = match(
     tokens,
     /^percentile_cont \( 0\.\d+ \) within group \( order by numeric_props \[ ' \]( asc)? \)$/,
   );
   if (percentile) {
     const metric = `p${(tokens[2] ?? "").slice(2).padEnd(2, "0")}`;
-    return METRICS.some((one) => one === metric) ? { metric, property: percentile[0] ?? "" } : fail(text.percentile);
+    return METRICS.some((one) => one === metric)
+      ? { metric, property: notEmpty(percentile[0]) }
+      : fail(text.percentile);
   }
   return null;
 }
+
+/** Names and values that the explorer's address cannot hold are refused. */
+const notEmpty = (value: string | undefined) => value || fail(text.empty);
 
 const DAYS: Record<string, number> = { hour: 1 / 24, day: 1, week: 7 };
 
@@ -106,14 +124,13 @@ function conditionsOf(where: readonly string[]): Record<string, string> {
   const set = (name: string, value: string) => (name in found ? fail(text.twice) : (found[name] = value));
   for (const condition of where.length ? split(where, "and") : []) {
     const event = match(condition, /^event_name = '$/);
-    const tenant = match(condition, /^tenant_id = '$/);
     const property = match(condition, /^string_props \[ ' \] = '$/);
     const since = match(condition, /^timestamp >=? now \( \) - interval '$/);
-    if (event) set("event", event[0] ?? "");
-    else if (tenant) set("tenant", tenant[0] ?? "");
-    else if (property) set(`f_${property[0]}`, property[1] ?? "");
+    if (event) set("event", notEmpty(event[0]));
+    else if (condition[0] === "tenant_id") fail(text.tenant);
+    else if (property) set(`f_${notEmpty(property[0])}`, notEmpty(property[1]));
     else if (since) set("period", periodOf(since[0] ?? ""));
-    else fail(text.condition(condition.join(" ")));
+    else fail(text.condition(condition.join(" ").replaceAll(" ( )", "()")));
   }
   if (!found.event) fail(text.event);
   if (!found.period) fail(text.period);
@@ -136,13 +153,12 @@ function columnsOf(select: readonly string[]): { parameters: Record<string, stri
     else {
       if (unit !== undefined)
         parameters.granularity = /^(hour|day|week|month)$/.test(unit) ? unit : fail(text.granularity);
-      else parameters.group = property ?? fail(text.columns);
-      const alias = column.slice(named + 1).join(" ");
-      grouped.push([
-        String(at + 1),
-        expression.join(" "),
-        ...(named > 0 ? [alias, alias.replace(/^"(.*)"$/, "$1")] : []),
-      ]);
+      else parameters.group = property === undefined ? fail(text.columns) : notEmpty(property);
+      const alias = named > 0 ? column.slice(named + 1).join(" ") : "";
+      const plain = alias.replace(/^"(.*)"$/, "$1");
+      // Where an alias is also the name of a column, the rows are grouped by the column.
+      const names = COLUMNS.has(plain) ? [] : [alias, plain];
+      grouped.push([String(at + 1), expression.join(" "), ...names]);
     }
   });
   if (!parameters.metric) fail(text.metric);
@@ -156,7 +172,7 @@ export function widgetQueryOf(sql: string): WidgetQuery {
     const conditions = conditionsOf(where);
     const { parameters, grouped } = columnsOf(select);
     const groups = group ? split(group, ",").map((part) => part.join(" ")) : [];
-    // What is grouped by and not shown would make several rows of one.
+    // A group column that is not selected splits one visible row into several.
     const isShown = groups.every((one) => grouped.some((names) => names.includes(one)));
     return isShown ? { parameters: { ...parameters, ...conditions } } : { reason: text.groups };
   } catch (cause) {

@@ -1,1 +1,0 @@
-import{a}from"./chunk-W3BYRJNF.js";import"./chunk-X5UG6HC2.js";import"./chunk-XIBCDMVA.js";import"./chunk-SVTEXEVB.js";import"./chunk-3JONOLXJ.js";import"./chunk-ERO2OPOS.js";import"./chunk-5IPGWAZD.js";import"./chunk-6X2KPBKU.js";import"./chunk-ELEJU46P.js";import"./chunk-SJLHYPKW.js";export{a as default};
