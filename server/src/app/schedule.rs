@@ -50,9 +50,8 @@ impl Times {
             return Err(invalid("must have five fields".to_owned()));
         }
         let parser = CronParser::builder().seconds(Seconds::Required).year(Year::Required);
-        let year =
-            Timestamp::from_millisecond(now_ms).map_or(0, |now| now.to_zoned(zone.clone()).year());
-        let within = format!("0 {cron} {year}-{}", year.saturating_add(YEARS));
+        let now = Timestamp::from_millisecond(now_ms).unwrap_or_default();
+        let within = bounded(cron, now.to_zoned(zone.clone()).year());
         let cron = parser.build().parse(&within).map_err(|error| invalid(error.to_string()))?;
         let times = Self { cron, zone };
         times.after(now_ms).ok_or_else(|| invalid("names no time that ever comes".to_owned()))?;
@@ -65,6 +64,11 @@ impl Times {
         let next = self.cron.find_next_occurrence(&start, false).ok()?;
         Some(next.timestamp().as_millisecond())
     }
+}
+
+/// A cron expression with its seconds and the years in which it is looked for.
+fn bounded(cron: &str, year: i16) -> String {
+    format!("0 {cron} {year}-{}", year.saturating_add(YEARS))
 }
 
 fn of_word(word: &str) -> Result<&'static str> {
@@ -182,10 +186,9 @@ mod tests {
     #[test]
     fn the_search_for_the_next_time_ends() {
         let schedule = cron("0 23 24-30 3 +6", Some("America/Nuuk"));
-        let started = std::time::Instant::now();
         let error = Times::read(&schedule, 1_795_169_856_789).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("schedule.cron"));
-        assert!(started.elapsed().as_millis() < 500, "{:?}", started.elapsed());
+        assert_eq!(bounded("0 23 24-30 3 +6", 2_026), "0 0 23 24-30 3 +6 2026-2066");
         let leap = cron("0 8 29 2 +1", None);
         assert!(Times::read(&leap, 1_795_169_856_789).is_ok(), "29 February on a Monday: 2044");
     }
