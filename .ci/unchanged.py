@@ -10,7 +10,7 @@ the present time, too: a macro may embed whole folders, of which cargo knows onl
 files of the workspace when its manifest or the settings of a checker changed.
 
 `end` leaves a record in TARGET, which `begin` takes away: a run that is killed leaves none. The record counts as long as
-nothing else was built there since, of other files perhaps. Who calls this holds a lock on TARGET from `begin` to `end`.
+nothing else was built there since, of other files perhaps. The caller holds a lock on TARGET from `begin` to `end`.
 
     {"last_build": 1795541559028948013, "files": {"engine/src/lib.rs": ["9f86d081…", 1795541512345678901], …}}
 """
@@ -69,6 +69,13 @@ def last_build(target):
     return max((path.stat().st_mtime_ns for path in built), default=0)
 
 
+def write(path, content):
+    """In one step: half of it, after a run that was killed, would be read by the next one."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(content))
+    new.replace(path)
+
+
 def take_record(target, built):
     """The files of the last run; none where others have built since."""
     record = target / RECORD
@@ -92,7 +99,7 @@ def begin(root, target):
     for path, at in chosen.items():
         os.utime(root / path, ns=(at, at))
     same = sum(at != now for at in chosen.values())
-    (target / BEGUN).write_text(json.dumps({path: [present[path], at] for path, at in chosen.items()}))
+    write(target / BEGUN, {path: [present[path], at] for path, at in chosen.items()})
     print(f"== {same} of {len(chosen)} files are as they were at the last run", flush=True)
 
 
@@ -102,8 +109,7 @@ def end(root, target):
     begun.unlink()
     # A file that was changed meanwhile may have been built in between.
     same = {path: entry for path, entry in recorded.items() if present.get(path) == entry[0]}
-    record = {"last_build": last_build(target), "files": same}
-    (target / RECORD).write_text(json.dumps(record))
+    write(target / RECORD, {"last_build": last_build(target), "files": same})
 
 
 def main():

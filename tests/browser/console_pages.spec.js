@@ -44,6 +44,9 @@ test("explore shows how it was answered, copies the same request, and saves a wi
   await page.getByRole("dialog").getByRole("button", { name: "Save as widget" }).click();
   await expect(page.getByRole("heading", { name: "Of a statement", level: 1 })).toBeVisible();
   await expect(page.getByRole("region", { name: "Of a statement" })).toContainText(String(largest.value));
+  await page.goBack();
+  await expect(page.getByRole("region", { name: "Api call by model" })).toContainText(largest.group);
+  await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
 test("embed sessions: minted, in words, counting down, revoked", async ({ page, org, open }) => {
@@ -563,7 +566,7 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
     settings: {
       default_period: "7d",
       allowed_origins: ["https://app.example.com"],
-      theme: { primaryColor: "#0f766e", mode: "dark" },
+      theme: { primaryColor: "#0f766e", cardBorder: "rebeccapurple", mode: "dark" },
     },
   });
   for (const path of ["alerts/1", "reports/1", "reports/2"]) {
@@ -582,6 +585,6 @@ test("a form that is opened and saved as it is changes nothing", async ({ page, 
   expect((await one.ask("GET", `/v1/dashboards/${board.id}`)).settings).toEqual({
     default_period: "7d",
     allowed_origins: ["https://app.example.com"],
-    theme: { primaryColor: "#0f766e", mode: "dark" },
+    theme: { primaryColor: "#0f766e", cardBorder: "rebeccapurple", mode: "dark" },
   });
 });

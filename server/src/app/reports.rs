@@ -224,14 +224,18 @@ impl App {
 /// Errors: 400 naming the part of the schedule that is wrong.
 pub fn runs_after(schedule: &Schedule, now_ms: i64) -> Result<Vec<i64>> {
     let times = Times::read(schedule, now_ms)?;
-    Ok(std::iter::successors(times.after(now_ms), |at| times.after(*at)).take(NEXT_RUNS).collect())
+    Ok(runs_from(&times, times.after(now_ms)))
 }
 
 /// When a report runs next, the three times after one another; none while it is disabled.
 pub fn next_runs(rule: &ReportRule) -> Vec<i64> {
     let times = rule.next_run_at.and_then(|first| Times::read(&rule.schedule, first).ok());
-    let Some(times) = times else { return Vec::new() };
-    std::iter::successors(rule.next_run_at, |at| times.after(*at)).take(NEXT_RUNS).collect()
+    times.map(|times| runs_from(&times, rule.next_run_at)).unwrap_or_default()
+}
+
+/// A time of a schedule and those that follow it, three in all.
+fn runs_from(times: &Times, first: Option<i64>) -> Vec<i64> {
+    std::iter::successors(first, |at| times.after(*at)).take(NEXT_RUNS).collect()
 }
 
 /// Tenants with their receivers, each tenant once.

@@ -26,6 +26,7 @@ const { changesOf } = await load("pages/editor/changes.ts");
 const { scheduleInWords, cronOf } = await load("pages/schedule.ts");
 const { sqlOf } = await load("pages/explore_sql.ts");
 const { widgetQueryOf } = await load("pages/statements/widget_query.ts");
+const { METRICS } = await load("pages/query_names.ts");
 const { templatesOf } = await load("pages/statements/templates.ts");
 
 /** @param {string} id @param {number} x @param {number} y @param {number} w @param {number} h */
@@ -178,18 +179,7 @@ function parametersOf(part) {
 }
 
 test("a statement of the explorer is the same question again", () => {
-  for (const metric of [
-    "count",
-    "count_unique",
-    "count_unique_approx",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "p50",
-    "p95",
-    "p99",
-  ])
+  for (const metric of METRICS)
     for (const part of [
       {},
       { group: "plan" },

@@ -27,6 +27,7 @@ import { Inspector } from "./editor/inspector";
 import { KINDS, newWidget } from "./editor/kinds";
 import { added, placed, removed } from "./editor/layout";
 import { LONG_PERIODS } from "./query_names";
+import { themeIn } from "./theme_fields";
 import { ChangeList, Publish } from "./editor/publish";
 import { DashboardSettings } from "./editor/settings";
 
@@ -147,7 +148,7 @@ function View({ dashboard }: { dashboard: Dashboard }) {
           <EmbedPanel
             dashboard={id}
             widgets={widgets}
-            theme={(dashboard.settings.theme ?? {}) as Record<string, string>}
+            theme={themeIn(dashboard.settings)}
             tenant={looks.looking.tenant}
           />
         </Dialog>

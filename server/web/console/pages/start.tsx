@@ -17,6 +17,7 @@ import { Icon } from "../ui/icon";
 import { Badge, Failed, Loading, Page, WhoMay } from "../ui/page";
 import { Ago } from "../ui/time";
 import { EmbedPanel } from "./editor/embed_panel";
+import { themeIn } from "./theme_fields";
 
 const text = texts.start;
 /** After this long without an event the usual mistakes are named. */
@@ -319,6 +320,7 @@ function PublishStep({ dashboard }: { dashboard: Schemas["Dashboard"] | undefine
       {may("admin") && (
         <EmbedPanel
           dashboard={id}
+          theme={themeIn(dashboard.settings)}
           tenant={usage.value?.top_tenants[0]?.tenant_id ?? "acme"}
           onMinted={() => void refresh("onboarding", "embed-sessions")}
         />

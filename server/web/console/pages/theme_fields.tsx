@@ -1,5 +1,6 @@
 // Colours of an embed as fields, for the dashboard's own theme and for that of a page that shows it.
 
+import type { Schemas } from "../api/client";
 import { texts } from "../texts/en";
 import { Select, type Form } from "../ui/form";
 
@@ -16,8 +17,16 @@ const COLORS = [
 ] as const;
 const MODES = ["", "light", "dark"] as const;
 
+type Theme = Record<string, string>;
+
+/** The theme in the settings of a dashboard. */
+export const themeIn = ({ theme }: Schemas["Settings"]) => (theme ?? {}) as Theme;
+
+/** The system's mode has two names. */
+const modeOf = ({ mode }: Theme) => (mode === undefined || mode === "auto" ? "" : mode);
+
 /** The theme of a dashboard as the fields have it. A colour with its usual value is left to the embed. */
-export function themeOf(value: (name: string) => string, before: Record<string, unknown> = {}) {
+export function themeOf(value: (name: string) => string, before: Theme): Theme {
   const theme = { ...before };
   for (const [name, usual] of COLORS) {
     if (value(name) && value(name) !== usual) theme[name] = value(name);
@@ -29,12 +38,12 @@ export function themeOf(value: (name: string) => string, before: Record<string, 
 }
 
 /** What a page sets over the theme of its dashboard: the fields that differ from that. */
-export function themeOver(value: (name: string) => string, base: Record<string, unknown> = {}) {
-  const theme: Record<string, string> = {};
+export function themeOver(value: (name: string) => string, base: Theme): Theme {
+  const theme: Theme = {};
   for (const [name, usual] of COLORS) {
     if (value(name) && value(name) !== (base[name] ?? usual)) theme[name] = value(name);
   }
-  if (value("mode") !== (base.mode ?? "")) theme.mode = value("mode") || "auto";
+  if (value("mode") !== modeOf(base)) theme.mode = value("mode") || "auto";
   return theme;
 }
 
@@ -47,7 +56,7 @@ function ColorInput({ name, color }: { name: string; color: string }) {
   );
 }
 
-export function ThemeFields({ in: form, theme = {} }: { in: Form; theme?: Record<string, string> }) {
+export function ThemeFields({ in: form, theme }: { in: Form; theme: Theme }) {
   return (
     <>
       <fieldset class="checks">
@@ -63,7 +72,7 @@ export function ThemeFields({ in: form, theme = {} }: { in: Form; theme?: Record
         in={form}
         name="mode"
         label={text.mode}
-        defaultValue={theme.mode ?? ""}
+        defaultValue={modeOf(theme)}
         options={MODES.map((mode) => [mode, text.modes[mode]] as const)}
       />
     </>

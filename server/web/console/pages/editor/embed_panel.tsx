@@ -16,20 +16,20 @@ const text = texts.embedPanel;
 export function EmbedPanel({
   dashboard,
   widgets,
-  theme: base = {},
+  theme: base,
   tenant,
   onMinted,
 }: {
   dashboard: string;
   widgets?: readonly Schemas["Widget"][];
   /** The dashboard's own. */
-  theme?: Record<string, string>;
+  theme: Record<string, string>;
   tenant: string;
   onMinted?: () => void;
 }) {
   const [made, setMade] = useState<Schemas["NewEmbedSession"] | null>(null);
   const [permissions, setPermissions] = useState<Schemas["Permissions"]>({ allow_drill_down: true });
-  const [theme, setTheme] = useState<Record<string, unknown>>({});
+  const [theme, setTheme] = useState<Record<string, string>>({});
   const [shownTenant, setShownTenant] = useState(tenant || "acme");
   const form = useForm(async (value, data) => {
     checkPermissions(data);
@@ -84,7 +84,7 @@ export function EmbedPanel({
 }
 
 /** The helper's own element in a page that stands for a customer's, with the messages that it sends. */
-export function Live({ url, theme }: { url: string; theme: Record<string, unknown> }) {
+export function Live({ url, theme }: { url: string; theme: Record<string, string> }) {
   const place = useRef<HTMLDivElement>(null);
   const shown = useRef<(HTMLElement & { theme?: unknown }) | null>(null);
   const [messages, setMessages] = useState<string[]>([]);

@@ -6,7 +6,7 @@ import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Select, Submit, TextArea, useForm } from "../../ui/form";
 import { PERIODS } from "../query_names";
-import { themeOf, ThemeFields } from "../theme_fields";
+import { themeIn, themeOf, ThemeFields } from "../theme_fields";
 
 const text = texts.dashboardSettings;
 type Settings = Schemas["Settings"];
@@ -16,7 +16,7 @@ function settingsOf(value: (name: string) => string, before: Settings): Settings
   return {
     default_period: value("default_period"),
     allowed_origins: value("allowed_origins").split(/\s+/).filter(Boolean),
-    theme: themeOf(value, before.theme),
+    theme: themeOf(value, themeIn(before)),
   };
 }
 
@@ -29,7 +29,6 @@ export function DashboardSettings({
   onChange: (settings: Settings) => Promise<void>;
   onClose: () => void;
 }) {
-  const theme = (settings.theme ?? {}) as Record<string, string>;
   const form = useForm(async (value) => {
     await onChange(settingsOf(value, settings));
     onClose();
@@ -53,7 +52,7 @@ export function DashboardSettings({
           placeholder="https://app.example.com"
           defaultValue={settings.allowed_origins?.join("\n")}
         />
-        <ThemeFields in={form} theme={theme} />
+        <ThemeFields in={form} theme={themeIn(settings)} />
         <div class="foot">
           <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Submit form={form}>{texts.actions.save}</Submit>

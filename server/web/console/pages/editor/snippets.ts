@@ -56,7 +56,7 @@ let embed_url = &session["embed_url"];`,
 }
 
 /** The element of one's page, in the colours of a theme where there is one. */
-export function pageSnippets(theme: Record<string, unknown> = {}): Record<string, string> {
+export function pageSnippets(theme: Record<string, string>): Record<string, string> {
   const script = `${boot.base_url}/sdk/v1/embed.js`;
   const colors = Object.keys(theme).length ? JSON.stringify(theme) : "";
   return {
