@@ -83,7 +83,7 @@ def take_record(target, built):
         return {}
     content = json.loads(record.read_text())
     record.unlink()
-    return content["files"] if content["last_build"] == built > 0 else {}
+    return content["files"] if content.get("last_build") == built > 0 else {}
 
 
 def begin(root, target):
