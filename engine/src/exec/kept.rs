@@ -14,7 +14,6 @@ use quick_cache::{
 use super::{
     budget::Charge,
     partials::{TABLE_BYTES_MAX, Table},
-    reads::Reads,
     users::UserNumbers,
 };
 use crate::{
@@ -74,8 +73,8 @@ pub struct Part {
     pub bounds: (i64, i64),
     /// How many rows there are.
     pub rows: u64,
-    /// What counting all of them looks at.
-    pub reads: Reads,
+    /// Rows among them of series that have no rollups.
+    pub rows_without_rollup: u64,
 }
 
 impl Part {
@@ -87,14 +86,15 @@ impl Part {
         };
         let bounds = about(runs.clone()).map(|(run, _)| (run.ts_min, run.ts_max));
         let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-        let (mut rows, mut reads) = (0, Reads::default());
+        let (mut rows, mut rows_without_rollup) = (0, 0);
         for (run, position) in about(runs.clone()) {
+            let is_rolled_up = segment.rollup_of(position).is_some();
             rows += u64::from(run.rows);
-            reads.count_rows(run.rows.into(), true, segment.rollup_of(position).is_some());
+            rows_without_rollup += if is_rolled_up { 0 } else { u64::from(run.rows) };
         }
         let first = about(runs.clone()).next()?.1 as u32;
         let last = about(runs).next_back()?.1 as u32;
-        Some(Self { segment: at, runs: (first, last + 1), bounds, rows, reads })
+        Some(Self { segment: at, runs: (first, last + 1), bounds, rows, rows_without_rollup })
     }
 }
 

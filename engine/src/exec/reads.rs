@@ -1,4 +1,4 @@
-//! What a query has looked at: rows, and entries of rollups that answered for rows.
+//! What a query has looked at: rows, and rollups that answered for rows.
 
 use crate::query::RollupGrain;
 
@@ -14,8 +14,6 @@ pub struct Reads {
 /// What was answered without reading rows.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
-    /// Entries of rollups that were read.
-    pub entries: u64,
     /// Whether whole days were answered at once.
     pub days: bool,
     /// Whether hours were.
@@ -23,28 +21,14 @@ pub struct Served {
 }
 
 impl Reads {
-    /// Notes that rows were counted without reading one: all of a run, or a part of it.
-    pub fn count_rows(&mut self, rows: u64, is_all: bool, is_rolled_up: bool) {
-        if is_rolled_up {
-            self.served.entries += 1;
-            self.served.days |= is_all;
-            self.served.hours |= !is_all;
-        } else {
-            self.rows += rows;
-        }
-    }
+    /// Rows were counted by the directory of runs, which knows how many each hour has.
+    pub const COUNTED: Self = Self { rows: 0, served: Served { days: false, hours: true } };
 
     /// Adds what another part of the query has looked at.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
-        self.served.entries += other.served.entries;
         self.served.days |= other.served.days;
         self.served.hours |= other.served.hours;
-    }
-
-    /// Rows and entries.
-    pub fn scanned(&self) -> u64 {
-        self.rows + self.served.entries
     }
 
     /// The finest rollup that gave a part of the answer.

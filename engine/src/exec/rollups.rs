@@ -224,13 +224,12 @@ impl<'a> RunRollup<'a> {
         let count = run.hours.len();
         match &self.loaded {
             Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
-                let Target { bucket, codes, sink, served } = to;
+                let Target { bucket, codes, sink, .. } = to;
                 for (&(code, _), counts) in totals.iter().zip(by_hour.chunks(count.max(1))) {
                     let sum: u64 = counts.get(hours.clone()).into_iter().flatten().sum();
                     // A group appears where it has rows.
                     if sum > 0 {
                         let group = codes.group_of(&[code], sink);
-                        served.entries += if group == NO_GROUP { 0 } else { hours.len() as u64 };
                         sink.add_state(group, *bucket, State::Count(sum))?;
                     }
                 }
@@ -256,10 +255,9 @@ impl<'a> RunRollup<'a> {
         match &self.loaded {
             Loaded::Counts(counts) => serve_values(&counts.totals, to),
             Loaded::Pairs(pairs) => {
-                let Target { bucket, codes, sink, served } = to;
+                let Target { bucket, codes, sink, .. } = to;
                 for &(one, two, count) in pairs.iter().filter(|(.., count)| *count > 0) {
                     let group = codes.group_of(&[one, two], sink);
-                    served.entries += u64::from(group != NO_GROUP);
                     sink.add_state(group, *bucket, State::Count(count))?;
                 }
                 Ok(())
@@ -293,7 +291,6 @@ where
 {
     let group = to.codes.group_of(&[], to.sink);
     for state in states {
-        to.served.entries += 1;
         to.sink.add_state(group, to.bucket, state.into())?;
     }
     Ok(())
@@ -309,7 +306,6 @@ where
         // A group appears where it has rows.
         if !state.is_nothing() {
             let group = to.codes.group_of(&[*code], to.sink);
-            to.served.entries += u64::from(group != NO_GROUP);
             to.sink.add_state(group, to.bucket, state)?;
         }
     }

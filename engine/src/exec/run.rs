@@ -232,7 +232,7 @@ fn answer_of(
         groups: chosen.iter().map(|&group| groups.names()[group].clone()).collect(),
         values: chosen.iter().map(|&group| states.finish(group)).collect(),
         groups_total: groups.names().len(),
-        rows_scanned: reads.scanned(),
+        rows_scanned: reads.rows,
         rollup: reads.rollup(),
     }
 }
@@ -347,7 +347,7 @@ impl Pass<'_> {
                 near = bucket;
                 if counts_rows {
                     let group = sink.groups.number(None);
-                    reads.add(&part.reads);
+                    reads.add(&Reads::COUNTED);
                     sink.add_state(group, bucket, State::Count(part.rows))?;
                     continue;
                 }

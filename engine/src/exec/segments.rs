@@ -77,9 +77,7 @@ pub fn scan(
                 for (bucket, rows) in ranges {
                     let group = sink.groups.number(None);
                     sink.add_state(group, bucket, State::Count(rows.len() as u64))?;
-                    let (is_all, is_rolled_up) =
-                        (rows.len() == run.rows as usize, segment.rollup_of(position).is_some());
-                    reads.count_rows(rows.len() as u64, is_all, is_rolled_up);
+                    reads.add(&Reads::COUNTED);
                 }
                 continue;
             }
@@ -130,7 +128,7 @@ pub struct Split {
     pub by_day: u64,
     /// Rows that rollups of hours answer for.
     pub by_hour: u64,
-    /// Rows that are read, or counted by the run directory of a series without rollups.
+    /// Rows that are read.
     pub read: u64,
 }
 
@@ -172,9 +170,9 @@ impl Split {
                 _ => None,
             };
             split.kept += u64::from(is_event_rolled_up || rollup.is_some());
-            let is_small = !is_event_rolled_up && segment.rollup_of(position).is_none();
-            split.small += u64::from(is_small);
-            let is_counted = shape == Some(&Shape::Rows) && segment.rollup_of(position).is_some();
+            let is_counted = shape == Some(&Shape::Rows);
+            let is_served = is_event_rolled_up || is_counted;
+            split.small += u64::from(!is_served && segment.rollup_of(position).is_none());
             split.kept += u64::from(is_counted);
             for (_, rows) in ranges {
                 let is_all = rows.len() == run.rows as usize;
@@ -185,7 +183,8 @@ impl Split {
                     Some(rollup) => rollup.answers(&within),
                     None => 0..0,
                 };
-                let by = if is_all { &mut split.by_day } else { &mut split.by_hour };
+                let by_day = is_all && !is_counted;
+                let by = if by_day { &mut split.by_day } else { &mut split.by_hour };
                 *by += answered.len() as u64;
                 split.read += (within.len() - answered.len()) as u64;
             }

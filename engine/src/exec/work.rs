@@ -114,8 +114,10 @@ impl Work<'_> {
         had_help: &mut bool,
     ) -> Result<()> {
         // What rollups can answer is quicker than the start of a thread.
-        let rows =
-            |part: &Part| if self.plan.shape.is_some() { part.reads.rows } else { part.rows };
+        let rows = |part: &Part| match self.plan.shape {
+            Some(_) => part.rows_without_rollup,
+            None => part.rows,
+        };
         let rows: u64 =
             self.items.iter().filter_map(|item| self.parts.get(item.part)).map(rows).sum();
         let others = self.items.len().saturating_sub(1);
