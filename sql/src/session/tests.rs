@@ -493,3 +493,106 @@ fn groups_by_user_are_complete_as_they_are_read() {
         assert!(!plan(&engine, sql).contains("StreamingTableExec"), "{sql}");
     }
 }
+
+/// How many rows scans of `events` have handed on.
+fn rows_read(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let below = plan.children();
+    match below.is_empty() {
+        true => plan.metrics().and_then(|metrics| metrics.output_rows()).unwrap_or_default(),
+        false => below.into_iter().map(rows_read).sum(),
+    }
+}
+
+/// The rows of a statement, and how many rows were read for it.
+fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, usize) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    let statement = sql.to_owned();
+    let answering = async move {
+        let plan = physical(&scan, &statement);
+        let task = blank(2, 512 << 20).unwrap().task();
+        datafusion_physical_plan::collect(Arc::clone(&plan), task).await.unwrap();
+        rows_read(&plan)
+    };
+    let read = runtime.block_on(runtime.spawn(answering)).unwrap();
+    (rows(engine, sql).as_array().unwrap().clone(), read)
+}
+
+/// An engine with a month of rows, of which the first half is in a segment.
+fn engine_of_a_month(directory: &std::path::Path) -> Engine {
+    let options = Options {
+        clock: Arc::new(ManualClock::new(NOW_MS)),
+        background: false,
+        ..Options::default()
+    };
+    let engine = Engine::open_directory(directory, options).unwrap();
+    for part in 0..2u32 {
+        let mut batch = engine.batch(Namespace(1));
+        for n in part * 20_000..(part + 1) * 20_000 {
+            let (id, user) = (format!("e{n}"), format!("u{}", n % 500));
+            let event = Event {
+                tenant: ["acme", "beta"][n as usize % 2],
+                name: ["call", "login", "pay"][n as usize % 3],
+                // Two rows at a time.
+                timestamp_ms: NOW_MS - i64::from(40_000 - n / 2 * 2) * 60_000,
+                event_id: Some(&id),
+                user_id: (n % 7 > 0).then_some(&user),
+            };
+            batch.push(&event, &[("plan", "pro")], &[("ms", f64::from(n % 11))]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+        if part == 0 {
+            engine.flush().unwrap();
+        }
+    }
+    engine
+}
+
+#[test]
+fn the_latest_rows_are_found_without_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine_of_a_month(directory.path());
+    for (order, few) in [
+        ("timestamp DESC, event_id", true),
+        ("timestamp, event_id", true),
+        ("timestamp DESC, numeric_props['ms'], event_id", true),
+        // Rows have no order of their own by these.
+        ("event_id DESC", false),
+        ("numeric_props['ms'], timestamp, event_id", false),
+    ] {
+        for condition in
+            ["tenant_id = 'acme'", "event_name LIKE '%a%'", "length(user_id) < 9", "true"]
+        {
+            let columns = "timestamp, event_id, user_id, string_props, numeric_props['ms']";
+            let statement = |order: &str| {
+                format!("SELECT {columns} FROM events WHERE {condition} ORDER BY {order} LIMIT 10")
+            };
+            let (found, read) = answered(&engine, &statement(order));
+            // A sum is no column: nothing is known of its order before rows are read.
+            let sum = order.replace("timestamp", "timestamp + INTERVAL '0 seconds'");
+            let (expected, _) = answered(&engine, &statement(&sum));
+            assert_eq!(found, expected, "{order} where {condition}");
+            assert_eq!(found.len(), 10);
+            assert!(!few || read < 6_000, "{read}: {order} where {condition}");
+        }
+    }
+}
+
+#[test]
+fn a_join_reads_wide_columns_of_rows_that_have_a_partner() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine_of_a_month(directory.path());
+    let few = "(SELECT user_id FROM events WHERE tenant_id = 'acme' GROUP BY 1 ORDER BY 1 LIMIT 2)";
+    let joined = format!(
+        "SELECT e.event_id, e.user_id, e.timestamp FROM events e JOIN {few} f ON e.user_id = f.user_id ORDER BY 1"
+    );
+    let listed = format!(
+        "SELECT event_id, user_id, timestamp FROM events WHERE concat(user_id, '') IN {few} ORDER BY 1"
+    );
+    let ((joined, read), (listed, _)) = (answered(&engine, &joined), answered(&engine, &listed));
+    assert_eq!(joined, listed);
+    // Those of the two users, and those from which the two are found.
+    assert!(read < 30_000, "{read}");
+    assert!(joined.len() > 10, "{joined:?}");
+}

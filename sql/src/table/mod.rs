@@ -11,6 +11,7 @@ mod times;
 mod condition;
 
 mod codes;
+mod scan_filters;
 mod source;
 
 mod shares;

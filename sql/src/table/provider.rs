@@ -134,7 +134,7 @@ impl Table {
         let mut parts: Vec<Part> = Vec::new();
         for (at, source) in self.scan.sources().iter().enumerate() {
             let units = conditions.units(source).map_err(broken)?;
-            parts.extend(units.into_iter().map(|unit| (at, unit)));
+            parts.extend(units.into_iter().map(|unit| Part::new(&self.scan, at, unit)));
         }
         let reading = Reading {
             scan: Arc::clone(&self.scan),

@@ -1,0 +1,282 @@
+//! Conditions that a scan checks itself: those of the statement that the engine has no index for, and those that operators
+//! learn while they run.
+//!
+//! `ORDER BY timestamp DESC LIMIT 100` knows after the first hundred rows that older ones cannot be in the answer, a join
+//! knows after its smaller side which keys the larger one can have. Both say so in an expression that changes:
+//!
+//! ```text
+//! DynamicFilter [ empty ]                                    before the first rows
+//! DynamicFilter [ timestamp > 2026-11-24T09:12:00 ]          once there are a hundred
+//! ```
+//!
+//! A scan looks at it before each unit of rows: one whose times lie outside is not read, and of the others only the columns
+//! of the conditions are, until it is known which rows pass. Conditions of the statement are checked here alone; an operator
+//! that learns one still checks every row that it gets, so rows may pass that need not.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, RecordBatchOptions},
+    compute::{filter_record_batch, prep_null_mask_filter},
+    datatypes::SchemaRef,
+};
+use datafusion_common::{
+    DataFusionError, Result, ScalarValue,
+    tree_node::{Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion},
+};
+use datafusion_expr::Operator;
+use datafusion_physical_expr::{
+    expressions::{BinaryExpr, Column, Literal},
+    utils::collect_columns,
+};
+use datafusion_physical_plan::PhysicalExpr;
+
+/// Milliseconds since 1970, both ends among them.
+pub type TimeBounds = (i64, i64);
+
+/// Every time.
+const ALL_TIMES: TimeBounds = (i64::MIN, i64::MAX);
+/// No time.
+const NO_TIMES: TimeBounds = (i64::MAX, i64::MIN);
+
+/// Conditions over a scan's columns, some of which change while a statement runs.
+#[derive(Debug, Clone, Default)]
+pub struct ScanFilters(Vec<Arc<dyn PhysicalExpr>>);
+
+impl ScanFilters {
+    /// These, too.
+    pub fn extend(&mut self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) {
+        self.0.extend(filters);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Shows them to whoever walks through a plan: operators learn in this way that somebody listens.
+    ///
+    /// Errors: those of `visit`.
+    pub fn apply(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for filter in &self.0 {
+            if visit(filter)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    /// What is known now; `None` as long as every row may pass.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn current(&self, schema: &SchemaRef) -> Result<Option<KnownFilter>> {
+        let mut conditions = Vec::new();
+        for filter in &self.0 {
+            let known = as_it_is_now(Arc::clone(filter))?;
+            let is_true = known
+                .downcast_ref::<Literal>()
+                .is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(true)));
+            if !is_true {
+                conditions.push(known);
+            }
+        }
+        KnownFilter::of(conditions, schema)
+    }
+}
+
+/// Conditions as they were at one time.
+pub struct KnownFilter {
+    /// Over `schema`.
+    conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// The columns that the conditions need, by their places in the scan's schema.
+    pub columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl KnownFilter {
+    fn of(conditions: Vec<Arc<dyn PhysicalExpr>>, schema: &SchemaRef) -> Result<Option<Self>> {
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let mut columns: Vec<usize> = Vec::new();
+        for condition in &conditions {
+            columns.extend(collect_columns(condition).iter().map(Column::index));
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        let schema: SchemaRef = Arc::new(schema.project(&columns)?);
+        let placed = |condition: Arc<dyn PhysicalExpr>| {
+            let placed = condition.transform_down(|part| {
+                Ok(match part.downcast_ref::<Column>() {
+                    Some(column) => {
+                        let at = columns.partition_point(|other| *other < column.index());
+                        Transformed::yes(Arc::new(Column::new(column.name(), at)))
+                    }
+                    None => Transformed::no(part),
+                })
+            });
+            placed.data()
+        };
+        let conditions = conditions.into_iter().map(placed).collect::<Result<_>>()?;
+        Ok(Some(Self { conditions, columns, schema }))
+    }
+
+    /// Times outside of which no row passes; `time` is the column of times in the scan's schema.
+    pub fn times(&self, time: usize) -> TimeBounds {
+        let Ok(time) = self.columns.binary_search(&time) else { return ALL_TIMES };
+        let all = self.conditions.iter().map(|condition| bounds(condition, time));
+        all.fold(ALL_TIMES, both)
+    }
+
+    /// Which rows pass, of their values of [`columns`](Self::columns). A condition is asked of rows alone that have passed
+    /// those before it: `n <> 0 AND 10 / n > 3` divides by no zero.
+    ///
+    /// Errors: what the library says of an expression.
+    pub fn passing(&self, arrays: Vec<ArrayRef>, rows: usize) -> Result<BooleanArray> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        let mut left = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        let mut marks = vec![true; rows];
+        for condition in &self.conditions {
+            let passed = condition.evaluate(&left)?.into_array(left.num_rows())?;
+            let passed = passed.as_boolean_opt().ok_or_else(|| {
+                DataFusionError::Internal("a condition that is neither true nor false".to_owned())
+            })?;
+            let passed = match passed.null_count() {
+                0 => passed.clone(),
+                _ => prep_null_mask_filter(passed),
+            };
+            if passed.true_count() == left.num_rows() {
+                continue;
+            }
+            let mut each = passed.values().iter();
+            let marked = marks.iter_mut().filter(|mark| **mark);
+            marked.for_each(|mark| *mark = each.next().unwrap_or_default());
+            left = filter_record_batch(&left, &passed)?;
+        }
+        Ok(BooleanArray::from(marks))
+    }
+}
+
+/// A condition without parts that still change.
+fn as_it_is_now(condition: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    let now = condition.transform_up(|part| match part.snapshot()? {
+        Some(now) => Ok(Transformed::yes(now)),
+        None => Ok(Transformed::no(part)),
+    });
+    now.data()
+}
+
+/// Times outside of which a condition is not true. What is not understood may be true at any.
+fn bounds(condition: &Arc<dyn PhysicalExpr>, time: usize) -> TimeBounds {
+    let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { return ALL_TIMES };
+    match binary.op() {
+        Operator::And => both(bounds(binary.left(), time), bounds(binary.right(), time)),
+        Operator::Or => either(bounds(binary.left(), time), bounds(binary.right(), time)),
+        op => {
+            if let (true, Some(ms)) = (is_time(binary.left(), time), milliseconds(binary.right())) {
+                return compared(*op, ms);
+            }
+            let swapped = op.swap();
+            match (swapped, is_time(binary.right(), time), milliseconds(binary.left())) {
+                (Some(op), true, Some(ms)) => compared(op, ms),
+                _ => ALL_TIMES,
+            }
+        }
+    }
+}
+
+/// Times that compare with an instant.
+fn compared(op: Operator, ms: i64) -> TimeBounds {
+    match op {
+        Operator::Eq => (ms, ms),
+        Operator::Gt => ms.checked_add(1).map_or(NO_TIMES, |ms| (ms, i64::MAX)),
+        Operator::GtEq => (ms, i64::MAX),
+        Operator::Lt => ms.checked_sub(1).map_or(NO_TIMES, |ms| (i64::MIN, ms)),
+        Operator::LtEq => (i64::MIN, ms),
+        _ => ALL_TIMES,
+    }
+}
+
+fn both(one: TimeBounds, other: TimeBounds) -> TimeBounds {
+    (one.0.max(other.0), one.1.min(other.1))
+}
+
+fn either(one: TimeBounds, other: TimeBounds) -> TimeBounds {
+    match (one.0 > one.1, other.0 > other.1) {
+        (true, _) => other,
+        (_, true) => one,
+        _ => (one.0.min(other.0), one.1.max(other.1)),
+    }
+}
+
+fn is_time(expr: &Arc<dyn PhysicalExpr>, time: usize) -> bool {
+    expr.downcast_ref::<Column>().is_some_and(|column| column.index() == time)
+}
+
+fn milliseconds(expr: &Arc<dyn PhysicalExpr>) -> Option<i64> {
+    match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::TimestampMillisecond(ms, _) => *ms,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+    use datafusion_physical_expr::expressions::{binary, col, lit};
+
+    use super::*;
+
+    fn schema() -> SchemaRef {
+        Arc::new(Schema::new(vec![
+            Field::new("user_id", DataType::Utf8View, true),
+            Field::new("timestamp", DataType::Timestamp(TimeUnit::Millisecond, None), false),
+        ]))
+    }
+
+    fn at(ms: i64) -> Arc<dyn PhysicalExpr> {
+        lit(ScalarValue::TimestampMillisecond(Some(ms), None))
+    }
+
+    fn compare(
+        left: Arc<dyn PhysicalExpr>,
+        op: Operator,
+        right: Arc<dyn PhysicalExpr>,
+    ) -> Arc<dyn PhysicalExpr> {
+        binary(left, op, right, &schema()).unwrap()
+    }
+
+    #[test]
+    fn times_follow_from_comparisons_and_from_nothing_else() {
+        let time = || col("timestamp", &schema()).unwrap();
+        let user = || compare(col("user_id", &schema()).unwrap(), Operator::Gt, lit("u1"));
+        let after = |ms| compare(time(), Operator::Gt, at(ms));
+        let same = |ms| compare(time(), Operator::Eq, at(ms));
+        let and = |a, b| compare(a, Operator::And, b);
+        let or = |a, b| compare(a, Operator::Or, b);
+        let known = |condition: Arc<dyn PhysicalExpr>| {
+            KnownFilter::of(vec![condition], &schema()).unwrap().unwrap().times(1)
+        };
+        assert_eq!(known(after(5)), (6, i64::MAX));
+        assert_eq!(known(compare(at(5), Operator::Gt, time())), (i64::MIN, 4));
+        assert_eq!(known(and(after(5), compare(time(), Operator::LtEq, at(9)))), (6, 9));
+        // What orders by two columns: later, or at the same time and another user.
+        assert_eq!(known(or(after(5), and(same(5), user()))), (5, i64::MAX));
+        assert_eq!(known(or(after(5), user())), ALL_TIMES);
+        assert_eq!(known(user()), ALL_TIMES);
+        assert_eq!(known(and(user(), after(i64::MAX))), NO_TIMES);
+        assert_eq!(known(or(after(i64::MAX), same(7))), (7, 7));
+        assert_eq!(known(compare(time(), Operator::NotEq, at(7))), ALL_TIMES);
+    }
+
+    #[test]
+    fn without_a_condition_there_is_nothing_to_look_at() {
+        let mut filters = ScanFilters::default();
+        filters.extend([lit(true)]);
+        assert!(filters.current(&schema()).unwrap().is_none());
+    }
+}
