@@ -52,6 +52,7 @@ pub mod rows {
         Series, Sizes, Snapshot, Source, Stretch, Strip, TextMatch, TextTable, Unit, UserState,
         Values, Wanted,
     };
+    pub use crate::vfs::shared_memory::SharedMemory;
 }
 
 /// Encodings and sketches alone, for benches. No feature: one would have the tests of a workspace build everything anew.

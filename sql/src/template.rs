@@ -198,10 +198,9 @@ fn worker(own: Own, prepared: Prepared) -> io::Result<()> {
     // In place of the socket to the server, and of nothing.
     rustix::stdio::dup2_stdin(&own.ends.statement)?;
     rustix::stdio::dup2_stdout(&own.ends.answer)?;
-    let Own { ends, _end } = own;
-    drop(ends);
+    let Own { ends: Ends { memory, .. }, _end } = own;
     match confine::limits_of_copy() {
-        Ok(()) => worker::serve(prepared),
+        Ok(()) => worker::serve(prepared, memory),
         Err(error) => worker::say_unfit(&mut io::stdout(), &format!("its limits: {error}")),
     }
 }

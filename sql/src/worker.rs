@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -13,12 +14,14 @@ use std::{
 };
 
 use inlay_engine::{
-    Error,
-    rows::{Opened, Scan},
+    Error, View,
+    rows::{Opened, Scan, SharedMemory},
 };
 use tokio::runtime::Runtime;
 
-use inlay_sql_protocol::{Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request};
+use inlay_sql_protocol::{
+    Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request, receive_memory,
+};
 
 use crate::{
     answer::Out,
@@ -47,10 +50,11 @@ pub struct Prepared {
     seal: Seal,
 }
 
-/// Waits for a statement on the standard input, answers it on the standard output, and ends.
+/// Waits for a statement on the standard input, answers it on the standard output, and ends. Memory with rows comes over a
+/// socket of its own.
 ///
-/// Errors: when nobody is there to ask or to listen.
-pub fn serve(Prepared { session, seal }: Prepared) -> io::Result<()> {
+/// Errors: when nobody is there to ask or to listen; when memory does not come.
+pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Result<()> {
     let mut stdout = io::stdout();
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -72,6 +76,8 @@ pub fn serve(Prepared { session, seal }: Prepared) -> io::Result<()> {
         Some(opened) => Ok(opened),
         None => Opened::open(&request.head.directory, request.segments),
     };
+    // Like files, it can be mapped only before everything is given up.
+    let shared = map_all(receive_memory(memory, request.head.memory)?)?;
     let opened = match opened {
         Ok(opened) => opened,
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
@@ -92,7 +98,7 @@ pub fn serve(Prepared { session, seal }: Prepared) -> io::Result<()> {
     };
     Frame::Wanted.write(&mut stdout)?;
     stdout.flush()?;
-    let scan = match opened.with_recent(&read_recent(&mut stdin)?) {
+    let scan = match opened.with_rows(shared, read_recent(&mut stdin)?) {
         Ok(scan) => Arc::new(scan),
         Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
     };
@@ -115,6 +121,10 @@ pub fn serve(Prepared { session, seal }: Prepared) -> io::Result<()> {
         }
     };
     end(&frame)
+}
+
+fn map_all(descriptors: Vec<OwnedFd>) -> io::Result<Vec<View>> {
+    descriptors.into_iter().map(|descriptor| SharedMemory::received(descriptor)?.map()).collect()
 }
 
 /// Opens what is asked for until a statement comes, and checks what rows are read from. What cannot be opened ahead of

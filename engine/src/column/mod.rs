@@ -10,9 +10,14 @@ mod rows;
 
 mod append;
 mod by_series;
+mod image;
 mod wire;
+
+mod image_writer;
 
 pub use append::RowsBuilder;
 pub use by_series::{BySeries, owner_hash};
 pub use cells::ABSENT;
+pub use image::{ImageSeries, RowImage};
+pub use image_writer::write_image;
 pub use rows::{Rows, SeriesKey, TextColumn};

@@ -1,8 +1,13 @@
-//! Rows that no segment holds yet.
+//! Rows that no segment holds yet, read where a [`RowImage`] has them.
 //!
-//! They came in any order; here they stand as in a segment, by series and time.
+//! An image has the rows of one part of a memtable, in the order of segments. What expired since it was laid out is cut off
+//! here: rows of a series rise in time.
 
-use std::{ops::Range, sync::Arc};
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use parking_lot::Mutex;
 
 use super::{
     hours::{Hour, HourStates, Wanted},
@@ -10,62 +15,78 @@ use super::{
     values::{Column, TextTable, Values},
 };
 use crate::{
-    base::time::HOUR_MS,
-    column::{ABSENT, Rows},
-    event::Namespace,
+    base::{hash, time::HOUR_MS},
+    column::{ImageSeries, RowImage},
+    error::Result,
 };
 
 /// Rows in memory.
 pub struct Recent {
-    rows: Rows,
-    /// The rows in their order here.
-    order: Vec<u32>,
+    image: RowImage,
+    hash_seed: u64,
     tenants: TextTable,
     names: Vec<Arc<str>>,
     series: Vec<Series>,
+    /// Whether some rows of the image are not shown.
+    is_cut: bool,
+    /// Dictionaries of string properties that were asked for.
+    dictionaries: Mutex<HashMap<String, Arc<TextTable>>>,
 }
 
 impl Recent {
-    /// The rows of a namespace from `horizon_ms` on.
-    pub fn new(rows: Rows, namespace: Namespace, horizon_ms: i64) -> Self {
-        let is_shown = |row: &u32| {
-            let at = *row as usize;
-            rows.series_of(at).namespace == namespace && rows.timestamps[at] >= horizon_ms
-        };
-        let mut codes: Vec<u32> = (0..rows.series.len() as u32).collect();
-        codes.sort_by_key(|&code| &rows.series[code as usize]);
-        let mut rank = vec![0u32; codes.len()];
-        (0..).zip(&codes).for_each(|(at, &code)| rank[code as usize] = at);
-        let mut order: Vec<u32> = (0..rows.len() as u32).filter(is_shown).collect();
-        order.sort_by_key(|&row| {
-            let row = row as usize;
-            (rank[rows.series_codes[row] as usize], rows.timestamps[row])
-        });
-        let shown = || order.iter().map(|row| rows.series_of(*row as usize));
-        let mut names: Vec<Arc<str>> = shown().map(|key| Arc::clone(&key.name)).collect();
-        names.sort_unstable();
-        names.dedup();
-        let mut tenants = TextTable::default();
-        let mut series: Vec<Series> = Vec::new();
-        let code = |row: u32| rows.series_codes[row as usize];
-        let mut start = 0;
-        for run in order.chunk_by(|a, b| code(*a) == code(*b)) {
-            let key = rows.series_of(run[0] as usize);
-            let end = start + run.len() as u32;
-            // Series are ordered by tenant.
-            if tenants.is_empty() || tenants.at(tenants.len() - 1) != key.tenant.as_bytes() {
-                tenants.push(key.tenant.as_bytes());
-            }
-            series.push(Series {
-                tenant: tenants.len() as u32 - 1,
-                name: names.partition_point(|other| *other < key.name) as u32,
-                rows: start..end,
-                first_ms: rows.timestamps[run[0] as usize],
-                last_ms: rows.timestamps[run[run.len() - 1] as usize],
-            });
-            start = end;
+    /// The rows of an image from `horizon_ms` on; `None` when it has none. `hash_seed` is the database's.
+    pub fn new(mut image: RowImage, horizon_ms: i64, hash_seed: u64) -> Option<Self> {
+        let all = std::mem::take(&mut image.series);
+        let is_cut = all.iter().any(|series| series.first_ms < horizon_ms);
+        let shown = all.into_iter().filter(|series| series.last_ms >= horizon_ms);
+        let shown: Vec<ImageSeries> = shown
+            .map(|mut series| {
+                if series.first_ms < horizon_ms {
+                    series.rows.start = image.first_row_at(&series.rows, horizon_ms);
+                    let first = series.rows.start..series.rows.start.saturating_add(1);
+                    series.first_ms = image.times(&first).next().unwrap_or(horizon_ms);
+                }
+                series
+            })
+            .collect();
+        let (mut tenants, mut names) =
+            (std::mem::take(&mut image.tenants), std::mem::take(&mut image.names));
+        let mut tenant_codes: Vec<u32> = (0..tenants.len() as u32).collect();
+        let mut name_codes: Vec<u32> = (0..names.len() as u32).collect();
+        if is_cut {
+            // Tenants and events of which every row has expired are not named.
+            let has = |code: u32, of: fn(&ImageSeries) -> u32| {
+                shown.iter().any(|series| of(series) == code)
+            };
+            tenant_codes.retain(|code| has(*code, |series| series.tenant));
+            name_codes.retain(|code| has(*code, |series| series.name));
+            let mut some = TextTable::default();
+            tenant_codes.iter().for_each(|code| some.push(tenants.at(*code as usize)));
+            tenants = some;
+            let name = |code: &u32| names.get(*code as usize).cloned();
+            names = name_codes.iter().filter_map(name).collect();
         }
-        Self { rows, order, tenants, names, series }
+        let place = |codes: &[u32], code: u32| codes.partition_point(|other| *other < code) as u32;
+        let series: Vec<Series> = shown
+            .into_iter()
+            .map(|ImageSeries { tenant, name, rows, first_ms, last_ms }| Series {
+                tenant: place(&tenant_codes, tenant),
+                name: place(&name_codes, name),
+                rows,
+                first_ms,
+                last_ms,
+            })
+            .collect();
+        let dictionaries = Mutex::default();
+        (!series.is_empty()).then_some(Self {
+            image,
+            hash_seed,
+            tenants,
+            names,
+            series,
+            is_cut,
+            dictionaries,
+        })
     }
 
     /// Names of its tenants, rising.
@@ -82,9 +103,12 @@ impl Recent {
     pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Vec<Stretch> {
         let mut out = Vec::new();
         for strip in &unit.strips {
-            for place in strip.rows.clone() {
-                let start_ms = grain.map_or(0, |grain| grain.start(self.time(place)));
-                push_rows(&mut out, strip.series, start_ms, 1);
+            let Some(grain) = grain else {
+                push_rows(&mut out, strip.series, 0, strip.rows.len() as u32);
+                continue;
+            };
+            for ms in self.image.times(&strip.rows) {
+                push_rows(&mut out, strip.series, grain.start(ms), 1);
             }
         }
         out
@@ -96,88 +120,138 @@ impl Recent {
     }
 
     /// Names of string properties.
-    pub fn texts(&self) -> Vec<&str> {
-        self.rows.strings.keys().map(|name| &**name).collect()
+    ///
+    /// Errors: `Corrupt`.
+    pub fn texts(&self) -> Result<Vec<&str>> {
+        let mut names = Vec::new();
+        for name in self.image.strings() {
+            if self.is_shown(|rows| {
+                let mut codes = Vec::new();
+                self.image.read_codes(name, rows, &mut codes)?;
+                Ok(codes.iter().any(|code| *code > 0))
+            })? {
+                names.push(name);
+            }
+        }
+        Ok(names)
     }
 
     /// Names of numeric properties.
-    pub fn numbers(&self) -> Vec<&str> {
-        self.rows.numbers.keys().map(|name| &**name).collect()
+    ///
+    /// Errors: `Corrupt`.
+    pub fn numbers(&self) -> Result<Vec<&str>> {
+        let mut names = Vec::new();
+        for name in self.image.numbers() {
+            if self.is_shown(|rows| {
+                let mut numbers = Vec::new();
+                self.image.read_numbers(name, rows, &mut numbers);
+                Ok(numbers.iter().any(|number| !number.is_nan()))
+            })? {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether some rows that are shown have a property. Those of an image that is shown as a whole do.
+    fn is_shown(&self, has_any: impl Fn(&Range<u32>) -> Result<bool>) -> Result<bool> {
+        if !self.is_cut {
+            return Ok(true);
+        }
+        for series in &self.series {
+            if has_any(&series.rows)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// How many values a string property has.
     pub fn values(&self, name: &str) -> usize {
-        self.rows.strings.get(name).map_or(0, |column| column.values.len())
-    }
-
-    fn time(&self, place: u32) -> i64 {
-        self.rows.timestamps[self.order[place as usize] as usize]
+        self.image.value_count(name)
     }
 
     /// The first row of a series that is not before `ms`.
     pub fn first_row_at(&self, series: &Series, ms: i64) -> u32 {
-        let before = self.order[series.rows.start as usize..series.rows.end as usize]
-            .partition_point(|&row| self.rows.timestamps[row as usize] < ms);
-        series.rows.start + before as u32
+        self.image.first_row_at(&series.rows, ms)
     }
 
     /// Values of the rows of a unit.
-    pub fn read(&self, unit: &Unit, column: &Column) -> Values {
-        let places = unit.strips.iter().flat_map(|strip| strip.rows.clone());
-        let rows = places.map(|place| self.order[place as usize] as usize);
-        match column {
-            Column::Time => Values::Times(rows.map(|row| self.rows.timestamps[row]).collect()),
-            Column::EventId => texts(rows.map(|row| self.rows.event_ids.value(row))),
-            Column::User => texts(rows.map(|row| self.rows.users.value(row))),
-            Column::Text(name) => {
+    ///
+    /// Errors: `Corrupt`.
+    pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
+        let strips = unit.strips.iter().map(|strip| &strip.rows);
+        Ok(match column {
+            Column::Time => {
+                let mut times = Vec::with_capacity(unit.rows());
+                strips.for_each(|rows| times.extend(self.image.times(rows)));
+                Values::Times(times)
+            }
+            Column::EventId => {
                 let mut table = TextTable::default();
-                let Some(column) = self.rows.strings.get(&**name) else {
-                    return Values::Codes(rows.map(|_| 0).collect(), Arc::new(table));
-                };
-                column.values.iter().for_each(|value| table.push(value.as_bytes()));
-                let code = |row| match column.code(row) {
-                    ABSENT => 0,
-                    code => code + 1,
-                };
-                Values::Codes(rows.map(code).collect(), Arc::new(table))
+                strips.for_each(|rows| self.image.read_event_ids(rows, &mut table));
+                Values::Texts(Arc::new(table))
+            }
+            Column::User => {
+                let mut table = TextTable::default();
+                strips.for_each(|rows| self.image.read_users(rows, &mut table));
+                Values::Texts(Arc::new(table))
+            }
+            Column::Text(name) => {
+                let mut codes = Vec::with_capacity(unit.rows());
+                for rows in strips {
+                    self.image.read_codes(name, rows, &mut codes)?;
+                }
+                Values::Codes(codes, self.dictionary(name))
             }
             Column::Number(name) => {
-                let numbers = self.rows.numbers.get(&**name);
-                let number = |row| numbers.and_then(|numbers| numbers.get(row)).unwrap_or(f64::NAN);
-                Values::Numbers(rows.map(number).collect())
+                let mut numbers = Vec::with_capacity(unit.rows());
+                strips.for_each(|rows| self.image.read_numbers(name, rows, &mut numbers));
+                Values::Numbers(numbers)
             }
+        })
+    }
+
+    fn dictionary(&self, name: &str) -> Arc<TextTable> {
+        let mut known = self.dictionaries.lock();
+        if let Some(table) = known.get(name) {
+            return Arc::clone(table);
         }
+        let table = Arc::new(self.image.dictionary(name));
+        known.insert(name.to_owned(), Arc::clone(&table));
+        table
     }
 
     /// What the rows of a series add up to by hour.
     pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> HourStates {
         let mut states = HourStates::default();
         let Some(series) = self.series.get(series) else { return states };
-        for place in series.rows.clone() {
-            let hour = self.time(place).div_euclid(HOUR_MS);
+        let mut users = TextTable::default();
+        if wanted.users {
+            self.image.read_users(&series.rows, &mut users);
+        }
+        let mut numbers = vec![Vec::new(); wanted.numbers.len()];
+        for (name, numbers) in wanted.numbers.iter().zip(&mut numbers) {
+            self.image.read_numbers(name, &series.rows, numbers);
+        }
+        for (at, ms) in self.image.times(&series.rows).enumerate() {
+            let hour = ms.div_euclid(HOUR_MS);
             if !times.contains(&(hour * HOUR_MS)) {
                 continue;
             }
-            let row = self.order[place as usize] as usize;
             let state = states.entry(hour).or_insert_with(|| Hour::empty(wanted));
             state.count += 1;
-            let user = self.rows.user_hashes[row];
-            if let Some(users) = state.users.as_mut().filter(|_| user != 0) {
-                users.insert(user);
+            let user = users.at(at);
+            if let Some(users) = state.users.as_mut().filter(|_| !user.is_empty()) {
+                users.insert(hash::user(self.hash_seed, user));
             }
-            for (name, digest) in wanted.numbers.iter().zip(&mut state.numbers) {
-                if let Some(value) = self.rows.numbers.get(&**name).and_then(|all| all.get(row)) {
-                    digest.insert(value);
+            for (numbers, digest) in numbers.iter().zip(&mut state.numbers) {
+                if let Some(value) = numbers.get(at).filter(|value| !value.is_nan()) {
+                    digest.insert(*value);
                 }
             }
         }
         states.values_mut().for_each(Hour::settle);
         states
     }
-}
-
-fn texts<'a>(values: impl Iterator<Item = Option<&'a [u8]>>) -> Values {
-    let mut table = TextTable::default();
-    values.for_each(|value| table.push(value.unwrap_or_default()));
-    Values::Texts(Arc::new(table))
 }

@@ -5,12 +5,12 @@ use std::{path::Path, sync::Arc};
 use super::{recent::Recent, sealed::Sealed, sizes::Sizes, source::Source};
 use crate::{
     base::coding::{Cursor, Put},
-    column::{Rows, RowsBuilder},
+    column::{RowImage, Rows, RowsBuilder, write_image},
     error::{Error, IoContext, Result},
     event::Namespace,
     segment::{Database, Segment, SegmentFile, SegmentMeta},
-    store::Version,
-    vfs::{Vfs, os::OsVfs},
+    store::{PartImage, Version},
+    vfs::{Vfs, View, os::OsVfs, shared_memory::SharedMemory},
 };
 
 /// What one instant shows of a namespace. Holding it keeps its segments readable here.
@@ -59,15 +59,41 @@ impl Snapshot {
 
     /// For another process of this machine.
     pub fn hand_over(&self) -> HandedOver {
-        HandedOver { segments: self.list(), recent: self.rest() }
+        HandedOver {
+            segments: self.list(),
+            shared: self.shared_images(),
+            copied: self.copied_images(),
+        }
     }
 
-    /// The rows that no segment holds, as [`Snapshot::hand_over`] gives them. To gather them takes about as long as to
-    /// answer a small question about them.
-    pub fn rest(&self) -> Vec<u8> {
+    /// Rows that no segment holds, in memory that another process maps. Each row is laid out once, for the first
+    /// statement after it came.
+    pub fn shared_images(&self) -> Vec<Arc<SharedMemory>> {
+        let shared = self.part_images().filter_map(|image| match image {
+            PartImage::Shared(memory) => Some(memory),
+            PartImage::Empty | PartImage::Bytes(_) => None,
+        });
+        shared.collect()
+    }
+
+    /// The other rows that no segment holds, as bytes: few rows of a part, and rows that came too late for one.
+    pub fn copied_images(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        self.recent().write(&mut out);
+        for image in self.part_images() {
+            if let PartImage::Bytes(bytes) = image {
+                out.put_bytes(&bytes);
+            }
+        }
+        for memtable in self.version.memtables() {
+            if let Some(image) = write_image(self.namespace, memtable.chunks_behind_parts()) {
+                out.put_bytes(&image);
+            }
+        }
         out
+    }
+
+    fn part_images(&self) -> impl Iterator<Item = PartImage> {
+        self.version.memtables().flat_map(|memtable| memtable.part_images(self.namespace))
     }
 
     /// The segments alone, as [`Snapshot::hand_over`] lists them.
@@ -109,17 +135,22 @@ impl Snapshot {
             Ok(Sealed::new(file, heads, namespace, horizon_ms)?.into())
         };
         let sources = self.segments().map(sealed).collect::<Result<_>>()?;
-        Ok(Scan::with(sources, self.recent(), namespace, horizon_ms))
+        let opened = Opened { list: Vec::new(), horizon_ms, database: self.database, sources };
+        let map = |memory: &Arc<SharedMemory>| memory.map().at("rows in memory");
+        let shared = self.shared_images().iter().map(map).collect::<Result<_>>()?;
+        opened.with_rows(shared, self.copied_images())
     }
 }
 
 /// A snapshot for another process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct HandedOver {
     /// The list of segments, which that process maps for itself.
     pub segments: Vec<u8>,
-    /// The rows that no segment holds yet.
-    pub recent: Vec<u8>,
+    /// Rows that no segment holds yet, which it maps by descriptors.
+    pub shared: Vec<Arc<SharedMemory>>,
+    /// The others.
+    pub copied: Vec<u8>,
 }
 
 /// Bytes that are checked ahead of need, at most: more would take the place of other files in memory.
@@ -128,7 +159,6 @@ const AHEAD_BYTES: u64 = 256 << 20;
 /// Segments that were opened ahead of need.
 pub struct Opened {
     list: Vec<u8>,
-    namespace: Namespace,
     horizon_ms: i64,
     database: Database,
     sources: Vec<Source>,
@@ -161,7 +191,7 @@ impl Opened {
             Ok(sources)
         };
         if metas.len() < 2 {
-            return Ok(Self { sources: open(&metas)?, list, namespace, horizon_ms, database });
+            return Ok(Self { sources: open(&metas)?, list, horizon_ms, database });
         }
         // Directories of many tenants take their time: half of them beside the other half.
         let (some, others) = metas.split_at(metas.len() / 2);
@@ -173,7 +203,7 @@ impl Opened {
         let mut sources =
             some.map_err(|_| Error::corrupt("a snapshot", "opening a segment failed"))??;
         sources.extend(others?);
-        Ok(Self { list, namespace, horizon_ms, database, sources })
+        Ok(Self { list, horizon_ms, database, sources })
     }
 
     /// Checks what rows are read from, the newest first, until it `is_over` or as much has been checked as is likely to be
@@ -191,14 +221,22 @@ impl Opened {
         self.list == list
     }
 
-    /// With rows that no segment holds.
+    /// With rows that no segment holds: images that were mapped, and those of [`Snapshot::copied_images`].
     ///
     /// Errors: `Corrupt`.
-    pub fn with_recent(self, recent: &[u8]) -> Result<Scan> {
-        let mut cursor = Cursor::new(recent, "a snapshot");
-        let rows = Rows::read(&mut cursor, self.database.hash_seed)?;
-        cursor.finish()?;
-        Ok(Scan::with(self.sources, rows, self.namespace, self.horizon_ms))
+    pub fn with_rows(mut self, shared: Vec<View>, copied: Vec<u8>) -> Result<Scan> {
+        let mut images = shared;
+        let mut cursor = Cursor::new(&copied, "a snapshot");
+        while cursor.remaining() > 0 {
+            let image = cursor.bytes()?;
+            images.push(View::new(image.to_vec()));
+        }
+        for image in images {
+            let image = RowImage::open(image)?;
+            let recent = Recent::new(image, self.horizon_ms, self.database.hash_seed);
+            self.sources.extend(recent.map(Source::from));
+        }
+        Ok(Scan { sources: self.sources })
     }
 }
 
@@ -212,14 +250,9 @@ impl Scan {
     ///
     /// Errors: as of [`Opened::open`].
     pub fn receive(directory: &Path, handed: HandedOver) -> Result<Self> {
-        Opened::open(directory, handed.segments)?.with_recent(&handed.recent)
-    }
-
-    fn with(mut sources: Vec<Source>, rows: Rows, namespace: Namespace, horizon_ms: i64) -> Self {
-        if rows.len() > 0 {
-            sources.push(Recent::new(rows, namespace, horizon_ms).into());
-        }
-        Self { sources }
+        let map = |memory: &Arc<SharedMemory>| memory.map().at("rows in memory");
+        let shared = handed.shared.iter().map(map).collect::<Result<_>>()?;
+        Opened::open(directory, handed.segments)?.with_rows(shared, handed.copied)
     }
 
     /// No rows.
@@ -524,6 +557,79 @@ mod tests {
         assert!((numbers.quantile(0.95).unwrap() - exact).abs() <= exact * 0.02, "{exact}");
     }
 
+    /// Many rows in memory, of two namespaces, some of them expired: parts that are shared, and rows behind them.
+    #[test]
+    fn rows_in_shared_memory_are_those_that_came() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(NOW_MS));
+        let options = Options {
+            clock,
+            background: false,
+            limits: Limits { retention_days: Some(30), ..Limits::default() },
+            ..Options::default()
+        };
+        let engine = Engine::open_directory(directory.path(), options).unwrap();
+        let ingest = |from: u32, count: u32| {
+            for namespace in [1, 2] {
+                let mut batch = engine.batch(Namespace(namespace));
+                for n in (from..from + count).filter(|n| n % 3 == 0 || namespace == 1) {
+                    let (id, user) = (format!("e{n}"), format!("u{}", n % 77));
+                    let (tenant, hours) = match n % 50 {
+                        // Of one tenant every row has expired, and some of the others'.
+                        0 => ("gone", 24 * 31),
+                        _ => (["acme", "beta"][n as usize % 2], n % 800),
+                    };
+                    let event = Event {
+                        tenant,
+                        name: ["call", "login"][usize::from(n % 50 == 0)],
+                        timestamp_ms: NOW_MS - i64::from(hours) * HOUR_MS - i64::from(n),
+                        event_id: Some(&id),
+                        user_id: Some(&user),
+                    };
+                    batch.push(&event, &[("plan", "pro")], &[("ms", f64::from(n % 9))]).unwrap();
+                }
+                engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+            }
+        };
+        let mut shown = Vec::new();
+        for (from, count) in [(0, 900), (900, 9_000), (9_900, 9_000), (18_900, 40_000), (58_900, 1)]
+        {
+            ingest(from, count);
+            let snapshot = engine.snapshot(Namespace(1));
+            let scan = Scan::receive(directory.path(), snapshot.hand_over()).unwrap();
+            let here = snapshot.open().unwrap();
+            let rows = |scan: &Scan| -> usize {
+                let units = scan.sources().iter().flat_map(|source| {
+                    source.units(Chosen::default(), &(i64::MIN..i64::MAX)).unwrap()
+                });
+                units.map(|unit| unit.rows()).sum()
+            };
+            let is_shown = |n: &u32| !n.is_multiple_of(50) && n % 800 < 30 * 24;
+            // An hour at the edge is shown in part.
+            let expected = (0..from + count).filter(is_shown).count();
+            assert!(rows(&scan).abs_diff(expected) <= 1 + expected / 700, "{}", rows(&scan));
+            let gone = |source: &Source| source.tenants().position(b"gone");
+            assert!(scan.sources().iter().all(|source| gone(source).is_none()));
+            assert_eq!(
+                lines(&scan, &Filter::default(), i64::MIN, i64::MAX),
+                lines(&here, &Filter::default(), i64::MIN, i64::MAX)
+            );
+            shown.push(snapshot.shared_images().len());
+        }
+        assert_eq!(shown.first(), Some(&0));
+        assert!(shown.last() > Some(&1), "{shown:?}");
+        // After a flush no row is in memory, and what was handed over before still is what it was.
+        let before = engine.snapshot(Namespace(1)).hand_over();
+        engine.flush().unwrap();
+        let after = engine.snapshot(Namespace(1)).hand_over();
+        assert!(after.shared.is_empty() && after.copied.is_empty());
+        let read = |handed: HandedOver| {
+            let scan = Scan::receive(directory.path(), handed).unwrap();
+            lines(&scan, &Filter::default(), i64::MIN, i64::MAX)
+        };
+        assert_eq!(read(before), read(after));
+    }
+
     #[test]
     fn a_segment_that_went_away_is_told_apart() {
         let directory = tempfile::tempdir().unwrap();
@@ -534,16 +640,15 @@ mod tests {
             matches!(gone, Err(Error::Io { kind: std::io::ErrorKind::NotFound, .. }));
         assert!(is_not_found);
         let cut = |bytes: &[u8], len: usize| bytes[..len].to_vec();
-        let HandedOver { segments, recent } = handed;
+        let HandedOver { segments, shared, copied } = handed;
+        let receive = |segments: Vec<u8>, copied: Vec<u8>| {
+            Scan::receive(directory.path(), HandedOver { segments, shared: shared.clone(), copied })
+        };
         for len in [0, 1, segments.len() / 2, segments.len() - 1] {
-            let (segments, recent) = (cut(&segments, len), recent.clone());
-            let received = Scan::receive(directory.path(), HandedOver { segments, recent });
-            assert!(received.is_err(), "{len}");
+            assert!(receive(cut(&segments, len), copied.clone()).is_err(), "{len}");
         }
-        for len in [0, recent.len() / 2, recent.len() - 1] {
-            let (segments, recent) = (segments.clone(), cut(&recent, len));
-            let received = Scan::receive(directory.path(), HandedOver { segments, recent });
-            assert!(received.is_err(), "{len}");
+        for len in [1, copied.len() / 2, copied.len() - 1] {
+            assert!(receive(segments.clone(), cut(&copied, len)).is_err(), "{len}");
         }
         let opened = Opened::open(directory.path(), segments.clone()).unwrap();
         assert!(opened.is_of(&segments) && !opened.is_of(&cut(&segments, segments.len() - 1)));

@@ -86,7 +86,7 @@ impl Source {
     pub fn texts(&self) -> Result<Vec<&str>> {
         match &self.0 {
             Kind::Sealed(sealed) => Ok(sealed.texts()?.iter().map(String::as_str).collect()),
-            Kind::Recent(recent) => Ok(recent.texts()),
+            Kind::Recent(recent) => recent.texts(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Source {
     pub fn numbers(&self) -> Result<Vec<&str>> {
         match &self.0 {
             Kind::Sealed(sealed) => Ok(sealed.numbers()?.iter().map(String::as_str).collect()),
-            Kind::Recent(recent) => Ok(recent.numbers()),
+            Kind::Recent(recent) => recent.numbers(),
         }
     }
 
@@ -236,7 +236,7 @@ impl Source {
     pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
         match &self.0 {
             Kind::Sealed(sealed) => sealed.read(unit, column),
-            Kind::Recent(recent) => Ok(recent.read(unit, column)),
+            Kind::Recent(recent) => recent.read(unit, column),
         }
     }
 

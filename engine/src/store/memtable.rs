@@ -8,9 +8,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use super::memtable_part::{MemtablePart, PartImage};
 use crate::{
     column::{BySeries, Rows, RowsBuilder},
     error::{Error, Result},
+    event::Namespace,
 };
 
 /// A chunk below this is copied together with the rows that follow it. The copy costs at most this
@@ -27,6 +29,8 @@ pub struct Memtable {
     by_series: Vec<Arc<OnceLock<BySeries>>>,
     /// Of each chunk, as it came.
     checksums: Vec<u64>,
+    /// Of the chunks from the first on; those behind the last part are not in one yet.
+    parts: Vec<Arc<MemtablePart>>,
     rows: usize,
     bytes: usize,
     /// Names of all properties, numbers marked. Shared between versions until a new one appears.
@@ -59,6 +63,24 @@ impl Memtable {
         self.checksums.push(chunk.checksum());
         self.by_series.push(Arc::default());
         self.chunks.push(chunk);
+        let grows = self.chunks.last().is_some_and(|last| last.len() < CHUNK_ROWS);
+        let complete = &self.chunks[..self.chunks.len() - usize::from(grows)];
+        self.parts.extend(MemtablePart::next(complete, self.parts_end()).map(Arc::new));
+    }
+
+    /// Number of chunks in parts.
+    fn parts_end(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.end())
+    }
+
+    /// The rows of a namespace in each part. What is missing is laid out first.
+    pub fn part_images(&self, namespace: Namespace) -> impl Iterator<Item = PartImage> {
+        self.parts.iter().map(move |part| part.image(namespace, &self.chunks))
+    }
+
+    /// Chunks that are in no part yet.
+    pub fn chunks_behind_parts(&self) -> &[Arc<Rows>] {
+        &self.chunks[self.parts_end()..]
     }
 
     /// Whether the rows are still those that came. Errors: `Corrupt` when memory changed under them.
@@ -113,8 +135,12 @@ impl Memtable {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::event::{Event, Namespace};
+    use super::{super::memtable_part::PART_ROWS, *};
+    use crate::{
+        column::{RowImage, write_image},
+        event::Event,
+        vfs::View,
+    };
 
     fn rows(count: i64) -> Arc<Rows> {
         let mut builder = RowsBuilder::new(1);
@@ -129,6 +155,55 @@ mod tests {
             builder.push(Namespace(1), &event, &[("model", "m")], &[("ms", 0.5)]);
         }
         Arc::new(builder.finish())
+    }
+
+    /// Rows of a namespace in the parts, and behind them.
+    fn shown(memtable: &Memtable) -> (Vec<usize>, usize) {
+        let len = |bytes: View| {
+            let image = RowImage::open(bytes).unwrap();
+            image.series.iter().map(|series| series.rows.len()).sum::<usize>()
+        };
+        let parts = memtable.part_images(Namespace(1)).map(|image| match image {
+            PartImage::Empty => 0,
+            PartImage::Bytes(bytes) => len(View::new(bytes)),
+            PartImage::Shared(memory) => len(memory.map().unwrap()),
+        });
+        let parts = parts.collect();
+        let rest = write_image(Namespace(1), memtable.chunks_behind_parts());
+        (parts, rest.map_or(0, |rest| len(View::new(rest))))
+    }
+
+    #[test]
+    fn complete_chunks_become_parts_and_no_row_is_lost_or_shown_twice() {
+        let mut memtable = Memtable::default();
+        let mut added = 0;
+        // Small batches that join, large ones that do not, and one that is a part of its own.
+        for count in [1, 100, 300, 5_000, 900, 200, 12_000, 7, 20_000, 3].repeat(3) {
+            memtable.append(rows(count), 1);
+            added += count as usize;
+            let (parts, rest) = shown(&memtable);
+            assert_eq!(parts.iter().sum::<usize>() + rest, added);
+            assert!(parts.iter().all(|rows| *rows >= PART_ROWS), "{parts:?}");
+            assert!(rest < PART_ROWS + CHUNK_ROWS, "{rest}");
+            // A clone, as each version holds one, has the same parts.
+            assert_eq!(shown(&memtable.clone()), (parts, rest));
+        }
+        assert!(memtable.parts.len() >= 6);
+        assert!(memtable.part_images(Namespace(2)).all(|image| matches!(image, PartImage::Empty)));
+    }
+
+    /// What was laid out for one statement is what the next one takes.
+    #[test]
+    fn an_image_is_laid_out_once() {
+        let mut memtable = Memtable::default();
+        memtable.append(rows(20_000), 1);
+        let shared = |memtable: &Memtable| match memtable.part_images(Namespace(1)).next() {
+            Some(PartImage::Shared(memory)) => memory,
+            _ => panic!("one large part"),
+        };
+        let first = shared(&memtable);
+        memtable.append(rows(500), 1);
+        assert!(Arc::ptr_eq(&first, &shared(&memtable.clone())));
     }
 
     /// A bit that flips in memory would be written to a segment with a good checksum.

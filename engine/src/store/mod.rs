@@ -7,9 +7,11 @@
 
 mod backup_list;
 mod dedup;
-mod memtable;
+mod memtable_part;
 mod names;
 mod superblock;
+
+mod memtable;
 
 mod retention;
 mod settled;
@@ -42,6 +44,7 @@ pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
 pub use erasure::{Erasure, Scope, id_hashes};
 pub use manage::{Limits, Store};
+pub use memtable_part::PartImage;
 pub use metrics::{LevelMetrics, Metrics};
 pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};
 pub use policy::CompactionLimits;

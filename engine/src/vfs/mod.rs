@@ -8,6 +8,7 @@
 
 pub mod os;
 pub mod read_only;
+pub mod shared_memory;
 pub mod sim;
 
 use std::{any::Any, io, ops::Deref, sync::Arc};

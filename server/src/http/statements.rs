@@ -11,7 +11,7 @@ use super::context::Http;
 use crate::{
     app::Caller,
     error::{Advice, ApiError, Code, More, Result},
-    sql::{Answering, Place},
+    sql::{Answering, Place, Shown},
 };
 
 /// Longest time of a statement, in milliseconds: from when it came to when its last row is there.
@@ -170,10 +170,11 @@ pub async fn begin(
         }
         let taken = http.run(move |app| {
             let snapshot = app.engine.snapshot(namespace);
-            Ok((snapshot.list(), Held(Some(snapshot))))
+            let shown = Shown { segments: snapshot.list(), memory: snapshot.shared_images() };
+            Ok((shown, Held(Some(snapshot))))
         });
-        let (segments, mut snapshot) = taken.await?;
-        let mut answering = match handed(http, namespace, &ask, &segments, started + wall).await {
+        let (shown, mut snapshot) = taken.await?;
+        let mut answering = match handed(http, namespace, &ask, &shown, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
                 // What went wrong first says most.
@@ -185,8 +186,8 @@ pub async fn begin(
         // Who asks what is no statement has nothing gathered for it.
         if first == Frame::Wanted {
             let snapshot = snapshot.0.take();
-            let recent = http.run(move |_| Ok(snapshot.map(|snapshot| snapshot.rest())));
-            answering.give(&recent.await?.unwrap_or_default()).await;
+            let rows = http.run(move |_| Ok(snapshot.map(|snapshot| snapshot.copied_images())));
+            answering.give(&rows.await?.unwrap_or_default()).await;
             first = answering.next().await;
         }
         match first {
@@ -210,12 +211,12 @@ async fn handed(
     http: &Http,
     namespace: Namespace,
     ask: &Ask,
-    segments: &[u8],
+    shown: &Shown,
     deadline: Instant,
 ) -> io::Result<Answering> {
-    let taken = http.workers.take(namespace, segments);
+    let taken = http.workers.take(namespace, &shown.segments);
     let worker = tokio::time::timeout_at(deadline, taken).await??;
-    worker.ask(&http.app.settings.data_dir, ask, segments, deadline).await
+    worker.ask(&http.app.settings.data_dir, ask, shown, deadline).await
 }
 
 /// A refusal as the API says it.

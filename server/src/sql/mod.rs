@@ -14,5 +14,5 @@ mod starter;
 mod workers;
 
 pub use places::Place;
-pub use worker::Answering;
+pub use worker::{Answering, Shown};
 pub use workers::Workers;

@@ -35,6 +35,8 @@ pub struct Pipes {
     pub stdin: OwnedFd,
     /// What it answers.
     pub stdout: OwnedFd,
+    /// Over which it gets shared memory.
+    pub memory: UnixStream,
     /// Closed, the worker is ended. What comes is how it ended.
     pub life: UnixStream,
     /// Said of a template whose copy does not get ready: it is no good any more.
@@ -68,8 +70,10 @@ impl Template {
     pub fn copy(&self) -> io::Result<Pipes> {
         let (statement, stdin) = io::pipe()?;
         let (stdout, answer) = io::pipe()?;
-        let (life, theirs) = UnixStream::pair()?;
-        let ends = Ends { statement: statement.into(), answer: answer.into(), life: theirs };
+        let (memory, memory_there) = UnixStream::pair()?;
+        let (life, life_there) = UnixStream::pair()?;
+        let (statement, answer) = (statement.into(), answer.into());
+        let ends = Ends { statement, answer, memory: memory_there, life: life_there };
         ends.send(&self.control).inspect_err(|error| {
             use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
             if matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock) {
@@ -77,7 +81,8 @@ impl Template {
             }
         })?;
         let is_unwell = Arc::clone(&self.is_unwell);
-        Ok(Pipes { stdin: stdin.into(), stdout: stdout.into(), life, is_unwell })
+        let (stdin, stdout) = (stdin.into(), stdout.into());
+        Ok(Pipes { stdin, stdout, memory, life, is_unwell })
     }
 
     /// Whether there should be another one in its place.

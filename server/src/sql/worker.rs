@@ -2,7 +2,10 @@
 
 use std::{
     io::{self, Read as _},
-    os::unix::{net::UnixStream, process::ExitStatusExt as _},
+    os::{
+        fd::AsFd as _,
+        unix::{net::UnixStream, process::ExitStatusExt as _},
+    },
     path::Path,
     process::ExitStatus,
     sync::{
@@ -12,8 +15,10 @@ use std::{
     time::Duration,
 };
 
+use inlay_engine::rows::SharedMemory;
 use inlay_sql_protocol::{
     Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, recent_head, request_head,
+    send_memory,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -36,9 +41,18 @@ const TEMPLATE_HANGS: Duration = Duration::from_secs(2);
 /// Characters of why, at most.
 const UNFIT_CHARS_MAX: u64 = 500;
 
+/// What a statement is about: segments, as the engine lists them, and rows in memory.
+pub struct Shown {
+    /// The list of segments.
+    pub segments: Vec<u8>,
+    /// Rows that no segment holds yet.
+    pub memory: Vec<Arc<SharedMemory>>,
+}
+
 /// A worker that waits for its statement. Dropped, it ends.
 pub struct Worker {
     life: UnixStream,
+    memory: UnixStream,
     stdin: Sender,
     stdout: BufReader<Receiver>,
     is_ready: bool,
@@ -55,12 +69,14 @@ impl Worker {
     /// # Panics
     ///
     /// Outside of a runtime.
-    pub fn over(Pipes { stdin, stdout, life, is_unwell }: Pipes) -> io::Result<Self> {
+    pub fn over(Pipes { stdin, stdout, memory, life, is_unwell }: Pipes) -> io::Result<Self> {
         life.set_nonblocking(true)?;
+        // Descriptors fit: a message of them is one byte.
+        memory.set_nonblocking(true)?;
         let stdout = BufReader::new(Receiver::from_owned_fd(stdout)?);
         let stdin = Sender::from_owned_fd(stdin)?;
         let (is_ready, is_template_unwell, beating) = (false, is_unwell, None);
-        Ok(Self { life, stdin, stdout, is_ready, is_template_unwell, beating })
+        Ok(Self { life, memory, stdin, stdout, is_ready, is_template_unwell, beating })
     }
 
     /// It computes from now on.
@@ -112,11 +128,11 @@ impl Worker {
     pub async fn open(&mut self, directory: &Path, segments: &[u8]) -> io::Result<()> {
         let deadline = Instant::now() + READY_WITHIN;
         self.ready(deadline).await?;
-        let head = Head { directory: directory.to_owned(), ask: None };
+        let head = Head { directory: directory.to_owned(), memory: 0, ask: None };
         tokio::time::timeout_at(deadline, self.send(&head, segments)).await?
     }
 
-    /// Asks it over these segments of the data in `directory`, and over rows that come when it wants them. It has until
+    /// Asks it over what the data in `directory` shows, and over rows that come when it wants them. It has until
     /// `deadline` to answer.
     ///
     /// Errors: when it ended before it took the statement.
@@ -124,15 +140,17 @@ impl Worker {
         mut self,
         directory: &Path,
         ask: &Ask,
-        segments: &[u8],
+        shown: &Shown,
         deadline: Instant,
     ) -> io::Result<Answering> {
         self.ready(deadline).await?;
         let handed = async {
+            let descriptors: Vec<_> = shown.memory.iter().map(|memory| memory.as_fd()).collect();
+            send_memory(&self.memory, &descriptors)?;
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
-            let head = Head { directory: directory.to_owned(), ask: Some(ask) };
-            self.send(&head, segments).await?;
+            let (directory, memory) = (directory.to_owned(), descriptors.len());
+            self.send(&Head { directory, memory, ask: Some(ask) }, &shown.segments).await?;
             read_frame(&mut self.stdout).await
         };
         // What is written to one that is being ended goes nowhere, and nobody says so.
@@ -279,7 +297,9 @@ mod tests {
             let status = child.wait().unwrap().into_raw();
             theirs.write_all(&status.to_le_bytes()).unwrap();
         });
-        Pipes { stdin: stdin.into(), stdout: stdout.into(), life, is_unwell: Arc::default() }
+        let (memory, _) = UnixStream::pair().unwrap();
+        let (stdin, stdout, is_unwell) = (stdin.into(), stdout.into(), Arc::default());
+        Pipes { stdin, stdout, memory, life, is_unwell }
     }
 
     /// A worker that is being ended is still there and takes what is written to it, but never says that it has it.
@@ -302,7 +322,8 @@ mod tests {
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
             let worker = Worker::over(run(&program)).unwrap();
             let deadline = Instant::now() + READY_WITHIN;
-            let asked = worker.ask(directory.path(), &ask, &[], deadline).await;
+            let shown = Shown { segments: Vec::new(), memory: Vec::new() };
+            let asked = worker.ask(directory.path(), &ask, &shown, deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
             if let Ok(mut answering) = asked {
                 let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };

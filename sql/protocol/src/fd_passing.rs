@@ -1,10 +1,11 @@
-//! How a worker gets the ends of its pipes: the server hands them over a socket to the template, which copies itself.
+//! Descriptors over sockets: the ends of a worker's pipes, which the server hands to the template that copies itself, and
+//! shared memory with rows, which it hands to the worker.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::{
-        fd::{AsFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, OwnedFd},
         unix::net::UnixStream,
     },
 };
@@ -17,8 +18,8 @@ use rustix::{
     },
 };
 
-/// Descriptors for one worker.
-const ENDS: usize = 3;
+/// Descriptors of a message, at most. The kernel takes 253.
+const AT_ONCE: usize = 64;
 
 /// What a worker is handed.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Ends {
     pub statement: OwnedFd,
     /// Where it answers.
     pub answer: OwnedFd,
+    /// Where it gets descriptors of shared memory.
+    pub memory: UnixStream,
     /// Stays with the template. Closed by the server, the worker is ended; what comes from there is how the worker ended,
     /// as the kernel says it: four bytes, little-endian.
     pub life: UnixStream,
@@ -37,41 +40,74 @@ impl Ends {
     ///
     /// Errors: `BrokenPipe` when it is not there any more; what the kernel says.
     pub fn send(&self, template: &UnixStream) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ENDS))];
-        let mut handed = SendAncillaryBuffer::new(&mut space);
-        let ends = [self.statement.as_fd(), self.answer.as_fd(), self.life.as_fd()];
-        if !handed.push(SendAncillaryMessage::ScmRights(&ends)) {
-            return Err(io::Error::other("no room for descriptors"));
-        }
-        // There must be a byte that they come with.
-        let byte = [IoSlice::new(&[0])];
-        retry_on_intr(|| sendmsg(template, &byte, &mut handed, SendFlags::NOSIGNAL))?;
-        Ok(())
+        let Self { statement, answer, memory, life } = self;
+        send(template, &[statement.as_fd(), answer.as_fd(), memory.as_fd(), life.as_fd()])
     }
 
     /// The next ones, waited for; none when the server is not there any more.
     ///
     /// Errors: `InvalidData` when some are missing; what the kernel says.
     pub fn receive(server: impl AsFd) -> io::Result<Option<Self>> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ENDS))];
-        let mut handed = RecvAncillaryBuffer::new(&mut space);
-        let mut byte = [0];
-        let bytes = &mut [IoSliceMut::new(&mut byte)];
-        let flags = RecvFlags::CMSG_CLOEXEC;
-        if retry_on_intr(|| recvmsg(&server, bytes, &mut handed, flags))?.bytes == 0 {
-            return Ok(None);
-        }
-        let mut ends = handed.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(ends) => ends.collect(),
-            _ => Vec::new(),
-        });
-        match (ends.next(), ends.next(), ends.next()) {
-            (Some(statement), Some(answer), Some(life)) => {
-                Ok(Some(Self { statement, answer, life: life.into() }))
-            }
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "descriptors are missing")),
-        }
+        let Some(ends) = receive(server)? else { return Ok(None) };
+        let [statement, answer, memory, life]: [OwnedFd; 4] =
+            ends.try_into().map_err(|_| missing())?;
+        Ok(Some(Self { statement, answer, memory: memory.into(), life: life.into() }))
     }
+}
+
+/// Sends descriptors of shared memory to a worker.
+///
+/// Errors: `BrokenPipe` when it is not there any more; what the kernel says.
+pub fn send_memory(worker: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    descriptors.chunks(AT_ONCE).try_for_each(|some| send(worker, some))
+}
+
+/// So many descriptors, which the server has sent or is about to.
+///
+/// Errors: `InvalidData` when some are missing, `UnexpectedEof` when the server went away; what the kernel says.
+pub fn receive_memory(server: impl AsFd, count: usize) -> io::Result<Vec<OwnedFd>> {
+    let mut all = Vec::new();
+    while all.len() < count {
+        let some = receive(&server)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        if some.is_empty() {
+            return Err(missing());
+        }
+        all.extend(some);
+    }
+    Ok(all)
+}
+
+fn missing() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "descriptors are missing")
+}
+
+fn send(socket: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+    let mut handed = SendAncillaryBuffer::new(&mut space);
+    if !handed.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("no room for descriptors"));
+    }
+    // There must be a byte that they come with.
+    let byte = [IoSlice::new(&[0])];
+    retry_on_intr(|| sendmsg(socket, &byte, &mut handed, SendFlags::NOSIGNAL))?;
+    Ok(())
+}
+
+/// The descriptors of the next message; none when nobody sends any more.
+fn receive(socket: impl AsFd) -> io::Result<Option<Vec<OwnedFd>>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+    let mut handed = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let bytes = &mut [IoSliceMut::new(&mut byte)];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    if retry_on_intr(|| recvmsg(&socket, bytes, &mut handed, flags))?.bytes == 0 {
+        return Ok(None);
+    }
+    let descriptors = handed.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+        _ => Vec::new(),
+    });
+    Ok(Some(descriptors.collect()))
 }
 
 #[cfg(test)]
@@ -86,7 +122,9 @@ mod tests {
         let (statement, mut asks) = io::pipe().unwrap();
         let (mut answers, answer) = io::pipe().unwrap();
         let (mut life, theirs) = UnixStream::pair().unwrap();
-        let ends = Ends { statement: statement.into(), answer: answer.into(), life: theirs };
+        let (mut memory, memory_there) = UnixStream::pair().unwrap();
+        let (statement, answer) = (statement.into(), answer.into());
+        let ends = Ends { statement, answer, memory: memory_there, life: theirs };
         ends.send(&server).unwrap();
         drop(ends);
         let ends = Ends::receive(&template).unwrap().unwrap();
@@ -95,12 +133,14 @@ mod tests {
         io::PipeReader::from(ends.statement).read_exact(&mut read).unwrap();
         assert_eq!(&read, b"?");
         io::PipeWriter::from(ends.answer).write_all(b"!").unwrap();
+        (&ends.memory).write_all(b"m").unwrap();
         (&ends.life).write_all(b".").unwrap();
-        drop(ends.life);
+        drop((ends.life, ends.memory));
         let mut said = Vec::new();
         answers.read_to_end(&mut said).unwrap();
+        memory.read_to_end(&mut said).unwrap();
         life.read_to_end(&mut said).unwrap();
-        assert_eq!(said, b"!.");
+        assert_eq!(said, b"!m.");
         // A byte without any is no worker, and an end is the end.
         (&server).write_all(b"x").unwrap();
         assert_eq!(Ends::receive(&template).unwrap_err().kind(), io::ErrorKind::InvalidData);
@@ -112,9 +152,34 @@ mod tests {
     fn who_is_gone_is_known() {
         let (server, template) = UnixStream::pair().unwrap();
         drop(template);
-        let (life, _) = UnixStream::pair().unwrap();
+        let (life, memory) = UnixStream::pair().unwrap();
         let (statement, answer) = io::pipe().unwrap();
-        let ends = Ends { statement: statement.into(), answer: answer.into(), life };
+        let (statement, answer) = (statement.into(), answer.into());
+        let ends = Ends { statement, answer, memory, life };
         assert_eq!(ends.send(&server).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn any_number_of_descriptors_arrives_in_order() {
+        for count in [0, 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE] {
+            let (server, worker) = UnixStream::pair().unwrap();
+            let (mut readers, writers): (Vec<_>, Vec<_>) =
+                (0..count).map(|_| io::pipe().unwrap()).unzip();
+            let ends: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
+            send_memory(&server, &ends).unwrap();
+            drop(writers);
+            let received = receive_memory(&worker, count).unwrap();
+            for (number, end) in received.into_iter().enumerate() {
+                io::PipeWriter::from(end).write_all(&[number as u8]).unwrap();
+            }
+            for (number, reader) in readers.iter_mut().enumerate() {
+                let mut said = Vec::new();
+                reader.read_to_end(&mut said).unwrap();
+                assert_eq!(said, [number as u8]);
+            }
+            drop(server);
+            let error = receive_memory(&worker, 1).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
     }
 }

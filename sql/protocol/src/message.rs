@@ -56,6 +56,8 @@ pub struct Ask {
 pub struct Head {
     /// Where the segments are.
     pub directory: PathBuf,
+    /// How many descriptors of shared memory with rows belong to it. They are sent before it.
+    pub memory: usize,
     /// The statement, if there is one yet.
     pub ask: Option<Ask>,
 }
@@ -270,7 +272,7 @@ mod tests {
             bytes_max: 6,
             wall_ms: 7,
         };
-        let head = Head { directory: "/x".into(), ask: Some(ask.clone()) };
+        let head = Head { directory: "/x".into(), memory: 3, ask: Some(ask.clone()) };
         let mut bytes = request_head(&head, 3).unwrap();
         bytes.extend_from_slice(b"abc");
         bytes.extend_from_slice(&recent_head(2));
