@@ -225,7 +225,7 @@ pub struct Answer {
     pub values: Vec<Vec<Value>>,
     /// Groups that matched, returned or not.
     pub groups_total: usize,
-    /// Rows that were looked at, and entries of rollups.
+    /// Rows that were read.
     pub rows_scanned: u64,
     /// The finest rollup that gave a part of the answer, `None` when none did.
     pub rollup: Option<RollupGrain>,

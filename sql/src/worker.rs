@@ -76,14 +76,20 @@ pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Re
         Some(opened) => Ok(opened),
         None => Opened::open(&request.head.directory, request.segments),
     };
-    // Like files, it can be mapped only before everything is given up.
-    let shared = map_all(receive_memory(memory, request.head.memory)?)?;
     let opened = match opened {
         Ok(opened) => opened,
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
             end(&Frame::Stale);
         }
         Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
+    };
+    // Like files, it can be mapped only before everything is given up.
+    let shared = match receive_memory(memory, request.head.memory).and_then(map_all) {
+        Ok(shared) => shared,
+        Err(error) => {
+            let message = format!("memory with rows cannot be mapped: {error}");
+            end(&Frame::Refused(Refusal::new(Reason::Broken, message)));
+        }
     };
     if let Err(error) = seal.close() {
         let message = format!("the process cannot give up what it need not have: {error}");

@@ -33,7 +33,7 @@ impl Cell for f64 {
 
 /// Rows for each value from which on they are listed, and below which they lie side by side again.
 /// The distance between the two keeps a column from changing its form often.
-pub const LISTED_FROM: usize = 8;
+const LISTED_FROM: usize = 8;
 const DENSE_BELOW: usize = 4;
 
 /// The values of a column by rising row.

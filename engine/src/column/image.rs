@@ -13,8 +13,7 @@
 //! numbers     of each property: 8 bytes a row, NaN for none
 //! ```
 //!
-//! A property that few rows have lists these rows, 4 bytes each, before their codes or numbers, as
-//! [`Cells`](super::Cells) does in memory. Integers are little-endian. An image never reaches a disk, and the same build
+//! A property that few rows have lists these rows, 4 bytes each, before their codes or numbers. Integers are little-endian. An image never reaches a disk, and the same build
 //! writes and reads it, so it carries neither version nor checksum.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
@@ -262,7 +261,7 @@ impl RowImage {
         out.resize(start + rows.len(), absent);
         let values = self.array(column.values, first..end).iter().map(|bytes| value(*bytes));
         for (place, value) in places.get(first..end).unwrap_or_default().iter().zip(values) {
-            let at = (row_of(place) - rows.start) as usize;
+            let at = row_of(place).wrapping_sub(rows.start) as usize;
             if let Some(slot) = out.get_mut(start + at) {
                 *slot = value;
             }

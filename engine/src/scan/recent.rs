@@ -55,11 +55,12 @@ impl Recent {
         let mut name_codes: Vec<u32> = (0..names.len() as u32).collect();
         if is_cut {
             // Tenants and events of which every row has expired are not named.
-            let has = |code: u32, of: fn(&ImageSeries) -> u32| {
-                shown.iter().any(|series| of(series) == code)
-            };
-            tenant_codes.retain(|code| has(*code, |series| series.tenant));
-            name_codes.retain(|code| has(*code, |series| series.name));
+            tenant_codes = shown.iter().map(|series| series.tenant).collect();
+            name_codes = shown.iter().map(|series| series.name).collect();
+            for codes in [&mut tenant_codes, &mut name_codes] {
+                codes.sort_unstable();
+                codes.dedup();
+            }
             let mut some = TextTable::default();
             tenant_codes.iter().for_each(|code| some.push(tenants.at(*code as usize)));
             tenants = some;

@@ -66,8 +66,8 @@ impl Snapshot {
         }
     }
 
-    /// Rows that no segment holds, in memory that another process maps. Each row is laid out once, for the first
-    /// statement after it came.
+    /// Rows that no segment holds, in memory that another process maps. A row is laid out for the first statement after it
+    /// came, and once more when its part becomes a large one.
     pub fn shared_images(&self) -> Vec<Arc<SharedMemory>> {
         let shared = self.part_images().filter_map(|image| match image {
             PartImage::Shared(memory) => Some(memory),
@@ -225,11 +225,12 @@ impl Opened {
     ///
     /// Errors: `Corrupt`.
     pub fn with_rows(mut self, shared: Vec<View>, copied: Vec<u8>) -> Result<Scan> {
-        let mut images = shared;
+        let (mut images, copied) = (shared, View::new(copied));
         let mut cursor = Cursor::new(&copied, "a snapshot");
         while cursor.remaining() > 0 {
-            let image = cursor.bytes()?;
-            images.push(View::new(image.to_vec()));
+            let len = cursor.bytes()?.len();
+            let end = copied.len() - cursor.remaining();
+            images.push(copied.part(end - len..end));
         }
         for image in images {
             let image = RowImage::open(image)?;
@@ -604,10 +605,11 @@ mod tests {
                 });
                 units.map(|unit| unit.rows()).sum()
             };
-            let is_shown = |n: &u32| !n.is_multiple_of(50) && n % 800 < 30 * 24;
-            // An hour at the edge is shown in part.
-            let expected = (0..from + count).filter(is_shown).count();
-            assert!(rows(&scan).abs_diff(expected) <= 1 + expected / 700, "{}", rows(&scan));
+            let is_shown = |n: &u32| {
+                let age_ms = i64::from(n % 800) * HOUR_MS + i64::from(*n);
+                !n.is_multiple_of(50) && age_ms <= NOW_MS.rem_euclid(DAY_MS) + 30 * DAY_MS
+            };
+            assert_eq!(rows(&scan), (0..from + count).filter(is_shown).count());
             let gone = |source: &Source| source.tenants().position(b"gone");
             assert!(scan.sources().iter().all(|source| gone(source).is_none()));
             assert_eq!(

@@ -1,8 +1,8 @@
 //! Chunks of a memtable that do not change any more, and their rows as other processes map them.
 //!
-//! A memtable grows chunk by chunk. As soon as enough rows stand in chunks that are complete, these become a part. A part's
-//! rows of a namespace are laid out as a [row image](crate::column::RowImage) when a statement first asks for them, and stay so
-//! until the memtable is flushed: the next statement, and the one after it, take the same bytes.
+//! A memtable grows chunk by chunk. As soon as enough rows stand in chunks that are complete, these become a part, and eight
+//! small parts become a large one. A part's rows of a namespace are laid out as a [row image](crate::column::RowImage) when
+//! a statement first asks for them, and stay so until the memtable is flushed: the next statement takes the same bytes.
 
 use std::{
     collections::HashMap,
@@ -18,11 +18,17 @@ use crate::{
     vfs::shared_memory::SharedMemory,
 };
 
-/// Rows of a part, at least. Fewer would make many parts, each with dictionaries of its own; more would leave more rows
-/// behind the last part, which are laid out for each statement.
-pub const PART_ROWS: usize = 16_384;
+/// Rows of a part, at least: those behind the last part are laid out for each statement.
+pub const PART_ROWS: usize = 4_096;
+/// So many small parts become a large one, once: each part has dictionaries and series of its own, which a statement reads.
+const SMALL_PARTS: usize = 8;
+/// Rows of a large part, at least.
+const LARGE_ROWS: usize = SMALL_PARTS * PART_ROWS;
 /// Smaller images are handed over as bytes: each descriptor costs two calls of the kernel, and there are few of them.
 const SHARED_BYTES_MIN: usize = 256 << 10;
+
+/// Beyond so many descriptors, images are copied, too: connections and files need some.
+const SHARED_MAX: usize = 256;
 
 /// An image of a part's rows.
 #[derive(Clone)]
@@ -39,7 +45,7 @@ impl PartImage {
     /// Of chunks. Where memory cannot be shared, its bytes are copied.
     fn of(namespace: Namespace, chunks: &[Arc<Rows>]) -> Self {
         let Some(bytes) = write_image(namespace, chunks) else { return Self::Empty };
-        if bytes.len() < SHARED_BYTES_MIN {
+        if bytes.len() < SHARED_BYTES_MIN || SharedMemory::in_use().0 >= SHARED_MAX {
             return Self::Bytes(bytes.into());
         }
         match SharedMemory::new(&bytes) {
@@ -56,16 +62,32 @@ type Once = Arc<OnceLock<PartImage>>;
 #[derive(Default)]
 pub struct MemtablePart {
     chunks: Range<usize>,
+    rows: usize,
     images: Mutex<HashMap<Namespace, Once>>,
 }
 
 impl MemtablePart {
-    /// The part that begins with chunk `start`, when the chunks from there on have enough rows. `complete` are those of
-    /// the memtable that do not change any more.
-    pub fn next(complete: &[Arc<Rows>], start: usize) -> Option<Self> {
-        let rows: usize = complete.get(start..)?.iter().map(|chunk| chunk.len()).sum();
-        let chunks = start..complete.len();
-        (rows >= PART_ROWS).then(|| Self { chunks, images: Mutex::default() })
+    /// Adds the next part to those of a memtable, when the chunks behind the last one have enough rows. `complete` are the
+    /// chunks that do not change any more.
+    pub fn extend(parts: &mut Vec<Arc<Self>>, complete: &[Arc<Rows>]) {
+        let start = parts.last().map_or(0, |part| part.end());
+        let rows: usize =
+            complete.get(start..).unwrap_or_default().iter().map(|chunk| chunk.len()).sum();
+        if rows < PART_ROWS {
+            return;
+        }
+        let part = |chunks, rows| Arc::new(Self { chunks, rows, images: Mutex::default() });
+        parts.push(part(start..complete.len(), rows));
+        let small = parts.len() - parts.iter().rev().take_while(|part| !part.is_large()).count();
+        if parts.len() - small == SMALL_PARTS {
+            let start = parts.get(small).map_or(0, |part| part.chunks.start);
+            let rows = parts.drain(small..).map(|part| part.rows).sum();
+            parts.push(part(start..complete.len(), rows));
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        self.rows >= LARGE_ROWS
     }
 
     /// Where its chunks end in the memtable.

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use super::{manage::Store, version::Version};
-use crate::{base::meter::Distribution, vfs::os::MAP_BYTES_MIN};
+use crate::{
+    base::meter::Distribution,
+    vfs::{os::MAP_BYTES_MIN, shared_memory::SharedMemory},
+};
 
 /// Segments of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Metrics {
     pub memtable_rows: u64,
     /// Bytes of the rows in memory.
     pub memtable_bytes: u64,
+    /// Bytes of rows that this process has laid out for others.
+    pub shared_row_bytes: u64,
     /// Segments by level: `fresh`, `merged`, `sealed`.
     pub levels: BTreeMap<&'static str, LevelMetrics>,
     /// Bytes of segments that are not sealed: what compaction still has to rewrite.
@@ -115,6 +120,7 @@ impl Store {
             duplicate_events: read(&totals.duplicates),
             memtable_rows: version.memtables().map(|memtable| memtable.rows() as u64).sum(),
             memtable_bytes: version.memtable_bytes() as u64,
+            shared_row_bytes: SharedMemory::in_use().1 as u64,
             compaction_debt_bytes: unsealed.map(|(_, level)| level.bytes).sum(),
             levels,
             flush_us: totals.flush_us.read(),

@@ -5,13 +5,20 @@
 //!
 //! Paths are relative to the data directory, with `/` between names. The target of a backup lies
 //! elsewhere: its paths may be absolute.
+//!
+//! [`shared_memory`] is no disk, but read like one: memory of one process that others map.
 
 pub mod os;
 pub mod read_only;
 pub mod shared_memory;
 pub mod sim;
 
-use std::{any::Any, io, ops::Deref, sync::Arc};
+use std::{
+    any::Any,
+    io,
+    ops::{Deref, Range},
+    sync::Arc,
+};
 
 /// A directory tree of files.
 pub trait Vfs: Send + Sync + 'static {
@@ -59,7 +66,7 @@ pub trait VfsFile: Send + Sync {
     fn len(&self) -> io::Result<u64>;
 }
 
-/// Immutable bytes of a file: a mapping, or a buffer of the simulation.
+/// Immutable bytes: a file or shared memory that is mapped, or a buffer.
 #[derive(Clone)]
 pub struct View(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
@@ -67,6 +74,25 @@ impl View {
     /// A view of anything that holds bytes.
     pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         Self(Arc::new(bytes))
+    }
+}
+
+impl View {
+    /// A part of it; empty where it ends before.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        Self::new(ViewPart { of: self.clone(), range })
+    }
+}
+
+/// Some bytes of a view.
+struct ViewPart {
+    of: View,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for ViewPart {
+    fn as_ref(&self) -> &[u8] {
+        self.of.get(self.range.clone()).unwrap_or_default()
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, Write as _},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
@@ -19,10 +20,15 @@ const NAME: &str = "inlay-rows";
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
+/// How many there are in this process, and their bytes.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
 /// Immutable bytes that have a descriptor.
 #[derive(Debug)]
 pub struct SharedMemory {
     descriptor: OwnedFd,
+    len: usize,
 }
 
 impl SharedMemory {
@@ -34,7 +40,18 @@ impl SharedMemory {
         let mut file = File::from(memfd_create(NAME, flags)?);
         file.write_all(bytes)?;
         fcntl_add_seals(&file, SEALS)?;
-        Ok(Self { descriptor: file.into() })
+        Ok(Self::counted(file.into(), bytes.len()))
+    }
+
+    fn counted(descriptor: OwnedFd, len: usize) -> Self {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(len, Ordering::Relaxed);
+        Self { descriptor, len }
+    }
+
+    /// How many there are in this process, and how many bytes they have.
+    pub fn in_use() -> (usize, usize) {
+        (COUNT.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed))
     }
 
     /// What another process has sent.
@@ -42,7 +59,7 @@ impl SharedMemory {
     /// Errors: `InvalidInput` when its bytes could still be changed.
     pub fn received(descriptor: OwnedFd) -> io::Result<Self> {
         match fcntl_get_seals(&descriptor) {
-            Ok(seals) if seals.contains(SEALS) => Ok(Self { descriptor }),
+            Ok(seals) if seals.contains(SEALS) => Ok(Self::counted(descriptor, 0)),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "memory that is not sealed")),
         }
     }
@@ -58,6 +75,13 @@ impl SharedMemory {
         // nor become fewer.
         let map = unsafe { options.map_copy_read_only(&self.descriptor)? };
         Ok(View::new(map))
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(1, Ordering::Relaxed);
+        BYTES.fetch_sub(self.len, Ordering::Relaxed);
     }
 }
 

@@ -195,6 +195,7 @@ impl Page<'_> {
         const RECENT_ID_BYTES: u64 = 32;
         let pools = [
             ("memtable", now.memtable_bytes),
+            ("shared_rows", now.shared_row_bytes),
             ("recent_ids", now.recent_ids * RECENT_ID_BYTES),
             ("id_filters", now.id_filter_bytes),
             ("small_files", now.small_file_bytes),

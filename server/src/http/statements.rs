@@ -171,9 +171,9 @@ pub async fn begin(
         let taken = http.run(move |app| {
             let snapshot = app.engine.snapshot(namespace);
             let shown = Shown { segments: snapshot.list(), memory: snapshot.shared_images() };
-            Ok((shown, Held(Some(snapshot))))
+            Ok((Held(Some(snapshot)), shown))
         });
-        let (shown, mut snapshot) = taken.await?;
+        let (mut snapshot, shown) = taken.await?;
         let mut answering = match handed(http, namespace, &ask, &shown, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
@@ -182,6 +182,8 @@ pub async fn begin(
                 continue;
             }
         };
+        // Before the snapshot, which is let go elsewhere: whoever is last gives memory back to the kernel.
+        drop(shown);
         let mut first = answering.next().await;
         // Who asks what is no statement has nothing gathered for it.
         if first == Frame::Wanted {

@@ -503,8 +503,15 @@ fn rows_read(plan: &Arc<dyn ExecutionPlan>) -> usize {
     }
 }
 
-/// The rows of a statement, and how many rows were read for it.
-fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, usize) {
+/// How many parts scans of `events` have skipped.
+fn skipped(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let below = plan.children();
+    let here = plan.metrics().and_then(|metrics| metrics.sum_by_name("parts_skipped"));
+    here.map_or(0, |count| count.as_usize()) + below.into_iter().map(skipped).sum::<usize>()
+}
+
+/// The rows of a statement, and how many rows were read and parts skipped for it.
+fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, (usize, usize)) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
     let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
@@ -513,7 +520,7 @@ fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, usize) {
         let plan = physical(&scan, &statement);
         let task = blank(2, 512 << 20).unwrap().task();
         datafusion_physical_plan::collect(Arc::clone(&plan), task).await.unwrap();
-        rows_read(&plan)
+        (rows_read(&plan), skipped(&plan))
     };
     let read = runtime.block_on(runtime.spawn(answering)).unwrap();
     (rows(engine, sql).as_array().unwrap().clone(), read)
@@ -568,13 +575,14 @@ fn the_latest_rows_are_found_without_the_others() {
             let statement = |order: &str| {
                 format!("SELECT {columns} FROM events WHERE {condition} ORDER BY {order} LIMIT 10")
             };
-            let (found, read) = answered(&engine, &statement(order));
+            let (found, (read, skipped)) = answered(&engine, &statement(order));
             // A sum is no column: nothing is known of its order before rows are read.
             let sum = order.replace("timestamp", "timestamp + INTERVAL '0 seconds'");
             let (expected, _) = answered(&engine, &statement(&sum));
             assert_eq!(found, expected, "{order} where {condition}");
             assert_eq!(found.len(), 10);
             assert!(!few || read < 6_000, "{read}: {order} where {condition}");
+            assert_eq!(few, skipped > 0, "{skipped}: {order} where {condition}");
         }
     }
 }
@@ -590,7 +598,8 @@ fn a_join_reads_wide_columns_of_rows_that_have_a_partner() {
     let listed = format!(
         "SELECT event_id, user_id, timestamp FROM events WHERE concat(user_id, '') IN {few} ORDER BY 1"
     );
-    let ((joined, read), (listed, _)) = (answered(&engine, &joined), answered(&engine, &listed));
+    let ((joined, (read, _)), (listed, _)) =
+        (answered(&engine, &joined), answered(&engine, &listed));
     assert_eq!(joined, listed);
     // Those of the two users, and those from which the two are found.
     assert!(read < 30_000, "{read}");

@@ -129,6 +129,8 @@ pub struct RowsExec {
     metrics: ExecutionPlanMetricsSet,
 }
 
+/// Counts parts whose times lie outside of what was learnt.
+const SKIPPED: &str = "parts_skipped";
 /// The newest rows of a unit, or the oldest, that are read before its others: an operator that looks for some of them then
 /// knows which others it does not need.
 const HEAD_ROWS: usize = 1_024;
@@ -235,7 +237,8 @@ impl ExecutionPlan for RowsExec {
         })
     }
 
-    /// What was learnt of other rows says nothing of these, and what the statement says cannot be told from it.
+    /// What was learnt of other rows says nothing of these. Only statements that ask themselves again would need it, and
+    /// the gate refuses `WITH RECURSIVE`.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         match self.filters.is_empty() {
             true => Ok(self),
@@ -257,8 +260,10 @@ impl ExecutionPlan for RowsExec {
         let (parts, filters) = (parts.into_iter(), self.filters.clone());
         let (descending, rest) = (self.descending, None);
         let output = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let skipped = MetricBuilder::new(&self.metrics).counter(SKIPPED, partition);
+        let (open, sent) = (None, 0);
         let batches =
-            Batches { reading, parts, filters, descending, rest, output, open: None, sent: 0 };
+            Batches { reading, parts, filters, descending, rest, output, skipped, open, sent };
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches))))
     }
 
@@ -293,6 +298,7 @@ struct Batches {
     /// The other rows of the last part, of which the head was read.
     rest: Option<Part>,
     output: Count,
+    skipped: Count,
     /// What was read and is not yet handed on, and from where on.
     open: Option<(RecordBatch, usize)>,
     sent: usize,
@@ -339,12 +345,14 @@ impl Batches {
         if let (Some(known), Some(time)) = (&known, reading.time()) {
             let (first, last) = known.times(time);
             if part.times.1 < first || part.times.0 > last {
+                self.skipped.add(1);
                 return Ok(None);
             }
         }
         let Some(mut rows) = reading.chosen(source, &part.unit)? else { return Ok(None) };
-        // What is known tells rows apart better.
-        let has_head = has_head && known.is_none() && rows.count > 2 * HEAD_ROWS;
+        // What was learnt already tells rows apart better.
+        let is_learnt = known.as_ref().is_some_and(|known| known.is_learnt);
+        let has_head = has_head && !is_learnt && rows.count > 2 * HEAD_ROWS;
         if let Some(descending) = self.descending.filter(|_| has_head) {
             let (head, rest) = reading.split(source, rows, descending)?;
             self.rest = Some(Part { source: part.source, ..rest });

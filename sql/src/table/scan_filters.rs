@@ -26,7 +26,7 @@ use datafusion_common::{
 };
 use datafusion_expr::Operator;
 use datafusion_physical_expr::{
-    expressions::{BinaryExpr, Column, Literal},
+    expressions::{BinaryExpr, Column, IsNullExpr, Literal},
     utils::collect_columns,
 };
 use datafusion_physical_plan::PhysicalExpr;
@@ -73,17 +73,20 @@ impl ScanFilters {
     ///
     /// Errors: none that is expected; what the library says.
     pub fn current(&self, schema: &SchemaRef) -> Result<Option<KnownFilter>> {
-        let mut conditions = Vec::new();
+        let (mut conditions, mut is_learnt) = (Vec::new(), false);
         for filter in &self.0 {
-            let known = as_it_is_now(Arc::clone(filter))?;
+            let Transformed { data: known, transformed: changes, .. } =
+                as_it_is_now(Arc::clone(filter))?;
             let is_true = known
                 .downcast_ref::<Literal>()
                 .is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(true)));
             if !is_true {
                 conditions.push(known);
+                is_learnt |= changes;
             }
         }
-        KnownFilter::of(conditions, schema)
+        let known = KnownFilter::of(conditions, schema)?;
+        Ok(known.map(|known| KnownFilter { is_learnt, ..known }))
     }
 }
 
@@ -93,6 +96,8 @@ pub struct KnownFilter {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
     /// The columns that the conditions need, by their places in the scan's schema.
     pub columns: Vec<usize>,
+    /// Whether an operator has learnt some of it.
+    pub is_learnt: bool,
     schema: SchemaRef,
 }
 
@@ -121,7 +126,7 @@ impl KnownFilter {
             placed.data()
         };
         let conditions = conditions.into_iter().map(placed).collect::<Result<_>>()?;
-        Ok(Some(Self { conditions, columns, schema }))
+        Ok(Some(Self { conditions, columns, is_learnt: false, schema }))
     }
 
     /// Times outside of which no row passes; `time` is the column of times in the scan's schema.
@@ -156,22 +161,29 @@ impl KnownFilter {
             let marked = marks.iter_mut().filter(|mark| **mark);
             marked.for_each(|mark| *mark = each.next().unwrap_or_default());
             left = filter_record_batch(&left, &passed)?;
+            // What cannot be computed at all is no error where no row asks for it.
+            if left.num_rows() == 0 {
+                break;
+            }
         }
         Ok(BooleanArray::from(marks))
     }
 }
 
 /// A condition without parts that still change.
-fn as_it_is_now(condition: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-    let now = condition.transform_up(|part| match part.snapshot()? {
+fn as_it_is_now(condition: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    condition.transform_up(|part| match part.snapshot()? {
         Some(now) => Ok(Transformed::yes(now)),
         None => Ok(Transformed::no(part)),
-    });
-    now.data()
+    })
 }
 
 /// Times outside of which a condition is not true. What is not understood may be true at any.
 fn bounds(condition: &Arc<dyn PhysicalExpr>, time: usize) -> TimeBounds {
+    // Every row has a time. An order from the latest asks for rows without one all the same: they would come first.
+    if condition.downcast_ref::<IsNullExpr>().is_some_and(|null| is_time(null.arg(), time)) {
+        return NO_TIMES;
+    }
     let Some(binary) = condition.downcast_ref::<BinaryExpr>() else { return ALL_TIMES };
     match binary.op() {
         Operator::And => both(bounds(binary.left(), time), bounds(binary.right(), time)),
@@ -266,6 +278,8 @@ mod tests {
         assert_eq!(known(and(after(5), compare(time(), Operator::LtEq, at(9)))), (6, 9));
         // What orders by two columns: later, or at the same time and another user.
         assert_eq!(known(or(after(5), and(same(5), user()))), (5, i64::MAX));
+        let none: Arc<dyn PhysicalExpr> = Arc::new(IsNullExpr::new(time()));
+        assert_eq!(known(or(none, after(5))), (6, i64::MAX));
         assert_eq!(known(or(after(5), user())), ALL_TIMES);
         assert_eq!(known(user()), ALL_TIMES);
         assert_eq!(known(and(user(), after(i64::MAX))), NO_TIMES);
