@@ -107,11 +107,11 @@ class Side:
         return took, answer["rows"]
 
 
-def fill_memory(sides, old, now):
+def fill_memory(sides, rows, old, now):
     """Rows that stay in memory are flushed after a minute."""
-    if min(side.live_rows() for side in sides) >= LIVE_ROWS // 2:
+    if min(side.live_rows() for side in sides) >= rows // 2:
         return
-    batches = list(bodies(LIVE_ROWS, old, now, random.getrandbits(32)))
+    batches = list(bodies(rows, old, now, random.getrandbits(32)))
     for side in sides:
         side.send(batches)
 
@@ -152,6 +152,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=lambda text: pathlib.Path(text).resolve(strict=True))
     parser.add_argument("--before", type=lambda text: pathlib.Path(text).resolve(strict=True))
+    parser.add_argument("--live", type=int, default=LIVE_ROWS, help="rows in memory; 0 for segments alone")
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     now = datetime.datetime.now(datetime.UTC)
@@ -168,10 +169,12 @@ def main():
             time.sleep(1)
 
         def fill():
-            fill_memory(sides, old[1], now)
+            fill_memory(sides, arguments.live, old[1], now)
 
         show("nothing arrives", measure(sides, arguments.rounds, True, fill))
 
+        if arguments.live == 0:
+            return
         more = list(bodies(20_000, now - datetime.timedelta(minutes=5), now, 3))
         over = threading.Event()
 
