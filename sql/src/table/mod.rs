@@ -20,6 +20,8 @@ mod amounts;
 
 mod wanted;
 
+mod reading;
+
 mod rows;
 
 mod rollup;

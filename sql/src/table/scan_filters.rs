@@ -54,6 +54,14 @@ impl ScanFilters {
         self.0.is_empty()
     }
 
+    /// Whether an operator may learn one of them while it runs.
+    pub fn can_learn(&self) -> bool {
+        let changes = |filter: &Arc<dyn PhysicalExpr>| {
+            as_it_is_now(Arc::clone(filter)).is_ok_and(|now| now.transformed)
+        };
+        self.0.iter().any(changes)
+    }
+
     /// Shows them to whoever walks through a plan: operators learn in this way that somebody listens.
     ///
     /// Errors: those of `visit`.
