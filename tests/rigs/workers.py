@@ -201,7 +201,7 @@ def modest(server):
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/stat") as stat:
                 nice = int(stat.read().rpartition(")")[2].split()[16])
-            if nice != 19:
+            if nice != 13:
                 yield f"a thread of a worker has niceness {nice}"
         with open(f"/proc/{pid}/oom_score_adj") as score:
             if int(score.read()) != 1_000:
