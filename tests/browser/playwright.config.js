@@ -27,8 +27,6 @@ export default defineConfig({
       testMatch: "*budget.spec.js",
       dependencies: ["works", "looks"],
       workers: 1,
-      // Rigs may run beside: a time that is missed by a tenth is taken again until they leave room.
-      retries: process.env.CI ? 3 : 0,
       use: launched(chromium),
     },
   ],

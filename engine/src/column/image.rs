@@ -29,7 +29,7 @@ use crate::{
     vfs::View,
 };
 
-/// In messages.
+/// What errors say is damaged.
 const PLACE: &str = "an image of rows";
 /// Bytes of the directory's length.
 pub const LENGTH_BYTES: usize = 8;
@@ -41,11 +41,11 @@ pub struct ImageSeries {
     pub tenant: u32,
     /// Index of the event name.
     pub name: u32,
-    /// Its rows.
+    /// Its rows, counted in the image.
     pub rows: Range<u32>,
     /// Earliest time, in milliseconds since 1970.
     pub first_ms: i64,
-    /// Latest time.
+    /// Latest time, in milliseconds since 1970.
     pub last_ms: i64,
 }
 

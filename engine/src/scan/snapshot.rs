@@ -149,7 +149,7 @@ pub struct HandedOver {
     pub segments: Vec<u8>,
     /// Rows that no segment holds yet, which it maps by descriptors.
     pub shared: Vec<Arc<SharedMemory>>,
-    /// The others.
+    /// Rows that are copied: those behind the last part, and small images.
     pub copied: Vec<u8>,
 }
 
@@ -284,16 +284,20 @@ mod tests {
     const DAY_MS: i64 = 24 * HOUR_MS;
     const NOW_MS: i64 = 20_000 * DAY_MS;
 
-    /// An engine with rows of two namespaces, some in segments, some in memory, some expired.
-    fn engine(directory: &Path) -> Engine {
-        let clock = Arc::new(ManualClock::new(NOW_MS));
+    /// An engine without rows, in which they expire after thirty days.
+    fn empty_engine(directory: &Path) -> Engine {
         let options = Options {
-            clock,
+            clock: Arc::new(ManualClock::new(NOW_MS)),
             background: false,
             limits: Limits { retention_days: Some(30), ..Limits::default() },
             ..Options::default()
         };
-        let engine = Engine::open_directory(directory, options).unwrap();
+        Engine::open_directory(directory, options).unwrap()
+    }
+
+    /// An engine with rows of two namespaces, some in segments, some in memory, some expired.
+    fn engine(directory: &Path) -> Engine {
+        let engine = empty_engine(directory);
         for part in 0..4 {
             for namespace in [1, 2] {
                 let mut batch = engine.batch(Namespace(namespace));
@@ -562,14 +566,7 @@ mod tests {
     #[test]
     fn rows_in_shared_memory_are_those_that_came() {
         let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock::new(NOW_MS));
-        let options = Options {
-            clock,
-            background: false,
-            limits: Limits { retention_days: Some(30), ..Limits::default() },
-            ..Options::default()
-        };
-        let engine = Engine::open_directory(directory.path(), options).unwrap();
+        let engine = empty_engine(directory.path());
         let ingest = |from: u32, count: u32| {
             for namespace in [1, 2] {
                 let mut batch = engine.batch(Namespace(namespace));

@@ -30,14 +30,19 @@ impl Out for Kept {
     }
 }
 
-/// An engine with sealed rows and recent ones of two namespaces.
-fn engine(directory: &std::path::Path) -> Engine {
+/// An engine without rows.
+fn empty_engine(directory: &std::path::Path) -> Engine {
     let options = Options {
         clock: Arc::new(ManualClock::new(NOW_MS)),
         background: false,
         ..Options::default()
     };
-    let engine = Engine::open_directory(directory, options).unwrap();
+    Engine::open_directory(directory, options).unwrap()
+}
+
+/// An engine with sealed rows and recent ones of two namespaces.
+fn engine(directory: &std::path::Path) -> Engine {
+    let engine = empty_engine(directory);
     for part in 0..2 {
         for namespace in [1, 2] {
             let mut batch = engine.batch(Namespace(namespace));
@@ -528,12 +533,7 @@ fn answered(engine: &Engine, sql: &str) -> (Vec<Value>, (usize, usize)) {
 
 /// An engine with a month of rows, of which the first half is in a segment.
 fn engine_of_a_month(directory: &std::path::Path) -> Engine {
-    let options = Options {
-        clock: Arc::new(ManualClock::new(NOW_MS)),
-        background: false,
-        ..Options::default()
-    };
-    let engine = Engine::open_directory(directory, options).unwrap();
+    let engine = empty_engine(directory);
     for part in 0..2u32 {
         let mut batch = engine.batch(Namespace(1));
         for n in part * 20_000..(part + 1) * 20_000 {

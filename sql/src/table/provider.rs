@@ -12,9 +12,9 @@ use super::{
     arrays::Dictionaries,
     codes::Codes,
     condition::Conditions,
-    reading::{Reading, Wanted},
+    reading::{ColumnSource, Reading},
     rollup::Sums,
-    rows::{Part, RowsExec},
+    rows::{RowsExec, ScanUnit},
     schema::{Kind, Property, number_column, schema_with},
     source::{Provider, ScanRequest},
     wanted::broken,
@@ -109,15 +109,17 @@ impl Table {
     }
 
     /// What a column is made of.
-    fn wanted(&self, at: usize) -> Result<Wanted> {
+    fn column_source(&self, at: usize) -> Result<ColumnSource> {
         let base = self.kind.columns().len();
         let wanted = match at.checked_sub(base) {
-            None => Wanted::named(self.schema.field(at).name()),
-            Some(at) if at < self.properties.len() => self.properties.get(at).map(Wanted::property),
+            None => ColumnSource::named(self.schema.field(at).name()),
+            Some(at) if at < self.properties.len() => {
+                self.properties.get(at).map(ColumnSource::property)
+            }
             Some(at) => match self.numbers.get(at - self.properties.len()) {
                 Some((name, codes)) => {
-                    let of = self.wanted(self.schema.index_of(name)?)?;
-                    Some(Wanted::Number(Box::new(of), Arc::clone(codes)))
+                    let of = self.column_source(self.schema.index_of(name)?)?;
+                    Some(ColumnSource::Number(Box::new(of), Arc::clone(codes)))
                 }
                 None => None,
             },
@@ -132,14 +134,14 @@ impl Table {
         limit: Option<usize>,
         partitions: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<ScanUnit> = Vec::new();
         for (at, source) in self.scan.sources().iter().enumerate() {
             let units = conditions.units(source).map_err(broken)?;
-            parts.extend(units.into_iter().map(|unit| Part::new(&self.scan, at, unit)));
+            parts.extend(units.into_iter().map(|unit| ScanUnit::new(&self.scan, at, unit)));
         }
         let reading = Reading {
             scan: Arc::clone(&self.scan),
-            wanted: projection.iter().map(|at| self.wanted(*at)).collect::<Result<_>>()?,
+            columns: projection.iter().map(|at| self.column_source(*at)).collect::<Result<_>>()?,
             filter: conditions.filter,
             schema: Arc::new(self.schema.project(projection)?),
             limit,

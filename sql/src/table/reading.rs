@@ -23,8 +23,8 @@ use super::{
 
 /// What a column of `events` is made of.
 #[derive(Debug, Clone)]
-pub enum Wanted {
-    /// The tenant.
+pub enum ColumnSource {
+    /// The tenant of the row's series.
     Tenant,
     /// The event's name.
     Event,
@@ -35,10 +35,10 @@ pub enum Wanted {
     /// All numeric properties.
     Numbers,
     /// Texts of something as numbers.
-    Number(Box<Wanted>, Arc<Codes>),
+    Number(Box<ColumnSource>, Arc<Codes>),
 }
 
-impl Wanted {
+impl ColumnSource {
     /// By the name of a column.
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -67,7 +67,7 @@ pub struct Reading {
     /// Where they are.
     pub scan: Arc<Scan>,
     /// The columns, in the order of the schema.
-    pub wanted: Vec<Wanted>,
+    pub columns: Vec<ColumnSource>,
     /// What rows must be like.
     pub filter: Filter,
     /// The columns' types.
@@ -85,8 +85,8 @@ const HEAD_ROWS: usize = 1_024;
 impl Reading {
     /// Where the time stands among the columns.
     pub fn time(&self) -> Option<usize> {
-        let is_time = |wanted: &Wanted| matches!(wanted, Wanted::Plain(Column::Time));
-        self.wanted.iter().position(is_time)
+        let is_time = |wanted: &ColumnSource| matches!(wanted, ColumnSource::Plain(Column::Time));
+        self.columns.iter().position(is_time)
     }
 
     /// The rows of a unit that the statement's conditions let pass, if there are any.
@@ -123,8 +123,8 @@ impl Reading {
         head.iter().for_each(|at| is_head[*at as usize] = true);
         let is_rest = is_head.iter().map(|is_head| !is_head).collect();
         let none = || DataFusionError::Internal("a part without rows".to_owned());
-        let rest = rows.clone().only(&BooleanArray::new(is_rest, None)).ok_or_else(none)?;
-        let head = rows.only(&BooleanArray::from(is_head)).ok_or_else(none)?;
+        let rest = rows.clone().narrow(&BooleanArray::new(is_rest, None)).ok_or_else(none)?;
+        let head = rows.narrow(&BooleanArray::from(is_head)).ok_or_else(none)?;
         Ok((head, rest.into_unit(), bounds))
     }
 
@@ -135,7 +135,7 @@ impl Reading {
         mut rows: PassingRows,
         known: Option<&KnownFilter>,
     ) -> Result<Option<RecordBatch>> {
-        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.wanted.len()];
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.columns.len()];
         if let Some(known) = known {
             for &at in &known.columns {
                 arrays[at] = Some(self.array(source, &rows, at)?);
@@ -146,7 +146,7 @@ impl Reading {
                 for array in arrays.iter_mut().flatten() {
                     *array = filter(array, &passing)?;
                 }
-                let Some(fewer) = rows.only(&passing) else { return Ok(None) };
+                let Some(fewer) = rows.narrow(&passing) else { return Ok(None) };
                 rows = fewer;
             }
         }
@@ -181,28 +181,28 @@ impl Reading {
                 (series[at].name, source.names()[series[at].name as usize].as_bytes())
             }))
         };
-        let Some(wanted) = self.wanted.get(at) else {
+        let Some(wanted) = self.columns.get(at) else {
             return Err(DataFusionError::Internal("a column that is none".to_owned()));
         };
         Ok(match wanted {
-            Wanted::Tenant => self.dictionaries.once(tenants())?,
-            Wanted::Event => self.dictionaries.once(events())?,
-            Wanted::Plain(column) => read(column)?,
-            Wanted::Number(of, codes) => match &**of {
-                Wanted::Tenant => codes.array(&tenants(), false)?,
-                Wanted::Event => codes.array(&events(), false)?,
-                Wanted::Plain(column) => {
+            ColumnSource::Tenant => self.dictionaries.once(tenants())?,
+            ColumnSource::Event => self.dictionaries.once(events())?,
+            ColumnSource::Plain(column) => read(column)?,
+            ColumnSource::Number(of, codes) => match &**of {
+                ColumnSource::Tenant => codes.array(&tenants(), false)?,
+                ColumnSource::Event => codes.array(&events(), false)?,
+                ColumnSource::Plain(column) => {
                     codes.array(&rows.read(source, column)?, is_shared(column))?
                 }
                 _ => return Err(DataFusionError::Internal("numbers of no texts".to_owned())),
             },
-            Wanted::Strings => {
+            ColumnSource::Strings => {
                 let columns = source.texts().map_err(broken)?.into_iter();
                 let columns = columns.map(|name| Ok((name, read(&Column::Text(name.to_owned()))?)));
                 let columns = present(columns.collect::<Result<_>>()?, rows.count);
                 map_array(&columns, rows.count, DataType::Utf8View)?
             }
-            Wanted::Numbers => {
+            ColumnSource::Numbers => {
                 let columns = source.numbers().map_err(broken)?.into_iter();
                 let columns =
                     columns.map(|name| Ok((name, read(&Column::Number(name.to_owned()))?)));
@@ -247,7 +247,7 @@ impl PassingRows {
     }
 
     /// Those of these rows that are marked; none where none is.
-    fn only(self, passing: &BooleanArray) -> Option<Self> {
+    fn narrow(self, passing: &BooleanArray) -> Option<Self> {
         let mut passing = passing.values().iter();
         let marks = match self.marks {
             None => passing.collect(),

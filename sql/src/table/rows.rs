@@ -33,7 +33,7 @@ use super::{
 
 /// Some rows of a source.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct ScanUnit {
     /// The source, by its place in the scan.
     source: usize,
     unit: Unit,
@@ -41,7 +41,7 @@ pub struct Part {
     times: TimeBounds,
 }
 
-impl Part {
+impl ScanUnit {
     /// The rows of a unit.
     pub fn new(scan: &Scan, source: usize, unit: Unit) -> Self {
         let all = scan.sources().get(source).map(|source| source.series()).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Part {
 #[derive(Clone)]
 pub struct RowsExec {
     reading: Arc<Reading>,
-    partitions: Vec<Vec<Part>>,
+    partitions: Vec<Vec<ScanUnit>>,
     properties: Arc<PlanProperties>,
     /// Conditions of the statement beyond those of the engine, and what operators learn while they run.
     filters: ScanFilters,
@@ -70,7 +70,7 @@ pub struct RowsExec {
 const SKIPPED: &str = "parts_skipped";
 impl RowsExec {
     /// Shares parts out among so many partitions.
-    pub fn new(reading: Reading, parts: Vec<Part>, partitions: usize) -> Self {
+    pub fn new(reading: Reading, parts: Vec<ScanUnit>, partitions: usize) -> Self {
         let parts = parts.into_iter().map(|part| (part.unit.rows(), part));
         let partitions = shared(parts.collect(), partitions);
         let properties = PlanProperties::new(
@@ -86,7 +86,7 @@ impl RowsExec {
 
     /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.
     fn by_time(&self, descending: bool) -> Self {
-        let mut parts: Vec<Part> = self.partitions.iter().flatten().cloned().collect();
+        let mut parts: Vec<ScanUnit> = self.partitions.iter().flatten().cloned().collect();
         match descending {
             true => parts.sort_by_key(|part| Reverse(part.times.1)),
             false => parts.sort_by_key(|part| part.times.0),
@@ -101,14 +101,14 @@ impl RowsExec {
 
 impl fmt::Debug for RowsExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowsExec").field("wanted", &self.reading.wanted).finish_non_exhaustive()
+        f.debug_struct("RowsExec").field("columns", &self.reading.columns).finish_non_exhaustive()
     }
 }
 
 impl DisplayAs for RowsExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { reading, filters, .. } = self;
-        write!(f, "RowsExec: {:?}, {:?}, {filters:?}", reading.wanted, reading.filter)
+        write!(f, "RowsExec: {:?}, {:?}, {filters:?}", reading.columns, reading.filter)
     }
 }
 
@@ -211,7 +211,8 @@ impl ExecutionPlan for RowsExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let share = |parts: &Vec<Part>| parts.iter().map(|part| part.unit.rows()).sum::<usize>();
+        let share =
+            |parts: &Vec<ScanUnit>| parts.iter().map(|part| part.unit.rows()).sum::<usize>();
         let rows = match args.partition() {
             Some(partition) => self.partitions.get(partition).map_or(0, share),
             None => self.partitions.iter().map(share).sum(),
@@ -227,11 +228,11 @@ impl ExecutionPlan for RowsExec {
 /// Batches of a partition, one after the other.
 struct Batches {
     reading: Arc<Reading>,
-    parts: std::vec::IntoIter<Part>,
+    parts: std::vec::IntoIter<ScanUnit>,
     filters: ScanFilters,
     descending: Option<bool>,
     /// The other rows of the last part, of which the head was read.
-    rest: Option<Part>,
+    rest: Option<ScanUnit>,
     output: Count,
     skipped: Count,
     /// What was read and is not yet handed on, and from where on.
@@ -273,7 +274,7 @@ impl Iterator for Batches {
 impl Batches {
     /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
     /// time, the head alone.
-    fn read(&mut self, (part, has_head): (Part, bool)) -> Result<Option<RecordBatch>> {
+    fn read(&mut self, (part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
         let reading = Arc::clone(&self.reading);
         let Some(source) = reading.scan.sources().get(part.source) else { return Ok(None) };
         let known = self.filters.current(&reading.schema)?;
@@ -291,7 +292,7 @@ impl Batches {
             && rows.have_head()
         {
             let (head, unit, times) = reading.split(source, rows, descending)?;
-            self.rest = Some(Part { source: part.source, unit, times });
+            self.rest = Some(ScanUnit { source: part.source, unit, times });
             rows = head;
         }
         reading.batch(source, rows, known.as_ref())

@@ -34,9 +34,9 @@ use datafusion_physical_plan::PhysicalExpr;
 /// Milliseconds since 1970, both ends among them.
 pub type TimeBounds = (i64, i64);
 
-/// Every time.
+/// Bounds that hold every time.
 const ALL_TIMES: TimeBounds = (i64::MIN, i64::MAX);
-/// No time.
+/// Bounds that hold none: the earliest lies behind the latest.
 const NO_TIMES: TimeBounds = (i64::MAX, i64::MIN);
 
 /// Conditions over a scan's columns, some of which change while a statement runs.
