@@ -392,7 +392,7 @@ fn texts(bytes: &[u8]) {
 fn runs(bytes: &[u8]) {
     let Some((heads, hours)) = two_parts(bytes) else { return };
     let Ok(heads) = Heads::read_plain(heads, "") else { return };
-    black_box((heads.spans_days(), heads.rows()));
+    black_box(heads.rows());
     let Ok(hours) = heads.read_plain_hours(hours, "") else { return };
     let directory = RunDirectory::whole(&heads, &hours);
     black_box(directory.namespaces());

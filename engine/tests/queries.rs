@@ -299,11 +299,15 @@ fn seeds(usually: u64) -> u64 {
 
 #[test]
 fn every_answer_equals_the_definition() {
-    for seed in 0..seeds(3) {
+    for seed in 0..seeds(6) {
         let rng = SeededRng::new(seed);
         let facts = facts(&rng, 6_000);
         let other = self::facts(&rng, 500);
         let disk = SimVfs::new();
+        let span_days_max = [1, 7, 56][seed as usize % 3];
+        let compaction = CompactionLimits { span_days_max, ..eager() };
+        let engine_on =
+            |disk: &SimVfs| engine_with(disk, Limits { compaction, ..Limits::default() });
         let engine = engine_on(&disk);
         ingest(&engine, &other, 2);
         ingest(&engine, &facts[..2_000], 1);
@@ -338,7 +342,8 @@ fn every_answer_equals_the_definition() {
             steps += 1;
             ask(&engine, &facts, "while days are parted and sealed", 15);
         }
-        assert!(steps > 40, "{steps} steps for forty days");
+        let steps_min = if span_days_max == 1 { 40 } else { 2 };
+        assert!(steps >= steps_min, "{steps} steps for forty days");
         drop(engine);
         ask(&engine_on(&disk), &facts, "after another restart", 100);
     }

@@ -16,8 +16,9 @@ const TODAY_MS: i64 = 20_000 * DAY_MS;
 const MODELS: [&str; 5] = ["small", "medium", "large", "tiny", ""];
 const STATUSES: [&str; 3] = ["ok", "error", "late"];
 
-/// Names of files are made by chance, so each start needs chance of its own.
-fn open(disk: &SimVfs, rows_min: u32, seed: u64) -> Engine {
+/// Names of files are made by chance, so each start needs chance of its own. `days_later` the days of the events
+/// stand alone, in their week, or in their eight weeks.
+fn open_later(disk: &SimVfs, rows_min: u32, seed: u64, days_later: i64) -> Engine {
     let compaction = CompactionLimits {
         fan_in: 3,
         rollup_rows_min: rows_min,
@@ -26,7 +27,7 @@ fn open(disk: &SimVfs, rows_min: u32, seed: u64) -> Engine {
     };
     let limits = Limits { compaction, log_file_bytes: 1 << 20, ..Limits::default() };
     let options = Options {
-        clock: Arc::new(ManualClock::new(TODAY_MS + DAY_MS / 2)),
+        clock: Arc::new(ManualClock::new(TODAY_MS + days_later * DAY_MS + DAY_MS / 2)),
         rng: Arc::new(SeededRng::new(seed)),
         limits,
         background: false,
@@ -34,6 +35,10 @@ fn open(disk: &SimVfs, rows_min: u32, seed: u64) -> Engine {
         exact: ExactUpTo { users_rows: 0, numbers_rows: 0 },
     };
     Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn open(disk: &SimVfs, rows_min: u32, seed: u64) -> Engine {
+    open_later(disk, rows_min, seed, 0)
 }
 
 fn pick<'a>(rng: &SeededRng, from: &[&'a str]) -> &'a str {
@@ -156,14 +161,16 @@ fn answers_from_rollups_equal_answers_from_rows() {
         let rng = SeededRng::new(seed);
         let disk = SimVfs::new();
         let rows_min = [1, 50, 500][rng.below(3) as usize];
-        let mut engine = open(&disk, rows_min, seed);
+        let mut days_later = [0, 9, 70][seed as usize % 3];
+        let mut engine = open_later(&disk, rows_min, seed, days_later);
         let mut asked: Vec<Query> = Vec::new();
         for round in 0..12 {
             ingest(&engine, &rng, 200 + rng.below(1_500));
             match rng.below(8) {
                 0 => {
                     drop(engine);
-                    engine = open(&disk, rows_min, 1_000 + seed * 100 + round);
+                    days_later = days_later.max([0, 9, 70][rng.below(3) as usize]);
+                    engine = open_later(&disk, rows_min, 1_000 + seed * 100 + round, days_later);
                 }
                 1 => {
                     let user = format!("user-{}", rng.below(200));

@@ -4,7 +4,7 @@
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
@@ -62,14 +62,18 @@ enum Entry {
     Partials(Arc<Table>),
 }
 
-/// A segment that has rows of a series, or of an event with all tenants.
+/// Rows of a series, or of an event with all tenants, on one day in a segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Which of the segments.
     pub segment: u32,
     /// The first of its runs that may be asked for, and the one behind the last.
     pub runs: (u32, u32),
-    /// Earliest and latest of the rows.
+    /// The day since 1970.
+    pub day: i64,
+    /// Number of days with rows before it in the segment.
+    pub ordinal: usize,
+    /// A time that none of the rows is before, and one that none is after.
     pub bounds: (i64, i64),
     /// How many rows there are.
     pub rows: u64,
@@ -78,23 +82,45 @@ pub struct Part {
 }
 
 impl Part {
-    /// Of those of a segment's runs that are about an event.
-    fn of(segment: &Segment, at: u32, runs: Range<usize>, event: &str) -> Option<Self> {
-        let about = |runs: Range<usize>| {
-            let listed = segment.runs().runs().get(runs.clone()).unwrap_or_default();
-            listed.iter().zip(runs).filter(|(run, _)| *run.key.name == *event)
-        };
-        let bounds = about(runs.clone()).map(|(run, _)| (run.ts_min, run.ts_max));
-        let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-        let (mut rows, mut rows_without_rollup) = (0, 0);
-        for (run, position) in about(runs.clone()) {
+    /// The parts of the segment at `at` for an event, in the order of their days; `tenant` is `None` for all of
+    /// the namespace.
+    pub fn list(
+        segment: &Segment,
+        at: u32,
+        namespace: Namespace,
+        tenant: Option<&str>,
+        event: &str,
+    ) -> Vec<Self> {
+        let positions = segment.runs().positions_of(namespace, tenant);
+        let listed = segment.runs().runs().get(positions.clone()).unwrap_or_default();
+        let mut parts: BTreeMap<i64, Self> = BTreeMap::new();
+        let about = listed.iter().zip(positions).filter(|(run, _)| *run.key.name == *event);
+        for (run, position) in about {
             let is_rolled_up = segment.rollup_of(position).is_some();
-            rows += u64::from(run.rows);
-            rows_without_rollup += if is_rolled_up { 0 } else { u64::from(run.rows) };
+            let position = position as u32;
+            for day in run.by_day() {
+                let rows = day.rows.len() as u64;
+                let part = parts.entry(day.day).or_insert(Self {
+                    segment: at,
+                    runs: (position, position + 1),
+                    day: day.day,
+                    ordinal: 0,
+                    bounds: day.bounds,
+                    rows: 0,
+                    rows_without_rollup: 0,
+                });
+                part.runs.1 = position + 1;
+                part.bounds.0 = part.bounds.0.min(day.bounds.0);
+                part.bounds.1 = part.bounds.1.max(day.bounds.1);
+                part.rows += rows;
+                part.rows_without_rollup += if is_rolled_up { 0 } else { rows };
+            }
         }
-        let first = about(runs.clone()).next()?.1 as u32;
-        let last = about(runs).next_back()?.1 as u32;
-        Some(Self { segment: at, runs: (first, last + 1), bounds, rows, rows_without_rollup })
+        let mut parts: Vec<Self> = parts.into_values().collect();
+        for (part, ordinal) in parts.iter_mut().zip(0..) {
+            part.ordinal = ordinal;
+        }
+        parts
     }
 }
 
@@ -194,8 +220,7 @@ impl Kept {
         }
         let mut parts = Vec::new();
         for (at, segment) in (0..).zip(segments) {
-            let runs = segment.runs().positions_of(query.namespace, tenant);
-            parts.extend(Part::of(segment, at, runs, &query.event));
+            parts.extend(Part::list(segment, at, query.namespace, tenant, &query.event));
         }
         let parts: Arc<[Part]> = parts.into();
         self.entries.insert(key, Entry::Series(Arc::clone(&parts)));

@@ -16,7 +16,7 @@ use crate::{
     error::Result,
     index::bitmaps::ROLLUP_DIMENSIONS,
     query::{Metric, Query},
-    segment::{ByHour, Dictionary, DimensionCounts, Run, Segment},
+    segment::{ByHour, Dictionary, DimensionCounts, RollupAt, RunDay, Segment},
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
@@ -159,41 +159,47 @@ enum Loaded {
     DigestsBy(Vec<(u32, Digest)>),
 }
 
-/// The rollups of a run for a question, or of an event with all tenants.
+/// The rollups of a day of a run for a question, or of an event with all tenants.
 pub struct RunRollup<'a> {
     /// None of an event.
-    run: Option<&'a Run>,
+    day: Option<&'a RunDay<'a>>,
     loaded: Loaded,
 }
 
 impl<'a> RunRollup<'a> {
-    /// Loads what is kept for `shape` of a run; the hours only if they are needed. `None` when it is not
-    /// kept.
+    /// Loads what is kept for `shape` of a day of the run at `position`; the hours only if they are needed.
+    /// `None` when it is not kept.
     pub fn load(
         segment: &Segment,
-        run: &'a Run,
+        day: &'a RunDay<'a>,
         position: usize,
         shape: &Shape,
         with_hours: bool,
     ) -> Result<Option<Self>> {
         let Some(index) = segment.rollup_of(position) else { return Ok(None) };
-        let hours = with_hours.then_some(run.hours.len());
-        let loaded = load(segment, index, shape, hours)?;
-        Ok(loaded.map(|loaded| Self { run: Some(run), loaded }))
+        let hours = with_hours.then_some(day.hours.len());
+        let loaded = load(segment, RollupAt { index, day: day.ordinal }, shape, hours)?;
+        Ok(loaded.map(|loaded| Self { day: Some(day), loaded }))
     }
 
-    /// Loads what is kept for `shape` of an event of a namespace with all tenants.
-    pub fn load_event(segment: &Segment, query: &Query, shape: &Shape) -> Result<Option<Self>> {
+    /// Loads what is kept for `shape` of an event of a namespace with all tenants, on the day with this ordinal.
+    pub fn load_event(
+        segment: &Segment,
+        query: &Query,
+        day: usize,
+        shape: &Shape,
+    ) -> Result<Option<Self>> {
         let index = segment.rollup_of_event(query.namespace, &query.event);
         let Some(index) = index else { return Ok(None) };
-        Ok(load(segment, index, shape, None)?.map(|loaded| Self { run: None, loaded }))
+        let loaded = load(segment, RollupAt { index, day }, shape, None)?;
+        Ok(loaded.map(|loaded| Self { day: None, loaded }))
     }
 
     /// Of a range of the run's rows those that it can answer for, counted in the run.
     pub fn answers(&self, rows: &Range<u32>) -> Range<u32> {
         let nothing = rows.start..rows.start;
-        let Some(run) = self.run else { return nothing };
-        if *rows == (0..run.rows) {
+        let Some(day) = self.day else { return nothing };
+        if *rows == day.rows {
             return rows.clone();
         }
         let has_hours = match &self.loaded {
@@ -203,11 +209,11 @@ impl<'a> RunRollup<'a> {
             Loaded::Digests((_, hours)) => hours.is_some(),
             _ => false,
         };
-        let hours = whole_hours(run, rows);
+        let hours = whole_hours(day, rows);
         if !has_hours || hours.is_empty() {
             return nothing;
         }
-        let start = |hour: usize| run.hours.get(hour).map_or(run.rows, |(_, row)| *row);
+        let start = |hour: usize| day.hours.get(hour).map_or(day.rows.end, |(_, row)| *row);
         start(hours.start)..start(hours.end)
     }
 
@@ -215,13 +221,13 @@ impl<'a> RunRollup<'a> {
     /// that it has answered for.
     pub fn serve(&self, rows: Range<u32>, to: &mut Target<'_, '_>) -> Result<Range<u32>> {
         let answered = self.answers(&rows);
-        let Some(run) = self.run.filter(|_| !answered.is_empty()) else { return Ok(answered) };
-        if rows == (0..run.rows) {
+        let Some(day) = self.day.filter(|_| !answered.is_empty()) else { return Ok(answered) };
+        if rows == day.rows {
             self.serve_whole(to)?;
             return Ok(rows);
         }
-        let hours = whole_hours(run, &rows);
-        let count = run.hours.len();
+        let hours = whole_hours(day, &rows);
+        let count = day.hours.len();
         match &self.loaded {
             Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
                 let Target { bucket, codes, sink, .. } = to;
@@ -315,7 +321,7 @@ where
 /// What is kept for `shape` of the series or event with this number; the hours only if so many are needed.
 fn load(
     segment: &Segment,
-    index: usize,
+    at: RollupAt,
     shape: &Shape,
     hours: Option<usize>,
 ) -> Result<Option<Loaded>> {
@@ -323,35 +329,33 @@ fn load(
     Ok(match shape {
         Shape::Rows => None,
         Shape::Counts(dimension) => {
-            segment.rollup_counts(index, dimension, hours, with_hours)?.map(Loaded::Counts)
+            segment.rollup_counts(at, dimension, hours, with_hours)?.map(Loaded::Counts)
         }
-        Shape::Pairs(one, two) => segment.rollup_pairs(index, (one, two))?.map(Loaded::Pairs),
+        Shape::Pairs(one, two) => segment.rollup_pairs(at, (one, two))?.map(Loaded::Pairs),
         Shape::Numbers(number) => {
-            segment.rollup_numbers(index, number, hours, with_hours)?.map(Loaded::Numbers)
+            segment.rollup_numbers(at, number, hours, with_hours)?.map(Loaded::Numbers)
         }
         Shape::NumbersBy(dimension, number) => {
-            segment.rollup_numbers_by(index, dimension, number)?.map(Loaded::NumbersBy)
+            segment.rollup_numbers_by(at, dimension, number)?.map(Loaded::NumbersBy)
         }
-        Shape::Users => segment.rollup_users(index, hours, with_hours)?.map(Loaded::Users),
-        Shape::UsersBy(dimension) => {
-            segment.rollup_users_by(index, dimension)?.map(Loaded::UsersBy)
-        }
+        Shape::Users => segment.rollup_users(at, hours, with_hours)?.map(Loaded::Users),
+        Shape::UsersBy(dimension) => segment.rollup_users_by(at, dimension)?.map(Loaded::UsersBy),
         Shape::Digests(number) => {
-            segment.rollup_digests(index, number, hours, with_hours)?.map(Loaded::Digests)
+            segment.rollup_digests(at, number, hours, with_hours)?.map(Loaded::Digests)
         }
         Shape::DigestsBy(dimension, number) => {
-            segment.rollup_digests_by(index, dimension, number)?.map(Loaded::DigestsBy)
+            segment.rollup_digests_by(at, dimension, number)?.map(Loaded::DigestsBy)
         }
     })
 }
 
-/// The hours of a run, by position, that lie wholly inside a range of its rows.
-fn whole_hours(run: &Run, rows: &Range<u32>) -> Range<usize> {
-    let first = run.hours.partition_point(|&(_, row)| row < rows.start);
-    let end = match run.rows <= rows.end {
-        true => run.hours.len(),
+/// The hours of a day, by position, that lie wholly inside a range of the run's rows.
+fn whole_hours(day: &RunDay<'_>, rows: &Range<u32>) -> Range<usize> {
+    let first = day.hours.partition_point(|&(_, row)| row < rows.start);
+    let end = match day.rows.end <= rows.end {
+        true => day.hours.len(),
         // The last hour ends where the next one starts.
-        false => run.hours.partition_point(|&(_, row)| row <= rows.end).saturating_sub(1),
+        false => day.hours.partition_point(|&(_, row)| row <= rows.end).saturating_sub(1),
     };
     first..end.max(first)
 }
@@ -359,18 +363,11 @@ fn whole_hours(run: &Run, rows: &Range<u32>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{column::SeriesKey, event::Namespace};
 
     #[test]
     fn whole_hours_lie_between_ragged_edges() {
-        let run = Run {
-            key: SeriesKey { namespace: Namespace(1), tenant: "t".into(), name: "e".into() },
-            first_row: 100,
-            rows: 40,
-            ts_min: 0,
-            ts_max: 0,
-            hours: vec![(0, 0), (1, 10), (4, 20), (5, 35)],
-        };
+        let hours = [(0, 0), (1, 10), (4, 20), (5, 35)];
+        let day = RunDay { day: 0, ordinal: 0, hours: &hours, rows: 0..40, bounds: (0, 0) };
         for (rows, hours) in [
             (0..40, 0..4),
             (0..10, 0..1),
@@ -382,7 +379,7 @@ mod tests {
             (36..40, 4..4),
             (20..40, 2..4),
         ] {
-            let found = whole_hours(&run, &rows);
+            let found = whole_hours(&day, &rows);
             assert_eq!(found.len(), hours.len(), "{rows:?}: {found:?}");
             assert!(found.is_empty() || found == hours, "{rows:?}: {found:?}");
         }

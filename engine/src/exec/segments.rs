@@ -4,7 +4,7 @@
 //! have their timestamps decoded. Zones drop blocks, bitmaps drop rows where a value is rare, and
 //! what remains is read a vector at a time.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use roaring::RoaringBitmap;
 
@@ -23,7 +23,7 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::{Error, Result},
     query::{Metric, NumberFilter, Query},
-    segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
+    segment::{Dictionary, NumberReader, Run, RunDay, Segment, TextReader, UserReader},
 };
 
 /// A question, and how it is to be answered.
@@ -56,7 +56,7 @@ pub fn scan(
     if query.tenant.is_none()
         && let Some(bucket) = whole
         && let Some(shape) = plan.shape
-        && let Some(rollup) = RunRollup::load_event(segment, query, shape)?
+        && let Some(rollup) = RunRollup::load_event(segment, query, part.ordinal, shape)?
     {
         let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
         if let Some(mut codes) = columns.codes(shape) {
@@ -65,13 +65,15 @@ pub fn scan(
         }
     }
     for position in part.runs.0 as usize..part.runs.1 as usize {
-        let run = runs.get(position).filter(|run| {
-            let is_within = run.ts_max >= window.from_ms && run.ts_min < window.to_ms;
-            is_within && *run.key.name == *query.event
-        });
-        let Some(run) = run else { continue };
+        let run = runs.get(position).filter(|run| *run.key.name == *query.event);
+        let Some((run, day)) = run.and_then(|run| Some((run, run.on_day(part.day)?))) else {
+            continue;
+        };
+        if day.bounds.1 < window.from_ms || day.bounds.0 >= window.to_ms {
+            continue;
+        }
         check()?;
-        let ranges = bucket_rows(segment, run, window)?;
+        let ranges = bucket_rows(segment, run, &day, window)?;
         let rollup = match plan.shape {
             Some(Shape::Rows) => {
                 for (bucket, rows) in ranges {
@@ -82,8 +84,8 @@ pub fn scan(
                 continue;
             }
             Some(shape) => {
-                let with_hours = ranges.iter().any(|(_, rows)| rows.len() < run.rows as usize);
-                RunRollup::load(segment, run, position, shape, with_hours)?
+                let with_hours = ranges.iter().any(|(_, rows)| rows.len() < day.rows.len());
+                RunRollup::load(segment, &day, position, shape, with_hours)?
             }
             None => None,
         };
@@ -118,7 +120,7 @@ pub fn scan(
 pub struct Split {
     /// Series.
     pub series: u64,
-    /// Series that have such a rollup.
+    /// Series of which each day has such a rollup.
     pub kept: u64,
     /// Series that are too small for any.
     pub small: u64,
@@ -132,6 +134,14 @@ pub struct Split {
     pub read: u64,
 }
 
+/// What [`Split`] says of a series, whatever day it is about.
+#[derive(Clone, Copy)]
+struct SeriesSplit {
+    is_kept: bool,
+    is_small: bool,
+    is_rolled_up: bool,
+}
+
 impl Split {
     /// How [`scan`] answers a question from a segment, without doing it.
     pub fn of(
@@ -140,57 +150,75 @@ impl Split {
         window: &Window,
         shape: Option<&Shape>,
     ) -> Result<Self> {
-        let positions = segment.runs().positions_of(query.namespace, query.tenant.as_deref());
-        let runs = segment.runs().runs().get(positions.clone()).unwrap_or_default();
-        let asked =
-            || runs.iter().zip(positions.clone()).filter(|(run, _)| *run.key.name == *query.event);
         let mut split = Self::default();
-        let bounds = asked().map(|(run, _)| (run.ts_min, run.ts_max));
-        let Some((first, last)) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
-            return Ok(split);
-        };
+        let mut series: BTreeMap<u32, SeriesSplit> = BTreeMap::new();
+        let tenant = query.tenant.as_deref();
+        for part in Part::list(segment, 0, query.namespace, tenant, &query.event) {
+            split.add(segment, &part, (query, window, shape), &mut series)?;
+        }
+        split.series = series.len() as u64;
+        let count = |is: fn(&SeriesSplit) -> bool| series.values().filter(|one| is(one)).count();
+        split.kept = count(|series| series.is_kept) as u64;
+        split.small = count(|series| series.is_small) as u64;
+        split.rolled_up = count(|series| series.is_rolled_up) as u64;
+        Ok(split)
+    }
+
+    fn add(
+        &mut self,
+        segment: &Segment,
+        part: &Part,
+        (query, window, shape): (&Query, &Window, Option<&Shape>),
+        series: &mut BTreeMap<u32, SeriesSplit>,
+    ) -> Result<()> {
+        let (first, last) = part.bounds;
         let is_event_rolled_up = match shape {
             Some(shape) if query.tenant.is_none() => {
                 window.bucket_of_all(first, last, 0).is_some()
-                    && RunRollup::load_event(segment, query, shape)?.is_some()
+                    && RunRollup::load_event(segment, query, part.ordinal, shape)?.is_some()
             }
             _ => false,
         };
-        for (run, position) in asked() {
-            let ranges = bucket_rows(segment, run, window)?;
+        let is_counted = shape == Some(&Shape::Rows);
+        for position in part.runs.0..part.runs.1 {
+            let run = segment.runs().runs().get(position as usize);
+            let run = run.filter(|run| *run.key.name == *query.event);
+            let Some((run, day)) = run.and_then(|run| Some((run, run.on_day(part.day)?))) else {
+                continue;
+            };
+            let ranges = bucket_rows(segment, run, &day, window)?;
             if ranges.is_empty() {
                 continue;
             }
-            split.series += 1;
-            let before = split.by_day + split.by_hour;
+            let before = self.by_day + self.by_hour;
             let rollup = match shape {
-                Some(shape) if *shape != Shape::Rows && !is_event_rolled_up => {
-                    RunRollup::load(segment, run, position, shape, true)?
+                Some(shape) if !is_counted && !is_event_rolled_up => {
+                    RunRollup::load(segment, &day, position as usize, shape, true)?
                 }
                 _ => None,
             };
-            split.kept += u64::from(is_event_rolled_up || rollup.is_some());
-            let is_counted = shape == Some(&Shape::Rows);
             let is_served = is_event_rolled_up || is_counted;
-            split.small += u64::from(!is_served && segment.rollup_of(position).is_none());
-            split.kept += u64::from(is_counted);
             for (_, rows) in ranges {
-                let is_all = rows.len() == run.rows as usize;
                 let base = run.first_row as usize;
                 let within = (rows.start - base) as u32..(rows.end - base) as u32;
+                let is_all = within == day.rows;
                 let answered = match &rollup {
-                    _ if is_event_rolled_up || is_counted => within.clone(),
+                    _ if is_served => within.clone(),
                     Some(rollup) => rollup.answers(&within),
                     None => 0..0,
                 };
                 let by_day = is_all && !is_counted;
-                let by = if by_day { &mut split.by_day } else { &mut split.by_hour };
+                let by = if by_day { &mut self.by_day } else { &mut self.by_hour };
                 *by += answered.len() as u64;
-                split.read += (within.len() - answered.len()) as u64;
+                self.read += (within.len() - answered.len()) as u64;
             }
-            split.rolled_up += u64::from(split.by_day + split.by_hour > before);
+            let is_small = !is_served && segment.rollup_of(position as usize).is_none();
+            let nothing = SeriesSplit { is_kept: true, is_small, is_rolled_up: false };
+            let one = series.entry(position).or_insert(nothing);
+            one.is_kept &= is_served || rollup.is_some();
+            one.is_rolled_up |= self.by_day + self.by_hour > before;
         }
-        Ok(split)
+        Ok(())
     }
 
     /// All rows.
@@ -199,44 +227,46 @@ impl Split {
     }
 }
 
-/// Row ranges of a run inside the window, by bucket, in the segment's row numbers.
+/// Row ranges of a day of a run inside the window, by bucket, in the segment's row numbers.
 fn bucket_rows(
     segment: &Segment,
     run: &Run,
+    day: &RunDay<'_>,
     window: &Window,
 ) -> Result<Vec<(usize, Range<usize>)>> {
     let mut out = Vec::new();
-    let first = window.bucket_of(run.ts_min.max(window.from_ms), 0);
-    let mut start = row_at(segment, run, window.clip(first).start)?;
+    let first = window.bucket_of(day.bounds.0.max(window.from_ms), 0);
+    let mut start = row_at(segment, run, day, window.clip(first).start)?;
     for bucket in first..window.starts.len() {
-        let end = row_at(segment, run, window.clip(bucket).end)?;
+        let end = row_at(segment, run, day, window.clip(bucket).end)?;
         if start < end {
             let base = run.first_row as usize;
             out.push((bucket, base + start as usize..base + end as usize));
         }
         start = end;
-        if end == run.rows {
+        if end == day.rows.end {
             break;
         }
     }
     Ok(out)
 }
 
-/// Rows of the run before `ms`.
-fn row_at(segment: &Segment, run: &Run, ms: i64) -> Result<u32> {
-    if ms <= run.ts_min {
-        return Ok(0);
+/// The first row of a day of the run that is not before `ms`, counted in the run; the one behind its last
+/// if there is none.
+fn row_at(segment: &Segment, run: &Run, day: &RunDay<'_>, ms: i64) -> Result<u32> {
+    if ms <= day.bounds.0 {
+        return Ok(day.rows.start);
     }
-    if ms > run.ts_max {
-        return Ok(run.rows);
+    if ms > day.bounds.1 {
+        return Ok(day.rows.end);
     }
     let hour = ms.div_euclid(HOUR_MS) * HOUR_MS;
-    let low = run.rows_before(hour);
+    let low = run.rows_before(hour).max(day.rows.start);
     if hour == ms {
-        return Ok(low);
+        return Ok(low.min(day.rows.end));
     }
     // The edge lies inside an hour: its timestamps are sorted, so search them.
-    let high = run.rows_before(hour + HOUR_MS);
+    let high = run.rows_before(hour + HOUR_MS).min(day.rows.end);
     let mut times = TimeReader { segment, block: None };
     let (mut low, mut high) = (low, high);
     while low < high {

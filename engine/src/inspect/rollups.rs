@@ -1,10 +1,12 @@
 //! The rows of a segment's rollups: what each series adds up to, by value and hour.
 
+use std::collections::BTreeSet;
+
 use super::Inspection;
 use crate::{
     base::time::{DAY_MS, HOUR_MS, day_name},
     error::Result,
-    segment::{Dictionary, Run, SectionKind, Segment, parts_of_name},
+    segment::{Dictionary, RollupAt, RunDay, SectionKind, Segment, parts_of_name},
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
@@ -19,6 +21,8 @@ pub struct RollupRow {
     pub event: String,
     /// The dimensions, and the value of each; `None` is "absent". None at all for the whole series.
     pub values: Vec<(String, Option<String>)>,
+    /// The day, as `2026-11-21`.
+    pub day: String,
     /// The hour, `None` for all of the day.
     pub hour: Option<String>,
     /// The numeric property that is added up, `None` for a count of rows.
@@ -34,7 +38,7 @@ pub struct RollupRow {
 }
 
 impl Inspection {
-    /// The rows of the rollups of a segment: series by series, first those of the whole day.
+    /// The rows of the rollups of a segment: series by series and day by day, first those of the whole day.
     ///
     /// Errors: `Corrupt` when a rollup, the run directory or a dictionary is damaged.
     pub fn rollups(&self, uuid: uuid::Uuid) -> Result<Vec<RollupRow>> {
@@ -43,24 +47,36 @@ impl Inspection {
         for (index, &position) in segment.rolled_up().iter().enumerate() {
             let Some(run) = segment.runs().runs().get(position as usize) else { continue };
             let key = (run.key.namespace.0, Some(&*run.key.tenant), &*run.key.name);
-            Rows { segment: &segment, key, hours: hours_of(run), index, out: &mut rows }.all()?;
+            for day in run.by_day() {
+                let at = RollupAt { index, day: day.ordinal };
+                let (hours, name) = (hours_of(&day), day_name(day.day));
+                Rows { segment: &segment, key, day: name, hours, at, out: &mut rows }.all()?;
+            }
         }
         let events = segment.rolled_up_events();
         for (index, &position) in (segment.rolled_up().len()..).zip(events) {
-            let Some(run) = segment.runs().runs().get(position as usize) else { continue };
-            let key = (run.key.namespace.0, None, &*run.key.name);
-            Rows { segment: &segment, key, hours: Vec::new(), index, out: &mut rows }.all()?;
+            let Some(first) = segment.runs().runs().get(position as usize) else { continue };
+            let key = (first.key.namespace.0, None, &*first.key.name);
+            let runs = segment.runs().of(first.key.namespace, None).iter();
+            let of_event = runs.filter(|run| run.key.name == first.key.name);
+            let days: BTreeSet<i64> =
+                of_event.flat_map(|run| run.by_day()).map(|day| day.day).collect();
+            for (ordinal, day) in days.into_iter().enumerate() {
+                let at = RollupAt { index, day: ordinal };
+                let (hours, name) = (Vec::new(), day_name(day));
+                Rows { segment: &segment, key, day: name, hours, at, out: &mut rows }.all()?;
+            }
         }
         Ok(rows)
     }
 }
 
-fn hours_of(run: &Run) -> Vec<String> {
+fn hours_of(day: &RunDay<'_>) -> Vec<String> {
     let name = |hour: i64| {
         let day = day_name(hour.div_euclid(DAY_MS / HOUR_MS));
         format!("{day} {:02}:00", hour.rem_euclid(DAY_MS / HOUR_MS))
     };
-    run.hours.iter().map(|&(hour, _)| name(hour)).collect()
+    day.hours.iter().map(|&(hour, _)| name(hour)).collect()
 }
 
 /// The rows of one series, or of an event with all tenants.
@@ -70,7 +86,9 @@ struct Rows<'a> {
     key: (u32, Option<&'a str>, &'a str),
     /// None of an event with all tenants.
     hours: Vec<String>,
-    index: usize,
+    /// The day, as `2026-11-21`.
+    day: String,
+    at: RollupAt,
     out: &'a mut Vec<RollupRow>,
 }
 
@@ -109,6 +127,7 @@ impl Rows<'_> {
             tenant: tenant.map(str::to_owned),
             event: event.to_owned(),
             values: Vec::new(),
+            day: self.day.clone(),
             hour: None,
             number: None,
             count: Some(count),
@@ -145,7 +164,7 @@ impl Rows<'_> {
 
     fn counts(&mut self, dimension: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let counts = self.segment.rollup_counts(self.index, dimension, hours.len(), true)?;
+        let counts = self.segment.rollup_counts(self.at, dimension, hours.len(), true)?;
         let Some(counts) = counts else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         let value_of = |code: u32| vec![(dimension.to_owned(), value_of(&dictionary, code))];
@@ -163,7 +182,7 @@ impl Rows<'_> {
     }
 
     fn pairs(&mut self, (first, second): (&str, &str)) -> Result<()> {
-        let pairs = self.segment.rollup_pairs(self.index, (first, second))?;
+        let pairs = self.segment.rollup_pairs(self.at, (first, second))?;
         let Some(pairs) = pairs else { return Ok(()) };
         let dictionaries = (self.dictionary(first)?, self.dictionary(second)?);
         for (a, b, count) in pairs {
@@ -178,7 +197,7 @@ impl Rows<'_> {
 
     fn numbers(&mut self, number: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let numbers = self.segment.rollup_numbers(self.index, number, hours.len(), true)?;
+        let numbers = self.segment.rollup_numbers(self.at, number, hours.len(), true)?;
         let Some((total, by_hour)) = numbers else { return Ok(()) };
         self.out.push(self.sums_row(number, &total));
         for (hour, sums) in hours.into_iter().zip(by_hour.iter().flatten()) {
@@ -190,7 +209,7 @@ impl Rows<'_> {
     }
 
     fn numbers_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
-        let states = self.segment.rollup_numbers_by(self.index, dimension, number)?;
+        let states = self.segment.rollup_numbers_by(self.at, dimension, number)?;
         let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         for (code, sums) in states {
@@ -203,7 +222,7 @@ impl Rows<'_> {
 
 impl Rows<'_> {
     fn users(&mut self) -> Result<()> {
-        let users = self.segment.rollup_users(self.index, self.hours.len(), true)?;
+        let users = self.segment.rollup_users(self.at, self.hours.len(), true)?;
         let Some((total, by_hour)) = users else { return Ok(()) };
         self.out.push(self.users_row(&total));
         for (hour, sketch) in self.hours.iter().zip(by_hour.iter().flatten()) {
@@ -213,7 +232,7 @@ impl Rows<'_> {
     }
 
     fn users_by(&mut self, dimension: &str) -> Result<()> {
-        let states = self.segment.rollup_users_by(self.index, dimension)?;
+        let states = self.segment.rollup_users_by(self.at, dimension)?;
         let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         for (code, sketch) in states {
@@ -224,7 +243,7 @@ impl Rows<'_> {
     }
 
     fn digests(&mut self, number: &str) -> Result<()> {
-        let digests = self.segment.rollup_digests(self.index, number, self.hours.len(), true)?;
+        let digests = self.segment.rollup_digests(self.at, number, self.hours.len(), true)?;
         let Some((mut total, by_hour)) = digests else { return Ok(()) };
         self.out.push(self.digest_row(number, &mut total));
         for (hour, mut digest) in self.hours.iter().zip(by_hour.into_iter().flatten()) {
@@ -235,7 +254,7 @@ impl Rows<'_> {
     }
 
     fn digests_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
-        let states = self.segment.rollup_digests_by(self.index, dimension, number)?;
+        let states = self.segment.rollup_digests_by(self.at, dimension, number)?;
         let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         for (code, mut digest) in states {

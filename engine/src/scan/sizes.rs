@@ -4,7 +4,7 @@
 //! memory, and is one row all the same. Nearly all hours lie in segments of one day of which there is one, whose
 //! directories tell their number; only the rest is compared with each other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::{
     base::time::{DAY_MS, HOUR_MS},
@@ -50,31 +50,43 @@ fn day_of(hour: i64) -> i64 {
     (hour * HOUR_MS).div_euclid(DAY_MS)
 }
 
+/// Segments that share no day with each other, by their first day, the largest before the smaller; and the others.
+fn parted<'a>(segments: &[&'a Segment]) -> (BTreeMap<i64, &'a Segment>, Vec<&'a Segment>) {
+    let mut by_size: Vec<&'a Segment> = segments.to_vec();
+    by_size.sort_by_key(|segment| std::cmp::Reverse(segment.meta().rows));
+    let days = |segment: &Segment| {
+        let meta = segment.meta();
+        (meta.ts_min.div_euclid(DAY_MS), meta.ts_max.div_euclid(DAY_MS))
+    };
+    let mut apart: BTreeMap<i64, &'a Segment> = BTreeMap::new();
+    let mut others = Vec::new();
+    for segment in by_size {
+        let (first, last) = days(segment);
+        let before = apart.range(..=last).next_back();
+        let is_apart = before.is_none_or(|(_, other)| days(other).1 < first);
+        if segment.meta().level != FRESH && is_apart {
+            apart.insert(first, segment);
+        } else {
+            others.push(segment);
+        }
+    }
+    (apart, others)
+}
+
 impl Sizes {
     /// Of the rows of a namespace in segments and in memory, from `horizon_ms` on, a midnight.
     pub fn of(segments: &[&Segment], recent: &Rows, namespace: Namespace, horizon_ms: i64) -> Self {
         let mut sizes = Self::default();
-        // The largest segment of each day that holds that day alone.
-        let mut of_day: HashMap<i64, &Segment> = HashMap::new();
-        let mut others: Vec<&Segment> = Vec::new();
         for &segment in segments {
             sizes.add_bytes(segment, namespace, horizon_ms);
-            let meta = segment.meta();
-            if meta.level == FRESH {
-                others.push(segment);
-                continue;
-            }
-            let slot = of_day.entry(meta.ts_min.div_euclid(DAY_MS)).or_insert(segment);
-            if slot.meta().rows < meta.rows {
-                others.push(std::mem::replace(slot, segment));
-            } else if !std::ptr::eq(*slot, segment) {
-                others.push(segment);
-            }
         }
-        for run in of_day.values().flat_map(|segment| segment.runs().of(namespace, None)) {
-            let count = hours(run, horizon_ms).count() as u64;
-            sizes.hours += count;
-            sizes.days += u64::from(count > 0);
+        let (apart, others) = parted(segments);
+        for run in apart.values().flat_map(|segment| segment.runs().of(namespace, None)) {
+            let mut last_day = None;
+            for (hour, _) in hours(run, horizon_ms) {
+                sizes.hours += 1;
+                sizes.days += u64::from(last_day.replace(day_of(hour)) != Some(day_of(hour)));
+            }
         }
         let mut more: HashSet<(Name<'_>, i64)> = HashSet::new();
         for run in others.iter().flat_map(|segment| segment.runs().of(namespace, None)) {
@@ -86,14 +98,15 @@ impl Sizes {
             more.insert(((&key.tenant, &key.name), hour));
         }
         let known = |name: Name<'_>, hour: i64| {
-            let runs = of_day.get(&day_of(hour))?.runs().of(namespace, Some(name.0));
-            runs.iter().find(|run| *run.key.name == *name.1)
+            let (_, segment) = apart.range(..=day_of(hour)).next_back()?;
+            let runs = segment.runs().of(namespace, Some(name.0));
+            runs.iter().find(|run| *run.key.name == *name.1)?.on_day(day_of(hour))
         };
         let mut days: HashSet<(Name<'_>, i64)> = HashSet::new();
         for (name, hour) in more {
             match known(name, hour) {
-                Some(run) => {
-                    let is_known = run.hours.binary_search_by_key(&hour, |(hour, _)| *hour).is_ok();
+                Some(day) => {
+                    let is_known = day.hours.binary_search_by_key(&hour, |(hour, _)| *hour).is_ok();
                     sizes.hours += u64::from(!is_known);
                 }
                 None => {

@@ -7,10 +7,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{
-    base::{texts::TextTable, time::DAY_MS},
-    event::Namespace,
-};
+use crate::{base::texts::TextTable, event::Namespace};
 
 /// A tenant's part of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,11 +57,16 @@ impl Heads {
         })
     }
 
-    /// Whether rows of more than one day are in it.
-    pub fn spans_days(&self) -> bool {
-        let first = self.runs.iter().map(|run| run.first_ms).min().unwrap_or_default();
-        let last = self.runs.iter().map(|run| run.last_ms).max().unwrap_or_default();
-        first.div_euclid(DAY_MS) != last.div_euclid(DAY_MS)
+    /// The namespaces with rows, rising, and of each the earliest time.
+    pub fn namespaces(&self) -> (Arc<[u32]>, Arc<[i64]>) {
+        let by_namespace = self.owners.chunk_by(|a, b| a.namespace == b.namespace);
+        let firsts = by_namespace.filter_map(|owners| {
+            let (first, last) = owners.first().zip(owners.last())?;
+            let runs = self.runs.get(first.runs.start as usize..last.runs.end as usize)?;
+            Some((first.namespace.0, runs.iter().map(|run| run.first_ms).min()?))
+        });
+        let (namespaces, firsts): (Vec<u32>, Vec<i64>) = firsts.unzip();
+        (namespaces.into(), firsts.into())
     }
 
     /// Number of rows.

@@ -324,7 +324,7 @@ pub struct SegmentMeta {
     pub ts_min: i64,
     /// Latest timestamp.
     pub ts_max: i64,
-    /// [`FRESH`], [`MERGED`] or [`SEALED`]. All but fresh ones hold one day.
+    /// [`FRESH`], [`MERGED`] or [`SEALED`]. All but fresh ones hold one unit of time.
     pub level: u8,
 }
 
@@ -338,7 +338,7 @@ impl SegmentMeta {
         }
     }
 
-    /// Directory of the file: that of its day, unless it may span days.
+    /// Directory of the file: that of its first day, unless it is fresh.
     pub fn directory(&self) -> String {
         if self.level == FRESH {
             FRESH_DIRECTORY.to_owned()

@@ -28,6 +28,7 @@ mod columns;
 mod users;
 
 mod rollups;
+mod units;
 
 mod verify;
 
@@ -45,7 +46,8 @@ pub use layout::{
 };
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{Segment, SegmentFile};
-pub use rollups::{ByHour, DimensionCounts, form_name as rollup_form, parts_of_name};
-pub use runs::{Run, RunDirectory};
+pub use rollups::{ByHour, DimensionCounts, RollupAt, form_name as rollup_form, parts_of_name};
+pub use runs::{Run, RunDay, RunDirectory};
+pub use units::{Unit, Units};
 pub use users::UserReader;
 pub use writer::{NewSegment, SegmentWriter, source_of};

@@ -14,8 +14,8 @@ use super::{
     event_ids::EventIds,
     heads::{Heads, Hours},
     layout::{
-        self, Database, FRESH, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer,
-        USERS_A_BLOCK, block_crc, read_trailer,
+        self, Database, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer, USERS_A_BLOCK,
+        block_crc, read_trailer,
     },
     rolled::read_series,
     runs::RunDirectory,
@@ -45,6 +45,8 @@ pub struct SegmentFile {
     by_name: Vec<(u64, u32)>,
     tenants: Tenants,
     namespaces: Arc<[u32]>,
+    /// Of each namespace, the earliest time of its rows.
+    namespace_firsts: Arc<[i64]>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
 }
@@ -121,7 +123,7 @@ impl Segment {
         self.footer.bytes_used() + self.runs.bytes_used() + lists + rolled_up + flags
     }
 
-    /// The same segment at another level of the same day.
+    /// The same segment at another level, in the same directory.
     pub fn at_level(&self, level: u8) -> Result<Self> {
         Self::open(self.view.clone(), SegmentMeta { level, ..self.meta.clone() }, self.db)
     }
@@ -188,6 +190,7 @@ impl SegmentFile {
             checked: footer.sections.iter().map(flags).collect(),
             tenants: Tenants::default(),
             namespaces: Arc::from([]),
+            namespace_firsts: Arc::from([]),
             meta,
             place,
             minor,
@@ -199,16 +202,11 @@ impl SegmentFile {
             let detail = "runs and footer disagree on the number of rows";
             return Err(Error::corrupt(&file.place, detail));
         }
-        let mut namespaces: Vec<u32> = heads.owners.iter().map(|owner| owner.namespace.0).collect();
-        namespaces.dedup();
-        file.namespaces = namespaces.into();
+        (file.namespaces, file.namespace_firsts) = heads.namespaces();
         if let Some(at) = file.find(SectionKind::Users, "") {
             file.entry_count(at, USERS_A_BLOCK)?;
             let extra = &file.section(at)?.extra;
             file.tenants = Tenants::read(extra, heads.tenant_ends(), &file.place)?;
-        }
-        if file.meta.level != FRESH && heads.spans_days() {
-            return Err(Error::corrupt(&file.place, "holds more than its one day"));
         }
         Ok((file, heads))
     }
@@ -242,6 +240,11 @@ impl SegmentFile {
     /// Namespaces with rows, rising.
     pub fn namespaces(&self) -> Arc<[u32]> {
         Arc::clone(&self.namespaces)
+    }
+
+    /// Of each namespace, the earliest time of its rows, in milliseconds since 1970.
+    pub fn namespace_firsts(&self) -> Arc<[i64]> {
+        Arc::clone(&self.namespace_firsts)
     }
 
     /// The section table, for inspection.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{
     heads::{Heads, Hours, Owner, Series},
-    runs::{Run, RunDirectory},
+    runs::{Run, RunDirectory, day_starts},
 };
 use crate::{
     base::{
@@ -62,6 +62,7 @@ impl RunDirectory {
             for at in owner.runs.start as usize..owner.runs.end as usize {
                 let Some(run) = heads.runs.get(at) else { continue };
                 let Some(name) = heads.names.get(run.name as usize) else { continue };
+                let hours = hours.of(at).to_vec();
                 runs.push(Run {
                     key: SeriesKey {
                         namespace: owner.namespace,
@@ -72,7 +73,8 @@ impl RunDirectory {
                     rows: run.rows.len() as u32,
                     ts_min: run.first_ms,
                     ts_max: run.last_ms,
-                    hours: hours.of(at).to_vec(),
+                    day_starts: day_starts(&hours),
+                    hours,
                 });
             }
         }

@@ -31,27 +31,103 @@ pub struct Run {
     /// For each hour with rows, in order: the hour since 1970 and the row, counted in the run,
     /// where it starts.
     pub hours: Vec<(i64, u32)>,
+    /// Where each day starts in `hours`; empty for a run of a single day, as most are.
+    pub day_starts: Box<[u32]>,
+}
+
+/// The rows of a run on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDay<'a> {
+    /// The day since 1970.
+    pub day: i64,
+    /// Number of days with rows of the run before it.
+    pub ordinal: usize,
+    /// The hours of the day with rows, as in [`Run::hours`].
+    pub hours: &'a [(i64, u32)],
+    /// The rows of the day, counted in the run.
+    pub rows: Range<u32>,
+    /// A time that no row of the day is before, and one that none is after.
+    pub bounds: (i64, i64),
+}
+
+/// Where each day starts among the hours of a run, as [`Run::day_starts`] has it.
+pub fn day_starts(hours: &[(i64, u32)]) -> Box<[u32]> {
+    let day = |(hour, _): &(i64, u32)| hour.div_euclid(HOURS_A_DAY);
+    match hours.first().zip(hours.last()) {
+        Some((first, last)) if day(first) != day(last) => {}
+        _ => return Box::default(),
+    }
+    let before = std::iter::once(None).chain(hours.iter().map(|hour| Some(day(hour))));
+    let starts = hours.iter().zip(before).zip(0u32..);
+    starts.filter(|((hour, before), _)| *before != Some(day(hour))).map(|(_, at)| at).collect()
+}
+
+/// Hours with the rows of each, of which the last ends before `end`.
+fn hour_rows(hours: &[(i64, u32)], end: u32) -> impl Iterator<Item = (i64, Range<u32>)> {
+    let ends = hours.iter().skip(1).map(|(_, row)| *row).chain([end]);
+    hours.iter().zip(ends).map(|(&(hour, start), end)| (hour, start..end.max(start)))
+}
+
+impl RunDay<'_> {
+    /// The hours of the day since 1970, each with its rows, counted in the run.
+    pub fn hour_rows(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
+        hour_rows(self.hours, self.rows.end)
+    }
 }
 
 impl Run {
+    /// Number of days with rows.
+    pub fn day_count(&self) -> usize {
+        self.day_starts.len().max(1)
+    }
+
+    /// The rows of one of the days with rows, counted from the first.
+    fn day_at(&self, ordinal: usize) -> Option<RunDay<'_>> {
+        let bound = |at: usize| match self.day_starts.get(at) {
+            Some(&start) => start as usize,
+            None if at == 0 => 0,
+            None => self.hours.len(),
+        };
+        let (start, end) = (bound(ordinal), bound(ordinal + 1));
+        let hours = self.hours.get(start..end)?;
+        let (first, last) = hours.first().zip(hours.last())?;
+        let row = |at: usize| self.hours.get(at).map_or(self.rows, |(_, row)| *row);
+        let earliest = first.0.saturating_mul(HOUR_MS).max(self.ts_min);
+        let latest = last.0.saturating_add(1).saturating_mul(HOUR_MS).saturating_sub(1);
+        Some(RunDay {
+            day: first.0.div_euclid(HOURS_A_DAY),
+            ordinal,
+            hours,
+            rows: row(start)..row(end),
+            bounds: (earliest, latest.min(self.ts_max)),
+        })
+    }
+
+    /// The days with rows, rising.
+    pub fn by_day(&self) -> impl DoubleEndedIterator<Item = RunDay<'_>> {
+        (0..self.day_count()).filter_map(|ordinal| self.day_at(ordinal))
+    }
+
+    /// The rows of a day since 1970, if there are any.
+    pub fn on_day(&self, day: i64) -> Option<RunDay<'_>> {
+        let day_of = |start: &u32| {
+            self.hours
+                .get(*start as usize)
+                .map_or(i64::MAX, |(hour, _)| hour.div_euclid(HOURS_A_DAY))
+        };
+        let ordinal = self.day_starts.partition_point(|start| day_of(start) < day);
+        self.day_at(ordinal).filter(|found| found.day == day)
+    }
+
     /// The days of the run since 1970, each with its rows, in the segment's row numbers.
     pub fn days(&self) -> Vec<(i64, Range<u32>)> {
-        let first = |row: u32| self.first_row.saturating_add(row);
-        let mut days: Vec<(i64, Range<u32>)> = Vec::new();
-        for (hour, rows) in self.hour_rows() {
-            let day = hour.div_euclid(HOURS_A_DAY);
-            match days.last_mut() {
-                Some((last, range)) if *last == day => range.end = first(rows.end),
-                _ => days.push((day, first(rows.start)..first(rows.end))),
-            }
-        }
-        days
+        let row = |row: u32| self.first_row.saturating_add(row);
+        self.by_day().map(|day| (day.day, row(day.rows.start)..row(day.rows.end))).collect()
     }
 
     /// The hours of the run since 1970, each with its rows, counted in the run.
     pub fn hour_rows(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
-        let ends = self.hours.iter().skip(1).map(|(_, row)| *row).chain([self.rows]);
-        self.hours.iter().zip(ends).map(|(&(hour, start), end)| (hour, start..end.max(start)))
+        hour_rows(&self.hours, self.rows)
     }
 
     /// Rows of the run before the hour that starts at `hour_start_ms`.
@@ -113,7 +189,8 @@ impl RunDirectory {
     pub fn bytes_used(&self) -> usize {
         let of_run = |run: &Run| {
             let names = run.key.tenant.len() + run.key.name.len();
-            size_of::<Run>() + names + run.hours.capacity() * size_of::<(i64, u32)>()
+            let hours = run.hours.capacity() * size_of::<(i64, u32)>();
+            size_of::<Run>() + names + hours + size_of_val(&*run.day_starts)
         };
         self.runs.iter().map(of_run).sum::<usize>() + self.owners.len() * size_of::<Owner>()
     }
@@ -134,18 +211,9 @@ impl RunDirectory {
             rows: timestamps.len() as u32,
             ts_min: timestamps.first().copied().unwrap_or_default(),
             ts_max: timestamps.last().copied().unwrap_or_default(),
+            day_starts: day_starts(&hours),
             hours,
         });
-    }
-
-    /// Whether rows of more than one day are in it.
-    pub fn spans_days(&self) -> bool {
-        // Hours rise, so the first and the last of a run tell.
-        let ends =
-            |run: &Run| [run.ts_min, run.ts_max].map(|ms| ms.div_euclid(HOUR_MS * HOURS_A_DAY));
-        let mut days = self.runs.iter().flat_map(ends);
-        let first = days.next();
-        days.any(|day| Some(day) != first)
     }
 
     /// Namespaces with rows, rising.
@@ -236,6 +304,31 @@ mod tests {
         let before: Vec<u32> =
             [-1, 0, 1, 2, 5, 6].iter().map(|hour| run.rows_before(hour * HOUR_MS)).collect();
         assert_eq!(before, [0, 1, 2, 4, 4, 5]);
+    }
+
+    #[test]
+    fn days_are_stretches_of_hours() {
+        let key = || SeriesKey { namespace: Namespace(1), tenant: "a".into(), name: "x".into() };
+        let day = 24 * HOUR_MS;
+        let mut directory = RunDirectory::default();
+        directory.push(key(), &[-5, 10, HOUR_MS, 5 * day + 7, 5 * day + 9, 6 * day]);
+        directory.push(key(), &[day, day + 1]);
+        let run = &directory.runs()[0];
+        let days: Vec<(i64, usize, Range<u32>)> =
+            run.by_day().map(|day| (day.day, day.ordinal, day.rows)).collect();
+        assert_eq!(days, [(-1, 0, 0..1), (0, 1, 1..3), (5, 2, 3..5), (6, 3, 5..6)]);
+        assert_eq!(run.on_day(0).unwrap().bounds, (0, 2 * HOUR_MS - 1));
+        assert_eq!(run.on_day(-1).unwrap().bounds.0, -5);
+        assert_eq!(run.on_day(6).unwrap().bounds, (6 * day, 6 * day));
+        assert_eq!(run.on_day(5).unwrap().hours, [(5 * 24, 3)]);
+        assert!([-2, 1, 4, 7].iter().all(|&day| run.on_day(day).is_none()));
+        let single = &directory.runs()[1];
+        assert!(single.day_starts.is_empty());
+        assert_eq!((single.day_count(), single.on_day(1).unwrap().rows), (1, 0..2));
+        assert!(single.on_day(0).is_none() && single.on_day(2).is_none());
+        let [heads, hours] = directory.write().unwrap();
+        let read = RunDirectory::read([&heads, &hours], "test");
+        assert!(read.is_err(), "two runs of one series are in no order");
     }
 
     #[test]

@@ -13,12 +13,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     event_ids::EventIds,
     layout::{
-        self, ALIGN, BlockRef, Database, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section,
+        self, ALIGN, BlockRef, Database, FRESH, Footer, HEADER_LEN, MAGIC, MAJOR, MINOR, Section,
         SectionKind, SegmentMeta, USERS_A_BLOCK, block_crc, write_trailer,
     },
     reader::Segment,
     rollups,
-    runs::RunDirectory,
+    runs::{Run, RunDirectory},
     tenants::write_counts,
     verify::ColumnHash,
 };
@@ -334,8 +334,16 @@ impl<'a> SegmentWriter<'a> {
     fn rollups(&mut self) -> Result<()> {
         let view = self.vfs.map(&self.place).at(&self.place)?;
         let draft = Segment::assemble(view, self.meta.clone(), self.db, self.footer())?;
-        let series = rollups::worth_it(draft.runs().runs(), self.rollup_rows_min);
-        let events = rollups::events_worth_it(draft.runs(), self.rollup_rows_min);
+        let runs = draft.runs().runs();
+        // History is merged into its units soon; a flush is not to wait for what is computed again then.
+        let is_history = |run: &Run| self.meta.level == FRESH && run.day_count() > 1;
+        let (series, events) = match runs.iter().any(is_history) {
+            true => (Vec::new(), Vec::new()),
+            false => (
+                rollups::worth_it(runs, self.rollup_rows_min),
+                rollups::events_worth_it(runs, self.rollup_rows_min),
+            ),
+        };
         for rollup in rollups::build(&draft, &series, &events)? {
             let mut section = Section::new(rollup.kind, &rollup.name);
             for block in &rollup.blocks {

@@ -1,15 +1,16 @@
 //! What to merge next: a pure function of what is live, the time, and the limits.
 //!
-//! Fresh segments are merged and parted by day. Within a day, segments of similar size are merged, so
-//! that a row is rewritten once for each eightfold. When a day is over and quiet it is *sealed*: one
-//! last merge into segments of full size. Late events start the same in small; the day is sealed
-//! again when they are worth it.
+//! Fresh segments are merged and parted by unit of time: a day, and of history a week or eight weeks. Within a
+//! unit, segments of similar size are merged, so that a row is rewritten once for each eightfold. When a unit is over
+//! and quiet it is *sealed*: one merge into segments of full size. When a week is over its days are merged on into
+//! it, and weeks into their eight, as long as the result fits one segment. Late events start the same in small; the
+//! unit is sealed again when they are worth it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     base::time::DAY_MS,
-    segment::{FRESH, MERGED, SEALED, Segment, Split},
+    segment::{FRESH, MERGED, SEALED, Segment, Split, Unit, Units},
 };
 
 use super::{retention::Retention, settled::EXPIRY_WAIT_MS};
@@ -19,20 +20,24 @@ use super::{retention::Retention, settled::EXPIRY_WAIT_MS};
 pub struct CompactionLimits {
     /// Segments, or id runs, of similar size that are merged together.
     pub fan_in: usize,
-    /// Inputs of one merge, at most; a seal takes all segments of its day.
+    /// Inputs of one merge, at most; a seal takes all segments of its unit of time.
     pub inputs_max: usize,
     /// Age at which a fresh segment with rows of a past day is merged although it is alone.
     pub settle_ms: i64,
-    /// Time after its end at which a day can be sealed.
+    /// The same for one most of whose rows are of past days: history that was sent after the fact.
+    pub settle_history_ms: i64,
+    /// Time after its end at which a day is over and can be sealed.
     pub seal_after_ms: i64,
-    /// Time without new segments of a day after which it is quiet.
+    /// Time without new segments of a unit of time after which it is quiet.
     pub quiet_ms: i64,
-    /// A sealed day is sealed again when late rows are more than one in so many,
+    /// A sealed unit is sealed again when late rows are more than one in so many,
     pub reseal_one_in: u64,
-    /// or when they have waited so long.
+    /// or, of a single day, when they have waited so long.
     pub reseal_after_ms: i64,
     /// Rows of a segment, at most.
     pub segment_rows_max: u32,
+    /// Days that share a segment, at most: 1 keeps all days apart, 7 merges weeks, 56 eight of them.
+    pub span_days_max: i64,
     /// Rows from which on a series of a segment has rollups: fewer are read as quickly.
     pub rollup_rows_min: u32,
     /// Ids of a run, at most: the filter is built in memory.
@@ -46,7 +51,14 @@ pub struct CompactionLimits {
 impl CompactionLimits {
     /// Everything is done as soon as it can be.
     pub fn without_waiting() -> Self {
-        Self { settle_ms: 0, seal_after_ms: 0, quiet_ms: 0, expiry_wait_ms: 0, ..Self::default() }
+        Self {
+            settle_ms: 0,
+            settle_history_ms: 0,
+            seal_after_ms: 0,
+            quiet_ms: 0,
+            expiry_wait_ms: 0,
+            ..Self::default()
+        }
     }
 }
 
@@ -56,11 +68,13 @@ impl Default for CompactionLimits {
             fan_in: 8,
             inputs_max: 32,
             settle_ms: 3_600_000,
+            settle_history_ms: 30_000,
             seal_after_ms: 6 * 3_600_000,
             quiet_ms: 3_600_000,
             reseal_one_in: 50,
             reseal_after_ms: DAY_MS,
             segment_rows_max: 4_000_000,
+            span_days_max: 56,
             rollup_rows_min: 2_048,
             run_ids_max: 4_000_000,
             fresh_max: 96,
@@ -86,8 +100,12 @@ pub struct SegmentFacts {
     pub day_first: i64,
     /// Its last day.
     pub day_last: i64,
+    /// The day up to which at least half of its rows lie, of a fresh one; else its first.
+    pub day_middle: i64,
     /// Namespaces with rows in it.
     pub namespaces: Arc<[u32]>,
+    /// Of each namespace, the time of its earliest row.
+    pub namespace_firsts: Arc<[i64]>,
 }
 
 impl SegmentFacts {
@@ -102,9 +120,29 @@ impl SegmentFacts {
             created_ms: created_ms(meta.uuid),
             day_first: meta.ts_min.div_euclid(DAY_MS),
             day_last: meta.ts_max.div_euclid(DAY_MS),
+            day_middle: day_middle(segment),
             namespaces: segment.namespaces(),
+            namespace_firsts: segment.namespace_firsts(),
         }
     }
+}
+
+fn day_middle(segment: &Segment) -> i64 {
+    let meta = segment.meta();
+    let first = meta.ts_min.div_euclid(DAY_MS);
+    if meta.level != FRESH || first == meta.ts_max.div_euclid(DAY_MS) {
+        return first;
+    }
+    let mut by_day: BTreeMap<i64, u64> = BTreeMap::new();
+    for day in segment.runs().runs().iter().flat_map(|run| run.by_day()) {
+        *by_day.entry(day.day).or_default() += day.rows.len() as u64;
+    }
+    let mut rows = 0;
+    let middle = by_day.into_iter().find(|(_, count)| {
+        rows += count;
+        rows * 2 >= u64::from(meta.rows)
+    });
+    middle.map_or(first, |(day, _)| day)
 }
 
 /// When a file was named: its uuid says so.
@@ -124,7 +162,7 @@ pub enum Choice {
     Drop(Vec<uuid::Uuid>),
     /// Segments become new ones.
     Merge(Merge),
-    /// A segment is alone in its past day: it is sealed as it is.
+    /// A segment is alone in its past unit of time: it is sealed as it is.
     Seal(uuid::Uuid),
 }
 
@@ -135,7 +173,7 @@ pub struct Merge {
     pub inputs: Vec<uuid::Uuid>,
     /// Level of the outputs.
     pub level: u8,
-    /// Whether days are parted.
+    /// Which rows may share an output.
     pub split: Split,
 }
 
@@ -148,14 +186,15 @@ pub fn choose(
 ) -> Choice {
     // A clock that was set back must not stop everything: the distance counts.
     let age = |facts: &&SegmentFacts| (now_ms - facts.created_ms).abs();
-    let is_over = |day: i64| {
-        let end_ms = day.saturating_add(1).saturating_mul(DAY_MS);
-        end_ms.saturating_add(limits.seal_after_ms) <= now_ms
-    };
+    let over_before = now_ms.saturating_sub(limits.seal_after_ms).div_euclid(DAY_MS);
+    let is_over = |day: i64| day < over_before;
+    // What expires together lies together: a unit is a quarter of what is kept, at most.
+    let kept = retention.longest_days().map_or(i64::MAX, i64::from);
+    let units = Units { over_before, days_max: limits.span_days_max.min(kept / 4).max(1) };
 
     let (expired, partly): (Vec<_>, Vec<_>) = segments
         .iter()
-        .filter(|facts| has_expired(facts, retention, facts.day_first))
+        .filter(|facts| has_expired(facts, retention))
         .partition(|facts| all_expired(facts, retention));
     if !expired.is_empty() {
         return Choice::Drop(expired.iter().map(|facts| facts.uuid).collect());
@@ -164,67 +203,135 @@ pub fn choose(
     let mut fresh: Vec<&SegmentFacts> =
         segments.iter().filter(|facts| facts.level == FRESH).collect();
     fresh.sort_by_key(|facts| facts.uuid);
-    let is_settled =
-        |facts: &&SegmentFacts| is_over(facts.day_first) && age(facts) >= limits.settle_ms;
+    let is_settled = |facts: &&SegmentFacts| {
+        is_over(facts.day_first) && age(facts) >= limits.settle_ms
+            || is_over(facts.day_middle) && age(facts) >= limits.settle_history_ms
+    };
     if fresh.len() >= limits.fan_in || fresh.iter().any(is_settled) {
         let inputs = fresh.iter().take(limits.inputs_max).map(|facts| facts.uuid).collect();
-        return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Days });
+        return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Units(units) });
     }
 
     // A fresh one that has settled was merged above, without what has expired.
     if let Some(facts) = partly.iter().find(|facts| facts.level != FRESH) {
         let (inputs, level) = (vec![facts.uuid], facts.level);
-        return Choice::Merge(Merge { inputs, level, split: Split::Days });
+        return Choice::Merge(Merge { inputs, level, split: Split::Nothing });
     }
 
-    let mut days: BTreeMap<i64, Vec<&SegmentFacts>> = BTreeMap::new();
-    for facts in segments.iter().filter(|facts| facts.level != FRESH) {
-        days.entry(facts.day_first).or_default().push(facts);
-    }
-    for day in days.values_mut() {
-        day.sort_by_key(|facts| facts.uuid);
-        if let Some(inputs) = tier(day, limits) {
-            return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Days });
+    let groups = match by_unit(segments, units, limits) {
+        Ok(groups) => groups,
+        Err(parted) => return Choice::Merge(parted),
+    };
+    for (_, group) in &groups {
+        if let Some(inputs) = tier(group, limits) {
+            return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Nothing });
         }
     }
-    for (_, day) in days.iter().filter(|(day, _)| is_over(**day)) {
-        let late: Vec<&&SegmentFacts> = day.iter().filter(|facts| facts.level == MERGED).collect();
-        let youngest = late.iter().map(|facts| age(facts)).min();
-        let oldest = late.iter().map(|facts| age(facts)).max().unwrap_or(0);
-        let rows = |level: u8| -> u64 {
-            day.iter().filter(|facts| facts.level == level).map(|facts| facts.rows).sum()
-        };
-        let is_quiet = youngest.is_some_and(|youngest| youngest >= limits.quiet_ms);
-        let is_worth_it =
-            rows(MERGED) * limits.reseal_one_in > rows(SEALED) || oldest >= limits.reseal_after_ms;
-        match (late.as_slice(), is_quiet && is_worth_it) {
-            (_, false) => {}
-            ([alone], true) if day.len() == 1 => return Choice::Seal(alone.uuid),
-            (_, true) => {
-                let inputs = day.iter().map(|facts| facts.uuid).collect();
-                return Choice::Merge(Merge { inputs, level: SEALED, split: Split::Days });
-            }
-        }
-    }
-    Choice::Nothing
+    let mut over = groups.iter().filter(|(unit, _)| unit.end() <= over_before);
+    over.find_map(|(unit, group)| settle(*unit, group, limits, &age)).unwrap_or(Choice::Nothing)
 }
 
-fn has_expired(facts: &SegmentFacts, retention: &Retention, day: i64) -> bool {
-    facts.namespaces.iter().any(|&namespace| day < retention.first_day(namespace))
+/// The segments of each unit, but for fresh ones. Where those of a unit do not fit one segment, its shorter units
+/// have their own; a segment with rows of several of these is to be parted first, which is the error.
+fn by_unit<'a>(
+    segments: &'a [SegmentFacts],
+    units: Units,
+    limits: &CompactionLimits,
+) -> Result<BTreeMap<Unit, Vec<&'a SegmentFacts>>, Merge> {
+    let mut groups: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
+    for facts in segments.iter().filter(|facts| facts.level != FRESH) {
+        groups.entry(units.of(facts.day_first)).or_default().push(facts);
+    }
+    let mut out = BTreeMap::new();
+    let mut rest: Vec<(Unit, Vec<&SegmentFacts>)> = groups.into_iter().collect();
+    while let Some((unit, mut group)) = rest.pop() {
+        let shorter = units.shorter_than(unit.days);
+        let spans = |facts: &&&SegmentFacts| {
+            shorter.of(facts.day_first) != shorter.of(facts.day_last.min(unit.end() - 1))
+        };
+        let rows: u64 = group.iter().map(|facts| facts.rows).sum();
+        // Of what was merged on already nothing is parted again for some late rows.
+        let is_joined = group.iter().filter(spans).any(|facts| facts.level == SEALED);
+        if unit.days == 1 || rows <= u64::from(limits.segment_rows_max) || is_joined {
+            group.sort_by_key(|facts| facts.uuid);
+            out.insert(unit, group);
+            continue;
+        }
+        let across: Vec<uuid::Uuid> = group.iter().filter(spans).map(|facts| facts.uuid).collect();
+        if !across.is_empty() {
+            let inputs = across.into_iter().take(limits.inputs_max).collect();
+            return Err(Merge { inputs, level: MERGED, split: Split::Units(shorter) });
+        }
+        let mut within: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
+        for facts in group {
+            within.entry(shorter.of(facts.day_first)).or_default().push(facts);
+        }
+        rest.extend(within);
+    }
+    Ok(out)
+}
+
+/// What to do about the segments of a unit that is over.
+fn settle(
+    unit: Unit,
+    group: &[&SegmentFacts],
+    limits: &CompactionLimits,
+    age: &dyn Fn(&&SegmentFacts) -> i64,
+) -> Option<Choice> {
+    let of_level = |level: u8| group.iter().filter(move |facts| facts.level == level);
+    let rows = |level: u8| of_level(level).map(|facts| facts.rows).sum::<u64>();
+    let is_quiet =
+        of_level(MERGED).map(age).min().is_none_or(|youngest| youngest >= limits.quiet_ms);
+    if !is_quiet {
+        return None;
+    }
+    let have_waited = of_level(MERGED).map(age).max() >= Some(limits.reseal_after_ms);
+    let all = || group.iter().map(|facts| facts.uuid).collect();
+    let merge = |inputs: Vec<uuid::Uuid>, level: u8| {
+        Some(Choice::Merge(Merge { inputs, level, split: Split::Nothing }))
+    };
+    let is_worth_it = rows(MERGED) * limits.reseal_one_in > rows(SEALED);
+    if is_worth_it || have_waited && unit.days == 1 {
+        return match group {
+            [alone] => Some(Choice::Seal(alone.uuid)),
+            _ => merge(all(), SEALED),
+        };
+    }
+    // The days of a week, or the weeks of eight, become one.
+    let fits = rows(MERGED) + rows(SEALED) <= u64::from(limits.segment_rows_max);
+    if unit.days > 1 && fits && of_level(SEALED).count() > 1 {
+        return merge(all(), SEALED);
+    }
+    // Few late rows stay beside a long unit, in one segment.
+    let fits = rows(MERGED) <= u64::from(limits.segment_rows_max);
+    if have_waited && fits && of_level(MERGED).count() > 1 {
+        return merge(of_level(MERGED).map(|facts| facts.uuid).collect(), MERGED);
+    }
+    None
+}
+
+/// Whether so much of a namespace's rows has expired that a segment is to be written anew: half of the days from
+/// their first to the last of the segment.
+fn has_expired(facts: &SegmentFacts, retention: &Retention) -> bool {
+    facts.namespaces.iter().zip(&*facts.namespace_firsts).any(|(&namespace, first_ms)| {
+        let first_day = first_ms.div_euclid(DAY_MS);
+        let expired = retention.first_day(namespace).saturating_sub(first_day);
+        expired > 0 && expired.saturating_mul(2) >= facts.day_last.saturating_sub(first_day)
+    })
 }
 
 fn all_expired(facts: &SegmentFacts, retention: &Retention) -> bool {
     facts.namespaces.iter().all(|&namespace| facts.day_last < retention.first_day(namespace))
 }
 
-/// Segments of a day that are of similar size and enough to be merged.
-fn tier(day: &[&SegmentFacts], limits: &CompactionLimits) -> Option<Vec<uuid::Uuid>> {
+/// Segments of a unit that are of similar size and enough to be merged.
+fn tier(group: &[&SegmentFacts], limits: &CompactionLimits) -> Option<Vec<uuid::Uuid>> {
     let mut tiers: BTreeMap<u32, Vec<uuid::Uuid>> = BTreeMap::new();
     // What is large already waits for the seal.
     let small = |facts: &&&SegmentFacts| {
         facts.level == MERGED && facts.rows < u64::from(limits.segment_rows_max) / 4
     };
-    for facts in day.iter().filter(small) {
+    for facts in group.iter().filter(small) {
         tiers.entry(magnitude(facts.rows, limits)).or_default().push(facts.uuid);
     }
     let mut full = tiers.into_values().find(|tier| tier.len() >= limits.fan_in)?;
@@ -315,6 +422,9 @@ fn fill(runs: &[RunFacts], limits: &CompactionLimits) -> Vec<uuid::Uuid> {
 }
 
 #[cfg(test)]
+mod years;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::keyspace::Tree;
@@ -334,7 +444,9 @@ mod tests {
             created_ms: NOW - age_ms,
             day_first: 20_000 - days_ago,
             day_last: 20_000 - days_ago,
+            day_middle: 20_000 - days_ago,
             namespaces: Arc::from([1]),
+            namespace_firsts: Arc::from([(20_000 - days_ago) * DAY_MS]),
         }
     }
 
@@ -363,9 +475,15 @@ mod tests {
 
     #[test]
     fn a_fresh_segment_of_a_past_day_settles_after_an_hour() {
-        assert_eq!(decide(&[segment(1, FRESH, 2, 100, 60_000)]), Choice::Nothing);
-        assert_eq!(merges(decide(&[segment(1, FRESH, 2, 100, 3_600_000)])), (1, MERGED));
-        // Today's are not in a hurry.
+        let late =
+            |age_ms| SegmentFacts { day_middle: 20_000, ..segment(1, FRESH, 2, 100, age_ms) };
+        assert_eq!(decide(&[late(60_000)]), Choice::Nothing);
+        assert_eq!(merges(decide(&[late(3_600_000)])), (1, MERGED));
+        // History is in a hurry,
+        let history = |age_ms| segment(1, FRESH, 2, 100, age_ms);
+        assert_eq!(decide(&[history(29_000)]), Choice::Nothing);
+        assert_eq!(merges(decide(&[history(30_000)])), (1, MERGED));
+        // today's rows are not.
         assert_eq!(decide(&[segment(1, FRESH, 0, 100, 7_200_000)]), Choice::Nothing);
     }
 
@@ -404,6 +522,7 @@ mod tests {
         assert_eq!(choice, Choice::Drop(vec![old.uuid]));
         let mut spanning = kept.clone();
         (spanning.level, spanning.day_first) = (FRESH, 19_960);
+        spanning.namespace_firsts = Arc::from([19_960 * DAY_MS]);
         assert_eq!(merges(decide_keeping(&[spanning.clone()], Some(30))), (1, MERGED));
         spanning.level = MERGED;
         assert_eq!(merges(decide_keeping(&[spanning], Some(30))), (1, MERGED));

@@ -55,10 +55,15 @@ impl Retention {
         self.days_of(namespace).map_or(i64::MIN, |days| first_day(days, self.now_ms))
     }
 
+    /// Days that the namespace with the longest retention keeps; `None` when one keeps everything.
+    pub fn longest_days(&self) -> Option<u32> {
+        let rules = self.days.values().chain([&self.default_days]);
+        rules.copied().collect::<Option<Vec<u32>>>()?.into_iter().max()
+    }
+
     /// First generation of ids that is still needed; `None` when all are.
     pub fn first_generation(&self) -> Option<u32> {
-        let rules = self.days.values().chain([&self.default_days]);
-        let longest = rules.copied().collect::<Option<Vec<u32>>>()?.into_iter().max()?;
+        let longest = self.longest_days()?;
         let kept_ms = (i64::from(longest) + ID_GRACE_DAYS) * DAY_MS;
         let oldest_ms = self.now_ms.saturating_sub(kept_ms);
         u32::try_from(oldest_ms.div_euclid(WEEK_MS)).ok()

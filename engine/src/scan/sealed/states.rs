@@ -4,16 +4,32 @@ use std::ops::Range;
 
 use super::Sealed;
 use crate::{
-    base::time::HOUR_MS,
+    base::time::{DAY_MS, HOUR_MS},
     encode::VECTOR_ROWS,
     error::Result,
     scan::{
         hours::{Hour, HourStates, Wanted},
         vectors::{in_block, vectors},
     },
-    segment::UserReader,
+    segment::{RollupAt, Run, RunDay, UserReader},
     sketch::digest::Digest,
 };
+
+/// An hour since 1970 of a run: its place among those of its day, and its rows.
+type HourRows = (usize, i64, Range<u32>);
+
+/// The days of a run of which hours are listed, each with those.
+fn days_of<'h>(
+    run: &'h Run,
+    hours: &'h [HourRows],
+) -> impl Iterator<Item = (RunDay<'h>, &'h [HourRows])> {
+    let day_of = |hour: i64| hour.div_euclid(DAY_MS / HOUR_MS);
+    let by_day = hours.chunk_by(move |(_, a, _), (_, b, _)| day_of(*a) == day_of(*b));
+    by_day.filter_map(move |hours| {
+        let (_, hour, _) = hours.first()?;
+        Some((run.on_day(day_of(*hour))?, hours))
+    })
+}
 
 impl Sealed {
     /// What the rows of a series add up to by hour: from rollups where they are kept.
@@ -24,48 +40,64 @@ impl Sealed {
         let found = self.series().get(series).zip(self.run(series));
         let Some((shown, (position, _))) = found else { return Ok(states) };
         let Some(run) = self.whole()?.runs().runs().get(position) else { return Ok(states) };
-        // Each hour that is asked for: its place among those of the run, and its rows.
-        let mut hours: Vec<(usize, i64, Range<u32>)> = Vec::new();
-        for (at, (hour, rows)) in run.hour_rows().enumerate() {
-            let rows = run.first_row + rows.start..run.first_row + rows.end;
-            let is_asked = times.contains(&hour.saturating_mul(HOUR_MS));
-            if is_asked && rows.start >= shown.rows.start {
-                let count = rows.len() as u64;
-                states.insert(hour, Hour { count, ..Hour::empty(wanted) });
-                hours.push((at, hour, rows));
+        // Each hour that is asked for: its place among those of its day, and its rows.
+        let mut hours: Vec<HourRows> = Vec::new();
+        for day in run.by_day() {
+            for (at, (hour, rows)) in day.hour_rows().enumerate() {
+                let rows = run.first_row + rows.start..run.first_row + rows.end;
+                let is_asked = times.contains(&hour.saturating_mul(HOUR_MS));
+                if is_asked && rows.start >= shown.rows.start {
+                    let count = rows.len() as u64;
+                    states.insert(hour, Hour { count, ..Hour::empty(wanted) });
+                    hours.push((at, hour, rows));
+                }
             }
         }
-        let (rollup, count) = (self.whole()?.rollup_of(position), run.hours.len());
+        let rollup = self.whole()?.rollup_of(position);
         if wanted.users {
-            let kept = match rollup {
-                Some(index) => self.whole()?.rollup_users(index, count, true)?,
-                None => None,
-            };
-            if let Some((_, Some(kept))) = kept {
-                for (at, hour, _) in &hours {
+            let mut rest: Vec<HourRows> = Vec::new();
+            for (day, hours) in days_of(run, &hours) {
+                let kept = match rollup {
+                    Some(index) => {
+                        let at = RollupAt { index, day: day.ordinal };
+                        self.whole()?.rollup_users(at, day.hours.len(), true)?
+                    }
+                    None => None,
+                };
+                let Some((_, Some(kept))) = kept else {
+                    rest.extend_from_slice(hours);
+                    continue;
+                };
+                for (at, hour, _) in hours {
                     if let (Some(state), Some(users)) = (states.get_mut(hour), kept.get(*at)) {
                         state.users = Some(users.clone());
                     }
                 }
-            } else if let Some((_, _, rows)) = hours.first() {
-                self.add_users(rows.start, &hours, &mut states)?;
+            }
+            if let Some((_, _, rows)) = rest.first() {
+                self.add_users(rows.start, &rest, &mut states)?;
             }
         }
         for (number, name) in wanted.numbers.iter().enumerate() {
-            let kept = match rollup {
-                Some(index) => self.whole()?.rollup_digests(index, name, count, true)?,
-                None => None,
-            };
-            let kept = kept.and_then(|(_, hours)| hours);
-            for (at, hour, rows) in &hours {
-                let digest = match &kept {
-                    Some(kept) => kept.get(*at).cloned().unwrap_or_default(),
-                    None => self.digest(name, rows)?,
+            for (day, hours) in days_of(run, &hours) {
+                let kept = match rollup {
+                    Some(index) => {
+                        let at = RollupAt { index, day: day.ordinal };
+                        self.whole()?.rollup_digests(at, name, day.hours.len(), true)?
+                    }
+                    None => None,
                 };
-                if let Some(slot) =
-                    states.get_mut(hour).and_then(|state| state.numbers.get_mut(number))
-                {
-                    *slot = digest;
+                let kept = kept.and_then(|(_, hours)| hours);
+                for (at, hour, rows) in hours {
+                    let digest = match &kept {
+                        Some(kept) => kept.get(*at).cloned().unwrap_or_default(),
+                        None => self.digest(name, rows)?,
+                    };
+                    if let Some(slot) =
+                        states.get_mut(hour).and_then(|state| state.numbers.get_mut(number))
+                    {
+                        *slot = digest;
+                    }
                 }
             }
         }
@@ -73,12 +105,7 @@ impl Sealed {
         Ok(states)
     }
 
-    fn add_users(
-        &self,
-        row: u32,
-        hours: &[(usize, i64, Range<u32>)],
-        states: &mut HourStates,
-    ) -> Result<()> {
+    fn add_users(&self, row: u32, hours: &[HourRows], states: &mut HourStates) -> Result<()> {
         let tenant = self.file.tenants().of_row(row);
         let hashes = UserReader::default().hashes(&self.file, tenant, &mut |_| Ok(()))?;
         let mut vector = [0; VECTOR_ROWS];

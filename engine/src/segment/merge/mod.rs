@@ -6,7 +6,7 @@
 //! hand for each input, and a bounded cache where blocks are decoded whole, of one block an input at
 //! least.
 //!
-//! The same code parts days, seals them, and takes out what was deleted: a row is left out by the
+//! The same code parts units of time, seals them, and takes out what was deleted: a row is left out by the
 //! plan (its series) or by the order (its user).
 
 mod plan;
@@ -57,7 +57,7 @@ pub struct MergeContext<'a> {
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
     /// Level of the outputs.
     pub level: u8,
-    /// Whether days are parted.
+    /// Which rows may share an output.
     pub split: Split,
     /// Rows of an output, at most.
     pub rows_max: u32,

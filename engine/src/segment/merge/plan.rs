@@ -1,13 +1,13 @@
 //! What goes where: which rows of the inputs make up which output.
 //!
-//! Everything is decided from run directories; no column is touched. Outputs hold one day each when
-//! days are split, at most so many rows, and whole series wherever one fits.
+//! Everything is decided from run directories; no column is touched. Outputs hold one unit of
+//! time each when units are split, at most so many rows, and whole series wherever one fits.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
     column::SeriesKey,
-    segment::{Run, Segment},
+    segment::{Run, Segment, Unit, Units},
 };
 
 /// What happens to the rows of one series and day.
@@ -21,12 +21,12 @@ pub enum Fate {
     WithoutUser(u128),
 }
 
-/// Whether days are parted.
+/// Which rows may share an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// Each output holds one day.
-    Days,
-    /// Outputs may span days.
+    /// Those of one unit of time.
+    Units(Units),
+    /// All.
     Nothing,
 }
 
@@ -75,7 +75,7 @@ pub fn plan<'a>(
     fate: &dyn Fn(&SeriesKey, i64) -> Fate,
 ) -> Plan<'a> {
     let mut plan = Plan { dropped: vec![Vec::new(); inputs.len()], ..Plan::default() };
-    let mut days: BTreeMap<Option<i64>, BTreeMap<&SeriesKey, SeriesPlan<'a>>> = BTreeMap::new();
+    let mut units: BTreeMap<Option<Unit>, BTreeMap<&SeriesKey, SeriesPlan<'a>>> = BTreeMap::new();
     for (input, segment) in inputs.iter().enumerate() {
         for run in segment.runs().runs() {
             for (day, rows) in run.days() {
@@ -87,8 +87,11 @@ pub fn plan<'a>(
                     Fate::Keep => None,
                     Fate::WithoutUser(user) => Some(user),
                 };
-                let place = (split == Split::Days).then_some(day);
-                let series = days.entry(place).or_default().entry(&run.key).or_insert(SeriesPlan {
+                let unit = match split {
+                    Split::Units(units) => Some(units.of(day)),
+                    Split::Nothing => None,
+                };
+                let series = units.entry(unit).or_default().entry(&run.key).or_insert(SeriesPlan {
                     key: &run.key,
                     pieces: Vec::new(),
                     without_user: None,
@@ -98,7 +101,7 @@ pub fn plan<'a>(
             }
         }
     }
-    for series in days.into_values() {
+    for series in units.into_values() {
         pack(inputs, series.into_values(), rows_max, &mut plan.outputs);
     }
     plan
@@ -113,8 +116,9 @@ fn add_piece(pieces: &mut Vec<Piece>, input: u16, rows: Range<u32>) {
     }
 }
 
-/// Fills outputs in order. A series is cut only when it does not fit an output of its own. Large
-/// namespaces start a new output, so that deleting one drops files instead of rewriting them.
+/// Fills outputs in order: one where all rows fit it. A series is cut only when it does not fit an output of its
+/// own. Of several outputs, large namespaces start a new one, so that deleting one drops files instead of rewriting
+/// them.
 fn pack<'a>(
     inputs: &[&'a Segment],
     series: impl Iterator<Item = SeriesPlan<'a>>,
@@ -122,6 +126,8 @@ fn pack<'a>(
     outputs: &mut Vec<Vec<SeriesPlan<'a>>>,
 ) {
     let rows_max = u64::from(rows_max);
+    let series: Vec<SeriesPlan<'a>> = series.collect();
+    let fits_one = series.iter().map(SeriesPlan::rows).sum::<u64>() <= rows_max;
     let mut current: Vec<SeriesPlan<'a>> = Vec::new();
     let mut filled = 0;
     for whole in series {
@@ -134,7 +140,7 @@ fn pack<'a>(
             let changes_owner =
                 current.last().is_some_and(|last| last.key.namespace != part.key.namespace);
             let is_full = filled + part.rows() > rows_max
-                || changes_owner && filled >= rows_max / 4
+                || changes_owner && !fits_one && filled >= rows_max / 4
                 || current.last().is_some_and(|last| last.key == part.key);
             if is_full && !current.is_empty() {
                 outputs.push(std::mem::take(&mut current));

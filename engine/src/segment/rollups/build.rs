@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, ops::Range};
 
 use super::{
     layout::{
-        DIGEST_NUMBERS_MAX, HOURS, NOT_KEPT, NUMBERS_MAX, PAIRS_MAX, ROWS_A_COUNT, ROWS_A_STATE,
-        TOTALS, VALUES_MAX, pair_name,
+        DAYS, DIGEST_NUMBERS_MAX, HOURS, NOT_KEPT, NUMBERS_MAX, PAIRS_MAX, ROWS_A_COUNT,
+        ROWS_A_STATE, TOTALS, VALUES_MAX, pair_name,
     },
     sketches::Sketches,
 };
@@ -17,8 +17,10 @@ use crate::{
     error::Result,
     index::bitmaps::ROLLUP_DIMENSIONS,
     segment::{
-        NumberReader, RunDirectory, SectionKind, Segment, TextReader, rolled::write_series,
-        runs::Run, users::UserReader,
+        NumberReader, SectionKind, Segment, TextReader,
+        rolled::write_series,
+        runs::{Run, RunDay},
+        users::UserReader,
     },
     sketch::sums::Sums,
 };
@@ -34,12 +36,11 @@ pub struct RollupSection {
     pub blocks: Vec<Vec<u8>>,
 }
 
-/// Positions in the run directory of the series that are worth a rollup: those of one day with at
-/// least `rows_min` rows.
+/// Positions in the run directory of the series that are worth a rollup: those with at least
+/// `rows_min` rows, of however many days.
 pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
-    let is_worth_it = |run: &Run| run.rows >= rows_min && run.days().len() == 1;
     let runs = runs.iter().zip(0u32..);
-    runs.filter(|(run, _)| is_worth_it(run)).map(|(_, at)| at).collect()
+    runs.filter(|(run, _)| run.rows >= rows_min).map(|(_, at)| at).collect()
 }
 
 /// The runs of each event of a namespace, with all tenants, by namespace and name.
@@ -52,12 +53,8 @@ fn runs_by_event(runs: &[Run]) -> BTreeMap<(u32, &str), Vec<u32>> {
 }
 
 /// Positions of the first runs of the events that are worth a rollup over all tenants of their namespace:
-/// those of two tenants and more with at least `rows_min` rows, in a segment of one day.
-pub fn events_worth_it(runs: &RunDirectory, rows_min: u32) -> Vec<u32> {
-    if runs.spans_days() {
-        return Vec::new();
-    }
-    let runs = runs.runs();
+/// those of two tenants and more with at least `rows_min` rows.
+pub fn events_worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
     let rows = |positions: &[u32]| -> u64 {
         let of_event = positions.iter().filter_map(|&at| runs.get(at as usize));
         of_event.map(|run| u64::from(run.rows)).sum()
@@ -80,18 +77,29 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
     let mut users = UserReader::default();
     let runs = segment.runs().runs();
     for run in series.iter().filter_map(|&position| runs.get(position as usize)) {
-        let states = columns.add_up(&[run], true, &mut users)?;
-        states.write(run.rows as usize, &columns, &mut sections);
+        let mut days = Vec::with_capacity(run.day_count());
+        for day in run.by_day() {
+            let rows = day.rows.len();
+            let states = columns.add_up(&[(run, day)], true, &mut users)?;
+            days.push(states.blocks(rows, &columns));
+        }
+        push_days(days, &mut sections);
     }
     let by_event = runs_by_event(runs);
     for run in events.iter().filter_map(|&position| runs.get(position as usize)) {
         let positions = by_event.get(&(run.key.namespace.0, &*run.key.name));
-        let positions = positions.into_iter().flatten();
-        let of_event: Vec<&Run> =
-            positions.filter_map(|&position| runs.get(position as usize)).collect();
-        let rows = of_event.iter().map(|run| run.rows as usize).sum();
-        let states = columns.add_up(&of_event, false, &mut users)?;
-        states.write(rows, &columns, &mut sections);
+        let of_event = positions.into_iter().flatten();
+        let mut by_day: BTreeMap<i64, Vec<(&Run, RunDay<'_>)>> = BTreeMap::new();
+        for run in of_event.filter_map(|&position| runs.get(position as usize)) {
+            run.by_day().for_each(|day| by_day.entry(day.day).or_default().push((run, day)));
+        }
+        let mut days = Vec::with_capacity(by_day.len());
+        for pieces in by_day.into_values() {
+            let rows = pieces.iter().map(|(_, day)| day.rows.len()).sum();
+            let states = columns.add_up(&pieces, false, &mut users)?;
+            days.push(states.blocks(rows, &columns));
+        }
+        push_days(days, &mut sections);
     }
     // Most series are too small for most sketches.
     sections.retain(|section| section.blocks.iter().any(|block| block[..] != [NOT_KEPT]));
@@ -104,6 +112,26 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
         sections.insert(0, RollupSection { kind, name, blocks: vec![list] });
     }
     Ok(sections)
+}
+
+/// Appends a block to each section: of the days of a series, each with a block for each section.
+fn push_days(days: Vec<Vec<Vec<u8>>>, sections: &mut [RollupSection]) {
+    let mut days: Vec<_> = days.into_iter().map(Vec::into_iter).collect();
+    for section in sections {
+        let mut blocks: Vec<Vec<u8>> = days.iter_mut().filter_map(Iterator::next).collect();
+        let block = match &mut blocks[..] {
+            [only] => std::mem::take(only),
+            blocks if blocks.iter().all(|block| block[..] == [NOT_KEPT]) => vec![NOT_KEPT],
+            blocks => {
+                let mut out = vec![DAYS];
+                out.put_varint(blocks.len() as u64);
+                blocks.iter().for_each(|block| out.put_varint(block.len() as u64));
+                blocks.iter().for_each(|block| out.extend_from_slice(block));
+                out
+            }
+        };
+        section.blocks.push(block);
+    }
 }
 
 struct Columns<'a> {
@@ -229,13 +257,18 @@ impl<'a> Columns<'a> {
         sections
     }
 
-    /// Adds up some runs: one with its hours, or several without.
-    fn add_up(&self, runs: &[&Run], has_hours: bool, users: &mut UserReader) -> Result<States> {
-        let hours = match runs {
-            [run] if has_hours => run.hours.len(),
+    /// Adds up the rows of a day of some runs: of one with its hours, or of several without.
+    fn add_up(
+        &self,
+        pieces: &[(&Run, RunDay<'_>)],
+        has_hours: bool,
+        users: &mut UserReader,
+    ) -> Result<States> {
+        let hours = match pieces {
+            [(_, day)] if has_hours => day.hours.len(),
             _ => 1,
         };
-        let rows = runs.iter().map(|run| run.rows as usize).sum();
+        let rows = pieces.iter().map(|(_, day)| day.rows.len()).sum();
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let pairs: Vec<(usize, usize)> = self.pairs().collect();
         let sums = |len: usize| vec![Sums::default(); len];
@@ -253,8 +286,8 @@ impl<'a> Columns<'a> {
             has_hours,
         };
         let mut opened = None;
-        for run in runs {
-            self.add_run(run, &pairs, &mut states, &mut opened, users)?;
+        for (run, day) in pieces {
+            self.add_run(run, day, &pairs, &mut states, &mut opened, users)?;
         }
         Ok(states)
     }
@@ -262,6 +295,7 @@ impl<'a> Columns<'a> {
     fn add_run(
         &self,
         run: &Run,
+        day: &RunDay<'_>,
         pairs: &[(usize, usize)],
         states: &mut States,
         opened: &mut Option<Opened<'a>>,
@@ -271,8 +305,8 @@ impl<'a> Columns<'a> {
         let hashes = users.hashes(self.segment, tenant, &mut |_| Ok(()))?;
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let hours = states.hours;
-        let all = [(0, 0..run.rows)];
-        let by_hour = run.hour_rows().map(|(_, rows)| rows).enumerate();
+        let all = [(0, day.rows.clone())];
+        let by_hour = day.hour_rows().map(|(_, rows)| rows).enumerate();
         let ranges: Vec<(usize, Range<u32>)> =
             if states.has_hours { by_hour.collect() } else { all.into() };
         let base = run.first_row as usize;
@@ -356,8 +390,8 @@ fn vectors(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usiz
 }
 
 impl States {
-    /// Appends a block to each section.
-    fn write(self, rows: usize, columns: &Columns<'_>, sections: &mut [RollupSection]) {
+    /// A block for each section.
+    fn blocks(self, rows: usize, columns: &Columns<'_>) -> Vec<Vec<u8>> {
         let hours = (self.hours, self.has_hours);
         let pairs = columns.pairs().zip(&self.pairs);
         let blocks = self.counts.iter().map(|counts| counts_block(counts, hours, rows));
@@ -372,9 +406,7 @@ impl States {
         let blocks: Vec<Vec<u8>> = blocks.chain(by).collect();
         let (dimensions, numbers) = (columns.dimensions.len(), columns.numbers.len());
         let sketches = self.sketches.blocks(rows, dimensions, numbers);
-        for (section, block) in sections.iter_mut().zip(blocks.into_iter().chain(sketches)) {
-            section.blocks.push(block);
-        }
+        blocks.into_iter().chain(sketches).collect()
     }
 }
 

@@ -30,6 +30,8 @@ pub const NOT_KEPT: u8 = 0;
 pub const TOTALS: u8 = 1;
 /// Totals, then the hours of each value.
 pub const HOURS: u8 = 2;
+/// Days of a series with rows on several: how many, the length of each one's block, and the blocks.
+pub const DAYS: u8 = 3;
 
 /// The name of a section about a dimension and something else.
 pub fn pair_name(dimension: &str, other: &str) -> String {
@@ -47,6 +49,7 @@ pub fn form_name(tag: u8) -> &'static str {
         NOT_KEPT => "not kept",
         TOTALS => "totals",
         HOURS => "totals and hours",
+        DAYS => "days",
         _ => "?",
     }
 }

@@ -19,4 +19,4 @@ mod read;
 
 pub use build::{build, events_worth_it, worth_it};
 pub use layout::{form_name, parts_of_name};
-pub use read::{ByHour, DimensionCounts};
+pub use read::{ByHour, DimensionCounts, RollupAt};

@@ -2,7 +2,9 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use super::layout::{HOURS, NOT_KEPT, TOTALS, pair_name};
+use std::cmp::Ordering;
+
+use super::layout::{DAYS, HOURS, NOT_KEPT, TOTALS, pair_name};
 use crate::{
     base::coding::Cursor,
     error::Result,
@@ -13,6 +15,15 @@ use crate::{
 
 /// A state of a whole series, and those of its hours where they are kept.
 pub type ByHour<T> = (T, Option<Vec<T>>);
+
+/// Where the rollups of a day of a series, or of an event with all tenants, stand in the sections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RollupAt {
+    /// Number of the series or event among those that are rolled up.
+    pub index: usize,
+    /// Number of days with rows before the day.
+    pub day: usize,
+}
 
 /// Counts of the values of a dimension.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,10 +55,31 @@ impl Segment {
         &self,
         kind: SectionKind,
         name: &str,
-        index: usize,
+        at: RollupAt,
     ) -> Result<Option<(u8, Cursor<'_>)>> {
-        let Some(at) = self.find(kind, name) else { return Ok(None) };
-        let mut cursor = Cursor::new(self.block_at(at, index)?, &self.place);
+        let Some(section) = self.find(kind, name) else { return Ok(None) };
+        let block = self.block_at(section, at.index)?;
+        let mut cursor = Cursor::new(block, &self.place);
+        match block.first() {
+            Some(&DAYS) => {
+                cursor.u8()?;
+                let (mut before, mut len) = (0usize, None);
+                for day in 0..cursor.count(1)? {
+                    let here = cursor.varint_u32()? as usize;
+                    match day.cmp(&at.day) {
+                        Ordering::Less => before = before.saturating_add(here),
+                        Ordering::Equal => len = Some(here),
+                        Ordering::Greater => {}
+                    }
+                }
+                let Some(len) = len else { return Err(cursor.error("a rollup lacks a day")) };
+                cursor.take(before)?;
+                cursor = Cursor::new(cursor.take(len)?, &self.place);
+            }
+            Some(&NOT_KEPT) => return Ok(None),
+            _ if at.day > 0 => return Err(cursor.error("a rollup lacks a day")),
+            _ => {}
+        }
         match cursor.u8()? {
             NOT_KEPT => Ok(None),
             form @ (TOTALS | HOURS) => Ok(Some((form, cursor))),
@@ -58,13 +90,13 @@ impl Segment {
     /// Counts of a dimension's values in a series with `hours` hours, where they are kept.
     pub fn rollup_counts(
         &self,
-        index: usize,
+        at: RollupAt,
         dimension: &str,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<DimensionCounts>> {
         let kind = SectionKind::RollupCounts;
-        let block = self.rollup_block(kind, dimension, index)?;
+        let block = self.rollup_block(kind, dimension, at)?;
         let Some((form, mut cursor)) = block else { return Ok(None) };
         let totals = by_code(&mut cursor, |cursor| cursor.varint())?;
         if !with_hours || form == TOTALS {
@@ -90,11 +122,11 @@ impl Segment {
     /// the list of rollup dimensions.
     pub fn rollup_pairs(
         &self,
-        index: usize,
+        at: RollupAt,
         dimensions: (&str, &str),
     ) -> Result<Option<Vec<(u32, u32, u64)>>> {
         let name = pair_name(dimensions.0, dimensions.1);
-        let block = self.rollup_block(SectionKind::RollupPairs, &name, index)?;
+        let block = self.rollup_block(SectionKind::RollupPairs, &name, at)?;
         let Some((_, mut cursor)) = block else { return Ok(None) };
         let mut pairs = Vec::new();
         for _ in 0..cursor.count(3)? {
@@ -107,69 +139,69 @@ impl Segment {
     /// What a number adds up to in a whole series, and by hour where that is kept and asked for.
     pub fn rollup_numbers(
         &self,
-        index: usize,
+        at: RollupAt,
         number: &str,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Sums>>> {
-        let block = self.rollup_block(SectionKind::RollupNumbers, number, index)?;
+        let block = self.rollup_block(SectionKind::RollupNumbers, number, at)?;
         block.map(|block| by_hour(block, hours, with_hours, Sums::read)).transpose()
     }
 
     /// What a number adds up to for each value of a dimension, by code.
     pub fn rollup_numbers_by(
         &self,
-        index: usize,
+        at: RollupAt,
         dimension: &str,
         number: &str,
     ) -> Result<Option<Vec<(u32, Sums)>>> {
         let name = pair_name(dimension, number);
-        let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, index)?;
+        let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, at)?;
         block.map(|block| whole_by_code(block, Sums::read)).transpose()
     }
 
     /// The users of a whole series, and by hour where that is kept and asked for.
     pub fn rollup_users(
         &self,
-        index: usize,
+        at: RollupAt,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Distinct>>> {
-        let block = self.rollup_block(SectionKind::RollupUsers, "", index)?;
+        let block = self.rollup_block(SectionKind::RollupUsers, "", at)?;
         block.map(|block| by_hour(block, hours, with_hours, Distinct::read)).transpose()
     }
 
     /// The users of each value of a dimension, by code.
     pub fn rollup_users_by(
         &self,
-        index: usize,
+        at: RollupAt,
         dimension: &str,
     ) -> Result<Option<Vec<(u32, Distinct)>>> {
-        let block = self.rollup_block(SectionKind::RollupUsersBy, dimension, index)?;
+        let block = self.rollup_block(SectionKind::RollupUsersBy, dimension, at)?;
         block.map(|block| whole_by_code(block, Distinct::read)).transpose()
     }
 
     /// The spread of a number in a whole series, and by hour where that is kept and asked for.
     pub fn rollup_digests(
         &self,
-        index: usize,
+        at: RollupAt,
         number: &str,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Digest>>> {
-        let block = self.rollup_block(SectionKind::RollupDigests, number, index)?;
+        let block = self.rollup_block(SectionKind::RollupDigests, number, at)?;
         block.map(|block| by_hour(block, hours, with_hours, Digest::read)).transpose()
     }
 
     /// The spread of a number for each value of a dimension, by code.
     pub fn rollup_digests_by(
         &self,
-        index: usize,
+        at: RollupAt,
         dimension: &str,
         number: &str,
     ) -> Result<Option<Vec<(u32, Digest)>>> {
         let name = pair_name(dimension, number);
-        let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, index)?;
+        let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, at)?;
         block.map(|block| whole_by_code(block, Digest::read)).transpose()
     }
 }
