@@ -19,6 +19,7 @@ mod delta;
 mod sparse;
 
 pub mod ints;
+pub mod rising;
 
 pub mod numbers;
 pub mod text;

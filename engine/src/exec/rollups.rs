@@ -10,13 +10,13 @@ use super::{
     cells::State,
     groups::{CodeGroups, NO_GROUP},
     reads::Served,
-    sink::Sink,
+    sink::{Sink, Users},
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     index::bitmaps::ROLLUP_DIMENSIONS,
     query::{Metric, Query},
-    segment::{ByHour, Dictionary, DimensionCounts, RollupAt, RunDay, Segment},
+    segment::{ByHour, Dictionary, DimensionCounts, RollupAt, RunDay, Segment, UserValues},
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
@@ -41,16 +41,23 @@ pub enum Shape {
     Digests(String),
     /// The same by value of one dimension.
     DigestsBy(String, String),
+    /// Users, exactly.
+    UserSets,
+    /// The same by value of one dimension.
+    UserSetsBy(String),
 }
 
 impl Shape {
     /// The dimensions by whose codes it is read, in the order of the codes.
     pub fn dimensions(&self) -> Vec<&str> {
         match self {
-            Self::Rows | Self::Numbers(_) | Self::Users | Self::Digests(_) => Vec::new(),
+            Self::Rows | Self::Numbers(_) | Self::Users | Self::Digests(_) | Self::UserSets => {
+                Vec::new()
+            }
             Self::Counts(one)
             | Self::NumbersBy(one, _)
             | Self::UsersBy(one)
+            | Self::UserSetsBy(one)
             | Self::DigestsBy(one, _) => vec![one],
             Self::Pairs(one, two) => vec![one, two],
         }
@@ -69,7 +76,7 @@ pub fn shape(query: &Query) -> Result<Shape, Rejected> {
         Metric::DistinctApprox => Of::Users,
         Metric::PercentileApprox(_) => Of::Digests(number()?),
         Metric::Percentile(_) => return Err("exact percentiles need every number"),
-        Metric::Distinct => return Err("exact distinct counts need every user"),
+        Metric::Distinct => Of::UserSets,
     };
     if !query.numbers.is_empty() {
         return Err("a range of a number is no dimension");
@@ -95,10 +102,12 @@ pub fn shape(query: &Query) -> Result<Shape, Rejected> {
         ([], Of::Numbers(number)) => Ok(Shape::Numbers(number)),
         ([], Of::Users) => Ok(Shape::Users),
         ([], Of::Digests(number)) => Ok(Shape::Digests(number)),
+        ([], Of::UserSets) => Ok(Shape::UserSets),
         ([one], Of::Rows) => Ok(Shape::Counts(name(one))),
         ([one], Of::Numbers(number)) => Ok(Shape::NumbersBy(name(one), number)),
         ([one], Of::Users) => Ok(Shape::UsersBy(name(one))),
         ([one], Of::Digests(number)) => Ok(Shape::DigestsBy(name(one), number)),
+        ([one], Of::UserSets) => Ok(Shape::UserSetsBy(name(one))),
         ([one, two], Of::Rows) => Ok(Shape::Pairs(name(one), name(two))),
         ([_, _], _) => Err("pairs are counted only"),
         _ => Err("more than two dimensions"),
@@ -111,6 +120,7 @@ enum Of {
     Numbers(String),
     Users,
     Digests(String),
+    UserSets,
 }
 
 /// What codes mean for one segment and question: which are asked for, and of which group they are.
@@ -157,6 +167,8 @@ enum Loaded {
     UsersBy(Vec<(u32, Distinct)>),
     Digests(ByHour<Digest>),
     DigestsBy(Vec<(u32, Digest)>),
+    UserSet(Vec<u32>),
+    UserSetBy(UserValues),
 }
 
 /// The rollups of a day of a run for a question, or of an event with all tenants.
@@ -274,6 +286,22 @@ impl<'a> RunRollup<'a> {
             Loaded::NumbersBy(states) => serve_values(states, to),
             Loaded::UsersBy(states) => serve_values(states, to),
             Loaded::DigestsBy(states) => serve_values(states, to),
+            Loaded::UserSet(users) => {
+                let group = to.codes.group_of(&[], to.sink);
+                to.add_users(group, users.iter().copied())
+            }
+            Loaded::UserSetBy(UserValues { users, masks }) => {
+                let any = masks.iter().fold(0, |any, mask| any | mask);
+                for code in (0..u8::BITS).filter(|code| any >> code & 1 == 1) {
+                    let group = to.codes.group_of(&[code], to.sink);
+                    let with_it =
+                        users.iter().zip(masks).filter(|(_, mask)| *mask >> code & 1 == 1);
+                    if group != NO_GROUP {
+                        to.add_users(group, with_it.map(|(user, _)| *user))?;
+                    }
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -288,6 +316,19 @@ pub struct Target<'a, 'c> {
     pub sink: &'a mut Sink,
     /// What was looked at.
     pub served: &'a mut Served,
+    /// The users of the run's tenant, for sets of them, and the segment.
+    pub users: Option<(&'a Users, &'a Segment)>,
+}
+
+impl Target<'_, '_> {
+    fn add_users(&mut self, group: u32, codes: impl Iterator<Item = u32>) -> Result<()> {
+        let Some((users, segment)) = self.users else { return Ok(()) };
+        if self.sink.add_users((group, self.bucket), users, codes)? {
+            return Ok(());
+        }
+        let path = segment.meta().path();
+        Err(Error::corrupt(&path, "a rollup has a user who is not one of its tenant"))
+    }
 }
 
 /// Adds states of whole series.
@@ -346,6 +387,14 @@ fn load(
         Shape::DigestsBy(dimension, number) => {
             segment.rollup_digests_by(at, dimension, number)?.map(Loaded::DigestsBy)
         }
+        Shape::UserSets => segment.rollup_user_set(at)?.map(Loaded::UserSet),
+        Shape::UserSetsBy(dimension) => match segment.text(dimension)? {
+            None => None,
+            Some(reader) => {
+                let codes = reader.value_count()? + 1;
+                segment.rollup_user_set_by(at, dimension, codes)?.map(Loaded::UserSetBy)
+            }
+        },
     })
 }
 

@@ -12,7 +12,7 @@ use super::{
     groups::Groups,
     kept::{Kept, Part},
     memory,
-    reads::Reads,
+    reads::{Reads, Served},
     reuse::Partials,
     rollups::{self, Shape},
     segments::Plan,
@@ -21,7 +21,7 @@ use super::{
     work::{Helpers, Item, Work},
 };
 use crate::{
-    base::clock::Clock,
+    base::{clock::Clock, time::Granularity},
     error::{Error, Limit, Result},
     query::{Answer, Group, Metric, Query, Value},
     store::Version,
@@ -132,9 +132,10 @@ pub fn execute(
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
-    let snapshot = &Snapshot { version, horizon_ms, resources, how };
+    let snapshot = &Snapshot { version, horizon_ms, resources, how, is_approximate: false };
     if let Some(exact) = exact_of(version, resources, query) {
         // What is exact is approximate enough, and takes less time where it has the memory.
+        let snapshot = &Snapshot { is_approximate: true, ..*snapshot };
         match answer(snapshot, &Query { metric: exact, ..query.clone() }, control) {
             Err(Error::Limit { limit: Limit::QueryMemory | Limit::QueriesMemory, .. }) => {}
             answer => return answer,
@@ -254,6 +255,17 @@ struct Snapshot<'a> {
     horizon_ms: i64,
     resources: &'a Resources,
     how: How<'a>,
+    /// Whether an approximate answer was asked for, though the query is about an exact one.
+    is_approximate: bool,
+}
+
+impl Snapshot<'_> {
+    /// Whether an answer says that rollups served it. Sets of users add up to exact counts of any buckets, but of
+    /// exact counts only those of days have rollups of their own buckets.
+    fn names_rollups(&self, query: &Query) -> bool {
+        let is_by_day = query.granularity == Some(Granularity::Day);
+        query.metric != Metric::Distinct || self.is_approximate || is_by_day
+    }
 }
 
 fn pass(
@@ -288,7 +300,7 @@ fn pass_states(
         snapshot.how.wait.is_some() || matches!(query.metric, Metric::PercentileApprox(_));
     let helpers = (!is_alone).then_some(&snapshot.resources.helpers);
     let mut had_help = false;
-    match pass.run(groups.clone(), helpers, &mut had_help) {
+    let result = match pass.run(groups.clone(), helpers, &mut had_help) {
         // A helper's share of the memory may be too small where the whole is enough.
         Err(Error::Limit { limit: Limit::QueryMemory, .. })
             if had_help && cells_max == usize::MAX =>
@@ -296,7 +308,13 @@ fn pass_states(
             pass.run(groups, None, &mut had_help)
         }
         result => result,
-    }
+    };
+    result.map(|(groups, states, mut reads)| {
+        if !snapshot.names_rollups(query) {
+            reads.served = Served::default();
+        }
+        (groups, states, reads)
+    })
 }
 
 /// What one pass over a version needs.

@@ -61,7 +61,7 @@ pub fn scan(
         let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
         if let Some(mut codes) = columns.codes(shape) {
             let (codes, served) = (&mut codes, &mut reads.served);
-            return rollup.serve_whole(&mut Target { bucket, codes, sink, served });
+            return rollup.serve_whole(&mut Target { bucket, codes, sink, served, users: None });
         }
     }
     for position in part.runs.0 as usize..part.runs.1 as usize {
@@ -94,6 +94,13 @@ pub fn scan(
             empty => empty.insert(Columns::open(segment, query, plan.kept, sink.charge())?),
         };
         let mut rest = ranges;
+        let users = match plan.shape {
+            Some(Shape::UserSets | Shape::UserSetsBy(_)) if rollup.is_some() => {
+                columns.enter(run, plan.kept, sink)?;
+                columns.users.as_ref().map(|(_, users)| users.clone())
+            }
+            _ => None,
+        };
         if let (Some(rollup), Some(shape)) = (&rollup, plan.shape)
             && let Some(mut codes) = columns.codes(shape)
         {
@@ -101,12 +108,17 @@ pub fn scan(
             for (bucket, rows) in std::mem::take(&mut rest) {
                 let within = (rows.start - base) as u32..(rows.end - base) as u32;
                 let (codes, served) = (&mut codes, &mut reads.served);
-                let done = rollup.serve(within, &mut Target { bucket, codes, sink, served })?;
+                let users = users.as_ref().map(|users| (users, segment));
+                let target = &mut Target { bucket, codes, sink, served, users };
+                let done = rollup.serve(within, target)?;
                 rest.push((bucket, rows.start..base + done.start as usize));
                 rest.push((bucket, base + done.end as usize..rows.end));
             }
         }
-        columns.enter(run, plan.kept, sink)?;
+        rest.retain(|(_, rows)| !rows.is_empty());
+        if !rest.is_empty() {
+            columns.enter(run, plan.kept, sink)?;
+        }
         for (bucket, rows) in rest {
             reads.rows += rows.len() as u64;
             columns.scan_rows(rows, bucket, sink, check)?;

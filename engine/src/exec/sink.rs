@@ -59,6 +59,7 @@ impl Default for Scratch {
 }
 
 /// The users of a tenant in a segment, by their codes less one.
+#[derive(Clone)]
 pub enum Users {
     /// Their hashes.
     Hashes(Arc<[u128]>),
@@ -156,6 +157,33 @@ impl Sink {
         self.accumulators.add(&Passed { rows, places, numbers, users: &scratch.passed_users })
     }
 
+    /// Adds users of a group, by their codes in a segment, of whom each has a row or more.
+    ///
+    /// Errors: `Limit` without memory; whether each code was one of a user.
+    pub fn add_users(
+        &mut self,
+        (group, bucket): (u32, usize),
+        users: &Users,
+        codes: impl Iterator<Item = u32>,
+    ) -> Result<bool> {
+        let passed = &mut self.scratch.get_or_insert_default().passed_users;
+        let mut are_known = true;
+        let mut at = |code: u32| (code as usize).wrapping_sub(1);
+        let rows = match users {
+            Users::Hashes(known) => {
+                look_up(codes.map(&mut at), known, &mut passed.hashes, &mut are_known)
+            }
+            Users::Numbers(known, count) => {
+                passed.count = *count;
+                look_up(codes.map(&mut at), known, &mut passed.numbers, &mut are_known)
+            }
+        };
+        if rows > 0 && group != NO_GROUP {
+            self.add_kept(bucket, rows, Some(group))?;
+        }
+        Ok(are_known)
+    }
+
     /// Adds what rows of a group came to.
     pub fn add_state(&mut self, group: u32, bucket: usize, state: State<'_>) -> Result<()> {
         if group == NO_GROUP {
@@ -238,6 +266,23 @@ impl Sink {
         self.accumulators.grow(self.groups.names().len())?;
         Ok((self.groups, self.accumulators))
     }
+}
+
+/// Replaces `out` by what is known at each position; returns how much that is.
+fn look_up<T: Copy>(
+    positions: impl Iterator<Item = usize>,
+    known: &[T],
+    out: &mut Vec<T>,
+    are_known: &mut bool,
+) -> usize {
+    out.clear();
+    for at in positions {
+        match known.get(at) {
+            Some(found) => out.push(*found),
+            None => *are_known = false,
+        }
+    }
+    out.len()
 }
 
 fn cell_of(group: u32, bucket: usize, buckets: usize) -> usize {

@@ -254,7 +254,9 @@ fn values_in(segment: &Segment, kind: SectionKind, section: &Section) -> u64 {
         | SectionKind::RollupUsers
         | SectionKind::RollupUsersBy
         | SectionKind::RollupDigests
-        | SectionKind::RollupDigestsBy => {
+        | SectionKind::RollupDigestsBy
+        | SectionKind::RollupUserSets
+        | SectionKind::RollupUserSetsBy => {
             (segment.rolled_up().len() + segment.rolled_up_events().len()) as u64
         }
         SectionKind::Users | SectionKind::TextValues => {
@@ -291,7 +293,9 @@ fn encoding_of(kind: SectionKind, bytes: &[u8], segment: &Segment, column: &str)
         | SectionKind::RollupUsers
         | SectionKind::RollupUsersBy
         | SectionKind::RollupDigests
-        | SectionKind::RollupDigestsBy => crate::segment::rollup_form(tag).to_owned(),
+        | SectionKind::RollupDigestsBy
+        | SectionKind::RollupUserSets
+        | SectionKind::RollupUserSetsBy => crate::segment::rollup_form(tag).to_owned(),
     }
 }
 

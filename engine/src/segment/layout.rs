@@ -90,10 +90,14 @@ pub enum SectionKind {
     RollupDigests = 72,
     /// The same by value of a rollup dimension.
     RollupDigestsBy = 73,
+    /// The users of each day, exactly.
+    RollupUserSets = 74,
+    /// Their values of a rollup dimension.
+    RollupUserSetsBy = 75,
 }
 
 impl SectionKind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 21] = [
         Self::Runs,
         Self::Times,
         Self::EventIds,
@@ -113,6 +117,8 @@ impl SectionKind {
         Self::RollupUsersBy,
         Self::RollupDigests,
         Self::RollupDigestsBy,
+        Self::RollupUserSets,
+        Self::RollupUserSetsBy,
     ];
 
     /// The kind of a stored number, if this build knows it.
@@ -142,6 +148,8 @@ impl SectionKind {
             Self::RollupUsersBy => "rollup users by",
             Self::RollupDigests => "rollup digests",
             Self::RollupDigestsBy => "rollup digests by",
+            Self::RollupUserSets => "rollup user sets",
+            Self::RollupUserSetsBy => "rollup user sets by",
         }
     }
 }

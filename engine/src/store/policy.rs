@@ -75,7 +75,7 @@ impl Default for CompactionLimits {
             reseal_after_ms: DAY_MS,
             segment_rows_max: 4_000_000,
             span_days_max: 56,
-            rollup_rows_min: 2_048,
+            rollup_rows_min: 256,
             run_ids_max: 4_000_000,
             fresh_max: 96,
             expiry_wait_ms: EXPIRY_WAIT_MS,

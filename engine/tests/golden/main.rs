@@ -20,8 +20,13 @@ fn directory() -> PathBuf {
 }
 
 fn limits() -> Limits {
-    let compaction =
-        CompactionLimits { fan_in: 2, rollup_rows_min: 16, ..CompactionLimits::without_waiting() };
+    // Days stay apart, for each has other encodings; `weeks` has a segment of several.
+    let compaction = CompactionLimits {
+        fan_in: 2,
+        rollup_rows_min: 16,
+        span_days_max: 1,
+        ..CompactionLimits::without_waiting()
+    };
     Limits { compaction, log_file_bytes: 8_192, ..Limits::default() }
 }
 
@@ -60,8 +65,12 @@ fn copy(source: &OsVfs, root: &str, directory: &str, target: &SimVfs) {
 }
 
 fn expected() -> String {
+    expected_of("answers.txt")
+}
+
+fn expected_of(file: &str) -> String {
     let source = OsVfs::existing(directory());
-    String::from_utf8(source.map("answers.txt").unwrap().to_vec()).unwrap()
+    String::from_utf8(source.map(file).unwrap().to_vec()).unwrap()
 }
 
 /// What a caller can see of the history, a line each.
@@ -216,6 +225,20 @@ fn a_backup_of_version_1_is_verified_and_restored() {
     engine.flush().unwrap();
     engine.compact().unwrap();
     assert_eq!(answers(&engine), expected());
+}
+
+#[test]
+fn a_segment_of_a_week_is_read_as_before() {
+    let disk = golden("weeks");
+    let inspection = Inspection::open(disk.clone()).unwrap();
+    let verified = inspection.verify(&mut |_| ());
+    assert_eq!((verified.problems, verified.unnamed), (vec![], vec![]));
+    let segments = inspection.segments().unwrap();
+    let long = segments.iter().find(|segment| segment.day_first != segment.day_last).unwrap();
+    let rollups = inspection.rollups(long.uuid).unwrap();
+    let days: std::collections::BTreeSet<&str> = rollups.iter().map(|row| &*row.day).collect();
+    assert_eq!(days.len(), 7);
+    assert_eq!(answers(&open(&disk).unwrap()), expected_of("weeks.txt"));
 }
 
 #[test]

@@ -47,6 +47,36 @@ pub fn write(directory: &Path) {
         put(&target, path, bytes);
     }
     put(&target, "answers.txt", answers.as_bytes());
+    write_weeks(&target);
+}
+
+/// Writes a data directory with the days of a week in one segment, and its answers.
+fn write_weeks(target: &OsVfs) {
+    let disk = SimVfs::new();
+    let clock = Arc::new(ManualClock::new(NOW_MS));
+    let limits = limits();
+    let compaction = CompactionLimits { span_days_max: 56, ..limits.compaction };
+    let options = Options {
+        clock: clock.clone(),
+        rng: Arc::new(SeededRng::new(4)),
+        limits: Limits { compaction, ..limits },
+        background: false,
+        ..Options::default()
+    };
+    let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
+    let maker = Maker { engine, clock, rng: SeededRng::new(5) };
+    // Day 20,400 is a Saturday: these are Monday to Sunday of the week before.
+    for days_ago in 6..13 {
+        let first = (12 - days_ago) * 100;
+        maker.texts(1, days_ago, first..first + 40 + days_ago * 5);
+    }
+    maker.engine.flush().unwrap();
+    maker.engine.compact().unwrap();
+    let answers = answers(&maker.engine);
+    for (path, bytes) in disk.files() {
+        put(target, &format!("weeks/{path}"), &bytes);
+    }
+    put(target, "weeks.txt", answers.as_bytes());
 }
 
 fn put(vfs: &dyn Vfs, path: &str, bytes: &[u8]) {

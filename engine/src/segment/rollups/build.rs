@@ -7,9 +7,10 @@ use std::{collections::BTreeMap, ops::Range};
 use super::{
     layout::{
         DAYS, DIGEST_NUMBERS_MAX, HOURS, NOT_KEPT, NUMBERS_MAX, PAIRS_MAX, ROWS_A_COUNT,
-        ROWS_A_STATE, TOTALS, VALUES_MAX, pair_name,
+        ROWS_A_DAY_MIN, ROWS_A_STATE, TOTALS, VALUES_MAX, pair_name,
     },
     sketches::Sketches,
+    user_sets::UserSets,
 };
 use crate::{
     base::coding::Put,
@@ -36,11 +37,14 @@ pub struct RollupSection {
     pub blocks: Vec<Vec<u8>>,
 }
 
-/// Positions in the run directory of the series that are worth a rollup: those with at least
-/// `rows_min` rows, of however many days.
+/// Positions in the run directory of the series that are worth a rollup: those with at least `rows_min` rows, and on
+/// the mean at least [`ROWS_A_DAY_MIN`] on a day.
 pub fn worth_it(runs: &[Run], rows_min: u32) -> Vec<u32> {
-    let runs = runs.iter().zip(0u32..);
-    runs.filter(|(run, _)| run.rows >= rows_min).map(|(_, at)| at).collect()
+    let are_enough = |run: &Run| {
+        let by_days = run.day_count().saturating_mul(ROWS_A_DAY_MIN.min(rows_min as usize));
+        run.rows >= rows_min && run.rows as usize >= by_days
+    };
+    runs.iter().zip(0u32..).filter(|(run, _)| are_enough(run)).map(|(_, at)| at).collect()
 }
 
 /// The runs of each event of a namespace, with all tenants, by namespace and name.
@@ -188,6 +192,8 @@ struct States {
     /// By property and dimension: a code each.
     numbers_by: Vec<Vec<Vec<Sums>>>,
     sketches: Sketches,
+    /// The users, of a single series.
+    user_sets: Option<UserSets>,
     /// Hours by which they are; without them all rows are of one.
     hours: usize,
     has_hours: bool,
@@ -241,7 +247,7 @@ impl<'a> Columns<'a> {
         counts.chain(pairs).chain(numbers).chain(by).chain(sketches).collect()
     }
 
-    /// Those of sketches, in the order of their blocks.
+    /// Those of sketches and sets of users, in the order of their blocks.
     fn sketch_sections(&self) -> Vec<RollupSection> {
         let section = |kind, name: String| RollupSection { kind, name, blocks: Vec::new() };
         let dimensions = || self.dimensions.iter().map(|dimension| dimension.name);
@@ -254,6 +260,10 @@ impl<'a> Columns<'a> {
             dimensions()
                 .map(move |name| section(SectionKind::RollupDigestsBy, pair_name(name, number)))
         }));
+        sections.push(section(SectionKind::RollupUserSets, String::new()));
+        sections.extend(
+            dimensions().map(|name| section(SectionKind::RollupUserSetsBy, name.to_owned())),
+        );
         sections
     }
 
@@ -282,6 +292,7 @@ impl<'a> Columns<'a> {
                 .map(|_| sizes.iter().map(|&codes| sums(codes)).collect())
                 .collect(),
             sketches: Sketches::new(rows, &sizes, self.numbers.len(), hours, has_hours),
+            user_sets: has_hours.then(UserSets::default),
             hours,
             has_hours,
         };
@@ -336,10 +347,14 @@ impl<'a> Columns<'a> {
                     }
                 }
                 for row in within.clone() {
-                    let known = (opened.user_values[row] as usize).checked_sub(1);
+                    let code = opened.user_values[row];
+                    let known = (code as usize).checked_sub(1);
                     if let Some(&user) = known.and_then(|at| hashes.get(at)) {
-                        let codes = codes.iter().map(|codes| codes[row]);
-                        states.sketches.add_user(hour, codes, user);
+                        let codes = || codes.iter().map(|codes| codes[row]);
+                        states.sketches.add_user(hour, codes(), user);
+                        if let Some(sets) = &mut states.user_sets {
+                            sets.add(code as u32, codes());
+                        }
                     }
                 }
                 for (at, values) in opened.number_values.iter().enumerate() {
@@ -406,7 +421,12 @@ impl States {
         let blocks: Vec<Vec<u8>> = blocks.chain(by).collect();
         let (dimensions, numbers) = (columns.dimensions.len(), columns.numbers.len());
         let sketches = self.sketches.blocks(rows, dimensions, numbers);
-        blocks.into_iter().chain(sketches).collect()
+        let sizes: Vec<usize> = columns.dimensions.iter().map(|one| one.codes).collect();
+        let user_sets = match self.user_sets {
+            Some(sets) => sets.blocks(&sizes),
+            None => vec![vec![NOT_KEPT]; 1 + sizes.len()],
+        };
+        blocks.into_iter().chain(sketches).chain(user_sets).collect()
     }
 }
 

@@ -6,6 +6,8 @@ pub const VALUES_MAX: usize = 1_024;
 pub const PAIRS_MAX: usize = 4_096;
 /// Numeric properties of a segment that are rolled up, by name.
 pub const NUMBERS_MAX: usize = 32;
+/// Rows of a series on a day with rows, on the mean, from which on it is rolled up: fewer are read as quickly.
+pub const ROWS_A_DAY_MIN: usize = 64;
 /// A rollup is kept with at most one count for so many rows of the series,
 pub const ROWS_A_COUNT: usize = 8;
 /// or one state of count, sum and extremes, which takes more room.
@@ -23,6 +25,9 @@ pub const DIGEST_ROWS_MIN: usize = 4_096;
 pub const DIGEST_ROWS_A_VALUE: usize = 2_048;
 /// The same for sketches of users by value.
 pub const SKETCH_ROWS_A_VALUE: usize = 256;
+
+/// Values of a dimension, with "absent", up to which the users of a day are known for each.
+pub const USER_VALUES_MAX: usize = 8;
 
 /// The rollup was not worth it.
 pub const NOT_KEPT: u8 = 0;

@@ -13,10 +13,11 @@
 mod layout;
 
 mod sketches;
+mod user_sets;
 
 mod build;
 mod read;
 
 pub use build::{build, events_worth_it, worth_it};
 pub use layout::{form_name, parts_of_name};
-pub use read::{ByHour, DimensionCounts, RollupAt};
+pub use read::{ByHour, DimensionCounts, RollupAt, UserValues};

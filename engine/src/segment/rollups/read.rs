@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use super::layout::{DAYS, HOURS, NOT_KEPT, TOTALS, pair_name};
 use crate::{
     base::coding::Cursor,
+    encode::rising,
     error::Result,
     event::Namespace,
     segment::{SectionKind, Segment},
@@ -23,6 +24,15 @@ pub struct RollupAt {
     pub index: usize,
     /// Number of days with rows before the day.
     pub day: usize,
+}
+
+/// The users of a day of a series, with their values of a dimension.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct UserValues {
+    /// Codes of the users, rising.
+    pub users: Vec<u32>,
+    /// Of each user the values: a bit for each code.
+    pub masks: Vec<u8>,
 }
 
 /// Counts of the values of a dimension.
@@ -203,6 +213,32 @@ impl Segment {
         let name = pair_name(dimension, number);
         let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, at)?;
         block.map(|block| whole_by_code(block, Digest::read)).transpose()
+    }
+
+    /// Codes of the users of a day of a series, rising.
+    pub fn rollup_user_set(&self, at: RollupAt) -> Result<Option<Vec<u32>>> {
+        let block = self.rollup_block(SectionKind::RollupUserSets, "", at)?;
+        let Some((_, mut cursor)) = block else { return Ok(None) };
+        let users = rising::read(&mut cursor)?;
+        cursor.finish()?;
+        Ok(Some(users))
+    }
+
+    /// The same with each user's values of a dimension, which has so many codes.
+    pub fn rollup_user_set_by(
+        &self,
+        at: RollupAt,
+        dimension: &str,
+        codes: usize,
+    ) -> Result<Option<UserValues>> {
+        let block = self.rollup_block(SectionKind::RollupUserSetsBy, dimension, at)?;
+        let Some((_, mut cursor)) = block else { return Ok(None) };
+        let Some(users) = self.rollup_user_set(at)? else { return Ok(None) };
+        let bits = u32::try_from(codes).ok().filter(|&bits| bits <= u8::BITS);
+        let bits = bits.ok_or_else(|| cursor.error("a dimension has too many values for it"))?;
+        let masks = rising::read_small(&mut cursor, users.len(), bits)?;
+        cursor.finish()?;
+        Ok(Some(UserValues { users, masks }))
     }
 }
 
