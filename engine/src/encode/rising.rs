@@ -29,12 +29,16 @@ pub fn write(numbers: &[u32], out: &mut Vec<u8>) {
     let mut before = 0;
     for number in numbers {
         let here = number >> low_bits;
-        (before..here).for_each(|_| high.put(0, 1));
-        high.put(1, 1);
+        let mut zeros = here - before;
+        while zeros >= BITS {
+            high.put(0, BITS);
+            zeros -= BITS;
+        }
+        high.put(1 << zeros, zeros + 1);
         before = here;
     }
-    out.extend_from_slice(&low.bytes);
-    out.extend_from_slice(&high.bytes);
+    out.extend_from_slice(&low.finish());
+    out.extend_from_slice(&high.finish());
 }
 
 /// Reads numbers back.
@@ -49,84 +53,87 @@ pub fn read(cursor: &mut Cursor<'_>) -> Result<Vec<u32>> {
     let last_high = cursor.varint_u32()?;
     let high_len = (count as u64).saturating_add(last_high.into()).div_ceil(8);
     let low_len = (count as u64).saturating_mul(low_bits.into()).div_ceil(8);
-    // Both lengths are taken from what is there before room is made for the numbers.
-    let take = |cursor: &mut Cursor<'_>, len: u64| {
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        cursor.take(len).map(<[u8]>::to_vec)
-    };
     if low_bits >= BITS {
         return Err(cursor.error("numbers have too many low bits"));
     }
-    let (low, high) = (take(cursor, low_len)?, take(cursor, high_len)?);
+    // Both are taken from what is there before room is made for the numbers.
+    let low = take_words(cursor, low_len)?;
+    let high = take_words(cursor, high_len)?;
     let mut numbers = Vec::with_capacity(count);
-    let (mut here, mut before) = (0u32, None);
-    for (byte, at) in high.iter().zip(0u64..) {
-        let mut rest = *byte;
-        let mut bit = 0;
-        while rest != 0 && numbers.len() < count {
-            let zeros = rest.trailing_zeros();
-            bit += zeros;
+    let (mut here, mut before) = (0u64, None);
+    for (bytes, first_bit) in high.chunks_exact(8).zip((0u64..).step_by(64)) {
+        let mut word = bytes.try_into().map_or(0, u64::from_le_bytes);
+        while word != 0 && numbers.len() < count {
+            let bit = first_bit + u64::from(word.trailing_zeros());
+            word &= word - 1;
             // Zeros so far: all bits but the ones, which are the numbers before.
-            let zeros_before = (at * 8 + u64::from(bit)).saturating_sub(numbers.len() as u64);
-            here = u32::try_from(zeros_before).unwrap_or(u32::MAX);
+            here = bit.saturating_sub(numbers.len() as u64);
             let low = bits_at(&low, numbers.len() as u64 * u64::from(low_bits), low_bits);
-            let number = (u64::from(here) << low_bits) | u64::from(low);
-            let number = u32::try_from(number)
-                .ok()
-                .filter(|&number| before.is_none_or(|before| before < number));
-            let Some(number) = number else { return Err(cursor.error("numbers do not rise")) };
+            let number = (here << low_bits) | u64::from(low);
+            let rises = before.is_none_or(|before| before < number);
+            let Some(number) = u32::try_from(number).ok().filter(|_| rises) else {
+                return Err(cursor.error("numbers do not rise"));
+            };
             numbers.push(number);
-            before = Some(number);
-            rest = rest.checked_shr(zeros + 1).unwrap_or(0);
-            bit += 1;
+            before = Some(u64::from(number));
         }
     }
-    if numbers.len() < count || here != last_high {
+    if numbers.len() < count || here != u64::from(last_high) {
         return Err(cursor.error("numbers are not as many as they say"));
     }
     Ok(numbers)
 }
 
+/// Takes bytes, and zeros behind them so that eight bytes can be read at each.
+fn take_words(cursor: &mut Cursor<'_>, len: u64) -> Result<Vec<u8>> {
+    let mut bytes = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?.to_vec();
+    bytes.resize((bytes.len() / 8 + 2) * 8, 0);
+    Ok(bytes)
+}
+
 /// Some bits from a position on, at most 31.
-fn bits_at(bytes: &[u8], position: u64, bits: u32) -> u32 {
+fn bits_at(words: &[u8], position: u64, bits: u32) -> u32 {
     let first = (position / 8) as usize;
-    let word = bytes
-        .iter()
-        .skip(first)
-        .take(5)
-        .rev()
-        .fold(0u64, |word, byte| word << 8 | u64::from(*byte));
+    let bytes = words.get(first..first.saturating_add(8)).and_then(|bytes| bytes.try_into().ok());
+    let word = bytes.map_or(0, u64::from_le_bytes);
     (word >> (position % 8)) as u32 & ((1 << bits) - 1)
 }
 
 /// Bits one behind the other, the lowest of each byte first.
 #[derive(Default)]
 pub struct BitWriter {
-    /// What was written, with zeros up to the next byte.
-    pub bytes: Vec<u8>,
-    used: u32,
+    bytes: Vec<u8>,
+    /// Bits that do not fill a byte yet.
+    rest: u64,
+    rest_bits: u32,
 }
 
 impl BitWriter {
-    /// Appends the lowest `bits` of a number.
+    /// Appends the lowest `bits` of a number that has no others, at most 32.
     pub fn put(&mut self, number: u32, bits: u32) {
-        for bit in 0..bits {
-            if self.used.is_multiple_of(8) {
-                self.bytes.push(0);
-            }
-            if let Some(last) = self.bytes.last_mut() {
-                *last |= ((number >> bit & 1) as u8) << (self.used % 8);
-            }
-            self.used += 1;
+        self.rest |= u64::from(number) << self.rest_bits;
+        self.rest_bits += bits;
+        while self.rest_bits >= 8 {
+            self.bytes.push(self.rest as u8);
+            self.rest >>= 8;
+            self.rest_bits -= 8;
         }
+    }
+
+    /// All bytes, the last one filled up with zeros.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.rest_bits > 0 {
+            self.bytes.push(self.rest as u8);
+        }
+        self.bytes
     }
 }
 
 /// Reads `count` numbers of `bits` bits each, at most 8, as [`BitWriter`] has written them.
 pub fn read_small(cursor: &mut Cursor<'_>, count: usize, bits: u32) -> Result<Vec<u8>> {
     let len = (count as u64).saturating_mul(bits.into()).div_ceil(8);
-    let bytes = cursor.take(usize::try_from(len).unwrap_or(usize::MAX))?;
-    let all = (0..count as u64).map(|at| bits_at(bytes, at * u64::from(bits), bits) as u8);
+    let bytes = take_words(cursor, len)?;
+    let all = (0..count as u64).map(|at| bits_at(&bytes, at * u64::from(bits), bits) as u8);
     Ok(all.collect())
 }
 
@@ -190,7 +197,8 @@ mod tests {
             let mut writer = BitWriter::default();
             let numbers: Vec<u8> = (0..100u32).map(|n| (n * 37 % (1 << bits)) as u8).collect();
             numbers.iter().for_each(|&number| writer.put(number.into(), bits));
-            let mut cursor = Cursor::new(&writer.bytes, "test");
+            let bytes = writer.finish();
+            let mut cursor = Cursor::new(&bytes, "test");
             assert_eq!(read_small(&mut cursor, 100, bits).unwrap(), numbers);
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     error::Result,
     event::Namespace,
     query::Query,
-    segment::{Dictionary, Segment, TextReader, UserReader},
+    segment::{Dictionary, Run, RunDay, Segment, TextReader, UserReader},
     store::Segments,
 };
 
@@ -62,23 +62,30 @@ enum Entry {
     Partials(Arc<Table>),
 }
 
-/// Rows of a series, or of an event with all tenants, on one day in a segment.
+/// Rows of a series, or of an event with all tenants, in a segment: those of one day where rollups are kept, else all.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Which of the segments.
     pub segment: u32,
     /// The first of its runs that may be asked for, and the one behind the last.
     pub runs: (u32, u32),
-    /// The day since 1970.
-    pub day: i64,
-    /// Number of days with rows before it in the segment.
-    pub ordinal: usize,
+    /// The day; `None` for all days of series that have no rollups: together they are read at once.
+    pub day: Option<PartDay>,
     /// A time that none of the rows is before, and one that none is after.
     pub bounds: (i64, i64),
     /// How many rows there are.
     pub rows: u64,
     /// Rows among them of series that have no rollups.
     pub rows_without_rollup: u64,
+}
+
+/// A day of a series, or of an event with all tenants, in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartDay {
+    /// The day since 1970.
+    pub day: i64,
+    /// Number of days with rows before it in the segment.
+    pub ordinal: usize,
 }
 
 impl Part {
@@ -93,34 +100,50 @@ impl Part {
     ) -> Vec<Self> {
         let positions = segment.runs().positions_of(namespace, tenant);
         let listed = segment.runs().runs().get(positions.clone()).unwrap_or_default();
-        let mut parts: BTreeMap<i64, Self> = BTreeMap::new();
-        let about = listed.iter().zip(positions).filter(|(run, _)| *run.key.name == *event);
-        for (run, position) in about {
+        let about = || {
+            let runs = listed.iter().zip(positions.clone());
+            runs.filter(|(run, _)| *run.key.name == *event)
+        };
+        let is_by_day = tenant.is_none() && segment.rollup_of_event(namespace, event).is_some()
+            || about().any(|(_, position)| segment.rollup_of(position).is_some());
+        let mut parts: BTreeMap<Option<i64>, Self> = BTreeMap::new();
+        for (run, position) in about() {
             let is_rolled_up = segment.rollup_of(position).is_some();
             let position = position as u32;
-            for day in run.by_day() {
-                let rows = day.rows.len() as u64;
-                let part = parts.entry(day.day).or_insert(Self {
+            let mut add = |day: Option<i64>, of_run: &RunDay<'_>| {
+                let rows = of_run.rows.len() as u64;
+                let part = parts.entry(day).or_insert(Self {
                     segment: at,
                     runs: (position, position + 1),
-                    day: day.day,
-                    ordinal: 0,
-                    bounds: day.bounds,
+                    day: day.map(|day| PartDay { day, ordinal: 0 }),
+                    bounds: of_run.bounds,
                     rows: 0,
                     rows_without_rollup: 0,
                 });
                 part.runs.1 = position + 1;
-                part.bounds.0 = part.bounds.0.min(day.bounds.0);
-                part.bounds.1 = part.bounds.1.max(day.bounds.1);
+                part.bounds.0 = part.bounds.0.min(of_run.bounds.0);
+                part.bounds.1 = part.bounds.1.max(of_run.bounds.1);
                 part.rows += rows;
                 part.rows_without_rollup += if is_rolled_up { 0 } else { rows };
+            };
+            match is_by_day {
+                true => run.by_day().for_each(|day| add(Some(day.day), &day)),
+                false => add(None, &run.whole()),
             }
         }
         let mut parts: Vec<Self> = parts.into_values().collect();
         for (part, ordinal) in parts.iter_mut().zip(0..) {
-            part.ordinal = ordinal;
+            part.day = part.day.map(|day| PartDay { ordinal, ..day });
         }
         parts
+    }
+
+    /// The rows of one of its runs.
+    pub fn rows_of<'r>(&self, run: &'r Run) -> Option<RunDay<'r>> {
+        match self.day {
+            Some(PartDay { day, .. }) => run.on_day(day),
+            None => Some(run.whole()),
+        }
     }
 }
 

@@ -46,8 +46,8 @@ pub struct Span {
     pub reads: Reads,
 }
 
-/// A part by the identity of its segment, the first of its runs, and its day.
-pub type PartId = (uuid::Uuid, u32, i64);
+/// A part by the identity of its segment, the first of its runs, and its day if it is one.
+pub type PartId = (uuid::Uuid, u32, Option<i64>);
 
 /// Where groups stand among the names of a table.
 pub type Positions = HashMap<Group, u32, MapHasher>;

@@ -64,7 +64,7 @@ impl<'a> Partials<'a> {
             before => {
                 let id = |part: &Part| {
                     let segment = segments.get(part.segment as usize)?;
-                    Some((segment.meta().uuid, part.runs.0, part.day))
+                    Some((segment.meta().uuid, part.runs.0, part.day.map(|day| day.day)))
                 };
                 let ids = parts.iter().filter_map(id);
                 let mut table = Table::new(cells, segments.id(), users, ids);

@@ -54,9 +54,9 @@ pub fn scan(
     let runs = segment.runs().runs();
     let mut columns = None;
     if query.tenant.is_none()
-        && let Some(bucket) = whole
+        && let Some((bucket, day)) = whole.zip(part.day)
         && let Some(shape) = plan.shape
-        && let Some(rollup) = RunRollup::load_event(segment, query, part.ordinal, shape)?
+        && let Some(rollup) = RunRollup::load_event(segment, query, day.ordinal, shape)?
     {
         let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
         if let Some(mut codes) = columns.codes(shape) {
@@ -66,7 +66,7 @@ pub fn scan(
     }
     for position in part.runs.0 as usize..part.runs.1 as usize {
         let run = runs.get(position).filter(|run| *run.key.name == *query.event);
-        let Some((run, day)) = run.and_then(|run| Some((run, run.on_day(part.day)?))) else {
+        let Some((run, day)) = run.and_then(|run| Some((run, part.rows_of(run)?))) else {
             continue;
         };
         if day.bounds.1 < window.from_ms || day.bounds.0 >= window.to_ms {
@@ -184,10 +184,10 @@ impl Split {
         series: &mut BTreeMap<u32, SeriesSplit>,
     ) -> Result<()> {
         let (first, last) = part.bounds;
-        let is_event_rolled_up = match shape {
-            Some(shape) if query.tenant.is_none() => {
+        let is_event_rolled_up = match shape.zip(part.day) {
+            Some((shape, day)) if query.tenant.is_none() => {
                 window.bucket_of_all(first, last, 0).is_some()
-                    && RunRollup::load_event(segment, query, part.ordinal, shape)?.is_some()
+                    && RunRollup::load_event(segment, query, day.ordinal, shape)?.is_some()
             }
             _ => false,
         };
@@ -195,7 +195,7 @@ impl Split {
         for position in part.runs.0..part.runs.1 {
             let run = segment.runs().runs().get(position as usize);
             let run = run.filter(|run| *run.key.name == *query.event);
-            let Some((run, day)) = run.and_then(|run| Some((run, run.on_day(part.day)?))) else {
+            let Some((run, day)) = run.and_then(|run| Some((run, part.rows_of(run)?))) else {
                 continue;
             };
             let ranges = bucket_rows(segment, run, &day, window)?;

@@ -119,6 +119,13 @@ impl Run {
         self.day_at(ordinal).filter(|found| found.day == day)
     }
 
+    /// All rows as if they were of one day, that of the first.
+    pub fn whole(&self) -> RunDay<'_> {
+        let day = self.ts_min.div_euclid(HOUR_MS * HOURS_A_DAY);
+        let bounds = (self.ts_min, self.ts_max);
+        RunDay { day, ordinal: 0, hours: &self.hours, rows: 0..self.rows, bounds }
+    }
+
     /// The days of the run since 1970, each with its rows, in the segment's row numbers.
     pub fn days(&self) -> Vec<(i64, Range<u32>)> {
         let row = |row: u32| self.first_row.saturating_add(row);

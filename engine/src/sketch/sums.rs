@@ -72,9 +72,10 @@ impl Sums {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.put_varint(self.count);
         if self.count > 0 {
+            // Numbers of few digits have zeros in their low bytes.
             [self.total, self.lost, self.min, self.max]
                 .iter()
-                .for_each(|part| out.put_u64(part.to_bits()));
+                .for_each(|part| out.put_varint(part.to_bits().swap_bytes()));
         }
     }
 
@@ -84,7 +85,8 @@ impl Sums {
         if count == 0 {
             return Ok(Self::default());
         }
-        let mut part = || Ok::<_, crate::error::Error>(f64::from_bits(cursor.u64()?));
+        let mut part =
+            || Ok::<_, crate::error::Error>(f64::from_bits(cursor.varint()?.swap_bytes()));
         Ok(Self { total: part()?, lost: part()?, count, min: part()?, max: part()? })
     }
 }

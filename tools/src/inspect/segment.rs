@@ -173,7 +173,7 @@ fn write_rollups(rows: &[RollupRow], out: &mut dyn Write) -> io::Result<()> {
             row.tenant.clone().unwrap_or_else(|| "(all)".to_owned()),
             row.event.clone(),
             values.join(", "),
-            row.hour.clone().unwrap_or_else(|| row.day.clone()),
+            row.hour.clone().unwrap_or_else(|| format!("{} all day", row.day)),
             row.number.clone().unwrap_or_default(),
             row.count.map(amount::count).unwrap_or_default(),
             sum,

@@ -458,7 +458,7 @@ fn counts_block(counts: &[u32], (hours, has_hours): (usize, bool), rows: usize) 
     out
 }
 
-/// Each pair that occurs: the first code, the second, and how many rows have both.
+/// Each pair that occurs, by the number `first code * codes of the second + second code`, and how many rows have both.
 fn pairs_block(counts: &[u32], second_codes: usize, rows: usize) -> Vec<u8> {
     let present: Vec<(usize, u32)> =
         counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
@@ -468,10 +468,12 @@ fn pairs_block(counts: &[u32], second_codes: usize, rows: usize) -> Vec<u8> {
     }
     out[0] = TOTALS;
     out.put_varint(present.len() as u64);
+    out.put_varint(second_codes as u64);
+    let mut next = 0;
     for (at, count) in present {
-        out.put_varint((at / second_codes) as u64);
-        out.put_varint((at % second_codes) as u64);
+        out.put_varint((at - next) as u64);
         out.put_varint(u64::from(count));
+        next = at + 1;
     }
     out
 }

@@ -139,8 +139,13 @@ impl Segment {
         let block = self.rollup_block(SectionKind::RollupPairs, &name, at)?;
         let Some((_, mut cursor)) = block else { return Ok(None) };
         let mut pairs = Vec::new();
-        for _ in 0..cursor.count(3)? {
-            pairs.push((cursor.varint_u32()?, cursor.varint_u32()?, cursor.varint()?));
+        let count = cursor.count(2)?;
+        let second_codes = cursor.varint_u32()?.max(1);
+        let mut next = 0u32;
+        for _ in 0..count {
+            let at = next.saturating_add(cursor.varint_u32()?);
+            pairs.push((at / second_codes, at % second_codes, cursor.varint()?));
+            next = at.saturating_add(1);
         }
         cursor.finish()?;
         Ok(Some(pairs))

@@ -69,7 +69,7 @@ impl UserSets {
                 bits.put(masks.get(at).copied().unwrap_or_default().into(), codes as u32);
             }
             *block = vec![TOTALS];
-            block.extend_from_slice(&bits.bytes);
+            block.extend_from_slice(&bits.finish());
         }
         blocks
     }
