@@ -10,8 +10,8 @@ and change the metadata, which erases tenants; half of the runs end with SIGKILL
 which writes segments too.
 
 With `--upkeep` the directory was made by a server whose clock was hours behind (libfaketime), so that
-each run begins with work on segments: with `merge` fresh ones have settled, with `seal` each of
-twenty days that are over has two merged ones.
+each run begins with work on segments: with `merge` fresh ones have settled, with `seal` units
+of days that are over have two merged ones.
 
 Every refusal must be 503 with `Retry-After`. While the faulty server runs, it must answer
 questions, and show every acknowledged batch and no half one. After a restart without faults nothing
@@ -34,7 +34,7 @@ import time
 
 from common import Failed, Gone, Skipped, main, register
 from faketime import Clock, by
-from ledger import DAYS, Ledger
+from ledger import Ledger
 from load import Load
 from machine import need_tool
 from metadata import Metadata
@@ -124,6 +124,7 @@ class Template:
         self.data = rig.folder / "template"
         self.log = rig.folder / "server.log"
         self.key = None
+        self.merged = set()
         self.ledger = Ledger(rig.folder / "ledger.jsonl")
         self.shape = {"clients": 2, "requests": 10, "events_max": EVENTS_MAX}
         if rig.arguments.upkeep:
@@ -151,7 +152,7 @@ class Template:
             server = clock.start_server(self.data, log=self.log)
             self.key = self.key or register(server.host)
             if number > 0:
-                self._wait_until_merged(server, number)
+                self._wait_until_merged(server)
             if kind == "merge" or number + 1 < len(HOURS_BEHIND[kind]):
                 self._load(server)
             server.stop()
@@ -161,12 +162,14 @@ class Template:
         server.kill()
         self.ledger.close_round()
 
-    def _wait_until_merged(self, server, times):
-        """Until each day has so many merged segments, and there are no fresh ones."""
+    def _wait_until_merged(self, server):
+        """Until there are merged segments that were not there the last time, and no fresh ones."""
         limit = time.monotonic() + MERGED_WITHIN_SECONDS
         while True:
-            found = [path.parent.name for path in self.data.glob("seg/*/*.seg")]
-            if "l0" not in found and len(found) >= DAYS * times:
+            found = set(self.data.glob("seg/*/*.seg"))
+            is_fresh = any(path.parent.name == "l0" for path in found)
+            if found - self.merged and not is_fresh:
+                self.merged = found
                 return
             if time.monotonic() > limit:
                 raise Failed(f"not merged: {found}\n{server.log_end()}")

@@ -1,7 +1,7 @@
 """A data directory that holds one of everything, made by a real server, for `flips.py` to damage.
 
 Two organisations, one of which has a tenant of the same name as the other; four tenants' events of
-six days with every kind of property; ten flushes, eight of which were merged and parted by day, so
+six days with every kind of property; ten flushes, eight of which were merged and parted by units of days, so
 that there are fresh and merged segments and id runs; dashboards, and keys of which one is revoked;
 two checkpoints; and a log of two files above them, with the last writes of a server that was killed.
 
