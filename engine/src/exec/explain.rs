@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 use super::{
     rollups,
     run::{Resources, exact_of},
-    segments::Split,
+    split::Split,
     window::Window,
 };
 use crate::{

@@ -30,7 +30,11 @@ mod window;
 mod memory;
 mod rollups;
 
+mod bucket_rows;
+
 mod segments;
+
+mod split;
 
 mod reuse;
 

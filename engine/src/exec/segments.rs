@@ -4,11 +4,12 @@
 //! have their timestamps decoded. Zones drop blocks, bitmaps drop rows where a value is rare, and
 //! what remains is read a vector at a time.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use roaring::RoaringBitmap;
 
 use super::{
+    bucket_rows::bucket_rows,
     budget::Charge,
     cells::State,
     groups::{CodeGroups, NO_GROUP},
@@ -19,11 +20,10 @@ use super::{
     window::Window,
 };
 use crate::{
-    base::time::HOUR_MS,
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::{Error, Result},
     query::{Metric, NumberFilter, Query},
-    segment::{Dictionary, NumberReader, Run, RunDay, Segment, TextReader, UserReader},
+    segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
 };
 
 /// A question, and how it is to be answered.
@@ -125,193 +125,6 @@ pub fn scan(
         }
     }
     Ok(())
-}
-
-/// Rows of the asked series of a segment inside the window, and how they are answered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Split {
-    /// Series.
-    pub series: u64,
-    /// Series of which each day has such a rollup.
-    pub kept: u64,
-    /// Series that are too small for any.
-    pub small: u64,
-    /// Series of which rollups answer at least a part.
-    pub rolled_up: u64,
-    /// Rows that rollups of whole days answer for.
-    pub by_day: u64,
-    /// Rows that rollups of hours answer for.
-    pub by_hour: u64,
-    /// Rows that are read.
-    pub read: u64,
-}
-
-/// What [`Split`] says of a series, whatever day it is about.
-#[derive(Clone, Copy)]
-struct SeriesSplit {
-    is_kept: bool,
-    is_small: bool,
-    is_rolled_up: bool,
-}
-
-impl Split {
-    /// How [`scan`] answers a question from a segment, without doing it.
-    pub fn of(
-        segment: &Segment,
-        query: &Query,
-        window: &Window,
-        shape: Option<&Shape>,
-    ) -> Result<Self> {
-        let mut split = Self::default();
-        let mut series: BTreeMap<u32, SeriesSplit> = BTreeMap::new();
-        let tenant = query.tenant.as_deref();
-        for part in Part::list(segment, 0, query.namespace, tenant, &query.event) {
-            split.add(segment, &part, (query, window, shape), &mut series)?;
-        }
-        split.series = series.len() as u64;
-        let count = |is: fn(&SeriesSplit) -> bool| series.values().filter(|one| is(one)).count();
-        split.kept = count(|series| series.is_kept) as u64;
-        split.small = count(|series| series.is_small) as u64;
-        split.rolled_up = count(|series| series.is_rolled_up) as u64;
-        Ok(split)
-    }
-
-    fn add(
-        &mut self,
-        segment: &Segment,
-        part: &Part,
-        (query, window, shape): (&Query, &Window, Option<&Shape>),
-        series: &mut BTreeMap<u32, SeriesSplit>,
-    ) -> Result<()> {
-        let (first, last) = part.bounds;
-        let is_event_rolled_up = match shape.zip(part.day) {
-            Some((shape, day)) if query.tenant.is_none() => {
-                window.bucket_of_all(first, last, 0).is_some()
-                    && RunRollup::load_event(segment, query, day.ordinal, shape)?.is_some()
-            }
-            _ => false,
-        };
-        let is_counted = shape == Some(&Shape::Rows);
-        for position in part.runs.0..part.runs.1 {
-            let run = segment.runs().runs().get(position as usize);
-            let run = run.filter(|run| *run.key.name == *query.event);
-            let Some((run, day)) = run.and_then(|run| Some((run, part.rows_of(run)?))) else {
-                continue;
-            };
-            let ranges = bucket_rows(segment, run, &day, window)?;
-            if ranges.is_empty() {
-                continue;
-            }
-            let before = self.by_day + self.by_hour;
-            let rollup = match shape {
-                Some(shape) if !is_counted && !is_event_rolled_up => {
-                    RunRollup::load(segment, &day, position as usize, shape, true)?
-                }
-                _ => None,
-            };
-            let is_served = is_event_rolled_up || is_counted;
-            for (_, rows) in ranges {
-                let base = run.first_row as usize;
-                let within = (rows.start - base) as u32..(rows.end - base) as u32;
-                let is_all = within == day.rows;
-                let answered = match &rollup {
-                    _ if is_served => within.clone(),
-                    Some(rollup) => rollup.answers(&within),
-                    None => 0..0,
-                };
-                let by_day = is_all && !is_counted;
-                let by = if by_day { &mut self.by_day } else { &mut self.by_hour };
-                *by += answered.len() as u64;
-                self.read += (within.len() - answered.len()) as u64;
-            }
-            let is_small = !is_served && segment.rollup_of(position as usize).is_none();
-            let nothing = SeriesSplit { is_kept: true, is_small, is_rolled_up: false };
-            let one = series.entry(position).or_insert(nothing);
-            one.is_kept &= is_served || rollup.is_some();
-            one.is_rolled_up |= self.by_day + self.by_hour > before;
-        }
-        Ok(())
-    }
-
-    /// All rows.
-    pub fn rows(&self) -> u64 {
-        self.by_day + self.by_hour + self.read
-    }
-}
-
-/// Row ranges of a day of a run inside the window, by bucket, in the segment's row numbers.
-fn bucket_rows(
-    segment: &Segment,
-    run: &Run,
-    day: &RunDay<'_>,
-    window: &Window,
-) -> Result<Vec<(usize, Range<usize>)>> {
-    let mut out = Vec::new();
-    let first = window.bucket_of(day.bounds.0.max(window.from_ms), 0);
-    let mut start = row_at(segment, run, day, window.clip(first).start)?;
-    for bucket in first..window.starts.len() {
-        let end = row_at(segment, run, day, window.clip(bucket).end)?;
-        if start < end {
-            let base = run.first_row as usize;
-            out.push((bucket, base + start as usize..base + end as usize));
-        }
-        start = end;
-        if end == day.rows.end {
-            break;
-        }
-    }
-    Ok(out)
-}
-
-/// The first row of a day of the run that is not before `ms`, counted in the run; the one behind its last
-/// if there is none.
-fn row_at(segment: &Segment, run: &Run, day: &RunDay<'_>, ms: i64) -> Result<u32> {
-    if ms <= day.bounds.0 {
-        return Ok(day.rows.start);
-    }
-    if ms > day.bounds.1 {
-        return Ok(day.rows.end);
-    }
-    let hour = ms.div_euclid(HOUR_MS) * HOUR_MS;
-    let low = run.rows_before(hour).max(day.rows.start);
-    if hour == ms {
-        return Ok(low.min(day.rows.end));
-    }
-    // The edge lies inside an hour: its timestamps are sorted, so search them.
-    let high = run.rows_before(hour + HOUR_MS).min(day.rows.end);
-    let mut times = TimeReader { segment, block: None };
-    let (mut low, mut high) = (low, high);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if times.at((run.first_row + middle) as usize)? < ms {
-            low = middle + 1
-        } else {
-            high = middle
-        }
-    }
-    Ok(low)
-}
-
-/// Single timestamps, with the last vector kept.
-struct TimeReader<'a> {
-    segment: &'a Segment,
-    block: Option<(usize, IntBlock<'a>, usize, Box<[i64; VECTOR_ROWS]>)>,
-}
-
-impl TimeReader<'_> {
-    fn at(&mut self, row: usize) -> Result<i64> {
-        let (block, vector) = (row / BLOCK_ROWS, row % BLOCK_ROWS / VECTOR_ROWS);
-        if self.block.as_ref().is_none_or(|(index, ..)| *index != block) {
-            let opened = self.segment.times(block)?;
-            self.block = Some((block, opened, usize::MAX, Box::new([0; VECTOR_ROWS])));
-        }
-        let (_, times, loaded, values) = self.block.as_mut().expect("opened above");
-        if *loaded != vector {
-            times.read_vector(vector, values)?;
-            *loaded = vector;
-        }
-        Ok(values[row % VECTOR_ROWS])
-    }
 }
 
 /// The columns of a segment that a query reads.

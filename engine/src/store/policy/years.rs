@@ -139,6 +139,7 @@ fn compared(flushes: i64, rows: u64, late_one_in: Option<u64>) -> [(f64, usize);
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures of the documents")]
 fn a_year_is_few_segments_and_rows_are_written_little_more_often() {
     // Flushes a day, rows of each: 20,000 events a day, a flush an hour; the same with late rows; 2 and 4 million a day.
     for (flushes, rows, late) in
