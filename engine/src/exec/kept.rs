@@ -4,7 +4,12 @@
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
 
 use quick_cache::{
     DefaultHashBuilder, OptionsBuilder, Weighter,
@@ -84,7 +89,7 @@ pub struct Part {
 pub struct PartDay {
     /// The day since 1970.
     pub day: i64,
-    /// Number of days with rows before it in the segment.
+    /// Number of days with rows of the series, or event, before it in the segment.
     pub ordinal: usize,
 }
 
@@ -336,6 +341,9 @@ impl Kept {
         {
             return Ok(numbers);
         }
+        if let Some(numbers) = asked.of_query.lock().get(&key) {
+            return Ok(Arc::clone(numbers));
+        }
         // Numbers of a list that ends with the query are of no use to the next one, but hashes are.
         let (kept, read);
         let hashes = if asked.is_kept() {
@@ -351,6 +359,10 @@ impl Kept {
         let numbers: Arc<[u32]> = numbers.into();
         if asked.is_kept() {
             self.entries.insert(key, Entry::Numbers(asked.numbers.id(), Arc::clone(&numbers)));
+        } else {
+            // A segment of many days is asked for each of them.
+            charge.add(ENTRY_BYTES + size_of_val(&*numbers))?;
+            asked.of_query.lock().insert(key, Arc::clone(&numbers));
         }
         Ok(numbers)
     }
@@ -364,7 +376,8 @@ impl Kept {
             _ => Arc::default(),
         };
         let lists = Arc::clone(&self.lists);
-        let asked = AskedUsers { tenant, numbers, lists, bytes_max: self.list_bytes_max };
+        let bytes_max = self.list_bytes_max;
+        let asked = AskedUsers { tenant, numbers, lists, bytes_max, of_query: Arc::default() };
         asked.keep();
         asked
     }
@@ -378,6 +391,8 @@ pub struct AskedUsers {
     pub numbers: Arc<UserNumbers>,
     lists: Arc<Entries>,
     bytes_max: usize,
+    /// The numbers of users in segments, where the list ends with the query.
+    of_query: Arc<Mutex<HashMap<Key, Arc<[u32]>>>>,
 }
 
 impl AskedUsers {

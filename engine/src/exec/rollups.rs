@@ -16,7 +16,10 @@ use crate::{
     error::{Error, Result},
     index::bitmaps::ROLLUP_DIMENSIONS,
     query::{Metric, Query},
-    segment::{ByHour, Dictionary, DimensionCounts, RollupAt, RunDay, Segment, UserValues},
+    segment::{
+        ByHour, Dictionary, DimensionCounts, RollupAt, RunDay, SectionKind, Segment, UserValues,
+        pair_name,
+    },
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
@@ -60,6 +63,45 @@ impl Shape {
             | Self::UserSetsBy(one)
             | Self::DigestsBy(one, _) => vec![one],
             Self::Pairs(one, two) => vec![one, two],
+        }
+    }
+}
+
+impl Shape {
+    /// Whether it can answer for hours, and not for whole days alone.
+    pub fn may_have_hours(&self) -> bool {
+        match self {
+            Self::Rows | Self::Counts(_) | Self::Numbers(_) | Self::Users | Self::Digests(_) => {
+                true
+            }
+            Self::Pairs(..)
+            | Self::NumbersBy(..)
+            | Self::UsersBy(_)
+            | Self::DigestsBy(..)
+            | Self::UserSets
+            | Self::UserSetsBy(_) => false,
+        }
+    }
+
+    /// Whether a segment keeps it of any series.
+    pub fn is_kept_in(&self, segment: &Segment) -> bool {
+        let is_there = |kind, name: &str| segment.names(kind).any(|other| other == name);
+        match self {
+            Self::Rows => true,
+            Self::Counts(one) => is_there(SectionKind::RollupCounts, one),
+            Self::Pairs(one, two) => is_there(SectionKind::RollupPairs, &pair_name(one, two)),
+            Self::Numbers(number) => is_there(SectionKind::RollupNumbers, number),
+            Self::NumbersBy(one, number) => {
+                is_there(SectionKind::RollupNumbersBy, &pair_name(one, number))
+            }
+            Self::Users => is_there(SectionKind::RollupUsers, ""),
+            Self::UsersBy(one) => is_there(SectionKind::RollupUsersBy, one),
+            Self::Digests(number) => is_there(SectionKind::RollupDigests, number),
+            Self::DigestsBy(one, number) => {
+                is_there(SectionKind::RollupDigestsBy, &pair_name(one, number))
+            }
+            Self::UserSets => is_there(SectionKind::RollupUserSets, ""),
+            Self::UserSetsBy(one) => is_there(SectionKind::RollupUserSetsBy, one),
         }
     }
 }

@@ -263,7 +263,7 @@ impl Snapshot<'_> {
     /// Whether an answer says that rollups served it. Sets of users add up to exact counts of any buckets, but of
     /// exact counts only those of days have rollups of their own buckets.
     fn names_rollups(&self, query: &Query) -> bool {
-        let is_by_day = query.granularity == Some(Granularity::Day);
+        let is_by_day = query.granularity == Some(Granularity::Day) && query.starts.is_none();
         query.metric != Metric::Distinct || self.is_approximate || is_by_day
     }
 }

@@ -166,20 +166,22 @@ impl Sink {
         users: &Users,
         codes: impl Iterator<Item = u32>,
     ) -> Result<bool> {
-        let passed = &mut self.scratch.get_or_insert_default().passed_users;
+        let mut codes = codes.map(|code| (code as usize).wrapping_sub(1)).peekable();
         let mut are_known = true;
-        let mut at = |code: u32| (code as usize).wrapping_sub(1);
-        let rows = match users {
-            Users::Hashes(known) => {
-                look_up(codes.map(&mut at), known, &mut passed.hashes, &mut are_known)
+        // As many at a time as a vector of rows has: the room for them is no part of the query's account.
+        while codes.peek().is_some() {
+            let some = codes.by_ref().take(VECTOR_ROWS);
+            let passed = &mut self.scratch.get_or_insert_default().passed_users;
+            let rows = match users {
+                Users::Hashes(known) => look_up(some, known, &mut passed.hashes, &mut are_known),
+                Users::Numbers(known, count) => {
+                    passed.count = *count;
+                    look_up(some, known, &mut passed.numbers, &mut are_known)
+                }
+            };
+            if rows > 0 && group != NO_GROUP {
+                self.add_kept(bucket, rows, Some(group))?;
             }
-            Users::Numbers(known, count) => {
-                passed.count = *count;
-                look_up(codes.map(&mut at), known, &mut passed.numbers, &mut are_known)
-            }
-        };
-        if rows > 0 && group != NO_GROUP {
-            self.add_kept(bucket, rows, Some(group))?;
         }
         Ok(are_known)
     }

@@ -113,13 +113,7 @@ impl Work<'_> {
         helpers: Option<&Helpers>,
         had_help: &mut bool,
     ) -> Result<()> {
-        // What rollups can answer is quicker than the start of a thread.
-        let rows = |part: &Part| match self.plan.shape {
-            Some(_) => part.rows_without_rollup,
-            None => part.rows,
-        };
-        let rows: u64 =
-            self.items.iter().filter_map(|item| self.parts.get(item.part)).map(rows).sum();
+        let rows: u64 = self.items.iter().map(|item| self.rows_to_read(item)).sum();
         let others = self.items.len().saturating_sub(1);
         let useful =
             usize::try_from(rows / ROWS_A_HELPER).map_or(others, |useful| useful.min(others));
@@ -158,6 +152,19 @@ impl Work<'_> {
             sinks.push(helper);
         }
         sink.join(sinks)
+    }
+
+    /// Rows of an item that no rollup answers for, about: what rollups can answer is quicker than the start of a
+    /// thread.
+    fn rows_to_read(&self, item: &Item) -> u64 {
+        let Some(part) = self.parts.get(item.part) else { return 0 };
+        let Some(shape) = self.plan.shape else { return part.rows };
+        let is_kept = item.bucket.is_some() || shape.may_have_hours();
+        let segment = self.segments.get(part.segment as usize);
+        match is_kept && segment.is_some_and(|segment| shape.is_kept_in(segment)) {
+            true => part.rows_without_rollup,
+            false => part.rows,
+        }
     }
 
     /// Takes one item after the other, until there is none or one has failed.

@@ -1,8 +1,8 @@
 //! How much there is of a namespace: events, the hours and days that they fall into, bytes.
 //!
 //! Counted are rows of the tables that statements see. An hour of a series may have events in several segments and in
-//! memory, and is one row all the same. Nearly all hours lie in segments of one day of which there is one, whose
-//! directories tell their number; only the rest is compared with each other.
+//! memory, and is one row all the same. Nearly all hours lie in segments that share no day with each other, whose
+//! directories tell their number; only the rest is compared with them.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -57,16 +57,27 @@ impl Heads {
         })
     }
 
-    /// The namespaces with rows, rising, and of each the earliest time.
-    pub fn namespaces(&self) -> (Arc<[u32]>, Arc<[i64]>) {
+    /// The namespaces with rows, rising.
+    pub fn namespaces(&self) -> Arc<[u32]> {
+        let mut namespaces: Vec<u32> = self.owners.iter().map(|owner| owner.namespace.0).collect();
+        namespaces.dedup();
+        namespaces.into()
+    }
+
+    /// Of each namespace with rows the earliest time and the latest, in milliseconds since 1970.
+    pub fn namespace_bounds(&self) -> Arc<[(i64, i64)]> {
         let by_namespace = self.owners.chunk_by(|a, b| a.namespace == b.namespace);
-        let firsts = by_namespace.filter_map(|owners| {
-            let (first, last) = owners.first().zip(owners.last())?;
-            let runs = self.runs.get(first.runs.start as usize..last.runs.end as usize)?;
-            Some((first.namespace.0, runs.iter().map(|run| run.first_ms).min()?))
+        let bounds = by_namespace.map(|owners| {
+            let runs = owners.iter().flat_map(|owner| {
+                let runs = owner.runs.start as usize..owner.runs.end as usize;
+                self.runs.get(runs).unwrap_or_default()
+            });
+            let (earliest, latest) = (i64::MAX, i64::MIN);
+            runs.fold((earliest, latest), |(earliest, latest), run| {
+                (earliest.min(run.first_ms), latest.max(run.last_ms))
+            })
         });
-        let (namespaces, firsts): (Vec<u32>, Vec<i64>) = firsts.unzip();
-        (namespaces.into(), firsts.into())
+        bounds.collect()
     }
 
     /// Number of rows.

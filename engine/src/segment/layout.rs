@@ -17,9 +17,9 @@ pub const DIRECTORY: &str = "seg";
 pub const FRESH_DIRECTORY: &str = "seg/l0";
 /// Level of a segment fresh from the memtable; it may span days.
 pub const FRESH: u8 = 0;
-/// Level of a merged segment of one day.
+/// Level of a merged segment of one unit of time.
 pub const MERGED: u8 = 1;
-/// Level of a segment of a sealed day.
+/// Level of a segment of a sealed unit.
 pub const SEALED: u8 = 2;
 /// First bytes of the file, and last bytes of its trailer.
 pub const MAGIC: [u8; 8] = *b"INLAYSEG";

@@ -47,7 +47,8 @@ pub use layout::{
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{Segment, SegmentFile};
 pub use rollups::{
-    ByHour, DimensionCounts, RollupAt, UserValues, form_name as rollup_form, parts_of_name,
+    ByHour, DimensionCounts, RollupAt, UserValues, form_name as rollup_form, pair_name,
+    parts_of_name,
 };
 pub use runs::{Run, RunDay, RunDirectory};
 pub use units::{Unit, Units};

@@ -45,8 +45,8 @@ pub struct SegmentFile {
     by_name: Vec<(u64, u32)>,
     tenants: Tenants,
     namespaces: Arc<[u32]>,
-    /// Of each namespace, the earliest time of its rows.
-    namespace_firsts: Arc<[i64]>,
+    /// Of each namespace, the earliest time of its rows and the latest.
+    namespace_bounds: Arc<[(i64, i64)]>,
     /// For each section, which of its blocks were checked.
     checked: Vec<Vec<AtomicBool>>,
 }
@@ -190,7 +190,7 @@ impl SegmentFile {
             checked: footer.sections.iter().map(flags).collect(),
             tenants: Tenants::default(),
             namespaces: Arc::from([]),
-            namespace_firsts: Arc::from([]),
+            namespace_bounds: Arc::from([]),
             meta,
             place,
             minor,
@@ -202,7 +202,8 @@ impl SegmentFile {
             let detail = "runs and footer disagree on the number of rows";
             return Err(Error::corrupt(&file.place, detail));
         }
-        (file.namespaces, file.namespace_firsts) = heads.namespaces();
+        file.namespaces = heads.namespaces();
+        file.namespace_bounds = heads.namespace_bounds();
         if let Some(at) = file.find(SectionKind::Users, "") {
             file.entry_count(at, USERS_A_BLOCK)?;
             let extra = &file.section(at)?.extra;
@@ -242,9 +243,9 @@ impl SegmentFile {
         Arc::clone(&self.namespaces)
     }
 
-    /// Of each namespace, the earliest time of its rows, in milliseconds since 1970.
-    pub fn namespace_firsts(&self) -> Arc<[i64]> {
-        Arc::clone(&self.namespace_firsts)
+    /// Of each namespace, the earliest time of its rows and the latest, in milliseconds since 1970.
+    pub fn namespace_bounds(&self) -> Arc<[(i64, i64)]> {
+        Arc::clone(&self.namespace_bounds)
     }
 
     /// The section table, for inspection.

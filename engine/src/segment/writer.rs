@@ -18,7 +18,7 @@ use super::{
     },
     reader::Segment,
     rollups,
-    runs::{Run, RunDirectory},
+    runs::RunDirectory,
     tenants::write_counts,
     verify::ColumnHash,
 };
@@ -336,8 +336,9 @@ impl<'a> SegmentWriter<'a> {
         let draft = Segment::assemble(view, self.meta.clone(), self.db, self.footer())?;
         let runs = draft.runs().runs();
         // History is merged into its units soon; a flush is not to wait for what is computed again then.
-        let is_history = |run: &Run| self.meta.level == FRESH && run.day_count() > 1;
-        let (series, events) = match runs.iter().any(is_history) {
+        let of_days = runs.iter().filter(|run| run.day_count() > 1).map(|run| u64::from(run.rows));
+        let is_history = of_days.sum::<u64>() * 2 > u64::from(self.meta.rows);
+        let (series, events) = match self.meta.level == FRESH && is_history {
             true => (Vec::new(), Vec::new()),
             false => (
                 rollups::worth_it(runs, self.rollup_rows_min),

@@ -108,8 +108,8 @@ pub struct SegmentFacts {
     pub day_middle: i64,
     /// Namespaces with rows in it.
     pub namespaces: Arc<[u32]>,
-    /// Of each namespace, the time of its earliest row.
-    pub namespace_firsts: Arc<[i64]>,
+    /// Of each namespace, the times of its earliest row and of its latest.
+    pub namespace_bounds: Arc<[(i64, i64)]>,
 }
 
 impl SegmentFacts {
@@ -126,7 +126,7 @@ impl SegmentFacts {
             day_last: meta.ts_max.div_euclid(DAY_MS),
             day_middle: day_middle(segment),
             namespaces: segment.namespaces(),
-            namespace_firsts: segment.namespace_firsts(),
+            namespace_bounds: segment.namespace_bounds(),
         }
     }
 }
@@ -213,6 +213,8 @@ pub fn choose(
     };
     if fresh.len() >= limits.fan_in || fresh.iter().any(is_settled) {
         let inputs = fresh.iter().take(limits.inputs_max).map(|facts| facts.uuid).collect();
+        let units =
+            Units { days_max: units.days_max.min(days_that_fit(segments, limits)), ..units };
         return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Units(units) });
     }
 
@@ -235,6 +237,16 @@ pub fn choose(
     over.find_map(|(unit, group)| settle(*unit, group, limits, &age)).unwrap_or(Choice::Nothing)
 }
 
+/// Days whose rows fit one segment, about: fresh rows go to units of so many at most, so that those of full units are
+/// not parted twice more.
+fn days_that_fit(segments: &[SegmentFacts], limits: &CompactionLimits) -> i64 {
+    let first = segments.iter().map(|facts| facts.day_first).min().unwrap_or_default();
+    let last = segments.iter().map(|facts| facts.day_last).max().unwrap_or_default();
+    let days = u64::try_from(last.saturating_sub(first)).unwrap_or_default().saturating_add(1);
+    let rows_a_day = (segments.iter().map(|facts| facts.rows).sum::<u64>() / days).max(1);
+    i64::try_from(u64::from(limits.segment_rows_max) / rows_a_day).unwrap_or(i64::MAX).max(1)
+}
+
 /// The segments of each unit, but for fresh ones. Where those of a unit do not fit one segment, its shorter units
 /// have their own; a segment with rows of several of these is to be parted first, which is the error.
 fn by_unit<'a>(
@@ -255,7 +267,8 @@ fn by_unit<'a>(
         };
         let rows: u64 = group.iter().map(|facts| facts.rows).sum();
         // Of what was merged on already nothing is parted again for some late rows.
-        let is_joined = group.iter().filter(spans).any(|facts| facts.level == SEALED);
+        let joined = group.iter().filter(spans).filter(|facts| facts.level == SEALED);
+        let is_joined = joined.map(|facts| facts.rows).sum::<u64>() * 2 >= rows;
         if unit.days == 1 || rows <= u64::from(limits.segment_rows_max) || is_joined {
             group.sort_by_key(|facts| facts.uuid);
             out.insert(unit, group);
@@ -286,42 +299,53 @@ fn settle(
     let rows = |level: u8| of_level(level).map(|facts| facts.rows).sum::<u64>();
     let is_quiet =
         of_level(MERGED).map(age).min().is_none_or(|youngest| youngest >= limits.quiet_ms);
-    if !is_quiet {
-        return None;
-    }
     let have_waited = of_level(MERGED).map(age).max() >= Some(limits.reseal_after_ms);
-    let all = || group.iter().map(|facts| facts.uuid).collect();
+    // Rows that come all the time, however few, must not keep a unit open for ever.
+    let is_ready = is_quiet || have_waited;
+    let uuids =
+        |facts: &mut dyn Iterator<Item = &&SegmentFacts>| facts.map(|facts| facts.uuid).collect();
     let merge = |inputs: Vec<uuid::Uuid>, level: u8| {
         Some(Choice::Merge(Merge { inputs, level, split: Split::Nothing }))
     };
     let is_worth_it = rows(MERGED) * limits.reseal_one_in > rows(SEALED);
+    if is_worth_it && !is_ready {
+        return None;
+    }
     if is_worth_it || have_waited && unit.days == 1 {
         return match group {
             [alone] => Some(Choice::Seal(alone.uuid)),
-            _ => merge(all(), SEALED),
+            _ => merge(uuids(&mut group.iter()), SEALED),
         };
     }
     // The days of a week, or the weeks of eight, become one.
-    let fits = rows(MERGED) + rows(SEALED) <= u64::from(limits.segment_rows_max);
-    if unit.days > 1 && fits && of_level(SEALED).count() > 1 {
-        return merge(all(), SEALED);
+    let fits = |rows: u64| rows <= u64::from(limits.segment_rows_max);
+    if unit.days > 1 && fits(rows(MERGED) + rows(SEALED)) && of_level(SEALED).count() > 1 {
+        return match is_ready {
+            true => merge(uuids(&mut group.iter()), SEALED),
+            false => merge(uuids(&mut of_level(SEALED)), SEALED),
+        };
     }
     // Few late rows stay beside a long unit, in one segment.
-    let fits = rows(MERGED) <= u64::from(limits.segment_rows_max);
-    if have_waited && fits && of_level(MERGED).count() > 1 {
-        return merge(of_level(MERGED).map(|facts| facts.uuid).collect(), MERGED);
+    if have_waited && fits(rows(MERGED)) && of_level(MERGED).count() > 1 {
+        return merge(uuids(&mut of_level(MERGED)), MERGED);
     }
     None
 }
 
-/// Whether so much of a namespace's rows has expired that a segment is to be written anew: half of the days from
-/// their first to the last of the segment.
+/// Days of a namespace in a segment that are left to expire together, rather than written away one after the other.
+const EXPIRE_TOGETHER_DAYS: i64 = 7;
+
+/// Whether so much of a namespace's rows has expired that a segment is to be written anew: all of them, or half of
+/// their days and at least a week.
 fn has_expired(facts: &SegmentFacts, retention: &Retention) -> bool {
-    facts.namespaces.iter().zip(&*facts.namespace_firsts).any(|(&namespace, first_ms)| {
-        let first_day = first_ms.div_euclid(DAY_MS);
-        let expired = retention.first_day(namespace).saturating_sub(first_day);
-        expired > 0 && expired.saturating_mul(2) >= facts.day_last.saturating_sub(first_day)
-    })
+    facts.namespaces.iter().zip(&*facts.namespace_bounds).any(
+        |(&namespace, (first_ms, last_ms))| {
+            let (first, last) = (first_ms.div_euclid(DAY_MS), last_ms.div_euclid(DAY_MS));
+            let expired = retention.first_day(namespace).saturating_sub(first);
+            let span = last - first;
+            expired > span || expired >= EXPIRE_TOGETHER_DAYS && expired.saturating_mul(2) >= span
+        },
+    )
 }
 
 fn all_expired(facts: &SegmentFacts, retention: &Retention) -> bool {
@@ -373,7 +397,10 @@ mod tests {
             day_last: 20_000 - days_ago,
             day_middle: 20_000 - days_ago,
             namespaces: Arc::from([1]),
-            namespace_firsts: Arc::from([(20_000 - days_ago) * DAY_MS]),
+            namespace_bounds: Arc::from([(
+                (20_000 - days_ago) * DAY_MS,
+                (20_000 - days_ago) * DAY_MS,
+            )]),
         }
     }
 
@@ -449,7 +476,7 @@ mod tests {
         assert_eq!(choice, Choice::Drop(vec![old.uuid]));
         let mut spanning = kept.clone();
         (spanning.level, spanning.day_first) = (FRESH, 19_960);
-        spanning.namespace_firsts = Arc::from([19_960 * DAY_MS]);
+        spanning.namespace_bounds = Arc::from([(19_960 * DAY_MS, 19_980 * DAY_MS)]);
         assert_eq!(merges(decide_keeping(&[spanning.clone()], Some(30))), (1, MERGED));
         spanning.level = MERGED;
         assert_eq!(merges(decide_keeping(&[spanning], Some(30))), (1, MERGED));

@@ -78,7 +78,7 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
     }
     let columns = Columns::open(segment)?;
     let mut sections = columns.sections();
-    let mut users = UserReader::default();
+    let mut users = TenantUsers::default();
     let runs = segment.runs().runs();
     for run in series.iter().filter_map(|&position| runs.get(position as usize)) {
         let mut days = Vec::with_capacity(run.day_count());
@@ -149,6 +149,23 @@ struct Dimension<'a> {
     reader: TextReader<'a>,
     /// One more than there are values: code 0 is "absent".
     codes: usize,
+}
+
+/// The users of the tenant whose rows are added up: a tenant has many series and days.
+#[derive(Default)]
+struct TenantUsers {
+    reader: UserReader,
+    known: Option<(usize, Vec<u128>)>,
+}
+
+impl TenantUsers {
+    fn hashes(&mut self, segment: &Segment, tenant: usize) -> Result<&[u128]> {
+        let known = match self.known.take() {
+            Some((known, hashes)) if known == tenant => (known, hashes),
+            _ => (tenant, self.reader.hashes(segment, tenant, &mut |_| Ok(()))?),
+        };
+        Ok(&self.known.insert(known).1)
+    }
 }
 
 /// The blocks of all columns at one place.
@@ -272,13 +289,13 @@ impl<'a> Columns<'a> {
         &self,
         pieces: &[(&Run, RunDay<'_>)],
         has_hours: bool,
-        users: &mut UserReader,
+        users: &mut TenantUsers,
     ) -> Result<States> {
         let hours = match pieces {
             [(_, day)] if has_hours => day.hours.len(),
             _ => 1,
         };
-        let rows = pieces.iter().map(|(_, day)| day.rows.len()).sum();
+        let rows: usize = pieces.iter().map(|(_, day)| day.rows.len()).sum();
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let pairs: Vec<(usize, usize)> = self.pairs().collect();
         let sums = |len: usize| vec![Sums::default(); len];
@@ -289,7 +306,10 @@ impl<'a> Columns<'a> {
             numbers_by: self
                 .numbers
                 .iter()
-                .map(|_| sizes.iter().map(|&codes| sums(codes)).collect())
+                // With more values than rows most occur once at most, and none is worth a state.
+                .map(|_| {
+                    sizes.iter().map(|&codes| sums(if codes > rows { 0 } else { codes })).collect()
+                })
                 .collect(),
             sketches: Sketches::new(rows, &sizes, self.numbers.len(), hours, has_hours),
             user_sets: has_hours.then(UserSets::default),
@@ -310,10 +330,10 @@ impl<'a> Columns<'a> {
         pairs: &[(usize, usize)],
         states: &mut States,
         opened: &mut Option<Opened<'a>>,
-        users: &mut UserReader,
+        users: &mut TenantUsers,
     ) -> Result<()> {
         let tenant = self.segment.tenants().of_row(run.first_row);
-        let hashes = users.hashes(self.segment, tenant, &mut |_| Ok(()))?;
+        let hashes = users.hashes(self.segment, tenant)?;
         let sizes: Vec<usize> = self.dimensions.iter().map(|dimension| dimension.codes).collect();
         let hours = states.hours;
         let all = [(0, day.rows.clone())];
@@ -497,7 +517,7 @@ fn numbers_by_block(states: &[Sums], rows: usize) -> Vec<u8> {
     let present: Vec<(u64, &Sums)> =
         (0u64..).zip(states).filter(|(_, state)| state.count() > 0).collect();
     let mut out = vec![NOT_KEPT];
-    if present.len() * ROWS_A_STATE > rows {
+    if states.is_empty() || present.len() * ROWS_A_STATE > rows {
         return out;
     }
     out[0] = TOTALS;

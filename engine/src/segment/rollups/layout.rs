@@ -31,7 +31,7 @@ pub const USER_VALUES_MAX: usize = 8;
 
 /// The rollup was not worth it.
 pub const NOT_KEPT: u8 = 0;
-/// Of each value what the whole series has.
+/// Of each value what the series has on its day.
 pub const TOTALS: u8 = 1;
 /// Totals, then the hours of each value.
 pub const HOURS: u8 = 2;

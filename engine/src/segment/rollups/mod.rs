@@ -2,9 +2,9 @@
 //!
 //! A rollup is a projection of the rows of its own segment, so it is never out of date: rows are never
 //! changed, and a segment that is made of others computes its own. For each series with enough rows,
-//! all of one day, there are: counts by hour of each value of a rollup dimension, count, sum and
-//! extremes of each number by hour and by value of a dimension, counts of pairs of values, and sketches of
-//! its users and numbers. The counts of a series itself are in the run directory. The same, without hours,
+//! day by day, there are: counts by hour of each value of a rollup dimension, count, sum and
+//! extremes of each number by hour and by value of a dimension, counts of pairs of values, sketches of
+//! its users and numbers, and the users themselves. The counts of a series itself are in the run directory. The same, without hours,
 //! is kept for each event of all tenants together, for questions that name none. What would take more than
 //! it saves is left out: such a question reads the rows.
 //!
@@ -19,5 +19,5 @@ mod build;
 mod read;
 
 pub use build::{build, events_worth_it, worth_it};
-pub use layout::{form_name, parts_of_name};
+pub use layout::{form_name, pair_name, parts_of_name};
 pub use read::{ByHour, DimensionCounts, RollupAt, UserValues};

@@ -14,7 +14,7 @@ use crate::{
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
-/// A state of a whole series, and those of its hours where they are kept.
+/// A state of a day of a series, and those of its hours where they are kept.
 pub type ByHour<T> = (T, Option<Vec<T>>);
 
 /// Where the rollups of a day of a series, or of an event with all tenants, stand in the sections.
@@ -38,7 +38,7 @@ pub struct UserValues {
 /// Counts of the values of a dimension.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DimensionCounts {
-    /// Code of each value that occurs, rising, and the rows of the whole series that have it.
+    /// Code of each value that occurs, rising, and the rows of the day that have it.
     pub totals: Vec<(u32, u64)>,
     /// The same by hour, `value * hours + hour`, where they are kept.
     pub hours: Option<Vec<u64>>,
@@ -151,7 +151,7 @@ impl Segment {
         Ok(Some(pairs))
     }
 
-    /// What a number adds up to in a whole series, and by hour where that is kept and asked for.
+    /// What a number adds up to on a day of a series, and by hour where that is kept and asked for.
     pub fn rollup_numbers(
         &self,
         at: RollupAt,
@@ -175,7 +175,7 @@ impl Segment {
         block.map(|block| whole_by_code(block, Sums::read)).transpose()
     }
 
-    /// The users of a whole series, and by hour where that is kept and asked for.
+    /// The users of a day of a series, and by hour where that is kept and asked for.
     pub fn rollup_users(
         &self,
         at: RollupAt,
@@ -196,7 +196,7 @@ impl Segment {
         block.map(|block| whole_by_code(block, Distinct::read)).transpose()
     }
 
-    /// The spread of a number in a whole series, and by hour where that is kept and asked for.
+    /// The spread of a number on a day of a series, and by hour where that is kept and asked for.
     pub fn rollup_digests(
         &self,
         at: RollupAt,
@@ -247,7 +247,7 @@ impl Segment {
     }
 }
 
-/// The state of a whole series, then those of its hours.
+/// The state of a day, then those of its hours.
 fn by_hour<T>(
     (form, mut cursor): (u8, Cursor<'_>),
     hours: usize,

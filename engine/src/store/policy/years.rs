@@ -46,7 +46,7 @@ impl Store {
             day_last: *last,
             day_middle: middle.map_or(*first, |(day, _)| *day),
             namespaces: Arc::from([1]),
-            namespace_firsts: Arc::from([*first * DAY_MS]),
+            namespace_bounds: Arc::from([(*first * DAY_MS, *last * DAY_MS)]),
         };
         self.segments.push((facts, rows));
     }
@@ -157,6 +157,39 @@ fn a_year_is_few_segments_and_rows_are_written_little_more_often() {
             assert!(segments <= if late.is_some() { 45 } else { 20 }, "{segments}");
         }
     }
+}
+
+/// A flush a minute, of which eight are merged at once: there is never an hour without late rows.
+#[test]
+fn late_rows_all_the_time_keep_no_unit_open() {
+    let mut store = Store::new(56);
+    store.live(130, 180, 111, Some(100), None);
+    let over = store.now_ms.div_euclid(DAY_MS) - 2;
+    let weeks =
+        store.segments.iter().filter(|(facts, _)| facts.level == SEALED && facts.day_last < over);
+    assert!(weeks.count() <= 130 / 56 + 1 + 7 + 7, "{}", store.segments.len());
+    assert!(store.segments.len() <= 70, "{}", store.segments.len());
+}
+
+/// Six events over eight weeks must not make a unit of what comes later in millions.
+#[test]
+fn a_small_segment_that_spans_a_unit_does_not_keep_a_large_one_whole() {
+    let mut store = Store::new(56);
+    let first = FIRST_DAY - 60;
+    store.write(FRESH, (0..6).map(|week| (first + week * 7, 1)).collect());
+    for _ in 0..5 {
+        store.now_ms += 3_600_000;
+        store.settle(None);
+    }
+    for day in 0..50 {
+        store.write(FRESH, BTreeMap::from([(first + day, 2_000_000)]));
+    }
+    for _ in 0..5 {
+        store.now_ms += 3_600_000;
+        store.settle(None);
+    }
+    assert!(store.segments.iter().all(|(facts, _)| facts.rows <= 4_000_000));
+    assert!(store.rows_written <= 100_000_000 * 5, "{}", store.rows_written);
 }
 
 #[test]
