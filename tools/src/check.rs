@@ -35,7 +35,7 @@ const fn optional(name: &'static str, command: &'static [&'static str]) -> Step 
     Step { optional: true, ..step(name, command) }
 }
 
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
@@ -45,7 +45,7 @@ const STEPS: [Step; 18] = [
     step("clippy", &CLIPPY),
     step("test build", &["cargo", "test", "--workspace", "--no-run"]),
     // Asleep most of the time, and without a limit on it: beside everything that follows.
-    Step { background: true, needs: Some(RELEASE), ..optional("quiet rigs", &QUIET_RIGS) },
+    Step { background: true, needs: Some(RELEASE), ..optional(QUIET, &QUIET_RIGS) },
     step("test", &["cargo", "test", "--workspace"]),
     Step { needs: Some(RELEASE), ..optional("rigs", &RIGS) },
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
@@ -59,10 +59,17 @@ const STEPS: [Step; 18] = [
     step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     optional("deny", &DENY),
     optional("typos", &["typos"]),
+    // When nothing else runs: beside other tests times are theirs.
+    Step { needs: Some(QUIET), ..step("budgets", &BUDGETS) },
 ];
 
 /// The step that builds the binary of the rigs.
 const RELEASE: &str = "build";
+
+/// The step of the rigs that others run beside.
+const QUIET: &str = "quiet rigs";
+
+const BUDGETS: [&str; 7] = ["cargo", "test", "--workspace", "--test", "browser", "--", "--ignored"];
 
 const QUIET_RIGS: [&str; 9] =
     ["python3", "tests/rigs/all.py", BINARY, "--at-once", "1", "--only", "soak", "power", "rules"];

@@ -1,4 +1,5 @@
-//! The embed in a real browser: `tests/browser`, run against the binary that was just built.
+//! The embed and the console in a real browser: `tests/browser`, run against the binary that was just built.
+//! Budgets of bytes and times are a test of their own, `-- --ignored`: times mean nothing beside other tests.
 //!
 //! Needs Chromium, Node, libfaketime and `npm install`. What is missing is named, and the test passes
 //! without having looked; where `CI` is set, it fails.
@@ -31,8 +32,19 @@ fn missing(root: &Path) -> Vec<&'static str> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn the_embed_works_in_a_browser() {
+    run(&["--project=works", "--project=looks"]);
+}
+
+#[test]
+#[ignore = "times are measured when nothing else runs"]
+fn budgets_hold_in_a_browser() {
+    run(&["--project=budget"]);
+}
+
+/// Runs projects of the browser tests.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn run(projects: &[&str]) {
     let root = Path::new("../..").canonicalize().unwrap();
     let missing = missing(&root);
     if !missing.is_empty() {
@@ -45,6 +57,7 @@ fn the_embed_works_in_a_browser() {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     let status = Command::new(root.join("node_modules/.bin/playwright"))
         .args(["test", "--config", "tests/browser/playwright.config.js"])
+        .args(projects)
         .env("TEST_INLAY", env!("CARGO_BIN_EXE_inlay"))
         .env("TEST_CHROMIUM", browser)
         .env("TEST_HEADLESS_SHELL", shell)

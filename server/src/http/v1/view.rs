@@ -176,7 +176,7 @@ struct Meta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, required = true, example = 3)]
     query_time_ms: Option<u64>,
-    /// Rows and rollup rows that were looked at.
+    /// Rows that were read: none where rollups gave the whole answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, required = true, example = 168)]
     rows_scanned: Option<u64>,

@@ -2358,7 +2358,7 @@ export interface components {
             rollup_granularity?: string | null;
             /**
              * Format: int64
-             * @description Rows and rollup rows that were looked at.
+             * @description Rows that were read: none where rollups gave the whole answer.
              * @example 168
              */
             rows_scanned: number;
