@@ -45,7 +45,7 @@ fn budgets_hold_in_a_browser() {
 /// Runs projects of the browser tests.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn run(projects: &[&str]) {
-    let root = Path::new("../..").canonicalize().unwrap();
+    let root = Path::new("../..").canonicalize().expect("the project is there");
     let missing = missing(&root);
     if !missing.is_empty() {
         assert!(std::env::var_os("CI").is_none(), "CI has a browser; missing: {missing:?}");
@@ -64,6 +64,6 @@ fn run(projects: &[&str]) {
         .env("TEST_OUTPUT", output)
         .current_dir(&root)
         .status()
-        .unwrap();
+        .expect("the browser tests start");
     assert!(status.success(), "browser tests failed");
 }
