@@ -1,7 +1,7 @@
 //! Numbers that rise, each once: as many bits as their mean distance needs, and two more for each.
 //!
-//! The lowest bits of all numbers stand side by side; what is left of each, which rises slowly, is told by zeros
-//! before a one ([Elias-Fano](https://en.wikipedia.org/wiki/Elias%E2%80%93Fano_encoding)). A set of 300 of 5,000
+//! The lowest bits of all numbers stand side by side; what is left of each rises slowly, and its steps are
+//! zeros before a one ([Elias-Fano](https://en.wikipedia.org/wiki/Elias%E2%80%93Fano_encoding)). A set of 300 of 5,000
 //! users takes 225 bytes.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]

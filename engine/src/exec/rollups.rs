@@ -85,7 +85,7 @@ impl Shape {
 
     /// Whether a segment keeps it of any series.
     pub fn is_kept_in(&self, segment: &Segment) -> bool {
-        let is_there = |kind, name: &str| segment.names(kind).any(|other| other == name);
+        let is_there = |kind, name: &str| segment.find(kind, name).is_some();
         match self {
             Self::Rows => true,
             Self::Counts(one) => is_there(SectionKind::RollupCounts, one),

@@ -157,9 +157,9 @@ impl Sink {
         self.accumulators.add(&Passed { rows, places, numbers, users: &scratch.passed_users })
     }
 
-    /// Adds users of a group, by their codes in a segment, of whom each has a row or more.
+    /// Adds users to a group and bucket, by their codes in a segment. Returns whether every code is one of a user.
     ///
-    /// Errors: `Limit` without memory; whether each code was one of a user.
+    /// Errors: `Limit` when there is no memory for them.
     pub fn add_users(
         &mut self,
         (group, bucket): (u32, usize),

@@ -13,7 +13,7 @@ use crate::{error::Result, query::Query, segment::Segment};
 /// Rows of the asked series of a segment inside the window, and how they are answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Split {
-    /// Series.
+    /// Number of series with rows inside the window.
     pub series: u64,
     /// Series of which each day has such a rollup.
     pub kept: u64,
@@ -116,7 +116,7 @@ impl Split {
         Ok(())
     }
 
-    /// All rows.
+    /// Number of rows inside the window.
     pub fn rows(&self) -> u64 {
         self.by_day + self.by_hour + self.read
     }

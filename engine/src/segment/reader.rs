@@ -274,7 +274,8 @@ impl SegmentFile {
         (self.footer.rows as usize).saturating_sub(index * BLOCK_ROWS).min(BLOCK_ROWS)
     }
 
-    pub(super) fn find(&self, kind: SectionKind, name: &str) -> Option<usize> {
+    /// Position in the section table of a section, found by a hash of its kind and name.
+    pub fn find(&self, kind: SectionKind, name: &str) -> Option<usize> {
         let hash = name_hash(kind as u16, name);
         let first = self.by_name.partition_point(|(other, _)| *other < hash);
         let alike = self.by_name.iter().skip(first).take_while(|(other, _)| *other == hash);

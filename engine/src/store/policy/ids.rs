@@ -7,11 +7,11 @@ use super::{CompactionLimits, magnitude};
 /// What the policy knows of an id run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunFacts {
-    /// Its name.
+    /// Name of the run's file.
     pub uuid: uuid::Uuid,
-    /// Its generation.
+    /// Week since 1970 in which the ids arrived.
     pub generation: u32,
-    /// Its ids.
+    /// Number of ids in the run.
     pub count: u64,
 }
 
