@@ -136,8 +136,13 @@ fn erasures_get_past_a_damaged_segment_and_each_other() {
     let damaged = segments(&disk).remove(0);
     let mut bytes = disk.files()[&damaged].clone();
     let whole = bytes.clone();
-    let middle = bytes.len() / 3;
-    bytes[middle] ^= 1;
+    // Into the event ids, which are needed by whoever writes the rows anew.
+    let inspection = Inspection::open(disk.clone()).unwrap();
+    let segment = inspection.segments().unwrap().remove(0).uuid;
+    assert!(damaged.contains(&segment.to_string()));
+    let sections = inspection.sections(segment).unwrap();
+    let ids = sections.iter().find(|section| section.kind == "event ids").unwrap();
+    bytes[ids.blocks[0].offset as usize + 4] ^= 1;
     disk.set_file(&damaged, Some(bytes));
     let engine = open(&disk, &clock).unwrap();
     let (jane, john) = (erase(&engine, JANE).unwrap(), erase(&engine, JOHN).unwrap());

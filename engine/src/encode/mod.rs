@@ -9,6 +9,8 @@ use crate::error::Result;
 
 pub mod bitpack;
 
+pub mod characters;
+
 pub mod compressed;
 mod relative;
 

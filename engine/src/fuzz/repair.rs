@@ -10,7 +10,8 @@ use crate::{
 };
 
 const FRAME_MARK: [u8; 4] = 0x4652_4d31_u32.to_le_bytes();
-const ID_BLOCK_BYTES: usize = 4_096 * 16;
+/// Bytes of an entry of the list: first hash, end and crc of a block.
+const ID_LIST_ENTRY_BYTES: usize = 28;
 
 /// Overwrites bytes, if they are there.
 fn put(file: &mut [u8], at: usize, bytes: &[u8]) {
@@ -131,10 +132,12 @@ pub fn id_run(bytes: &[u8]) -> (Vec<u8>, RunFacts) {
         let bytes = file.get(from..to).unwrap_or_default();
         crc(&[UUID.as_bytes(), &index.to_le_bytes(), bytes]).to_le_bytes()
     };
-    let hashes = filter.min(trailer);
-    for (index, from) in (0..hashes).step_by(ID_BLOCK_BYTES).enumerate() {
-        let sum = part(&file, index as u32, from, (from + ID_BLOCK_BYTES).min(hashes));
-        put(&mut file, list.saturating_add(index * 4), &sum);
+    let mut from = 0;
+    for (index, entry) in (list..trailer).step_by(ID_LIST_ENTRY_BYTES).enumerate() {
+        let to = u64_at(&file, entry + 16).unwrap_or_default() as usize;
+        let sum = part(&file, index as u32, from, to);
+        put(&mut file, entry + 24, &sum);
+        from = to;
     }
     // An even seed stands for a filter whose checksum is wrong, which is built again.
     let is_whole = file.get(filter).is_none_or(|byte| byte % 2 == 1);

@@ -19,10 +19,8 @@ pub const DIRECTORY: &str = "ids";
 pub const MAGIC: [u8; 8] = *b"INLAYIDS";
 /// Version of this layout.
 pub const VERSION: u32 = 1;
-/// Hashes of a block: 64 KiB, the unit of checking.
+/// Hashes of a block, the unit of checking: some 35 KiB.
 pub const BLOCK_IDS: usize = 4_096;
-/// Bytes of a hash.
-pub const ID_LEN: usize = 16;
 /// Length of the trailer.
 pub const TRAILER_LEN: usize = 64;
 /// Length of xorf's filter description.

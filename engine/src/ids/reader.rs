@@ -3,16 +3,18 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::{
-    cmp::Ordering,
     ops::Range,
-    sync::atomic::{self, AtomicBool},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use xorf::{BinaryFuse8, BinaryFuse8Ref, Filter, FilterRef};
 
-use super::layout::{
-    BLOCK_IDS, DESCRIPTOR_LEN, FILTER_INDEX, ID_LEN, IdRunMeta, LIST_INDEX, MAGIC, TRAILER_LEN,
-    VERSION, block_crc,
+use super::{
+    block::Block,
+    layout::{
+        BLOCK_IDS, DESCRIPTOR_LEN, FILTER_INDEX, IdRunMeta, LIST_INDEX, MAGIC, TRAILER_LEN,
+        VERSION, block_crc,
+    },
 };
 use crate::{
     base::{coding::Cursor, hash::crc},
@@ -26,8 +28,17 @@ pub struct IdRun {
     view: View,
     filter: RunFilter,
     filter_is_good: bool,
-    crcs: Vec<u32>,
-    checked: Vec<AtomicBool>,
+    blocks: Vec<BlockInfo>,
+}
+
+/// What the list says of a block.
+struct BlockInfo {
+    /// Its least hash.
+    first: u128,
+    bytes: Range<usize>,
+    crc: u32,
+    /// Whether its checksum was found to match.
+    is_checked: AtomicBool,
 }
 
 enum RunFilter {
@@ -73,9 +84,6 @@ impl IdRun {
         if magic != MAGIC || owner != db || count != meta.count {
             return Err(damaged("is not the recorded run"));
         }
-        if (filter_offset as u64) != count.saturating_mul(ID_LEN as u64) {
-            return Err(damaged("has another number of ids than recorded"));
-        }
         let part =
             |range: Range<usize>| view.get(range).ok_or_else(|| damaged("has impossible offsets"));
         let filter = part(filter_offset..list_offset)?;
@@ -83,20 +91,30 @@ impl IdRun {
         if block_crc(meta.uuid, LIST_INDEX, list) != list_crc {
             return Err(damaged("the checksum of the block list does not match"));
         }
-        let blocks = (count as usize).div_ceil(BLOCK_IDS);
         let mut cursor = Cursor::new(list, &place);
-        let crcs = (0..blocks).map(|_| cursor.u32()).collect::<Result<Vec<_>>>()?;
-        cursor.finish()?;
+        let (mut blocks, mut start) = (Vec::<BlockInfo>::new(), 0);
+        while cursor.remaining() > 0 {
+            let (first, end, crc) = (cursor.u128()?, cursor.u64()? as usize, cursor.u32()?);
+            let rises = blocks.last().is_none_or(|before| before.first < first);
+            if !rises || end < start || end > filter_offset {
+                return Err(damaged("has an impossible block list"));
+            }
+            let is_checked = AtomicBool::new(false);
+            blocks.push(BlockInfo { first, bytes: start..end, crc, is_checked });
+            start = end;
+        }
+        if start != filter_offset || blocks.len() != (count as usize).div_ceil(BLOCK_IDS) {
+            return Err(damaged("has another number of ids than recorded"));
+        }
         let is_good = block_crc(meta.uuid, FILTER_INDEX, filter) == filter_crc
             && (filter.is_empty() || describes_itself(filter));
         let has_filter = !filter.is_empty();
-        let checked = (0..blocks).map(|_| AtomicBool::new(false)).collect();
         let filter = if has_filter {
             RunFilter::Stored(filter_offset..list_offset)
         } else {
             RunFilter::None
         };
-        let mut run = Self { meta, view, filter, filter_is_good: is_good, crcs, checked };
+        let mut run = Self { meta, view, filter, filter_is_good: is_good, blocks };
         if !is_good {
             run.filter = run.rebuild_filter()?;
         }
@@ -143,16 +161,9 @@ impl IdRun {
         if !self.may_contain(hash) {
             return Ok(false);
         }
-        let (mut low, mut high) = (0, self.meta.count as usize);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.hash_at(middle)?.cmp(&hash) {
-                Ordering::Equal => return Ok(true),
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-            }
-        }
-        Ok(false)
+        let behind = self.blocks.partition_point(|block| block.first <= hash);
+        let Some(index) = behind.checked_sub(1) else { return Ok(false) };
+        Ok(self.open_block(index)?.contains(hash))
     }
 
     fn may_contain(&self, hash: u128) -> bool {
@@ -168,50 +179,34 @@ impl IdRun {
         }
     }
 
-    fn hash_at(&self, index: usize) -> Result<u128> {
-        self.check_block(index / BLOCK_IDS)?;
-        let bytes = self.view.get(index * ID_LEN..(index + 1) * ID_LEN);
-        Cursor::new(bytes.unwrap_or_default(), "ids").u128()
-    }
-
     /// Number of blocks.
     pub fn block_count(&self) -> usize {
-        self.crcs.len()
+        self.blocks.len()
     }
 
     /// The hashes of block `index`.
     pub fn block(&self, index: usize) -> Result<Vec<u128>> {
-        self.check_block(index)?;
-        let mut cursor = Cursor::new(self.block_bytes(index), "ids");
-        let mut hashes = Vec::with_capacity(BLOCK_IDS);
-        while cursor.remaining() > 0 {
-            hashes.push(cursor.u128()?);
-        }
+        let mut hashes = Vec::new();
+        self.open_block(index)?.read(&self.meta.path(), &mut hashes)?;
         Ok(hashes)
     }
 
-    fn block_bytes(&self, index: usize) -> &[u8] {
-        let start = index * BLOCK_IDS * ID_LEN;
-        let end = (start + BLOCK_IDS * ID_LEN).min(self.meta.count as usize * ID_LEN);
-        self.view.get(start..end).unwrap_or_default()
-    }
-
-    fn check_block(&self, index: usize) -> Result<()> {
-        let (Some(checked), Some(&crc)) = (self.checked.get(index), self.crcs.get(index)) else {
-            return Err(Error::corrupt(self.meta.path(), "a block is out of range"));
-        };
-        if checked.load(atomic::Ordering::Relaxed) {
-            return Ok(());
+    /// A block whose checksum matches.
+    fn open_block(&self, index: usize) -> Result<Block<'_>> {
+        let place = || self.meta.path();
+        let info = self.blocks.get(index);
+        let info = info.ok_or_else(|| Error::corrupt(place(), "a block is out of range"))?;
+        let bytes = self.view.get(info.bytes.clone()).unwrap_or_default();
+        if !info.is_checked.load(Ordering::Relaxed) {
+            if block_crc(self.meta.uuid, index as u32, bytes) != info.crc {
+                let start = info.bytes.start;
+                return Err(Error::corrupt(place(), format!("offset {start}: checksum mismatch")));
+            }
+            info.is_checked.store(true, Ordering::Relaxed);
         }
-        if block_crc(self.meta.uuid, index as u32, self.block_bytes(index)) != crc {
-            let start = index * BLOCK_IDS * ID_LEN;
-            return Err(Error::corrupt(
-                self.meta.path(),
-                format!("offset {start}: checksum mismatch"),
-            ));
-        }
-        checked.store(true, atomic::Ordering::Relaxed);
-        Ok(())
+        let before = index.saturating_mul(BLOCK_IDS);
+        let count = (self.meta.count as usize).saturating_sub(before).min(BLOCK_IDS);
+        Block::open(bytes, info.first, count).map_err(|detail| Error::corrupt(place(), detail))
     }
 
     /// Checks every block, the order of the hashes, and that the filter knows all of them.

@@ -5,6 +5,7 @@
 use xorf::{BinaryFuse8, DmaSerializable};
 
 use super::{
+    block,
     layout::{
         BLOCK_IDS, DESCRIPTOR_LEN, FILTER_INDEX, IdRunMeta, LIST_INDEX, MAGIC, TRAILER_LEN,
         VERSION, block_crc,
@@ -59,7 +60,8 @@ fn write_file(
         offset += bytes.len() as u64;
         file.write_at(at, bytes).at(temporary).map(|()| at)
     };
-    let (mut crcs, mut keys, mut count, mut last) = (Vec::new(), Vec::new(), 0u64, None);
+    let (mut list, mut keys, mut count, mut last) = (Vec::new(), Vec::new(), 0u64, None);
+    let (mut blocks, mut end) = (0u32, 0u64);
     let mut hashes: Vec<u128> = Vec::with_capacity(BLOCK_IDS);
     loop {
         hashes.clear();
@@ -67,10 +69,15 @@ fn write_file(
         if !hashes.is_empty() {
             assert!(hashes.is_sorted_by(|a, b| a < b) && last < hashes.first().copied());
             last = hashes.last().copied();
-            let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-            crcs.push(block_crc(uuid, crcs.len() as u32, &bytes));
             keys.extend(hashes.iter().map(|&hash| hash as u64));
             count += hashes.len() as u64;
+            let mut bytes = Vec::new();
+            block::write(&hashes, &mut bytes);
+            end += bytes.len() as u64;
+            list.put_u128(hashes.first().copied().unwrap_or_default());
+            list.put_u64(end);
+            list.put_u32(block_crc(uuid, blocks, &bytes));
+            blocks += 1;
             put(&bytes)?;
         }
         if hashes.len() < BLOCK_IDS {
@@ -79,8 +86,6 @@ fn write_file(
     }
     let filter = build_filter(keys);
     let filter_offset = put(&filter)?;
-    let mut list = Vec::with_capacity(crcs.len() * 4);
-    crcs.iter().for_each(|&crc| list.put_u32(crc));
     let list_offset = put(&list)?;
 
     let mut trailer = Vec::with_capacity(TRAILER_LEN);

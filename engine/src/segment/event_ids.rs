@@ -1,4 +1,5 @@
-//! Blocks of event ids: nothing, UUIDs as the bits in which they differ, or texts.
+//! Blocks of event ids: nothing, UUIDs as the bits in which they differ, other texts of one length as bits for each
+//! character, or texts.
 //!
 //! Ids are hardly ever read and are the largest column of most segments. Bits that all UUIDs of a block have
 //! in common are stored once: the six of a random one's version and variant, the high ones of times. UUIDs
@@ -11,6 +12,7 @@ use crate::{
     base::coding::{Cursor, Put},
     encode::{
         bitpack::{pack, packed_len, unpack},
+        characters::{self, Characters},
         text::{self, TextList},
     },
     error::{IoContext, Result},
@@ -24,6 +26,7 @@ const NONE: u8 = 0;
 const UUIDS: u8 = 1;
 const TEXTS: u8 = 2;
 const PLANES: u8 = 3;
+const CHARACTERS: u8 = 4;
 
 /// Event ids of consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +53,7 @@ impl EventIds {
             UUIDS => "uuid",
             TEXTS => "front-coded zstd",
             PLANES => "uuid planes zstd",
+            CHARACTERS => "characters",
             _ => "?",
         }
     }
@@ -141,8 +145,18 @@ impl EventIds {
         match self {
             Self::None(_) => out.push(NONE),
             Self::Texts(texts) => {
-                out.push(TEXTS);
-                text::write(texts.iter(), LEVEL, out).at("event ids")?;
+                let mut folded = Vec::new();
+                text::write(texts.iter(), LEVEL, &mut folded).at("event ids")?;
+                // Ids that rise with time share beginnings; of random ones zstd takes more than their chance.
+                let characters = Characters::of(texts.iter())
+                    .filter(|characters| characters.bytes(texts.len()) <= folded.len());
+                if let Some(characters) = characters {
+                    out.push(CHARACTERS);
+                    characters.write(texts.iter(), out);
+                } else {
+                    out.push(TEXTS);
+                    out.extend_from_slice(&folded);
+                }
             }
             Self::Uuids(bytes) => {
                 let planes = zstd::bulk::compress(&transpose(bytes, UUID_LEN), LEVEL);
@@ -170,6 +184,7 @@ impl EventIds {
         match tag {
             NONE => Ok(Self::None(rows)),
             TEXTS => Ok(Self::Texts(text::read(rest, rows, place)?)),
+            CHARACTERS => Ok(Self::Texts(characters::read(Cursor::new(rest, place), rows)?)),
             UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows)?)),
             PLANES => {
                 let planes =
@@ -309,6 +324,7 @@ mod tests {
                 Some(uuid::Builder::from_random_bytes(bytes).into_uuid().to_string())
             }),
             any::<u128>().prop_map(|n| Some(uuid::Uuid::from_u128(n).to_string().to_uppercase())),
+            any::<u128>().prop_map(|n| Some(format!("{n:032x}"))),
         ]
     }
 
@@ -365,6 +381,19 @@ mod tests {
         let mut bytes = Vec::new();
         list.write(&mut bytes).unwrap();
         assert!(bytes.len() < 10_000 * 122 / 8 + 64, "{} bytes", bytes.len());
+        assert_eq!(EventIds::read(&bytes, 10_000, "test").unwrap(), list);
+    }
+
+    #[test]
+    fn other_random_ids_take_what_is_random_in_them() {
+        let mut list = EventIds::default();
+        for n in 1..=10_000u128 {
+            let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            list.push(Some(format!("{random:032x}").as_bytes()));
+        }
+        let mut bytes = Vec::new();
+        list.write(&mut bytes).unwrap();
+        assert!(bytes.len() < 10_000 * 16 + 64, "{} bytes", bytes.len());
         assert_eq!(EventIds::read(&bytes, 10_000, "test").unwrap(), list);
     }
 

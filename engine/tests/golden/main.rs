@@ -248,7 +248,12 @@ fn the_files_have_every_level_and_every_encoding() {
     let levels: Vec<_> = segments.iter().map(|segment| segment.level).collect();
     assert!(["fresh", "merged", "sealed"].iter().all(|level| levels.contains(level)), "{levels:?}");
     let mut encodings = BTreeMap::<String, u64>::new();
-    for section in segments.iter().flat_map(|one| inspection.sections(one.uuid).unwrap()) {
+    let weeks = Inspection::open(golden("weeks")).unwrap();
+    let sections = [&inspection, &weeks].into_iter().flat_map(|inspection| {
+        let segments = inspection.segments().unwrap().into_iter();
+        segments.flat_map(|one| inspection.sections(one.uuid).unwrap())
+    });
+    for section in sections {
         for (encoding, blocks) in section.encodings {
             *encodings.entry(encoding).or_default() += blocks;
         }
@@ -261,6 +266,7 @@ fn the_files_have_every_level_and_every_encoding() {
         "none",
         "uuid",
         "uuid planes zstd",
+        "characters",
         "totals",
         "not kept",
     ] {

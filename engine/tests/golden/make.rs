@@ -68,7 +68,7 @@ fn write_weeks(target: &OsVfs) {
     // Day 20,400 is a Saturday: these are Monday to Sunday of the week before.
     for days_ago in 6..13 {
         let first = (12 - days_ago) * 100;
-        maker.texts(1, days_ago, first..first + 40 + days_ago * 5);
+        maker.digits(days_ago, first..first + 40 + days_ago * 5);
     }
     maker.engine.flush().unwrap();
     maker.engine.compact().unwrap();
@@ -193,6 +193,16 @@ impl Maker {
         let mut batch = self.engine.batch(Namespace(namespace));
         for n in range {
             push(&mut batch, days_ago, n, (n % 7 > 0).then(|| format!("order-{n}")).as_deref());
+        }
+        self.commit(batch);
+    }
+
+    /// Events with random ids of one length that are no UUIDs.
+    fn digits(&self, days_ago: i64, range: std::ops::Range<i64>) {
+        let mut batch = self.engine.batch(Namespace(1));
+        for n in range {
+            let id = format!("evt_{:016x}", self.rng.next_u64());
+            push(&mut batch, days_ago, n, Some(&id));
         }
         self.commit(batch);
     }

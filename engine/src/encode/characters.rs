@@ -1,0 +1,210 @@
+//! Strings of one length, such as random ids: for each position, which of the bytes seen there it has.
+//!
+//! `evt_9f86d081884c7d65` takes no bit for its first four characters and four for each of the others, which is all
+//! that chance put into it; letters and digits take six bits each. There is nothing to gain from what repeats: lists
+//! that rise, or have lengths of their own, are for [`super::text`].
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use super::{rising::BitWriter, text::TextList};
+use crate::{
+    base::coding::{Cursor, Put},
+    error::Result,
+};
+
+/// Bytes of a string, at most.
+const LEN_MAX: usize = 256;
+
+/// The bytes at a position, rising.
+type Alphabet = Vec<u8>;
+
+/// How strings of one length are written.
+pub struct Characters {
+    alphabets: Vec<Alphabet>,
+    /// The alphabet of each position.
+    positions: Vec<usize>,
+}
+
+impl Characters {
+    /// The alphabets of strings; nothing where these are of several lengths, long or empty.
+    pub fn of<'a>(strings: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut seen: Vec<[bool; 256]> = Vec::new();
+        for string in strings {
+            if seen.is_empty() && string.len() <= LEN_MAX {
+                seen.resize(string.len(), [false; 256]);
+            }
+            if string.is_empty() || string.len() != seen.len() {
+                return None;
+            }
+            for (seen, &byte) in seen.iter_mut().zip(string) {
+                if let Some(seen) = seen.get_mut(usize::from(byte)) {
+                    *seen = true;
+                }
+            }
+        }
+        let (mut alphabets, mut positions) = (Vec::<Alphabet>::new(), Vec::new());
+        for seen in seen {
+            let alphabet: Alphabet =
+                (0..=u8::MAX).zip(seen).filter_map(|(byte, seen)| seen.then_some(byte)).collect();
+            let known = alphabets.iter().position(|known| *known == alphabet);
+            positions.push(known.unwrap_or(alphabets.len()));
+            if known.is_none() {
+                alphabets.push(alphabet);
+            }
+        }
+        (!positions.is_empty()).then_some(Self { alphabets, positions })
+    }
+
+    /// The alphabet of each position.
+    fn by_position(&self) -> impl Iterator<Item = &Alphabet> {
+        self.positions.iter().filter_map(|&index| self.alphabets.get(index))
+    }
+
+    /// Bytes that so many strings take.
+    pub fn bytes(&self, strings: usize) -> usize {
+        let alphabets: usize = self.alphabets.iter().map(|alphabet| 1 + alphabet.len()).sum();
+        let bits: usize = self.by_position().map(|alphabet| bits_of(alphabet) as usize).sum();
+        4 + alphabets + self.positions.len() + (strings * bits).div_ceil(8)
+    }
+
+    /// Appends strings, those that the alphabets were taken from.
+    pub fn write<'a>(&self, strings: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+        out.put_varint(self.positions.len() as u64);
+        out.put_varint(self.alphabets.len() as u64);
+        for alphabet in &self.alphabets {
+            out.put_u8((alphabet.len() - 1) as u8);
+            out.extend_from_slice(alphabet);
+        }
+        self.positions.iter().for_each(|&alphabet| out.put_u8(alphabet as u8));
+        let digits: Vec<(Vec<u8>, u32)> = self
+            .by_position()
+            .map(|alphabet| {
+                let mut digits = vec![0; 256];
+                for (digit, &byte) in (0..=u8::MAX).zip(alphabet) {
+                    if let Some(slot) = digits.get_mut(usize::from(byte)) {
+                        *slot = digit;
+                    }
+                }
+                (digits, bits_of(alphabet))
+            })
+            .collect();
+        let mut writer = BitWriter::default();
+        for string in strings {
+            for (&byte, (digits, bits)) in string.iter().zip(&digits) {
+                let digit = digits.get(usize::from(byte)).copied().unwrap_or_default();
+                writer.put(digit.into(), *bits);
+            }
+        }
+        out.extend_from_slice(&writer.finish());
+    }
+}
+
+/// Bits that tell the bytes of an alphabet apart, at most 8.
+fn bits_of(alphabet: &Alphabet) -> u32 {
+    alphabet.len().next_power_of_two().ilog2()
+}
+
+/// Reads `count` strings back.
+///
+/// Errors: `Corrupt` when they are others than so many.
+pub fn read(mut cursor: Cursor<'_>, count: usize) -> Result<TextList> {
+    let len = cursor.varint_u32()? as usize;
+    let alphabets = cursor.varint_u32()? as usize;
+    if len == 0 || len > LEN_MAX || alphabets > len {
+        return Err(cursor.error("strings of one length have an impossible one"));
+    }
+    let alphabets = (0..alphabets)
+        .map(|_| {
+            let len = usize::from(cursor.u8()?) + 1;
+            let alphabet = cursor.take(len)?.to_vec();
+            Ok((bits_of(&alphabet), alphabet))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let positions = cursor.take(len)?.iter().map(|&index| alphabets.get(usize::from(index)));
+    let positions: Option<Vec<&(u32, Alphabet)>> = positions.collect();
+    let positions = positions.ok_or_else(|| cursor.error("a position has an unknown alphabet"))?;
+    let bits: usize = positions.iter().map(|(bits, _)| *bits as usize).sum();
+    let packed = cursor.take(count.saturating_mul(bits).div_ceil(8))?;
+    cursor.clone().finish()?;
+    let mut packed = packed.iter();
+    let (mut rest, mut rest_bits) = (0u32, 0);
+    let mut strings = TextList::default();
+    let mut string = Vec::with_capacity(len);
+    for _ in 0..count {
+        string.clear();
+        for (bits, alphabet) in &positions {
+            if rest_bits < *bits {
+                rest |= u32::from(packed.next().copied().unwrap_or_default()) << rest_bits;
+                rest_bits += 8;
+            }
+            let digit = rest & ((1 << bits) - 1);
+            (rest, rest_bits) = (rest >> bits, rest_bits - bits);
+            let byte = alphabet.get(digit as usize).copied();
+            string.push(byte.ok_or_else(|| cursor.error("a string has an unknown character"))?);
+        }
+        strings.push(&string);
+    }
+    Ok(strings)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn write(strings: &[Vec<u8>]) -> Option<Vec<u8>> {
+        let all = || strings.iter().map(Vec::as_slice);
+        let characters = Characters::of(all())?;
+        let mut out = Vec::new();
+        characters.write(all(), &mut out);
+        assert!(out.len() <= characters.bytes(strings.len()));
+        Some(out)
+    }
+
+    proptest! {
+        #[test]
+        fn strings_of_one_length_come_back(
+            len in 1usize..40,
+            alphabet in prop::collection::vec(any::<u8>(), 1..80),
+            picks in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 40), 1..50),
+        ) {
+            let string = |picks: &Vec<prop::sample::Index>| {
+                picks[..len].iter().map(|pick| alphabet[pick.index(alphabet.len())]).collect()
+            };
+            let strings: Vec<Vec<u8>> = picks.iter().map(string).collect();
+            let bytes = write(&strings).unwrap();
+            let read_back = read(Cursor::new(&bytes, "test"), strings.len()).unwrap();
+            prop_assert!(read_back.iter().eq(strings.iter().map(Vec::as_slice)));
+            for cut in 0..bytes.len() {
+                prop_assert!(read(Cursor::new(&bytes[..cut], "test"), strings.len()).is_err());
+            }
+        }
+
+        #[test]
+        fn damaged_bytes_never_panic(bytes: Vec<u8>, count in 0usize..2_000) {
+            let _ = read(Cursor::new(&bytes, "test"), count);
+        }
+    }
+
+    #[test]
+    fn only_strings_of_one_length_are_written() {
+        assert!(write(&[b"abc".to_vec(), b"ab".to_vec()]).is_none());
+        assert!(write(&[Vec::new(), Vec::new()]).is_none());
+        assert!(write(&[vec![b'a'; LEN_MAX + 1]]).is_none());
+        assert!(write(&[]).is_none());
+        assert_eq!(write(&vec![b"abc".to_vec(); 1_000]).unwrap().len(), 2 + 6 + 3);
+    }
+
+    #[test]
+    fn hexadecimal_digits_take_four_bits() {
+        let strings: Vec<Vec<u8>> = (1..=10_000u128)
+            .map(|n| {
+                format!("evt_{:032x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+            })
+            .map(String::into_bytes)
+            .collect();
+        let bytes = write(&strings).unwrap();
+        assert!(bytes.len() < 10_000 * 16 + 100, "{} bytes", bytes.len());
+    }
+}
