@@ -143,6 +143,7 @@ pub async fn serve_with(
         acting: None,
         named: None,
         abandoned: Arc::default(),
+        permit: None,
     };
     if config.demo {
         let seeding = app.clone();

@@ -9,8 +9,6 @@ use crate::error::Result;
 
 pub mod bitpack;
 
-pub mod characters;
-
 pub mod compressed;
 mod relative;
 
@@ -25,6 +23,8 @@ pub mod rising;
 
 pub mod numbers;
 pub mod text;
+
+pub mod characters;
 
 /// Rows of a block, at most.
 pub const BLOCK_ROWS: usize = 65_536;

@@ -207,9 +207,11 @@ fn one_pass(
         Err(Error::Limit { limit: Limit::QueryMemory, .. }) => return Ok(None),
         passed => passed?,
     };
-    let all = 0..groups.names().len();
-    let mut ranked: Vec<(Option<f64>, usize)> =
-        all.map(|group| (states.total(group).as_f64(), group)).collect();
+    let mut ranked = Vec::with_capacity(groups.names().len());
+    for group in 0..groups.names().len() {
+        check(control)?;
+        ranked.push((states.total(group).as_f64(), group));
+    }
     ranked.sort_by(|(a, a_group), (b, b_group)| {
         let name = |group: usize| &groups.names()[group];
         compare_falling(*a, *b).then_with(|| compare_groups(name(*a_group), name(*b_group)))
@@ -217,7 +219,7 @@ fn one_pass(
     ranked.truncate(query.groups_max);
     check_cells(ranked.len(), starts.len())?;
     let ranked: Vec<usize> = ranked.into_iter().map(|(_, group)| group).collect();
-    Ok(Some(answer_of(starts.to_vec(), &groups, &ranked, &mut states, &reads)))
+    answer_of(starts.to_vec(), &groups, &ranked, &mut states, &reads, control).map(Some)
 }
 
 /// The answer of some of the groups, in their order.
@@ -227,15 +229,21 @@ fn answer_of(
     chosen: &[usize],
     states: &mut Accumulators,
     reads: &Reads,
-) -> Answer {
-    Answer {
+    control: &dyn Control,
+) -> Result<Answer> {
+    let mut values = Vec::with_capacity(chosen.len());
+    for &group in chosen {
+        check(control)?;
+        values.push(states.finish(group));
+    }
+    Ok(Answer {
         buckets,
         groups: chosen.iter().map(|&group| groups.names()[group].clone()).collect(),
-        values: chosen.iter().map(|&group| states.finish(group)).collect(),
+        values,
         groups_total: groups.names().len(),
         rows_scanned: reads.rows,
         rollup: reads.rollup(),
-    }
+    })
 }
 
 /// Errors: `Limit` when an answer of so many groups and buckets is too large to be written down.
@@ -279,7 +287,7 @@ fn pass(
     let (groups, mut states, reads) =
         pass_states(snapshot, query, starts, groups, usize::MAX, control)?;
     let all: Vec<usize> = (0..groups.names().len()).collect();
-    Ok(answer_of(buckets, &groups, &all, &mut states, &reads))
+    answer_of(buckets, &groups, &all, &mut states, &reads, control)
 }
 
 /// Reads what the query asks for, into at most `cells_max` states.

@@ -127,6 +127,9 @@ pub fn scan(
     Ok(())
 }
 
+/// Vectors that are read before it is asked again whether to stop: some hundred microseconds.
+const VECTORS_A_CHECK: usize = 8;
+
 /// The columns of a segment that a query reads.
 struct Columns<'a> {
     segment: &'a Segment,
@@ -296,6 +299,9 @@ impl<'a> Columns<'a> {
                     start = block_end;
                 }
                 while start < block_end {
+                    if (start / VECTOR_ROWS).is_multiple_of(VECTORS_A_CHECK) {
+                        check()?;
+                    }
                     let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);
                     self.scan_vector(start..end, bucket, sink)?;
                     start = end;

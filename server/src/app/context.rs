@@ -12,7 +12,7 @@ use inlay_engine::{Clock, Engine, Rng, Txn};
 
 use super::{access::Principal, counters::Counters, named::NamedRequest, settings::Settings};
 use crate::{
-    base::ids::Ids,
+    base::{ids::Ids, query_permits::QueryPermit},
     error::{ApiError, Result},
     store::{Actor, Environment, Org, OrgReader, OrgTxn},
 };
@@ -38,6 +38,8 @@ pub struct App {
     pub named: Option<Arc<NamedRequest>>,
     /// Set when nobody waits for the answer of this request any more.
     pub abandoned: Arc<AtomicBool>,
+    /// The permit of a query, which gives way to others at the borders of blocks.
+    pub permit: Option<Arc<QueryPermit>>,
 }
 
 /// An authenticated caller within one organisation and environment.
@@ -70,10 +72,16 @@ impl Caller {
 }
 
 impl App {
-    /// Says when a query that begins now must stop: at its deadline, or when nobody waits for it.
+    /// Says when a query that begins now must stop: at its deadline, or when nobody waits for it. While it is another
+    /// query's turn, the answer comes later.
     pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.settings.query_ms_max);
-        move || self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline
+        move || {
+            if let Some(permit) = &self.permit {
+                permit.give_way();
+            }
+            self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline
+        }
     }
 
     /// Now, in milliseconds since 1970.
@@ -135,6 +143,7 @@ impl App {
             acting: None,
             named: None,
             abandoned: Arc::default(),
+            permit: None,
         }
     }
 }

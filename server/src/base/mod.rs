@@ -6,7 +6,9 @@ pub mod instant;
 pub mod json;
 pub mod json_schema;
 pub mod memory;
+pub mod query_threads;
 pub mod secret;
 pub mod text;
 
+pub mod query_permits;
 pub mod signature;

@@ -46,11 +46,15 @@ pub async fn guard(
 ) -> Response {
     let address = address(&http, &request);
     let admitted = admit(&http, operation, &mut request, address).await;
-    let (standing, counted) = match &admitted {
-        Ok(who) => http.throttle.take(operation.quota(), who),
+    let (quota, who) = match &admitted {
+        Ok(who) => (operation.quota(), who.clone()),
         // Who is not let in is counted by his address.
-        Err(_) => http.throttle.take(Quota::Management, &at_address(address)),
+        Err(_) => (Quota::Management, at_address(address)),
     };
+    let (standing, counted) = http.throttle.take(quota, &who);
+    if counted.is_err() {
+        tokio::time::sleep(http.throttle.delay_of_refusal(quota, &who)).await;
+    }
     let answer = match counted.and(admitted) {
         Ok(_) => carry_out(&http, operation, request, next)
             .await

@@ -10,7 +10,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{meters::Requests, schema_cache::SchemaCache, throttle::Throttle, under_way::UnderWay};
 use crate::{
     app::{App, Caller, NamedRequest},
-    base::memory::Shares,
+    base::{
+        memory::Shares,
+        query_permits::{QueryPermit, QueryPermits},
+        query_threads::QueryThreads,
+    },
     error::{ApiError, Code, Result},
     outbound::Dispatcher,
     sql::Workers,
@@ -21,8 +25,6 @@ use crate::{
 const REQUEST_BYTES: usize = 64 << 10;
 /// A body becomes parsed events, rows in columns and a log record beside itself.
 const INGEST_FACTOR: usize = 4;
-/// Queries that run at once: there are no more cores than this anyway.
-const QUERIES_AT_ONCE: usize = 8;
 /// Password hashes that are computed at once: each takes a core for a quarter of a second.
 const HASHES_AT_ONCE: usize = 2;
 /// Mails under way that requests asked for, each for nearly four minutes where the mail server does not answer.
@@ -63,7 +65,8 @@ pub struct Http {
     pub mailing: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
-    queries: Arc<Semaphore>,
+    queries: Arc<QueryPermits>,
+    query_threads: Arc<QueryThreads>,
 }
 
 impl Http {
@@ -88,7 +91,10 @@ impl Http {
             mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
-            queries: Arc::new(Semaphore::new(QUERIES_AT_ONCE)),
+            queries: Arc::new(QueryPermits::new(
+                std::thread::available_parallelism().map_or(1, usize::from),
+            )),
+            query_threads: Arc::default(),
         }
     }
 
@@ -119,10 +125,7 @@ impl Http {
         place: Option<OwnedSemaphorePermit>,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let waits = Waits(Arc::default());
-        let named = NAMED.try_with(Arc::clone).ok();
-        let acting = ACTING.try_with(Arc::clone).ok();
-        let app = App { abandoned: Arc::clone(&waits.0), acting, named, ..self.app.clone() };
+        let (app, _waits) = self.app_of_request(None);
         let work = move || {
             let _place = place;
             work(&app)
@@ -130,6 +133,15 @@ impl Http {
         tokio::task::spawn_blocking(work)
             .await
             .unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
+    }
+
+    /// The product as this request sees it. What comes with it is dropped when nobody waits any more.
+    fn app_of_request(&self, permit: Option<Arc<QueryPermit>>) -> (App, Waits) {
+        let waits = Waits(Arc::default());
+        let named = NAMED.try_with(Arc::clone).ok();
+        let acting = ACTING.try_with(Arc::clone).ok();
+        let abandoned = Arc::clone(&waits.0);
+        (App { abandoned, acting, named, permit, ..self.app.clone() }, waits)
     }
 
     /// Runs work that hashes a password, a few at once.
@@ -147,12 +159,19 @@ impl Http {
         }
     }
 
-    /// Runs work that reads events, a few at once.
+    /// Runs work of an organisation that reads events: as much at once as there are cores, shared between
+    /// organisations.
     pub async fn run_query<T: Send + 'static>(
         &self,
+        org: &str,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run_in(Some(place(&self.queries, 1).await?), work).await
+        let Some(permit) = self.queries.acquire(org, WAIT).await else {
+            return Err(ApiError::new(Code::Overloaded, "the server is busy; retry soon"));
+        };
+        let (app, _waits) = self.app_of_request(Some(Arc::new(permit)));
+        let done = self.query_threads.run(move || work(&app)).await;
+        done.unwrap_or_else(|| Err(ApiError::internal("the thread of a query ended")))
     }
 
     /// Memory for a body of `bytes` that is received: a slow sender holds none of what work needs.
@@ -217,7 +236,7 @@ mod tests {
         let workers = Arc::new(Workers::new("/nowhere".into(), 0, 0));
         let http = Http::new(app, &Shares::of(0), throttle, Dispatcher::in_tests(), workers);
         let (ended, wait) = mpsc::channel();
-        let asked = http.run_query(move |app| {
+        let asked = http.run_query("org", move |app| {
             let must_stop = app.query_control();
             while !must_stop() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -228,7 +247,7 @@ mod tests {
         tokio::time::timeout(Duration::from_millis(50), asked).await.unwrap_err();
         // Long before its own deadline.
         wait.recv_timeout(Duration::from_secs(10)).unwrap();
-        while http.queries.available_permits() < QUERIES_AT_ONCE {
+        while !http.queries.is_idle() {
             tokio::task::yield_now().await;
         }
     }

@@ -73,7 +73,9 @@ pub async fn page(
             let asked = Arc::clone(&known);
             // A server that is too busy for it sends the page; the page asks again.
             let data = http
-                .run_query(move |app| Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA)))
+                .run_query(&known.0.org, move |app| {
+                    Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA))
+                })
                 .await
                 .unwrap_or_default();
             let html = draw(&http, &known.0, &known.1, (&display, language), &data, &nonce);

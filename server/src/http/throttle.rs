@@ -2,6 +2,10 @@
 //!
 //! A bucket holds as many tokens as its limit names and fills evenly over its time: a second, or a
 //! quarter of an hour for what guards passwords. Every answer says how full the bucket is.
+//!
+//! A second bucket of the same size counts refusals. A caller that has emptied it too, by asking on and on, waits a
+//! quarter of a second for each further one: then 32 connections get 128 refusals a second and not ten thousand, which
+//! would take the processors of other callers.
 
 use std::{collections::HashMap, num::NonZeroU32, time::Duration};
 
@@ -35,6 +39,8 @@ const QUOTAS: [Quota; 8] = [
 /// Attempts at passwords are counted over this time.
 const LONG: Duration = Duration::from_secs(15 * 60);
 
+/// How long a refusal is held back, once a caller has had as many at once as he may ask requests.
+const REFUSAL_DELAY: Duration = Duration::from_millis(250);
 /// Requests with an idempotency key that an organisation may make a day.
 const NAMED_MAX: u32 = 10_000;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -44,6 +50,8 @@ type Buckets =
 
 struct Limit {
     buckets: Buckets,
+    /// Refusals that come at once.
+    refusals: Buckets,
     size: u32,
     per_token: Duration,
 }
@@ -80,8 +88,9 @@ impl Throttle {
             let of = governor::Quota::with_period(per_token)
                 .unwrap_or(governor::Quota::per_second(size))
                 .allow_burst(size);
-            let buckets = RateLimiter::dashmap(of).with_middleware();
-            (*quota, Limit { buckets, size: size.get(), per_token })
+            let buckets = || RateLimiter::dashmap(of).with_middleware();
+            let (buckets, refusals) = (buckets(), buckets());
+            (*quota, Limit { buckets, refusals, size: size.get(), per_token })
         };
         Self { by_quota: QUOTAS.iter().map(limit).collect(), clock: DefaultClock::default() }
     }
@@ -102,6 +111,14 @@ impl Throttle {
         }
     }
 
+    /// How long a refusal of a caller is held back.
+    pub fn delay_of_refusal(&self, quota: Quota, who: &str) -> Duration {
+        match self.of(quota).refusals.check_key(&who.to_owned()) {
+            Ok(_) => Duration::ZERO,
+            Err(_) => REFUSAL_DELAY,
+        }
+    }
+
     fn of(&self, quota: Quota) -> &Limit {
         self.by_quota.get(&quota).expect("every quota has its limit, as a test asks")
     }
@@ -109,8 +126,10 @@ impl Throttle {
     /// Forgets buckets that are full: they are as if they had never been asked.
     pub fn forget_full(&self) {
         for limit in self.by_quota.values() {
-            limit.buckets.retain_recent();
-            limit.buckets.shrink_to_fit();
+            for buckets in [&limit.buckets, &limit.refusals] {
+                buckets.retain_recent();
+                buckets.shrink_to_fit();
+            }
         }
     }
 }
@@ -165,6 +184,11 @@ mod tests {
         let error = refused.unwrap_err();
         assert_eq!(error.code, Code::RateLimited);
         assert!((299..=300).contains(&error.retry_after_seconds().unwrap()));
+        for _ in 0..3 {
+            assert_eq!(throttle.delay_of_refusal(Quota::Login, "a"), Duration::ZERO);
+        }
+        assert_eq!(throttle.delay_of_refusal(Quota::Login, "a"), REFUSAL_DELAY);
+        assert_eq!(throttle.delay_of_refusal(Quota::Login, "b"), Duration::ZERO);
         throttle.forget_full();
         assert!(take("a").1.is_err(), "a bucket that is not full is kept");
         for quota in QUOTAS {

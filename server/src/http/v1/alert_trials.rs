@@ -149,7 +149,9 @@ pub async fn preview(
         recovery_threshold: Some(body.recovery_threshold),
         ..AlertChange::default()
     };
-    let preview = http.run_query(move |app| app.preview_alert(&caller, subject, change)).await?;
+    let preview = http
+        .run_query(&caller.org.clone(), move |app| app.preview_alert(&caller, subject, change))
+        .await?;
     let event = |(is_firing, value, at): (bool, Option<f64>, i64)| PreviewEvent {
         state: if is_firing { "firing" } else { "resolved" },
         value,

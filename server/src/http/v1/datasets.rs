@@ -76,7 +76,7 @@ pub struct Ddl {
 
 /// The tables that statements can name, with what is in them.
 pub async fn list(State(http): State<Http>, caller: Caller) -> Result<List<DatasetView>> {
-    let datasets = http.run_query(move |app| app.datasets(&caller)).await?;
+    let datasets = http.run_query(&caller.org.clone(), move |app| app.datasets(&caller)).await?;
     Ok(List { data: datasets.into_iter().map(view).collect(), next: None })
 }
 

@@ -88,7 +88,7 @@ pub struct AutoCreated {
 
 /// The events of the last thirty days, with their properties.
 pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<Discovered>> {
-    let found = http.run_query(move |app| app.discover(&caller)).await?;
+    let found = http.run_query(&caller.org.clone(), move |app| app.discover(&caller)).await?;
     let rows_scanned: u64 = found.events.iter().map(|event| event.rows_read).sum();
     let rows: u64 = found.events.iter().map(|event| event.count).sum();
     Ok(Answer(Discovered {
@@ -106,7 +106,7 @@ pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<Disc
 /// Makes a dashboard from them. 201 with what it is.
 pub async fn auto_create(State(http): State<Http>, caller: Caller) -> Result<Created<AutoCreated>> {
     let (dashboard, events_found) =
-        http.run_query(move |app| app.auto_create_dashboard(&caller)).await?;
+        http.run_query(&caller.org.clone(), move |app| app.auto_create_dashboard(&caller)).await?;
     Ok(Created(AutoCreated {
         dashboard_id: dashboard.id,
         name: dashboard.draft.name,

@@ -161,7 +161,7 @@ pub async fn data(
     }
     let expires_in_seconds = view.expires_in_seconds;
     let answers = http
-        .run_query(move |app| {
+        .run_query(&viewer.org.clone(), move |app| {
             let answer = |(widget, filters): (Widget, ViewFilters)| {
                 let answer = app.embed_answer(&viewer, &view, &widget, &filters);
                 Ok((widget.id, one(answer)?))
@@ -257,7 +257,9 @@ fn stream(
         for (widget, filters) in asked {
             let (known, id) = (Arc::clone(&shared), json!(widget.id));
             let answer = http
-                .run_query(move |app| one(app.embed_answer(&known.0, &known.1, &widget, &filters)))
+                .run_query(&shared.0.org, move |app| {
+                    one(app.embed_answer(&known.0, &known.1, &widget, &filters))
+                })
                 .await;
             let Ok(answer) = answer.or_else(|error| one(Err(error))) else { return };
             // The answer is an object that is not empty: the id becomes its first field.
@@ -337,7 +339,7 @@ pub async fn values(
     body: Body<AskEmbedValues>,
 ) -> Result<NotStored<EmbeddedValues>> {
     let found = http
-        .run_query(move |app| {
+        .run_query(&viewer.org.clone(), move |app| {
             let body = body.read()?;
             let view = app.embed_view(&viewer)?;
             app.embed_values(&viewer, &view, &body.dimension, &body.search, &body.filters)
@@ -392,7 +394,7 @@ pub async fn detail(
     viewer: Viewer,
     body: Body<AskEmbedDetail>,
 ) -> Result<NotStored<EmbeddedDetail>> {
-    http.run_query(move |app| {
+    http.run_query(&viewer.org.clone(), move |app| {
         let body = body.read()?;
         let view = app.embed_view(&viewer)?;
         let ids = std::slice::from_ref(&body.widget);

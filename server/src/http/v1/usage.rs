@@ -68,7 +68,10 @@ pub async fn get(
     Params(parameters): Params<UsageParameters>,
 ) -> Result<Answer<UsageView>> {
     let period = parameters.period.unwrap_or_else(|| "30d".to_owned());
-    http.run_query(move |app| app.usage(&caller, &period)).await.map(view).map(Answer)
+    http.run_query(&caller.org.clone(), move |app| app.usage(&caller, &period))
+        .await
+        .map(view)
+        .map(Answer)
 }
 
 fn view(usage: Usage) -> UsageView {

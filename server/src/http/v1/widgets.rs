@@ -183,7 +183,7 @@ pub async fn preview(
         filters: body.overrides.filters,
     };
     let body = http
-        .run_query(move |app| {
+        .run_query(&caller.org.clone(), move |app| {
             view::widget(&app.preview_widget(&caller, &preview)?, view::For::Builder)
         })
         .await?;
@@ -211,7 +211,7 @@ pub async fn data(
 ) -> Result<Written<WidgetData>> {
     let WidgetParameters { tenant_id, period } = parameters;
     let body = http
-        .run_query(move |app| {
+        .run_query(&caller.org.clone(), move |app| {
             let answer = app.draft_widget_data(&caller, &id, &widget_id, tenant_id, period)?;
             view::widget(&answer, view::For::Builder)
         })

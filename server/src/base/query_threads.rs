@@ -1,0 +1,138 @@
+//! Threads that queries run on: a short one at the priority of the threads that read and write sockets, a long one
+//! below them.
+//!
+//! A thread may lower its priority, and without a privilege not raise it again. So one that has run a long query ends
+//! with it, and the next query that finds no thread starts one, which costs some twenty microseconds.
+
+use std::{
+    cell::Cell,
+    sync::{Arc, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rustix::process::setpriority_process;
+use tokio::sync::oneshot;
+
+/// Niceness of a thread whose query is a long one: a tenth of the processor time of others that want it.
+const NICE: i32 = 10;
+/// How long such a thread runs before it lets others go first that have become ready: the kernel may leave them waiting
+/// for its next tick, up to four milliseconds.
+const TURN: Duration = Duration::from_micros(200);
+/// Threads that wait for a query, at most.
+const IDLE: usize = 8;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    /// When this thread last let others go first, if it has run a long query.
+    static STOOD_BACK: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Lets threads go first that read and write sockets: from the first call on this one has a lower priority, for as long
+/// as it lives.
+pub fn stand_back() {
+    let now = Instant::now();
+    match STOOD_BACK.get() {
+        // Where it is not allowed, queries are as quick as before.
+        None => drop(setpriority_process(None, NICE)),
+        Some(before) if now.duration_since(before) < TURN => return,
+        Some(_) => {}
+    }
+    thread::yield_now();
+    STOOD_BACK.set(Some(Instant::now()));
+}
+
+/// The threads.
+#[derive(Default)]
+pub struct QueryThreads {
+    /// Where those that wait take work from; the last one waits for the shortest time.
+    idle: Mutex<Vec<mpsc::Sender<Work>>>,
+}
+
+impl QueryThreads {
+    /// Runs work on a thread of its own. Nothing when it panicked, or there was no thread.
+    pub async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (done, result) = oneshot::channel();
+        self.start(Box::new(move || drop(done.send(work()))));
+        result.await.ok()
+    }
+
+    fn start(self: &Arc<Self>, work: Work) {
+        let idle = self.idle.lock().pop();
+        // A thread that waits takes whatever it is sent.
+        let work = match idle {
+            Some(idle) => match idle.send(work) {
+                Ok(()) => return,
+                Err(mpsc::SendError(work)) => work,
+            },
+            None => work,
+        };
+        let threads = Arc::clone(self);
+        let run = move || threads.serve(work);
+        if let Err(error) = thread::Builder::new().name("query".to_owned()).spawn(run) {
+            tracing::error!(%error, "no thread for a query");
+        }
+    }
+
+    /// Runs work, and what comes after it, until the priority of this thread is lower than that of others.
+    fn serve(&self, work: Work) {
+        work();
+        let (more, wait) = mpsc::channel();
+        loop {
+            if STOOD_BACK.get().is_some() {
+                return;
+            }
+            {
+                let mut idle = self.idle.lock();
+                if idle.len() >= IDLE {
+                    return;
+                }
+                idle.push(more.clone());
+            }
+            let Ok(work) = wait.recv() else { return };
+            work();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::getpriority_process;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_query_takes_its_thread_with_it() {
+        let threads = Arc::new(QueryThreads::default());
+        let of = || thread::current().id();
+        let first = threads.run(of).await.unwrap();
+        // It is there again in a moment, and takes the next work.
+        while threads.idle.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let nice = |lower: bool| {
+            move || {
+                if lower {
+                    stand_back();
+                }
+                (thread::current().id(), getpriority_process(None).unwrap())
+            }
+        };
+        let before = getpriority_process(None).unwrap();
+        assert_eq!(threads.run(nice(true)).await, Some((first, NICE.max(before))));
+        let (next, priority) = threads.run(nice(false)).await.unwrap();
+        assert!(next != first && priority == before);
+    }
+
+    #[tokio::test]
+    async fn a_panic_fails_one_query() {
+        let threads = Arc::new(QueryThreads::default());
+        assert_eq!(threads.run(|| -> u32 { panic!("as a test wants") }).await, None);
+        assert_eq!(threads.run(|| 5).await, Some(5));
+    }
+}
