@@ -480,8 +480,8 @@ mod tests {
         vfs::sim::SimVfs,
     };
 
-    /// Two ids with one hash count as one event: that is all that a collision does. With 128 bits it
-    /// takes longer than the universe has; here hashes keep sixteen.
+    /// Two ids with one hash count as one event: that is all that a collision does. With 88 bits it is
+    /// one chance in six hundred million among 1e9 ids; here hashes keep sixteen.
     #[test]
     fn colliding_hashes_lose_an_event_and_nothing_else() {
         KEPT_BITS.set(0xffff);

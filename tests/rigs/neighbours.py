@@ -154,7 +154,8 @@ def run(rig):
         fill(server.host, keys["small"], "large", rig.arguments.events)
     time.sleep(5)
     wrong, figures = compare(rig, server, keys, NO_LIMITS)
-    server.stop()
+    if server.stop() != 0:
+        wrong.append("the server did not end well")
     server = rig.start(environment={"INLAY_RATE_LIMITS": "login=1000"})
     more, other_figures = compare(rig, server, keys, "usual limits")
     return wrong + more, f"{figures}; {other_figures}"

@@ -71,19 +71,16 @@ impl Budget {
     /// Errors: `Limit` when `give_up` says so first.
     pub fn reserve(self: &Arc<Self>, give_up: &dyn Fn() -> bool) -> Result<Charge> {
         let _waits = Waits::new(self);
-        let mut turn = None;
         loop {
-            if turn.is_none() {
-                turn = self.turn.try_lock_for(LOOK);
-            }
-            if let Some(turn) = &mut turn {
+            if let Some(mut turn) = self.turn.try_lock_for(LOOK) {
                 if self.take_share() {
                     let budget = Arc::clone(self);
                     let max = self.each_max;
                     return Ok(Charge { budget, bytes: 0, reserved: max, max });
                 }
-                self.freed.wait_for(turn, LOOK);
+                self.freed.wait_for(&mut turn, LOOK);
             }
+            // With no lock held: it may block until other queries have run, which give memory back.
             if give_up() {
                 return Err(taken());
             }

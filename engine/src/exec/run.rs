@@ -32,6 +32,8 @@ const CELLS_MAX: usize = 300_000;
 /// States of a question by bucket and group that is answered in one pass, at most, and sketches.
 const ONE_PASS_CELLS: usize = 100_000;
 const ONE_PASS_SKETCHES: usize = 2_000;
+/// Groups that are finished between two checks.
+const GROUPS_PER_CHECK: usize = 64;
 
 /// Bytes of a query's share for each row that an approximate metric may read to be answered exactly.
 const EXACT_ROW_BYTES: usize = 32;
@@ -78,9 +80,10 @@ impl Resources {
     }
 }
 
-/// Says when a query must stop; asked by all threads that work for it.
+/// Says when a query must stop; asked by all threads that work for it, at the borders of blocks.
 pub trait Control: Sync {
-    /// Whether the query ran too long, or nobody waits for it any more.
+    /// Whether the query ran too long, or nobody waits for it any more. It may block, since another query is due: it is
+    /// called with no lock held.
     fn must_stop(&self) -> bool;
 }
 
@@ -209,7 +212,7 @@ fn one_pass(
     };
     let mut ranked = Vec::with_capacity(groups.names().len());
     for group in 0..groups.names().len() {
-        check(control)?;
+        check_every(group, control)?;
         ranked.push((states.total(group).as_f64(), group));
     }
     ranked.sort_by(|(a, a_group), (b, b_group)| {
@@ -232,8 +235,8 @@ fn answer_of(
     control: &dyn Control,
 ) -> Result<Answer> {
     let mut values = Vec::with_capacity(chosen.len());
-    for &group in chosen {
-        check(control)?;
+    for (at, &group) in chosen.iter().enumerate() {
+        check_every(at, control)?;
         values.push(states.finish(group));
     }
     Ok(Answer {
@@ -453,6 +456,14 @@ impl Pass<'_> {
 fn check(control: &dyn Control) -> Result<()> {
     match control.must_stop() {
         true => Err(Error::limit(Limit::QueryTime, "the query took too long")),
+        false => Ok(()),
+    }
+}
+
+/// Checks before some of many groups.
+fn check_every(group: usize, control: &dyn Control) -> Result<()> {
+    match group.is_multiple_of(GROUPS_PER_CHECK) {
+        true => check(control),
         false => Ok(()),
     }
 }

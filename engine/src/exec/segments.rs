@@ -127,8 +127,8 @@ pub fn scan(
     Ok(())
 }
 
-/// Vectors that are read before it is asked again whether to stop: some hundred microseconds.
-const VECTORS_A_CHECK: usize = 8;
+/// Vectors that are read between two checks: some hundred microseconds.
+const VECTORS_PER_CHECK: usize = 8;
 
 /// The columns of a segment that a query reads.
 struct Columns<'a> {
@@ -299,7 +299,7 @@ impl<'a> Columns<'a> {
                     start = block_end;
                 }
                 while start < block_end {
-                    if (start / VECTOR_ROWS).is_multiple_of(VECTORS_A_CHECK) {
+                    if (start / VECTOR_ROWS).is_multiple_of(VECTORS_PER_CHECK) {
                         check()?;
                     }
                     let end = ((start / VECTOR_ROWS + 1) * VECTOR_ROWS).min(block_end);

@@ -1,7 +1,7 @@
-//! A block of an id run: sorted hashes as their low bits side by side, and the slow rise of what is left.
+//! A block of an id run: sorted hashes, Elias-Fano coded.
 //!
 //! Hashes are evenly spread, so neighbours differ by about the range divided by their number. The bits below that
-//! distance are chance and are stored as they are; what is above rises by about one a hash, and its steps are zeros
+//! distance are random and stored verbatim; the bits above rise by about one a hash and are stored in unary, as zeros
 //! before a one ([Elias-Fano](https://en.wikipedia.org/wiki/Elias%E2%80%93Fano_encoding)). Of four million hashes of
 //! 88 bits each takes 68: 66 low ones and two.
 
@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Appends hashes, strictly rising. What they are relative to, the first of them, is not in the bytes.
+/// Appends hashes, strictly rising. The first one, the base of all distances, is stored in the list of blocks.
 pub fn write(hashes: &[u128], out: &mut Vec<u8>) {
     let (Some(&first), Some(&last)) = (hashes.first(), hashes.last()) else { return };
     let low_bits = ((last - first) / hashes.len() as u128).max(1).ilog2();
@@ -23,7 +23,7 @@ pub fn write(hashes: &[u128], out: &mut Vec<u8>) {
     for hash in hashes {
         let distance = hash - first;
         put(&mut low, distance & ones(low_bits), low_bits);
-        // At most twice as many steps as hashes, and as many again.
+        // Fewer zeros than twice the number of hashes, in all.
         let here = distance >> low_bits;
         put(&mut high, 0, (here - before) as u32);
         high.put(1, 1);
@@ -73,7 +73,15 @@ impl<'a> Block<'a> {
         if low_bits >= u128::BITS {
             return Err("a block has too many low bits");
         }
-        Ok(Self { first, count, low_bits, low, high })
+        if high.len().saturating_mul(8) < count {
+            return Err(short);
+        }
+        let block = Self { first, count, low_bits, low, high };
+        // Blocks are chosen by their first hash as the list has it: the two must agree.
+        if count > 0 && (!block.has_one_at(0) || block.low_at(0) != 0) {
+            return Err("a block begins with another hash than listed");
+        }
+        Ok(block)
     }
 
     /// Whether the block holds a hash.
@@ -81,7 +89,7 @@ impl<'a> Block<'a> {
         let Some(distance) = hash.checked_sub(self.first) else { return false };
         let high = distance >> self.low_bits;
         let low = distance & ones(self.low_bits);
-        let Some(mut bit) = usize::try_from(high).ok().and_then(|high| self.behind_zeros(high))
+        let Some(mut bit) = usize::try_from(high).ok().and_then(|high| self.after_zeros(high))
         else {
             return false;
         };
@@ -98,9 +106,9 @@ impl<'a> Block<'a> {
 
     /// Appends all hashes.
     ///
-    /// Errors: `Corrupt` when they are not as many as they should be, or lie above the highest.
+    /// Errors: `Corrupt` when they are not as many as they should be, do not rise, or lie above the highest.
     pub fn read(&self, place: &str, out: &mut Vec<u128>) -> Result<()> {
-        let mut at = 0;
+        let (mut at, mut before) = (0, None);
         for (byte, start) in self.high.iter().zip((0usize..).step_by(8)) {
             let mut bits = *byte;
             while bits != 0 && at < self.count {
@@ -109,7 +117,9 @@ impl<'a> Block<'a> {
                 let high = (high << self.low_bits >> self.low_bits == high)
                     .then_some(high << self.low_bits);
                 let hash = high.and_then(|high| self.first.checked_add(high | self.low_at(at)));
-                out.push(hash.ok_or_else(|| Error::corrupt(place, "a hash is out of range"))?);
+                let hash = hash.filter(|&hash| before.is_none_or(|before| before < hash));
+                before = hash;
+                out.push(hash.ok_or_else(|| Error::corrupt(place, "a hash is out of order"))?);
                 at += 1;
             }
         }
@@ -119,8 +129,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The bit behind so many zeros.
-    fn behind_zeros(&self, zeros: usize) -> Option<usize> {
+    /// The position of the bit after so many zeros.
+    fn after_zeros(&self, zeros: usize) -> Option<usize> {
         let mut left = zeros;
         if left == 0 {
             return Some(0);
@@ -227,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_takes_two_bits_more_than_the_chance_in_it() {
+    fn a_hash_takes_two_bits_more_than_its_entropy() {
         let rng = SeededRng::new(5);
         let any = |_| u128::from(rng.next_u64()) << 24 | u128::from(rng.next_u64() >> 40);
         let mut hashes: Vec<u128> = (0..4_096).map(any).collect();

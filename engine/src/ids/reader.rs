@@ -92,11 +92,14 @@ impl IdRun {
             return Err(damaged("the checksum of the block list does not match"));
         }
         let mut cursor = Cursor::new(list, &place);
-        let (mut blocks, mut start) = (Vec::<BlockInfo>::new(), 0);
+        let (mut blocks, mut start) = (Vec::<BlockInfo>::new(), 0usize);
         while cursor.remaining() > 0 {
             let (first, end, crc) = (cursor.u128()?, cursor.u64()? as usize, cursor.u32()?);
             let rises = blocks.last().is_none_or(|before| before.first < first);
-            if !rises || end < start || end > filter_offset {
+            // Of each hash at least a bit, behind the byte that says how many low bits it has.
+            let hashes = (count as usize).saturating_sub(blocks.len() * BLOCK_IDS).min(BLOCK_IDS);
+            let least = start.saturating_add(1 + hashes.div_ceil(8));
+            if !rises || end < least || end > filter_offset {
                 return Err(damaged("has an impossible block list"));
             }
             let is_checked = AtomicBool::new(false);
@@ -161,8 +164,8 @@ impl IdRun {
         if !self.may_contain(hash) {
             return Ok(false);
         }
-        let behind = self.blocks.partition_point(|block| block.first <= hash);
-        let Some(index) = behind.checked_sub(1) else { return Ok(false) };
+        let after = self.blocks.partition_point(|block| block.first <= hash);
+        let Some(index) = after.checked_sub(1) else { return Ok(false) };
         Ok(self.open_block(index)?.contains(hash))
     }
 

@@ -112,7 +112,7 @@ fn write_file(
 
 /// The filter as bytes; empty when none can be built, and then every probe looks the hash up.
 fn build_filter(mut keys: Vec<u64>) -> Vec<u8> {
-    // Distinct 128-bit hashes may agree in their low halves once in a very long time.
+    // Distinct hashes may agree in their low 64 bits.
     keys.sort_unstable();
     keys.dedup();
     let Ok(filter) = BinaryFuse8::try_from(&keys) else { return Vec::new() };

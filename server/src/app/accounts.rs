@@ -11,8 +11,8 @@ use crate::{
     base::{secret, text},
     error::{ApiError, Code, Faults, Result},
     store::{
-        self, Actor, Billing, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, SigningKey,
-        User, global_end_session, global_find, global_put,
+        self, Actor, Billing, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, Session,
+        SigningKey, User, global_end_session, global_find, global_put,
     },
 };
 
@@ -237,8 +237,8 @@ impl App {
         self.org(org)?.environment(name).cloned().ok_or_else(|| no_environment(name))
     }
 
-    /// The caller behind an API key.
-    pub fn caller_of_key(&self, key: &str) -> Result<Caller> {
+    /// The caller behind an API key, from memory alone, and whether its use is to be noted.
+    pub fn caller_of_key(&self, key: &str) -> Result<(Caller, bool)> {
         let refused = || ApiError::new(Code::Unauthenticated, "the API key is not valid");
         let scopes =
             [("inlay_admin_", Principal::AdminKey), ("inlay_ingest_", Principal::IngestKey)];
@@ -251,27 +251,36 @@ impl App {
             global_find(&keys, "api_key", &secret::digest(key))?.ok_or_else(refused)?;
         let reader = self.org_reader(&found.org);
         let record: store::ApiKey = reader.find(&found.id)?.ok_or_else(refused)?;
-        self.note_key_use(&found.org, &record)?;
         let org: Org = reader.find(&found.org)?.ok_or_else(refused)?;
         let environment =
             org.environment_by_id(&record.environment).cloned().ok_or_else(refused)?;
+        let now = self.now_ms();
+        let is_due = record.last_used_at.is_none_or(|used| now >= used + SEEN_EVERY_MS);
         let actor = Actor { r#type: "api_key".to_owned(), id: record.id, label: record.label };
-        Ok(Caller { principal, org: org.id, environment, actor, ip: None, session: None })
+        let caller = Caller { principal, org: org.id, environment, actor, ip: None, session: None };
+        Ok((caller, is_due))
     }
 
-    fn note_key_use(&self, org: &str, key: &store::ApiKey) -> Result<()> {
+    /// Writes down that a key or a session is used now.
+    pub fn note_use(&self, caller: &Caller) -> Result<()> {
         let now = self.now_ms();
-        if key.last_used_at.is_some_and(|used| now < used + SEEN_EVERY_MS) {
-            return Ok(());
-        }
-        let noted = self.org_txn(org, |txn| {
-            // It may have been revoked since; noting its use must not bring it back.
-            if let Some(mut key) = txn.find::<store::ApiKey>(&key.id)? {
-                key.last_used_at = Some(now);
-                txn.put(&key)?;
-            }
-            Ok(())
-        });
+        // It may have ended since; noting its use must not bring it back.
+        let noted = match &caller.session {
+            Some(digest) => self.engine.transact(|txn| {
+                if let Some(mut session) = global_find::<Session>(txn, "session", digest)? {
+                    session.seen_at = now;
+                    global_put(txn, "session", digest, &session)?;
+                }
+                Ok::<_, ApiError>(())
+            }),
+            None => self.org_txn(&caller.org, |txn| {
+                if let Some(mut key) = txn.find::<store::ApiKey>(&caller.actor.id)? {
+                    key.last_used_at = Some(now);
+                    txn.put(&key)?;
+                }
+                Ok(())
+            }),
+        };
         // A store that takes no writes still answers questions.
         noted.or_else(|error| if error.code == Code::Overloaded { Ok(()) } else { Err(error) })
     }

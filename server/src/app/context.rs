@@ -76,11 +76,14 @@ impl App {
     /// query's turn, the answer comes later.
     pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.settings.query_ms_max);
+        let is_over = move || self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline;
         move || {
-            if let Some(permit) = &self.permit {
-                permit.give_way();
+            if is_over() {
+                return true;
             }
-            self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline
+            let Some(permit) = &self.permit else { return false };
+            permit.give_way();
+            is_over()
         }
     }
 

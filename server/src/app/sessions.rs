@@ -12,7 +12,7 @@ use crate::{
     error::{ApiError, Code, Result},
     store::{
         Actor, Member, Org, OrgTxn, Role, Session, User, global_end_session, global_find,
-        global_open_session, global_put, global_sessions_of,
+        global_open_session, global_sessions_of,
     },
 };
 
@@ -79,12 +79,17 @@ impl App {
         })
     }
 
-    /// The caller behind a session cookie. `environment` is a name, production by default.
-    pub fn caller_of_session(&self, cookie: &str, environment: Option<&str>) -> Result<Caller> {
+    /// The caller behind a session cookie, from memory alone, and whether its use is to be noted. `environment` is a name,
+    /// production by default.
+    pub fn caller_of_session(
+        &self,
+        cookie: &str,
+        environment: Option<&str>,
+    ) -> Result<(Caller, bool)> {
         let expired = || ApiError::new(Code::SessionExpired, "the session has ended; log in again");
         let digest = secret::digest(cookie);
         let keys = self.engine.keys();
-        let mut session: Session = global_find(&keys, "session", &digest)?.ok_or_else(expired)?;
+        let session: Session = global_find(&keys, "session", &digest)?.ok_or_else(expired)?;
         let now = self.now_ms();
         let ended = has_ended(&session, now);
         let user: Option<User> = global_find(&keys, "user", &session.user)?;
@@ -94,33 +99,21 @@ impl App {
         else {
             return Err(expired());
         };
-        if now >= session.seen_at + SEEN_EVERY_MS {
-            session.seen_at = now;
-            let noted = self.engine.transact(|txn| {
-                // It may have been ended since; noting its use must not bring it back.
-                if global_find::<Session>(txn, "session", &digest)?.is_some() {
-                    global_put(txn, "session", &digest, &session)?;
-                }
-                Ok::<_, ApiError>(())
-            });
-            // A store that takes no writes still answers questions.
-            noted.or_else(
-                |error| if error.code == Code::Overloaded { Ok(()) } else { Err(error) },
-            )?;
-        }
+        let is_due = now >= session.seen_at + SEEN_EVERY_MS;
         let environment = match environment {
             Some(name) => org.environment(name).cloned().ok_or_else(|| no_environment(name))?,
             None => org.environments[0].clone(),
         };
         let principal = principal_of(member.role);
-        Ok(Caller {
+        let caller = Caller {
             principal,
             org: org.id,
             environment,
             actor: actor_of(&user),
             ip: None,
             session: Some(digest),
-        })
+        };
+        Ok((caller, is_due))
     }
 
     /// The caller's sessions that have not ended, newest first.

@@ -1,9 +1,9 @@
 //! Permits of queries: as many run at once as there are cores, shared between organisations.
 //!
-//! Whoever holds a permit asks now and then, at the borders of blocks, whether it is somebody else's turn
-//! ([`QueryPermit::give_way`]), and then pauses: after a millisecond for an organisation that has fewer permits, after
-//! ten for another query of its own. So an organisation that asks heavy queries without a pause takes all cores while it
-//! is alone, and a small query of another one waits for the end of a block.
+//! A query that holds a permit calls [`QueryPermit::give_way`] at the borders of blocks, and pauses there when another one
+//! is due: after a millisecond for an organisation that has fewer permits, after ten for another query of its own. So an
+//! organisation that sends heavy queries without a pause has all cores while it is alone, and a small query of another
+//! one waits for the end of a block.
 //!
 //! With two cores: `a` runs two queries and 30 of its own wait. One of `b` comes; the next of `a`'s two that reaches
 //! the border of a block pauses, `b`'s runs, and when it ends the paused one goes on.
@@ -20,20 +20,20 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::query_threads::stand_back;
+use super::query_threads::lower_priority_and_yield;
 
 /// How long a query runs at least before it gives way to another organisation's.
 const SLICE: Duration = Duration::from_millis(1);
 /// How long a query runs at least before it gives way to one of its own organisation.
 const OWN_SLICE: Duration = Duration::from_millis(10);
-/// How long a query runs before its threads stand back behind those that read and write sockets.
-const SHORT: Duration = Duration::from_micros(500);
-/// Queries of an organisation that are begun and paused: each has memory.
-const PAUSED_OF_ORG: usize = 6;
-/// Queries that are paused, of everybody: each has a thread.
-const PAUSED: usize = 64;
+/// How long a query runs before the priority of its threads is lowered.
+const LOWERED_AFTER: Duration = Duration::from_micros(500);
+/// Queries of an organisation that have begun, beside as many as there are permits: each has memory.
+const BEGUN_OF_ORG: usize = 6;
+/// The same of all organisations. One that has none may begin one up to twice as many.
+const BEGUN: usize = 32;
 
-/// The permits of everybody.
+/// All permits.
 pub struct QueryPermits {
     at_once: usize,
     state: Mutex<State>,
@@ -55,7 +55,7 @@ struct State {
 struct Org {
     running: usize,
     paused: usize,
-    /// Number of the last grant: of equals, it is the turn of whoever waits longest.
+    /// Number of the last grant, or of the one before the organisation came: of equals, the longest waiting is next.
     last_grant: u64,
     waiters: VecDeque<Waiter>,
 }
@@ -71,8 +71,8 @@ struct Slot {
     permits: Arc<QueryPermits>,
     org: Arc<str>,
     since: Instant,
-    /// Whether it is somebody else's already.
-    is_given_back: bool,
+    /// Whether its end gives nothing back, since it is not counted.
+    is_disarmed: bool,
 }
 
 /// The permit of a query, which several threads may work for.
@@ -81,7 +81,13 @@ pub struct QueryPermit {
     org: Arc<str>,
     began: Instant,
     /// Locked while the query is paused, so that all its threads are.
-    slot: Mutex<Option<Slot>>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    slot: Option<Slot>,
+    /// How long the query has run since it last let one of its own organisation go first, before the present slot.
+    ran: Duration,
 }
 
 impl QueryPermits {
@@ -96,7 +102,8 @@ impl QueryPermits {
         let granted = self.enqueue(&org);
         let slot = tokio::time::timeout(wait, granted).await.ok()?.ok()?;
         let (permits, began) = (Arc::clone(self), Instant::now());
-        Some(QueryPermit { permits, org, began, slot: Mutex::new(Some(slot)) })
+        let held = Mutex::new(Held { slot: Some(slot), ran: Duration::ZERO });
+        Some(QueryPermit { permits, org, began, held })
     }
 
     /// Whether nobody runs or waits.
@@ -111,8 +118,7 @@ impl QueryPermits {
     fn enqueue(self: &Arc<Self>, org: &Arc<str>) -> oneshot::Receiver<Slot> {
         let (granted, wait) = oneshot::channel();
         let mut state = self.state.lock();
-        let own = state.orgs.entry(Arc::clone(org)).or_default();
-        own.waiters.push_back(Waiter { granted, is_paused: false });
+        state.org(org).waiters.push_back(Waiter { granted, is_paused: false });
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.grant(&mut state);
         wait
@@ -121,30 +127,32 @@ impl QueryPermits {
     /// Gives free permits to those whose turn it is.
     fn grant(self: &Arc<Self>, state: &mut State) {
         while state.running < self.at_once {
-            let Some((org, waiter)) = state.next() else { return };
+            let Some((org, waiter)) = state.next(self.at_once) else { return };
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             let slot = Slot {
                 permits: Arc::clone(self),
                 org: Arc::clone(&org),
                 since: Instant::now(),
-                is_given_back: false,
+                is_disarmed: false,
             };
             state.grants += 1;
             let grants = state.grants;
-            let own = state.orgs.entry(org).or_default();
-            if waiter.is_paused {
-                own.paused -= 1;
-                state.paused -= 1;
-            }
-            match waiter.granted.send(slot) {
-                Ok(()) => {
-                    own.running += 1;
-                    own.last_grant = grants;
-                    state.running += 1;
+            let own = state.org(&org);
+            let is_sent = match waiter.granted.send(slot) {
+                Ok(()) => true,
+                Err(slot) => {
+                    // Nobody waits any more, and it is not counted yet.
+                    slot.disarm();
+                    false
                 }
-                // Nobody waits any more; it was not counted yet.
-                Err(slot) => slot.end_uncounted(),
+            };
+            own.paused -= usize::from(waiter.is_paused);
+            if is_sent {
+                own.running += 1;
+                own.last_grant = grants;
             }
+            state.paused -= usize::from(waiter.is_paused);
+            state.running += usize::from(is_sent);
         }
     }
 
@@ -155,98 +163,124 @@ impl QueryPermits {
         state.orgs.retain(|_, org| org.running > 0 || !org.waiters.is_empty());
     }
 
-    /// Takes the permit of a query back for another, if it is another's turn; what its own next one comes by.
-    fn pause(self: &Arc<Self>, org: &Arc<str>, ran: Duration) -> Option<oneshot::Receiver<Slot>> {
+    /// Takes the permit of a query back if another query is due; the receiver of its next one. `granted_for` is the
+    /// time since the permit was granted, `ran` is what [`Held::ran`] becomes with it.
+    fn pause(
+        self: &Arc<Self>,
+        org: &Arc<str>,
+        granted_for: Duration,
+        ran: &mut Duration,
+    ) -> Option<oneshot::Receiver<Slot>> {
         let mut state = self.state.lock();
-        let is_for = state.turn_of(org, ran)?;
+        let own_is_due = *ran + granted_for >= OWN_SLICE;
+        if !state.is_due(org, granted_for, own_is_due, self.at_once) {
+            return None;
+        }
         let (granted, wait) = oneshot::channel();
         state.take_back(org);
         state.paused += 1;
-        let own = state.orgs.entry(Arc::clone(org)).or_default();
+        let own = state.org(org);
         own.paused += 1;
         let waiter = Waiter { granted, is_paused: true };
-        match is_for {
-            // Its own queries keep their order.
-            Turn::Other => own.waiters.push_front(waiter),
-            Turn::Own => own.waiters.push_back(waiter),
+        match own_is_due {
+            // After another organisation's query this one goes on.
+            false => own.waiters.push_front(waiter),
+            true => own.waiters.push_back(waiter),
         }
+        *ran = if own_is_due { Duration::ZERO } else { *ran + granted_for };
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.grant(&mut state);
         Some(wait)
     }
 }
 
-/// For whom a query pauses.
-enum Turn {
-    Other,
-    Own,
-}
-
 impl State {
-    fn take_back(&mut self, org: &Arc<str>) {
-        self.running -= 1;
-        if let Some(own) = self.orgs.get_mut(org) {
-            own.running -= 1;
-        }
+    fn org(&mut self, name: &Arc<str>) -> &mut Org {
+        let last_grant = self.grants;
+        let new = || Org { last_grant, ..Org::default() };
+        self.orgs.entry(Arc::clone(name)).or_insert_with(new)
     }
 
-    /// The query whose turn it is: of the organisation with the fewest permits.
-    fn next(&mut self) -> Option<(Arc<str>, Waiter)> {
-        let candidates = self.orgs.iter().filter(|(_, org)| !org.waiters.is_empty());
-        let (name, _) = candidates.min_by_key(|(_, org)| (org.running, org.last_grant))?;
+    fn take_back(&mut self, org: &Arc<str>) {
+        self.running -= 1;
+        self.org(org).running -= 1;
+    }
+
+    /// Whether one more query of an organisation may begin.
+    fn may_begin(&self, org: &Org, at_once: usize) -> bool {
+        let begun = org.running + org.paused;
+        let all = self.running + self.paused;
+        begun < at_once + BEGUN_OF_ORG && all < at_once + if begun == 0 { 2 * BEGUN } else { BEGUN }
+    }
+
+    /// Where the next query of an organisation stands among its waiters: the first that has begun or may.
+    fn next_of(&self, org: &Org, at_once: usize) -> Option<usize> {
+        let may_begin = self.may_begin(org, at_once);
+        org.waiters.iter().position(|waiter| may_begin || waiter.is_paused)
+    }
+
+    /// The query that is next: of the organisation with the fewest permits.
+    fn next(&mut self, at_once: usize) -> Option<(Arc<str>, Waiter)> {
+        let candidates = self.orgs.iter().filter_map(|(name, org)| {
+            self.next_of(org, at_once).map(|at| (org.running, org.last_grant, name, at))
+        });
+        let (_, _, name, at) = candidates.min()?;
         let name = Arc::clone(name);
-        let waiter = self.orgs.get_mut(&name)?.waiters.pop_front()?;
+        let waiter = self.org(&name).waiters.remove(at)?;
         Some((name, waiter))
     }
 
-    /// Whether a query of an organisation that ran so long gives way, and to whom.
-    fn turn_of(&self, org: &Arc<str>, ran: Duration) -> Option<Turn> {
-        if self.paused >= PAUSED {
-            return None;
-        }
-        let own = self.orgs.get(org)?;
-        let is_waiting = |org: &Org| org.waiters.iter().any(|waiter| !waiter.granted.is_closed());
+    /// Whether a query gives way: to an organisation with fewer permits, or to another query of its own.
+    fn is_due(
+        &self,
+        org: &Arc<str>,
+        granted_for: Duration,
+        own_is_due: bool,
+        at_once: usize,
+    ) -> bool {
+        let Some(own) = self.orgs.get(org) else { return false };
+        let is_waiting = |org: &Org| {
+            let may_begin = self.may_begin(org, at_once);
+            let mut waiters = org.waiters.iter();
+            waiters.any(|waiter| (may_begin || waiter.is_paused) && !waiter.granted.is_closed())
+        };
         let has_fewer = |(name, other): (&Arc<str>, &Org)| {
             name != org && other.running < own.running && is_waiting(other)
         };
-        if ran >= SLICE && self.orgs.iter().any(has_fewer) {
-            return Some(Turn::Other);
-        }
-        (ran >= OWN_SLICE && own.paused < PAUSED_OF_ORG && is_waiting(own)).then_some(Turn::Own)
+        granted_for >= SLICE && self.orgs.iter().any(has_fewer) || own_is_due && is_waiting(own)
     }
 }
 
 impl Slot {
     /// Ends, but gives nothing back.
-    fn end_uncounted(mut self) {
-        self.is_given_back = true;
+    fn disarm(mut self) {
+        self.is_disarmed = true;
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if !self.is_given_back {
+        if !self.is_disarmed {
             self.permits.release(&self.org);
         }
     }
 }
 
 impl QueryPermit {
-    /// Pauses the query while it is somebody else's turn. Called by the threads that work for it, at the borders of
-    /// blocks; their priority is lowered when the query is a long one.
+    /// Pauses the query while another one is due. Called by the threads that work for it, at the borders of blocks, with
+    /// no lock held; the priority of these threads is lowered when the query is a long one.
     pub fn give_way(&self) {
-        if self.began.elapsed() >= SHORT {
-            stand_back();
+        if self.began.elapsed() >= LOWERED_AFTER {
+            lower_priority_and_yield();
         }
         if self.permits.waiting.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let mut held = self.slot.lock();
-        let Some(slot) = held.as_ref() else { return };
-        let Some(wait) = self.permits.pause(&self.org, slot.since.elapsed()) else { return };
-        // It is counted as another's already.
-        held.take().into_iter().for_each(Slot::end_uncounted);
-        *held = wait.blocking_recv().ok();
+        let mut held = self.held.lock();
+        let Some(granted_for) = held.slot.as_ref().map(|slot| slot.since.elapsed()) else { return };
+        let Some(wait) = self.permits.pause(&self.org, granted_for, &mut held.ran) else { return };
+        held.slot.take().into_iter().for_each(Slot::disarm);
+        held.slot = wait.blocking_recv().ok();
     }
 }
 
@@ -302,15 +336,53 @@ mod tests {
         for _ in 0..3 {
             permits.acquire("a", LONG).await.unwrap();
         }
-        // No more than so many are begun and paused.
+        // No more than so many begin beside it.
         let mut begun = Vec::new();
-        for _ in 0..PAUSED_OF_ORG {
+        for _ in 0..BEGUN_OF_ORG {
             begun.push(run(permits.acquire("a", LONG).await.unwrap(), &ends));
         }
         assert!(permits.acquire("a", Duration::from_millis(100)).await.is_none());
         ends.store(true, Ordering::Relaxed);
         begun.into_iter().chain([long]).for_each(|thread| thread.join().unwrap());
         permits.acquire("a", LONG).await.unwrap();
+        assert!(permits.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_short_query_passes_a_long_one_of_its_own_while_others_are_busy() {
+        let permits = Arc::new(QueryPermits::new(1));
+        let ends = Arc::default();
+        let mut long = Vec::new();
+        for org in ["a", "b"] {
+            long.push(run(permits.acquire(org, LONG).await.unwrap(), &ends));
+        }
+        for _ in 0..5 {
+            permits.acquire("a", LONG).await.unwrap();
+        }
+        ends.store(true, Ordering::Relaxed);
+        long.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(permits.is_idle());
+    }
+
+    /// Those that have begun come to their end, too, while new ones come.
+    #[tokio::test]
+    async fn queries_that_have_begun_are_not_starved_by_new_ones() {
+        let permits = Arc::new(QueryPermits::new(1));
+        let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+        for number in 0..3 * BEGUN_OF_ORG {
+            let permit = permits.acquire("a", LONG).await.unwrap();
+            assert!(permits.state.lock().paused <= BEGUN_OF_ORG);
+            // Each of the first ones has had its turns before the next may begin.
+            let before = number.saturating_sub(2 * BEGUN_OF_ORG);
+            assert!(threads[..before].iter().all(thread::JoinHandle::is_finished), "{number}");
+            threads.push(thread::spawn(move || {
+                for _ in 0..30 {
+                    thread::sleep(Duration::from_millis(1));
+                    permit.give_way();
+                }
+            }));
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(permits.is_idle());
     }
 

@@ -12,11 +12,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::process::setpriority_process;
+use rustix::process::{getpriority_process, setpriority_process};
 use tokio::sync::oneshot;
 
-/// Niceness of a thread whose query is a long one: a tenth of the processor time of others that want it.
-const NICE: i32 = 10;
+/// Niceness of a thread whose query is a long one: beside a thread of ingest, it has a quarter of a core that both want.
+const NICE: i32 = 5;
 /// How long such a thread runs before it lets others go first that have become ready: the kernel may leave them waiting
 /// for its next tick, up to four milliseconds.
 const TURN: Duration = Duration::from_micros(200);
@@ -26,22 +26,25 @@ const IDLE: usize = 8;
 type Work = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// When this thread last let others go first, if it has run a long query.
-    static STOOD_BACK: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// When this thread last yielded, if it has run a long query.
+    static YIELDED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Lets threads go first that read and write sockets: from the first call on this one has a lower priority, for as long
-/// as it lives.
-pub fn stand_back() {
+/// Lowers the priority of this thread below that of the threads that read and write sockets, for as long as it lives, and
+/// lets them run first when they are ready.
+pub fn lower_priority_and_yield() {
     let now = Instant::now();
-    match STOOD_BACK.get() {
-        // Where it is not allowed, queries are as quick as before.
-        None => drop(setpriority_process(None, NICE)),
+    match YIELDED.get() {
+        None => {
+            // Where it is not allowed, queries are as quick as before.
+            let nice = getpriority_process(None).unwrap_or_default();
+            let _ = setpriority_process(None, NICE.max(nice));
+        }
         Some(before) if now.duration_since(before) < TURN => return,
         Some(_) => {}
     }
     thread::yield_now();
-    STOOD_BACK.set(Some(Instant::now()));
+    YIELDED.set(Some(Instant::now()));
 }
 
 /// The threads.
@@ -84,7 +87,7 @@ impl QueryThreads {
         work();
         let (more, wait) = mpsc::channel();
         loop {
-            if STOOD_BACK.get().is_some() {
+            if YIELDED.get().is_some() {
                 return;
             }
             {
@@ -102,8 +105,6 @@ impl QueryThreads {
 
 #[cfg(test)]
 mod tests {
-    use rustix::process::getpriority_process;
-
     use super::*;
 
     #[tokio::test]
@@ -118,7 +119,7 @@ mod tests {
         let nice = |lower: bool| {
             move || {
                 if lower {
-                    stand_back();
+                    lower_priority_and_yield();
                 }
                 (thread::current().id(), getpriority_process(None).unwrap())
             }

@@ -111,7 +111,7 @@ async fn admit(
     let user_agent = request.headers().get(header::USER_AGENT);
     let user_agent = user_agent.and_then(|value| value.to_str().ok()).map(str::to_owned);
     request.extensions_mut().insert(Client { ip: ip.clone(), user_agent });
-    let headers = request.headers().clone();
+    let headers = request.headers();
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     // HTTP/2 names the host in the address, HTTP/1.1 in a header.
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -119,12 +119,16 @@ async fn admit(
     if decide(operation, Principal::Anonymous) == Decision::Allowed {
         if !is_safe {
             // Most of these open a session: a page of another site must not put somebody into one.
-            check_same_origin(&headers, host.as_deref(), &http.app.settings.base_url)?;
+            check_same_origin(headers, host.as_deref(), &http.app.settings.base_url)?;
         }
         return Ok(at_address(address));
     }
-    let credentials =
-        http.run(move |app| find_credentials(app, &headers, is_safe, host.as_deref())).await?;
+    // Records are in memory: to look at them takes less time than another thread to begin.
+    let (credentials, is_due) = find_credentials(&http.app, headers, is_safe, host.as_deref())?;
+    if is_due && let Credentials::Caller(caller, _) = &credentials {
+        let caller = Caller::clone(caller);
+        http.run(move |app| app.note_use(&caller)).await?;
+    }
     let principal = match &credentials {
         Credentials::None => Principal::Anonymous,
         Credentials::Caller(caller, _) => caller.principal,
@@ -157,13 +161,11 @@ async fn admit(
             match (cookie.clone(), wanted) {
                 (_, None) => {}
                 (Some(SessionCookie(cookie)), Some(name)) => {
-                    *caller =
-                        http.run(move |app| app.caller_of_session(&cookie, Some(&name))).await?;
+                    *caller = http.app.caller_of_session(&cookie, Some(&name))?.0;
                 }
                 // A key has its environment; naming another does not change it.
                 (None, Some(name)) => {
-                    let org = caller.org.clone();
-                    http.run(move |app| app.environment(&org, &name)).await?;
+                    http.app.environment(&caller.org, &name)?;
                 }
             }
             let who = match (operation.quota(), &cookie) {
@@ -234,26 +236,26 @@ fn forbidden(principal: Principal) -> ApiError {
 }
 
 /// The bearer counts alone when there are two credentials; when they belong to different
-/// organisations, the request is a mistake.
+/// organisations, the request is a mistake. Also whether their use is to be noted.
 fn find_credentials(
     app: &App,
     headers: &HeaderMap,
     is_safe: bool,
     host: Option<&str>,
-) -> Result<Credentials> {
+) -> Result<(Credentials, bool)> {
     let bearer = bearer(headers)?;
     let cookie = cookie_of(headers);
     match (bearer, cookie) {
-        (None, None) => Ok(Credentials::None),
+        (None, None) => Ok((Credentials::None, false)),
         (Some(token), cookie) => {
             let found = of_bearer(app, token)?;
-            let org = match &found {
+            let org = match &found.0 {
                 Credentials::Caller(caller, _) => &caller.org,
                 Credentials::Viewer(viewer) => &viewer.org,
                 Credentials::None => return Ok(found),
             };
             let other = cookie.and_then(|cookie| app.caller_of_session(cookie, None).ok());
-            if other.is_some_and(|other| other.org != *org) {
+            if other.is_some_and(|(other, _)| other.org != *org) {
                 return Err(ApiError::field(
                     Code::InvalidField,
                     "Authorization",
@@ -263,20 +265,22 @@ fn find_credentials(
             Ok(found)
         }
         (None, Some(cookie)) => {
-            let caller = app.caller_of_session(cookie, None)?;
+            let (caller, is_due) = app.caller_of_session(cookie, None)?;
             if !is_safe {
                 check_same_origin(headers, host, &app.settings.base_url)?;
             }
-            Ok(Credentials::Caller(Box::new(caller), Some(SessionCookie(cookie.to_owned()))))
+            let cookie = SessionCookie(cookie.to_owned());
+            Ok((Credentials::Caller(Box::new(caller), Some(cookie)), is_due))
         }
     }
 }
 
-fn of_bearer(app: &App, token: &str) -> Result<Credentials> {
+fn of_bearer(app: &App, token: &str) -> Result<(Credentials, bool)> {
     if token.starts_with("inlay_") {
-        return Ok(Credentials::Caller(Box::new(app.caller_of_key(token)?), None));
+        let (caller, is_due) = app.caller_of_key(token)?;
+        return Ok((Credentials::Caller(Box::new(caller), None), is_due));
     }
-    Ok(Credentials::Viewer(Box::new(app.viewer(token)?)))
+    Ok((Credentials::Viewer(Box::new(app.viewer(token)?)), false))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>> {

@@ -43,13 +43,11 @@ pub async fn page(
     let mut nonce = [0; 16];
     http.app.rng.fill(&mut nonce);
     let nonce = secret::hex(&nonce);
-    let me = match cookie_of(&headers).map(str::to_owned) {
-        // A session that has ended, and a store that does not answer, are the same here: the page asks again.
-        Some(cookie) => http.run(move |app| app.caller_of_session(&cookie, None)).await.ok(),
-        None => None,
-    };
-    let me = match me {
-        Some(caller) => me_of(&http, caller).await.ok(),
+    // A session that has ended, and a store that does not answer, are the same here: the page asks again.
+    let caller =
+        cookie_of(&headers).and_then(|cookie| http.app.caller_of_session(cookie, None).ok());
+    let me = match caller {
+        Some((caller, _)) => me_of(&http, caller).await.ok(),
         None => None,
     };
     let boot = json!({

@@ -27,6 +27,8 @@ const REQUEST_BYTES: usize = 64 << 10;
 const INGEST_FACTOR: usize = 4;
 /// Password hashes that are computed at once: each takes a core for a quarter of a second.
 const HASHES_AT_ONCE: usize = 2;
+/// Files of reports that are drawn at once because somebody asks for them: each takes a core for up to seconds.
+const DRAWINGS_AT_ONCE: usize = 1;
 /// Mails under way that requests asked for, each for nearly four minutes where the mail server does not answer.
 const MAILS_AT_ONCE: usize = 256;
 /// A password waits this long for a place.
@@ -64,6 +66,7 @@ pub struct Http {
     /// Mails that requests ask for and nobody waits for.
     pub mailing: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
+    drawing: Arc<Semaphore>,
     bodies: Arc<Bytes>,
     queries: Arc<QueryPermits>,
     query_threads: Arc<QueryThreads>,
@@ -90,6 +93,7 @@ impl Http {
             ingest: Arc::new(Bytes::new(shares.ingest)),
             mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
+            drawing: Arc::new(Semaphore::new(DRAWINGS_AT_ONCE)),
             bodies: Arc::new(Bytes::new(shares.bodies)),
             queries: Arc::new(QueryPermits::new(
                 std::thread::available_parallelism().map_or(1, usize::from),
@@ -172,6 +176,14 @@ impl Http {
         let (app, _waits) = self.app_of_request(Some(Arc::new(permit)));
         let done = self.query_threads.run(move || work(&app)).await;
         done.unwrap_or_else(|| Err(ApiError::internal("the thread of a query ended")))
+    }
+
+    /// Runs work that draws a file, which cannot pause.
+    pub async fn run_drawing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run_in(Some(place(&self.drawing, 1).await?), work).await
     }
 
     /// Memory for a body of `bytes` that is received: a slow sender holds none of what work needs.

@@ -72,12 +72,12 @@ pub async fn page(
             let known = Arc::new((viewer, view));
             let asked = Arc::clone(&known);
             // A server that is too busy for it sends the page; the page asks again.
-            let data = http
-                .run_query(&known.0.org, move |app| {
-                    Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA))
-                })
-                .await
-                .unwrap_or_default();
+            let data = http.run_query(&known.0.org, move |app| {
+                Ok(first_data(app, &asked.0, &asked.1, FIRST_DATA))
+            });
+            // It may wait for its turn, too.
+            let data = tokio::time::timeout(2 * FIRST_DATA, data).await;
+            let data = data.ok().and_then(Result::ok).unwrap_or_default();
             let html = draw(&http, &known.0, &known.1, (&display, language), &data, &nonce);
             document(StatusCode::OK, html, &nonce, &known.1.config.settings.allowed_origins)
         }

@@ -39,7 +39,7 @@ const QUOTAS: [Quota; 8] = [
 /// Attempts at passwords are counted over this time.
 const LONG: Duration = Duration::from_secs(15 * 60);
 
-/// How long a refusal is held back, once a caller has had as many at once as he may ask requests.
+/// How long a refusal is held back, once a caller has had as many at once as its bucket holds tokens.
 const REFUSAL_DELAY: Duration = Duration::from_millis(250);
 /// Requests with an idempotency key that an organisation may make a day.
 const NAMED_MAX: u32 = 10_000;

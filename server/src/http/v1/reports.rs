@@ -275,11 +275,8 @@ pub async fn file(
     Params(parameters): Params<ReportFileParameters>,
 ) -> Result<Download> {
     let tenant = parameters.tenant_id;
-    let file = http
-        .run_query(&caller.org.clone(), move |app| {
-            app.preview_report(&caller, number, tenant.as_deref())
-        })
-        .await?;
+    let file =
+        http.run_drawing(move |app| app.preview_report(&caller, number, tenant.as_deref())).await?;
     Ok(Download { name: file.name, content_type: file.content_type, bytes: file.bytes.to_vec() })
 }
 
