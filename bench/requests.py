@@ -2,7 +2,7 @@
 """What a request costs over HTTP, beside a bare server of the same library.
 
     cargo build --release -p inlay -p inlay-bench --example bare
-    python3 bench/requests.py PATH/TO/inlay --bare PATH/TO/bare [--other PATH/TO/inlay] [--seconds 5] [--turns 3]
+    python3 bench/requests.py PATH/TO/inlay [--bare PATH/TO/bare] [--other PATH/TO/inlay] [--seconds 5] [--turns 3]
 
 `wrk` (Debian's package) asks over sixteen connections, on the same cores. Asked are `/healthz`, one metric query again
 and again (counts of ninety days of one tenant, known from before), the same with another end each time, and the bare server,
@@ -84,7 +84,7 @@ def start_bare(stack, binary, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("binary")
-    parser.add_argument("--bare", required=True)
+    parser.add_argument("--bare", help="the bare server; without it costs are compared with `/healthz`")
     parser.add_argument("--other", help="another build of the server, measured in turns with the first")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=3)
@@ -112,17 +112,20 @@ def main():
             cases[f"{name}`/healthz`"] = (server.pid, url + "/healthz", key, None)
             cases[f"{name}a query again"] = (server.pid, url + known, key, None)
             cases[f"{name}a query with another end"] = (server.pid, url + moving, key, script)
-        pid, url = start_bare(stack, arguments.bare, size)
-        cases[f"bare server, {size} bytes"] = (pid, url, "none", None)
+        base = "`/healthz`"
+        if arguments.bare:
+            pid, url = start_bare(stack, arguments.bare, size)
+            base = f"bare server, {size} bytes"
+            cases[base] = (pid, url, "none", None)
         found = {name: [] for name in cases}
         for _ in range(arguments.turns):
             for name, (pid, url, key, more) in cases.items():
                 found[name].append(ask(pid, url, key, arguments.seconds, more))
-        bare = statistics.median(cost for _, cost in found[f"bare server, {size} bytes"])
-        print("| asked | requests a second | µs of processor a request | to the bare server |\n|---|---|---|---|")
+        least = statistics.median(cost for _, cost in found[base])
+        print(f"| asked | requests a second | µs of processor a request | to {base} |\n|---|---|---|---|")
         for name, each in found.items():
             rate, cost = (statistics.median(values) for values in zip(*each))
-            print(f"| {name} | {rate:,.0f} | {cost:.1f} | {cost / bare:.1f} |")
+            print(f"| {name} | {rate:,.0f} | {cost:.1f} | {cost / least:.1f} |")
 
 
 if __name__ == "__main__":
