@@ -40,7 +40,7 @@ RIGS = (
     ("deliveries", "--kills 10", "--kills 200"),
     ("webhooks", "", ""),
     ("statements", "--slack-ms 200", "--limit-ms 10000"),
-    ("neighbours", "--slack-ms 8", "--seconds 60"),
+    ("neighbours", "--slack-ms 20", "--seconds 60"),
     ("workers", "", ""),
     ("contract", "--examples 10", "--examples 300"),
     ("billing", "--mutations 1000", "--mutations 100000"),
