@@ -30,7 +30,7 @@ const OWN_SLICE: Duration = Duration::from_millis(10);
 const LOWERED_AFTER: Duration = Duration::from_micros(500);
 /// Queries of an organisation that have begun, beside as many as there are permits: each has memory.
 const BEGUN_OF_ORG: usize = 6;
-/// The same of all organisations. One that has none may begin one up to twice as many.
+/// The same for all organisations together; an organisation without any may begin one until there are twice as many.
 const BEGUN: usize = 32;
 
 /// All permits.
@@ -81,10 +81,11 @@ pub struct QueryPermit {
     org: Arc<str>,
     began: Instant,
     /// Locked while the query is paused, so that all its threads are.
-    held: Mutex<Held>,
+    held: Mutex<SlotState>,
 }
 
-struct Held {
+/// What the threads of a query share.
+struct SlotState {
     slot: Option<Slot>,
     /// How long the query has run since it last let one of its own organisation go first, before the present slot.
     ran: Duration,
@@ -102,7 +103,7 @@ impl QueryPermits {
         let granted = self.enqueue(&org);
         let slot = tokio::time::timeout(wait, granted).await.ok()?.ok()?;
         let (permits, began) = (Arc::clone(self), Instant::now());
-        let held = Mutex::new(Held { slot: Some(slot), ran: Duration::ZERO });
+        let held = Mutex::new(SlotState { slot: Some(slot), ran: Duration::ZERO });
         Some(QueryPermit { permits, org, began, held })
     }
 
@@ -163,8 +164,8 @@ impl QueryPermits {
         state.orgs.retain(|_, org| org.running > 0 || !org.waiters.is_empty());
     }
 
-    /// Takes the permit of a query back if another query is due; the receiver of its next one. `granted_for` is the
-    /// time since the permit was granted, `ran` is what [`Held::ran`] becomes with it.
+    /// Takes the permit of a query back if another query is due; and returns the receiver of its next one. `granted_for` is the
+    /// time since the permit was granted, `ran` is what [`SlotState::ran`] becomes with it.
     fn pause(
         self: &Arc<Self>,
         org: &Arc<str>,

@@ -23,7 +23,8 @@ const TURN: Duration = Duration::from_micros(200);
 /// Threads that wait for a query, at most.
 const IDLE: usize = 8;
 
-type Work = Box<dyn FnOnce() + Send>;
+/// What a thread is given to run.
+type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
     /// When this thread last yielded, if it has run a long query.
@@ -51,7 +52,7 @@ pub fn lower_priority_and_yield() {
 #[derive(Default)]
 pub struct QueryThreads {
     /// Where those that wait take work from; the last one waits for the shortest time.
-    idle: Mutex<Vec<mpsc::Sender<Work>>>,
+    idle: Mutex<Vec<mpsc::Sender<Job>>>,
 }
 
 impl QueryThreads {
@@ -65,7 +66,7 @@ impl QueryThreads {
         result.await.ok()
     }
 
-    fn start(self: &Arc<Self>, work: Work) {
+    fn start(self: &Arc<Self>, work: Job) {
         let idle = self.idle.lock().pop();
         // A thread that waits takes whatever it is sent.
         let work = match idle {
@@ -83,7 +84,7 @@ impl QueryThreads {
     }
 
     /// Runs work, and what comes after it, until the priority of this thread is lower than that of others.
-    fn serve(&self, work: Work) {
+    fn serve(&self, work: Job) {
         work();
         let (more, wait) = mpsc::channel();
         loop {
