@@ -1,6 +1,9 @@
 //! `cargo tool check`: every check, in order, stopping at the first that fails.
 //!
 //! `== seconds: fmt 1, tidy 2, …` at the end says what each took.
+//!
+//! Where cargo compiles our crates by `.ci/checked_rustc.py`, as CI does, the test build has clippy's lints and writes
+//! the documentation: both steps fall away, and benches are built too, so that they are linted.
 
 use std::{
     path::Path,
@@ -35,6 +38,15 @@ const fn optional(name: &'static str, command: &'static [&'static str]) -> Step 
     Step { optional: true, ..step(name, command) }
 }
 
+/// Set to the program in whose place cargo calls the compiler for crates of the workspace.
+const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
+const CHECKED_RUSTC: &str = "checked_rustc";
+
+/// Whether the build lints and documents what it compiles.
+fn build_checks() -> bool {
+    std::env::var_os(WRAPPER).is_some_and(|path| path.to_string_lossy().contains(CHECKED_RUSTC))
+}
+
 const STEPS: [Step; 19] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
@@ -42,8 +54,8 @@ const STEPS: [Step; 19] = [
     // The rigs are about what is shipped, and time matters in them. Built beside clippy and the tests: each of these
     // ends with one large crate that only one core works on.
     Step { background: true, ..step(RELEASE, &["cargo", "build", "--release", "-p", "inlay"]) },
-    step("clippy", &CLIPPY),
-    step("test build", &["cargo", "test", "--workspace", "--no-run"]),
+    step(CLIPPY, &LINT),
+    step(TEST_BUILD, &["cargo", "test", "--workspace", "--no-run"]),
     // Asleep most of the time, and without a limit on it: beside everything that follows.
     Step { background: true, needs: Some(RELEASE), ..optional(QUIET, &QUIET_RIGS) },
     step("test", &["cargo", "test", "--workspace"]),
@@ -56,7 +68,7 @@ const STEPS: [Step; 19] = [
     optional("format", &["npm", "run", "--silent", "format:check"]),
     optional("types", &["npm", "run", "--silent", "types"]),
     optional("bundle", &["npm", "run", "--silent", "build:check"]),
-    step("doc", &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
+    step(DOC, &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items"]),
     optional("deny", &DENY),
     optional("typos", &["typos"]),
     // When nothing else runs: beside other tests times are theirs.
@@ -69,6 +81,10 @@ const RELEASE: &str = "build";
 /// The step of the rigs that others run beside.
 const QUIET: &str = "quiet rigs";
 
+const CLIPPY: &str = "clippy";
+const TEST_BUILD: &str = "test build";
+const DOC: &str = "doc";
+
 const BUDGETS: [&str; 7] = ["cargo", "test", "--workspace", "--test", "browser", "--", "--ignored"];
 
 const QUIET_RIGS: [&str; 9] =
@@ -80,8 +96,8 @@ const RIGS: [&str; 7] =
 const DENY: [&str; 8] =
     ["cargo", "deny", "--log-level", "error", "check", "bans", "licenses", "sources"];
 
-/// With the targets of the fuzzer, which nothing else builds.
-const CLIPPY: [&str; 9] = [
+/// With the targets of the fuzzer, which are else built for the tests of the engine only.
+const LINT: [&str; 9] = [
     "cargo",
     "clippy",
     "--workspace",
@@ -232,9 +248,13 @@ fn run_steps(
     running: &mut Vec<Running>,
 ) -> anyhow::Result<()> {
     let in_ci = std::env::var_os("CI").is_some();
+    let build_checks = build_checks();
     for Step { name, command, optional, background, needs } in &STEPS {
         let needed = running.iter().find(|running| Some(running.name) == *needs);
         let needed = needed.map(|running| Arc::clone(&running.outcome));
+        if build_checks && [CLIPPY, DOC].contains(name) {
+            continue;
+        }
         println!("== {name}");
         let (program, arguments) = command.split_first().context("a check has a command")?;
         if *optional && !in_ci && !is_installed(program, arguments) {
@@ -249,7 +269,14 @@ fn run_steps(
             };
         }
         run.current_dir(root);
-        if *name == "doc" {
+        if *name == TEST_BUILD && build_checks {
+            run.arg("--all-targets");
+        }
+        if *name == RELEASE {
+            // What is shipped comes from the compiler itself.
+            run.env_remove(WRAPPER);
+        }
+        if *name == DOC {
             run.env("RUSTDOCFLAGS", "-D warnings");
         }
         if *name == "test" {

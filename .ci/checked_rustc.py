@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Compiles a crate of ours with clippy's lints and documents it, in one pass.
+
+    RUSTC_WORKSPACE_WRAPPER=.ci/checked_rustc.py cargo test --workspace
+
+`cargo clippy` and `cargo doc` need the crates of others in a second form, without code: from cold that is a third of the
+time of all builds. Clippy's compiler makes code as well, and rustdoc reads what the test build has. So cargo calls this
+program for each crate of the workspace, with the path of rustc and its arguments:
+
+    /path/to/rustc --crate-name inlay_engine --edition=2024 engine/src/lib.rs --crate-type lib --extern …
+
+A warning of clippy or of rustdoc fails the crate. The documentation is that of `cargo doc`, in the same folder; tests,
+benches and build scripts are linted only.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# Arguments that rustdoc takes as rustc does; those of the second list have their value behind them.
+SAME = ("--edition=", "--allow=", "--warn=", "--deny=", "--forbid=", "--cap-lints", "--sysroot")
+SAME_WITH_VALUE = ("--crate-name", "--crate-type", "--cfg", "--check-cfg", "--extern", "-L", "--cap-lints", "--target")
+# The form in which clippy's compiler takes further arguments.
+LINTS = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__"
+
+
+def documentation(arguments, directory):
+    """The arguments of rustdoc for a crate, or none for one that has no documentation."""
+    chosen, at, source, name = [], 0, None, None
+    while at < len(arguments):
+        argument = arguments[at]
+        following = arguments[at + 1] if at + 1 < len(arguments) else ""
+        at += 1
+        if argument == "--test" or (argument, following) == ("--cfg", "test"):
+            return None
+        if argument in SAME_WITH_VALUE:
+            chosen += [argument, following]
+            name = following if argument == "--crate-name" else name
+            at += 1
+        elif argument.startswith(SAME):
+            chosen.append(argument)
+        elif argument.endswith(".rs") and not argument.startswith("-"):
+            source = argument
+    if source is None or name is None or name.startswith("build_script_"):
+        return None
+    return ["-D", "warnings", "--document-private-items", "-o", str(directory), *chosen, source]
+
+
+def main():
+    rustc, *arguments = sys.argv[1:]
+    tools = Path(rustc).parent if os.sep in rustc else Path()
+    environment = {**os.environ, "CLIPPY_ARGS": LINTS}
+    # Open descriptors are those by which cargo shares the cores among compilers.
+    compiler = subprocess.Popen(
+        [tools / "clippy-driver", rustc, *arguments], env=environment, close_fds=False
+    )
+    target = os.environ.get("CARGO_TARGET_DIR", "target")
+    documented = documentation(arguments, Path(target, "doc"))
+    rustdoc = documented and subprocess.Popen(
+        [tools / "rustdoc", *documented], stdout=subprocess.DEVNULL, close_fds=False
+    )
+    status = compiler.wait()
+    if rustdoc and rustdoc.wait() != 0:
+        status = status or 1
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
