@@ -21,8 +21,8 @@ from pathlib import Path
 # Arguments that rustdoc takes as rustc does; those of the second list have their value behind them.
 SAME = ("--edition=", "--allow=", "--warn=", "--deny=", "--forbid=", "--cap-lints", "--sysroot")
 SAME_WITH_VALUE = ("--crate-name", "--crate-type", "--cfg", "--check-cfg", "--extern", "-L", "--cap-lints", "--target")
-# The form in which clippy's compiler takes further arguments.
-LINTS = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__"
+# For both. In the environment cargo would find another value than at the last build, and compile again.
+LINTS = ["-D", "warnings"]
 
 
 def documentation(arguments, directory):
@@ -44,17 +44,15 @@ def documentation(arguments, directory):
             source = argument
     if source is None or name is None or name.startswith("build_script_"):
         return None
-    return ["-D", "warnings", "--document-private-items", "-o", str(directory), *chosen, source]
+    return [*LINTS, "--document-private-items", "-o", str(directory), *chosen, source]
 
 
 def main():
     rustc, *arguments = sys.argv[1:]
     tools = Path(rustc).parent if os.sep in rustc else Path()
-    environment = {**os.environ, "CLIPPY_ARGS": LINTS}
     # Open descriptors are those by which cargo shares the cores among compilers.
-    compiler = subprocess.Popen(
-        [tools / "clippy-driver", rustc, *arguments], env=environment, close_fds=False
-    )
+    lints = [] if "-vV" in arguments else LINTS
+    compiler = subprocess.Popen([tools / "clippy-driver", rustc, *arguments, *lints], close_fds=False)
     target = os.environ.get("CARGO_TARGET_DIR", "target")
     documented = documentation(arguments, Path(target, "doc"))
     rustdoc = documented and subprocess.Popen(
