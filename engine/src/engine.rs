@@ -211,6 +211,22 @@ impl Engine {
         self.answer(query, Sources { rollups: true, partials: true }, control)
     }
 
+    /// Answers a query as [`Engine::query`] does, unless `control` stops it or other queries have the memory: then there
+    /// is no answer, and it is in no metric.
+    ///
+    /// Errors: `Invalid`, `Limit` when it takes too much memory, `Corrupt`.
+    pub fn try_query(&self, query: &Query, control: &dyn Control) -> Result<Option<Answer>> {
+        let _running = self.store.query_guard();
+        let before_us = self.clock.elapsed_us();
+        let sources = Sources { rollups: true, partials: true };
+        let answer = self.execute(query, How { sources, wait: None }, control);
+        if let Err(Error::Limit { limit: Limit::QueryTime | Limit::QueriesMemory, .. }) = answer {
+            return Ok(None);
+        }
+        self.note_query(query, before_us, &answer);
+        answer.map(Some)
+    }
+
     /// Answers a query as if it had never been asked: from rollups and rows.
     pub fn query_anew(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
         self.answer(query, Sources { rollups: true, partials: false }, control)
@@ -224,25 +240,31 @@ impl Engine {
     fn answer(&self, query: &Query, sources: Sources, control: &dyn Control) -> Result<Answer> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
-        let version = self.store.version();
-        let horizon_ms = self.store.horizon_ms(&version, query.namespace);
-        let run = |wait: Option<Wait<'_>>| {
-            let how = How { sources, wait };
-            exec::execute(&version, query, horizon_ms, &self.resources, how, control)
-        };
+        let run = |wait: Option<Wait<'_>>| self.execute(query, How { sources, wait }, control);
         let answer = match run(None) {
             Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => {
                 run(Some(Wait { clock: &*self.clock, limit_us: MEMORY_WAIT_US }))
             }
             answer => answer,
         };
+        self.note_query(query, before_us, &answer);
+        answer
+    }
+
+    fn execute(&self, query: &Query, how: How<'_>, control: &dyn Control) -> Result<Answer> {
+        let version = self.store.version();
+        let horizon_ms = self.store.horizon_ms(&version, query.namespace);
+        exec::execute(&version, query, horizon_ms, &self.resources, how, control)
+    }
+
+    /// Counts a query that began at `before_us`.
+    fn note_query(&self, query: &Query, before_us: u64, answer: &Result<Answer>) {
         let meter = &self.query_meters[query.metric.kind()];
         meter.took_us.record(self.clock.elapsed_us().saturating_sub(before_us));
-        match &answer {
+        match answer {
             Ok(answer) => meter.rows.fetch_add(answer.rows_scanned, Ordering::Relaxed),
             Err(_) => meter.failed.fetch_add(1, Ordering::Relaxed),
         };
-        answer
     }
 
     /// What a question would read, source by source.

@@ -17,21 +17,20 @@ use crate::{
     segment::{Run, RunDay, Segment},
 };
 
-/// Row ranges of a day of a run inside the window, by bucket, in the segment's row numbers.
+/// Row ranges of a day of a run inside the window, by bucket, counted in the run.
 pub fn bucket_rows(
     segment: &Segment,
     run: &Run,
     day: &RunDay<'_>,
     window: &Window,
-) -> Result<Vec<(usize, Range<usize>)>> {
+) -> Result<Vec<(usize, Range<u32>)>> {
     let mut out = Vec::new();
     let first = window.bucket_of(day.bounds.0.max(window.from_ms), 0);
     let mut start = row_at(segment, run, day, window.clip(first).start)?;
     for bucket in first..window.starts.len() {
         let end = row_at(segment, run, day, window.clip(bucket).end)?;
         if start < end {
-            let base = run.first_row as usize;
-            out.push((bucket, base + start as usize..base + end as usize));
+            out.push((bucket, start..end));
         }
         start = end;
         if end == day.rows.end {

@@ -1,17 +1,23 @@
-//! What a question would read, without reading it.
+//! What a query would read, without reading it: the steps of its plan, counted.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use super::{
+    kept::Part,
+    plan::{Plan, Source},
     rollups,
     run::{Resources, exact_of},
-    split::Split,
     window::Window,
 };
 use crate::{
     column::{Rows, SeriesKey},
     error::Result,
     query::Query,
+    segment::Segment,
     store::Version,
 };
 
@@ -70,32 +76,37 @@ pub fn explain(
         Window { from_ms, to_ms: query.to_ms, starts: query.buckets().unwrap_or_default() };
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
     let shape = rollups::shape(query);
+    let plan = Plan { query, window: &window, shape: shape.as_ref().ok(), kept: &resources.kept };
     let mut steps = Vec::new();
     for segment in &version.segments {
         let meta = segment.meta();
         let is_outside = is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms;
-        let split = match is_outside {
-            true => Split::default(),
-            false => Split::of(segment, query, &window, shape.as_ref().ok())?,
+        let counts = match is_outside {
+            true => Counts::default(),
+            false => Counts::of(segment, &plan)?,
         };
         let skipped = match is_outside {
             true => Some("outside the window"),
-            false => (split.series == 0).then_some("no such series"),
+            false => counts.series.is_empty().then_some("no such series"),
         };
         steps.push(ExplainStep {
             source: meta.uuid.to_string(),
             level: meta.level_name(),
-            rows: split.rows(),
-            series: split.series,
-            rolled_up: split.rolled_up,
-            by_day: split.by_day,
-            by_hour: split.by_hour,
+            rows: counts.by_day + counts.by_hour + counts.read,
+            series: counts.series.len() as u64,
+            rolled_up: counts.series_with(|series| series.is_rolled_up),
+            by_day: counts.by_day,
+            by_hour: counts.by_hour,
             skipped,
             rejected: match &shape {
-                _ if skipped.is_some() || split.read == 0 => None,
+                _ if skipped.is_some() || counts.read == 0 => None,
                 Err(why) => Some(why),
-                Ok(_) if split.small > 0 => Some("series have too few rows for it"),
-                Ok(_) if split.kept < split.series => Some("it is not kept of all series"),
+                Ok(_) if counts.series_with(|series| series.is_small) > 0 => {
+                    Some("series have too few rows for it")
+                }
+                Ok(_) if counts.series_with(|series| series.lacks_rollups) > 0 => {
+                    Some("it is not kept of all series")
+                }
                 Ok(_) => Some("parts of days or hours are read"),
             },
         });
@@ -117,6 +128,66 @@ pub fn explain(
         skipped: (rows == 0).then_some("no such rows"),
     });
     Ok(steps)
+}
+
+/// Rows of a segment inside the window, by what answers for them.
+#[derive(Default)]
+struct Counts {
+    by_day: u64,
+    by_hour: u64,
+    read: u64,
+    /// By position of the run.
+    series: BTreeMap<usize, SeriesFacts>,
+}
+
+/// What is true of a series on any of its days.
+#[derive(Default)]
+struct SeriesFacts {
+    /// It has too few rows for any rollup.
+    is_small: bool,
+    /// A day has no rollup of the kind.
+    lacks_rollups: bool,
+    /// A rollup answers for some of its rows.
+    is_rolled_up: bool,
+}
+
+impl Counts {
+    fn of(segment: &Segment, plan: &Plan<'_>) -> Result<Self> {
+        let Plan { query, window, .. } = plan;
+        let mut counts = Self::default();
+        let tenant = query.tenant.as_deref();
+        for part in Part::list(segment, 0, query.namespace, tenant, &query.event) {
+            let bucket = window.bucket_of_all(part.bounds.0, part.bounds.1, 0);
+            let is_event_rolled_up = plan.event_rollup(segment, &part, bucket)?.is_some();
+            for position in part.runs.0 as usize..part.runs.1 as usize {
+                let Some(day) = plan.of_day(segment, &part, position)? else { continue };
+                if day.steps.is_empty() {
+                    continue;
+                }
+                let mut is_read = false;
+                let series = counts.series.entry(position).or_default();
+                for step in &day.steps {
+                    let rows = step.rows.len() as u64;
+                    let (count, is_rolled_up) = match step.source {
+                        _ if is_event_rolled_up => (&mut counts.by_day, true),
+                        Source::Day => (&mut counts.by_day, true),
+                        Source::Directory | Source::Hours(_) => (&mut counts.by_hour, true),
+                        Source::Rows => (&mut counts.read, false),
+                    };
+                    *count += rows;
+                    series.is_rolled_up |= is_rolled_up;
+                    is_read |= !is_rolled_up;
+                }
+                series.is_small |= is_read && segment.rollup_of(position).is_none();
+                series.lacks_rollups |= is_read && day.rollup.is_none();
+            }
+        }
+        Ok(counts)
+    }
+
+    fn series_with(&self, fact: impl Fn(&SeriesFacts) -> bool) -> u64 {
+        self.series.values().filter(|series| fact(series)).count() as u64
+    }
 }
 
 fn rows_in_memory<'a>(

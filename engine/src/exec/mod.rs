@@ -32,9 +32,9 @@ mod rollups;
 
 mod bucket_rows;
 
-mod segments;
+mod plan;
 
-mod split;
+mod segments;
 
 mod reuse;
 

@@ -1,15 +1,13 @@
 //! Answering from the rollups of a segment instead of its rows, where that gives the same answer.
 //!
-//! A bucket of a query is a range of rows of a run. Whole hours of it, and best the whole run, are
-//! answered from rollups; what is left at the edges is read. Which question has which rollup is
-//! decided once for a query; whether a run has it, when its turn comes.
+//! Which query has which rollup is decided once, by the query alone; whether a day of a run has it, when its turn comes
+//! ([`super::plan`]).
 
 use std::{ops::Range, slice};
 
 use super::{
     cells::State,
     groups::{CodeGroups, NO_GROUP},
-    reads::Served,
     sink::{Sink, Users},
 };
 use crate::{
@@ -199,45 +197,51 @@ impl Codes<'_> {
     }
 }
 
-/// The rollups of one run that a question needs, as far as they are kept.
-enum Loaded {
+/// What is stored for a query about a day of a run, or of an event with all tenants.
+pub enum Rollup {
+    /// Counts by value.
     Counts(DimensionCounts),
+    /// Counts by pairs of values.
     Pairs(Vec<(u32, u32, u64)>),
+    /// Sums.
     Numbers(ByHour<Sums>),
+    /// Sums by value.
     NumbersBy(Vec<(u32, Sums)>),
+    /// Sketches of users.
     Users(ByHour<Distinct>),
+    /// Sketches of users by value.
     UsersBy(Vec<(u32, Distinct)>),
+    /// Digests.
     Digests(ByHour<Digest>),
+    /// Digests by value.
     DigestsBy(Vec<(u32, Digest)>),
+    /// Codes of users, rising.
     UserSet(Vec<u32>),
+    /// The same, with the values that each has.
     UserSetBy(UserValues),
 }
 
-/// The rollups of a day of a run for a question, or of an event with all tenants.
-pub struct RunRollup<'a> {
-    /// None of an event.
-    day: Option<&'a RunDay<'a>>,
-    loaded: Loaded,
-}
-
-impl<'a> RunRollup<'a> {
-    /// Loads what is kept for `shape` of a day of the run at `position`; the hours only if they are needed.
-    /// `None` when it is not kept.
-    pub fn load(
+impl Rollup {
+    /// Loads what is stored for `shape` of a day of the run at `position`; the hours only if they are needed.
+    /// `None` when nothing is.
+    ///
+    /// Errors: `Corrupt` when it is damaged.
+    pub fn of_run(
         segment: &Segment,
-        day: &'a RunDay<'a>,
+        day: &RunDay<'_>,
         position: usize,
         shape: &Shape,
         with_hours: bool,
     ) -> Result<Option<Self>> {
         let Some(index) = segment.rollup_of(position) else { return Ok(None) };
         let hours = with_hours.then_some(day.hours.len());
-        let loaded = load(segment, RollupAt { index, day: day.ordinal }, shape, hours)?;
-        Ok(loaded.map(|loaded| Self { day: Some(day), loaded }))
+        load(segment, RollupAt { index, day: day.ordinal }, shape, hours)
     }
 
-    /// Loads what is kept for `shape` of an event of a namespace with all tenants, on the day with this ordinal.
-    pub fn load_event(
+    /// Loads what is stored for `shape` of an event of a namespace with all tenants, on the day with this ordinal.
+    ///
+    /// Errors: `Corrupt` when it is damaged.
+    pub fn of_event(
         segment: &Segment,
         query: &Query,
         day: usize,
@@ -245,45 +249,33 @@ impl<'a> RunRollup<'a> {
     ) -> Result<Option<Self>> {
         let index = segment.rollup_of_event(query.namespace, &query.event);
         let Some(index) = index else { return Ok(None) };
-        let loaded = load(segment, RollupAt { index, day }, shape, None)?;
-        Ok(loaded.map(|loaded| Self { day: None, loaded }))
+        load(segment, RollupAt { index, day }, shape, None)
     }
 
-    /// Of a range of the run's rows those that it can answer for, counted in the run.
-    pub fn answers(&self, rows: &Range<u32>) -> Range<u32> {
-        let nothing = rows.start..rows.start;
-        let Some(day) = self.day else { return nothing };
-        if *rows == day.rows {
-            return rows.clone();
-        }
-        let has_hours = match &self.loaded {
-            Loaded::Counts(counts) => counts.hours.is_some(),
-            Loaded::Numbers((_, hours)) => hours.is_some(),
-            Loaded::Users((_, hours)) => hours.is_some(),
-            Loaded::Digests((_, hours)) => hours.is_some(),
+    /// Whether the hours were loaded.
+    pub fn has_hours(&self) -> bool {
+        match self {
+            Self::Counts(counts) => counts.hours.is_some(),
+            Self::Numbers((_, hours)) => hours.is_some(),
+            Self::Users((_, hours)) => hours.is_some(),
+            Self::Digests((_, hours)) => hours.is_some(),
             _ => false,
-        };
-        let hours = whole_hours(day, rows);
-        if !has_hours || hours.is_empty() {
-            return nothing;
         }
-        let start = |hour: usize| day.hours.get(hour).map_or(day.rows.end, |(_, row)| *row);
-        start(hours.start)..start(hours.end)
     }
 
-    /// Answers as much of a range of the run's rows as it can. Returns the rows, counted in the run,
-    /// that it has answered for.
-    pub fn serve(&self, rows: Range<u32>, to: &mut Target<'_, '_>) -> Result<Range<u32>> {
-        let answered = self.answers(&rows);
-        let Some(day) = self.day.filter(|_| !answered.is_empty()) else { return Ok(answered) };
-        if rows == day.rows {
-            self.serve_whole(to)?;
-            return Ok(rows);
-        }
-        let hours = whole_hours(day, &rows);
-        let count = day.hours.len();
-        match &self.loaded {
-            Loaded::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
+    /// Adds some hours of a day that has `count` of them. Without the hours nothing is added: the plan asks only where
+    /// they were loaded.
+    ///
+    /// Errors: `Limit` when the states need too much memory.
+    pub fn serve_hours(
+        &self,
+        hours: Range<usize>,
+        count: usize,
+        to: &mut Target<'_, '_>,
+    ) -> Result<()> {
+        debug_assert!(self.has_hours(), "hours that were not loaded");
+        match self {
+            Self::Counts(DimensionCounts { totals, hours: Some(by_hour) }) => {
                 let Target { bucket, codes, sink, .. } = to;
                 for (&(code, _), counts) in totals.iter().zip(by_hour.chunks(count.max(1))) {
                     let sum: u64 = counts.get(hours.clone()).into_iter().flatten().sum();
@@ -293,28 +285,28 @@ impl<'a> RunRollup<'a> {
                         sink.add_state(group, *bucket, State::Count(sum))?;
                     }
                 }
+                Ok(())
             }
-            Loaded::Numbers((_, Some(by_hour))) => {
-                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
+            Self::Numbers((_, Some(by_hour))) => {
+                serve_all(by_hour.get(hours).unwrap_or_default(), to)
             }
-            Loaded::Users((_, Some(by_hour))) => {
-                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
+            Self::Users((_, Some(by_hour))) => {
+                serve_all(by_hour.get(hours).unwrap_or_default(), to)
             }
-            Loaded::Digests((_, Some(by_hour))) => {
-                serve_all(by_hour.get(hours.clone()).unwrap_or_default(), to)?
+            Self::Digests((_, Some(by_hour))) => {
+                serve_all(by_hour.get(hours).unwrap_or_default(), to)
             }
-            _ => unreachable!("what answers for hours has them"),
+            _ => Ok(()),
         }
-        to.served.hours = true;
-        Ok(answered)
     }
 
-    /// Answers for all rows.
-    pub fn serve_whole(&self, to: &mut Target<'_, '_>) -> Result<()> {
-        to.served.days = true;
-        match &self.loaded {
-            Loaded::Counts(counts) => serve_values(&counts.totals, to),
-            Loaded::Pairs(pairs) => {
+    /// Adds the whole day.
+    ///
+    /// Errors: `Limit` when the states need too much memory.
+    pub fn serve_day(&self, to: &mut Target<'_, '_>) -> Result<()> {
+        match self {
+            Self::Counts(counts) => serve_values(&counts.totals, to),
+            Self::Pairs(pairs) => {
                 let Target { bucket, codes, sink, .. } = to;
                 for &(one, two, count) in pairs.iter().filter(|(.., count)| *count > 0) {
                     let group = codes.group_of(&[one, two], sink);
@@ -322,17 +314,17 @@ impl<'a> RunRollup<'a> {
                 }
                 Ok(())
             }
-            Loaded::Numbers((total, _)) => serve_all(slice::from_ref(total), to),
-            Loaded::Users((total, _)) => serve_all(slice::from_ref(total), to),
-            Loaded::Digests((total, _)) => serve_all(slice::from_ref(total), to),
-            Loaded::NumbersBy(states) => serve_values(states, to),
-            Loaded::UsersBy(states) => serve_values(states, to),
-            Loaded::DigestsBy(states) => serve_values(states, to),
-            Loaded::UserSet(users) => {
+            Self::Numbers((total, _)) => serve_all(slice::from_ref(total), to),
+            Self::Users((total, _)) => serve_all(slice::from_ref(total), to),
+            Self::Digests((total, _)) => serve_all(slice::from_ref(total), to),
+            Self::NumbersBy(states) => serve_values(states, to),
+            Self::UsersBy(states) => serve_values(states, to),
+            Self::DigestsBy(states) => serve_values(states, to),
+            Self::UserSet(users) => {
                 let group = to.codes.group_of(&[], to.sink);
                 to.add_users(group, users.iter().copied())
             }
-            Loaded::UserSetBy(UserValues { users, masks }) => {
+            Self::UserSetBy(UserValues { users, masks }) => {
                 let any = masks.iter().fold(0, |any, mask| any | mask);
                 for code in (0..u8::BITS).filter(|code| any >> code & 1 == 1) {
                     let group = to.codes.group_of(&[code], to.sink);
@@ -356,8 +348,6 @@ pub struct Target<'a, 'c> {
     pub codes: &'a mut Codes<'c>,
     /// The states.
     pub sink: &'a mut Sink,
-    /// What was looked at.
-    pub served: &'a mut Served,
     /// The users of the run's tenant, for sets of them, and the segment.
     pub users: Option<(&'a Users, &'a Segment)>,
 }
@@ -407,72 +397,35 @@ fn load(
     at: RollupAt,
     shape: &Shape,
     hours: Option<usize>,
-) -> Result<Option<Loaded>> {
+) -> Result<Option<Rollup>> {
     let (with_hours, hours) = (hours.is_some(), hours.unwrap_or(0));
     Ok(match shape {
         Shape::Rows => None,
         Shape::Counts(dimension) => {
-            segment.rollup_counts(at, dimension, hours, with_hours)?.map(Loaded::Counts)
+            segment.rollup_counts(at, dimension, hours, with_hours)?.map(Rollup::Counts)
         }
-        Shape::Pairs(one, two) => segment.rollup_pairs(at, (one, two))?.map(Loaded::Pairs),
+        Shape::Pairs(one, two) => segment.rollup_pairs(at, (one, two))?.map(Rollup::Pairs),
         Shape::Numbers(number) => {
-            segment.rollup_numbers(at, number, hours, with_hours)?.map(Loaded::Numbers)
+            segment.rollup_numbers(at, number, hours, with_hours)?.map(Rollup::Numbers)
         }
         Shape::NumbersBy(dimension, number) => {
-            segment.rollup_numbers_by(at, dimension, number)?.map(Loaded::NumbersBy)
+            segment.rollup_numbers_by(at, dimension, number)?.map(Rollup::NumbersBy)
         }
-        Shape::Users => segment.rollup_users(at, hours, with_hours)?.map(Loaded::Users),
-        Shape::UsersBy(dimension) => segment.rollup_users_by(at, dimension)?.map(Loaded::UsersBy),
+        Shape::Users => segment.rollup_users(at, hours, with_hours)?.map(Rollup::Users),
+        Shape::UsersBy(dimension) => segment.rollup_users_by(at, dimension)?.map(Rollup::UsersBy),
         Shape::Digests(number) => {
-            segment.rollup_digests(at, number, hours, with_hours)?.map(Loaded::Digests)
+            segment.rollup_digests(at, number, hours, with_hours)?.map(Rollup::Digests)
         }
         Shape::DigestsBy(dimension, number) => {
-            segment.rollup_digests_by(at, dimension, number)?.map(Loaded::DigestsBy)
+            segment.rollup_digests_by(at, dimension, number)?.map(Rollup::DigestsBy)
         }
-        Shape::UserSets => segment.rollup_user_set(at)?.map(Loaded::UserSet),
+        Shape::UserSets => segment.rollup_user_set(at)?.map(Rollup::UserSet),
         Shape::UserSetsBy(dimension) => match segment.text(dimension)? {
             None => None,
             Some(reader) => {
                 let codes = reader.value_count()? + 1;
-                segment.rollup_user_set_by(at, dimension, codes)?.map(Loaded::UserSetBy)
+                segment.rollup_user_set_by(at, dimension, codes)?.map(Rollup::UserSetBy)
             }
         },
     })
-}
-
-/// The hours of a day, by position, that lie wholly inside a range of the run's rows.
-fn whole_hours(day: &RunDay<'_>, rows: &Range<u32>) -> Range<usize> {
-    let first = day.hours.partition_point(|&(_, row)| row < rows.start);
-    let end = match day.rows.end <= rows.end {
-        true => day.hours.len(),
-        // The last hour ends where the next one starts.
-        false => day.hours.partition_point(|&(_, row)| row <= rows.end).saturating_sub(1),
-    };
-    first..end.max(first)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_hours_lie_between_ragged_edges() {
-        let hours = [(0, 0), (1, 10), (4, 20), (5, 35)];
-        let day = RunDay { day: 0, ordinal: 0, hours: &hours, rows: 0..40, bounds: (0, 0) };
-        for (rows, hours) in [
-            (0..40, 0..4),
-            (0..10, 0..1),
-            (1..10, 1..1),
-            (1..20, 1..2),
-            (10..34, 1..2),
-            (10..35, 1..3),
-            (0..9, 0..0),
-            (36..40, 4..4),
-            (20..40, 2..4),
-        ] {
-            let found = whole_hours(&day, &rows);
-            assert_eq!(found.len(), hours.len(), "{rows:?}: {found:?}");
-            assert!(found.is_empty() || found == hours, "{rows:?}: {found:?}");
-        }
-    }
 }

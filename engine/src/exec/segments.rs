@@ -1,23 +1,21 @@
 //! Reading segment runs.
 //!
-//! The run directory turns hours into row ranges, so only the rows at ragged edges of the window
-//! have their timestamps decoded. Zones drop blocks, bitmaps drop rows where a value is rare, and
-//! what remains is read a vector at a time.
+//! The plan says which rows are read. Zones drop blocks, bitmaps drop rows where a value is rare, and what remains is
+//! read a vector at a time.
 
 use std::{ops::Range, sync::Arc};
 
 use roaring::RoaringBitmap;
 
 use super::{
-    bucket_rows::bucket_rows,
     budget::Charge,
     cells::State,
     groups::{CodeGroups, NO_GROUP},
     kept::{Kept, Part},
-    reads::Reads,
-    rollups::{Codes, GroupCodes, RunRollup, Shape, Target},
+    plan::{DayPlan, Plan, Source, Step},
+    reads::{Reads, Served},
+    rollups::{Codes, GroupCodes, Shape, Target},
     sink::{Scratch, Sink, Users},
-    window::Window,
 };
 use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
@@ -25,19 +23,6 @@ use crate::{
     query::{Metric, NumberFilter, Query},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
 };
-
-/// A question, and how it is to be answered.
-#[derive(Clone, Copy)]
-pub struct Plan<'a> {
-    /// What is asked.
-    pub query: &'a Query,
-    /// Its buckets.
-    pub window: &'a Window,
-    /// The rollup that can answer it, if any can.
-    pub shape: Option<&'a Shape>,
-    /// What was read before.
-    pub kept: &'a Kept,
-}
 
 /// Adds the matching rows of a part, from rollups where there are any; `whole` is the bucket that holds all
 /// of its rows, if one does. `reads` counts what was looked at.
@@ -50,78 +35,38 @@ pub fn scan(
     reads: &mut Reads,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let Plan { query, window, .. } = plan;
-    let runs = segment.runs().runs();
-    let mut columns = None;
-    if query.tenant.is_none()
-        && let Some((bucket, day)) = whole.zip(part.day)
-        && let Some(shape) = plan.shape
-        && let Some(rollup) = RunRollup::load_event(segment, query, day.ordinal, shape)?
-    {
-        let columns = columns.insert(Columns::open(segment, query, plan.kept, sink.charge())?);
-        if let Some(mut codes) = columns.codes(shape) {
-            let (codes, served) = (&mut codes, &mut reads.served);
-            return rollup.serve_whole(&mut Target { bucket, codes, sink, served, users: None });
-        }
+    let Plan { query, kept, .. } = *plan;
+    if let Some((bucket, rollup)) = plan.event_rollup(segment, part, whole)? {
+        let mut columns = Columns::open(segment, query, kept, sink.charge())?;
+        reads.served.days = true;
+        // Without codes no row of the segment can match.
+        let codes = plan.shape.and_then(|shape| columns.codes(shape));
+        let Some(mut codes) = codes else { return Ok(()) };
+        return rollup.serve_day(&mut Target { bucket, codes: &mut codes, sink, users: None });
     }
+    let mut columns = None;
     for position in part.runs.0 as usize..part.runs.1 as usize {
-        let run = runs.get(position).filter(|run| *run.key.name == *query.event);
-        let Some((run, day)) = run.and_then(|run| Some((run, part.rows_of(run)?))) else {
-            continue;
-        };
-        if day.bounds.1 < window.from_ms || day.bounds.0 >= window.to_ms {
+        let Some(day) = plan.of_day(segment, part, position)? else { continue };
+        check()?;
+        if plan.shape == Some(&Shape::Rows) {
+            for step in &day.steps {
+                let group = sink.groups.number(None);
+                sink.add_state(group, step.bucket, State::Count(step.rows.len() as u64))?;
+                reads.add(&Reads::COUNTED);
+            }
             continue;
         }
-        check()?;
-        let ranges = bucket_rows(segment, run, &day, window)?;
-        let rollup = match plan.shape {
-            Some(Shape::Rows) => {
-                for (bucket, rows) in ranges {
-                    let group = sink.groups.number(None);
-                    sink.add_state(group, bucket, State::Count(rows.len() as u64))?;
-                    reads.add(&Reads::COUNTED);
-                }
-                continue;
-            }
-            Some(shape) => {
-                let with_hours = ranges.iter().any(|(_, rows)| rows.len() < day.rows.len());
-                RunRollup::load(segment, &day, position, shape, with_hours)?
-            }
-            None => None,
-        };
         let columns = match &mut columns {
             Some(columns) => columns,
-            empty => empty.insert(Columns::open(segment, query, plan.kept, sink.charge())?),
+            empty => empty.insert(Columns::open(segment, query, kept, sink.charge())?),
         };
-        let mut rest = ranges;
-        let users = match plan.shape {
-            Some(Shape::UserSets | Shape::UserSetsBy(_)) if rollup.is_some() => {
-                columns.enter(run, plan.kept, sink)?;
-                columns.users.as_ref().map(|(_, users)| users.clone())
-            }
-            _ => None,
-        };
-        if let (Some(rollup), Some(shape)) = (&rollup, plan.shape)
-            && let Some(mut codes) = columns.codes(shape)
-        {
-            let base = run.first_row as usize;
-            for (bucket, rows) in std::mem::take(&mut rest) {
-                let within = (rows.start - base) as u32..(rows.end - base) as u32;
-                let (codes, served) = (&mut codes, &mut reads.served);
-                let users = users.as_ref().map(|users| (users, segment));
-                let target = &mut Target { bucket, codes, sink, served, users };
-                let done = rollup.serve(within, target)?;
-                rest.push((bucket, rows.start..base + done.start as usize));
-                rest.push((bucket, base + done.end as usize..rows.end));
-            }
-        }
-        rest.retain(|(_, rows)| !rows.is_empty());
-        if !rest.is_empty() {
-            columns.enter(run, plan.kept, sink)?;
-        }
-        for (bucket, rows) in rest {
-            reads.rows += rows.len() as u64;
-            columns.scan_rows(rows, bucket, sink, check)?;
+        columns.serve(&day, plan, sink, &mut reads.served)?;
+        let base = day.run.first_row as usize;
+        for step in day.steps.iter().filter(|step| step.source == Source::Rows) {
+            columns.enter(day.run, kept, sink)?;
+            reads.rows += step.rows.len() as u64;
+            let rows = base + step.rows.start as usize..base + step.rows.end as usize;
+            columns.scan_rows(rows, step.bucket, sink, check)?;
         }
     }
     Ok(())
@@ -225,6 +170,42 @@ impl<'a> Columns<'a> {
             if self.users.as_ref().is_none_or(|(other, _)| *other != tenant) {
                 let users = sink.users(kept, self.segment, tenant, &mut self.user_reader)?;
                 self.users = Some((tenant, users));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what the rollup of a day answers for.
+    fn serve(
+        &mut self,
+        day: &DayPlan<'_>,
+        plan: &Plan<'_>,
+        sink: &mut Sink,
+        served: &mut Served,
+    ) -> Result<()> {
+        let Some((rollup, shape)) = day.rollup.as_ref().zip(plan.shape) else { return Ok(()) };
+        let segment = self.segment;
+        let users = match shape {
+            Shape::UserSets | Shape::UserSetsBy(_) => {
+                self.enter(day.run, plan.kept, sink)?;
+                self.users.as_ref().map(|(_, users)| users.clone())
+            }
+            _ => None,
+        };
+        let mut codes = self.codes(shape);
+        for Step { bucket, source, .. } in &day.steps {
+            served.days |= *source == Source::Day;
+            served.hours |= matches!(source, Source::Hours(_));
+            // Without codes no row of the segment can match.
+            let Some(codes) = &mut codes else { continue };
+            let users = users.as_ref().map(|users| (users, segment));
+            let target = &mut Target { bucket: *bucket, codes, sink, users };
+            match source {
+                Source::Day => rollup.serve_day(target)?,
+                Source::Hours(hours) => {
+                    rollup.serve_hours(hours.clone(), day.day.hours.len(), target)?;
+                }
+                Source::Directory | Source::Rows => {}
             }
         }
         Ok(())

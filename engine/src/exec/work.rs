@@ -12,9 +12,10 @@ use parking_lot::Mutex;
 use super::{
     kept::Part,
     partials::{LISTED_ROWS, PART_CELLS_MAX, bytes_of},
+    plan::Plan,
     reads::Reads,
     reuse::Made,
-    segments::{self, Plan},
+    segments,
     sink::Sink,
     window::Window,
 };
