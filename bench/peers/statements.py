@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""Ten analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
+"""Analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
 
     pip install -r bench/peers/requirements.txt
-    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign]
 
 The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
 HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
-instants. `analysts.py` lists what is asked, of all events of an organisation.
+instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py` has thirty more, beside DuckDB
+alone, that were written from the documentation by somebody who knew nothing of the code.
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
 statement, the answer as JSON. The others answer within their own process, already connected, in the form
 that is fastest to fetch. All have two threads, everything is in files and warm, and there is a pause
 before and behind each statement of ours, in which a process is started ahead and opens the organisation's segments, as
 there is between an analyst's statements.
+
+With `--live 200000`, our server has as many rows more, of the last minutes, in memory, and gets a thousand further events a
+second while it is measured; the others do not. Answers are compared before that.
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import shutil
@@ -27,13 +32,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from analysts import CLICK, DUCK, OURS, STATEMENTS
+import analysts
+import foreign
+from analysts import CLICK, DUCK, OURS
 from clickhouse import Click
 from duck import Duck
 from queries import provide_rows
 from report import processor, time as shown
 from sides import Peer, say
-from workload import connect, find_facts
+from workload import Facts, connect, find_facts
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "rigs"))
 
@@ -89,6 +96,7 @@ class RowsOfClick(Click):
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
+SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,))}
 
 
 class Ours:
@@ -106,7 +114,7 @@ class Ours:
             if not key_file.exists():
                 key = register(self.server.host)
                 start = time.monotonic()
-                fill(self.server.host, key, parquet, facts)
+                fill(self.server.host, key, f"SELECT * FROM '{parquet}'", facts)
                 self.wait_until_idle()
                 key_file.write_text(key)
                 say(f"loaded {OURS} in {time.monotonic() - start:.0f} s")
@@ -147,14 +155,58 @@ class Ours:
         self.ask(text)
         return time.perf_counter_ns() - start
 
+    def rows_in_memory(self) -> int:
+        from common import Connection
+
+        _, _, text = Connection(self.server.host).fetch("GET", "/metrics")
+        lines = (line.split() for line in text.decode().splitlines())
+        return next(int(float(line[1])) for line in lines if line[0] == "inlay_memtable_rows")
+
     def close(self):
         code = self.server.stop()
         if code != 0:
             raise SystemExit(f"{OURS} ended with {code}")
 
 
-def fill(host: str, key: str, parquet: Path, facts) -> None:
-    """Sends all rows. DuckDB writes the bodies."""
+class Live:
+    """Rows in memory, and events that go on coming."""
+
+    def __init__(self, ours: Ours, rows: int, parquet: Path, facts: Facts):
+        self.ours, self.rows, self.parquet, self.facts = ours, rows, parquet, facts
+        self.sent, self.over = 0, threading.Event()
+        self.thread = threading.Thread(target=self.arrive)
+
+    def __enter__(self):
+        self.fill()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def send(self, count: int) -> None:
+        """Copies of some rows with ids and times of their own."""
+        now, number = int(time.time() * 1_000), self.sent
+        rows = (
+            f"SELECT * REPLACE (event_id || '-{number}' AS event_id, {now} - (random() * 60000)::BIGINT AS time_ms) "
+            f"FROM '{self.parquet}' USING SAMPLE {count} ROWS"
+        )
+        self.sent += 1
+        fill(self.ours.server.host, self.ours.key, rows, self.facts, 1)
+
+    def fill(self) -> None:
+        """Rows are flushed after a minute."""
+        if self.ours.rows_in_memory() < self.rows // 2:
+            self.send(self.rows)
+
+    def arrive(self):
+        while not self.over.wait(1):
+            self.send(BATCH_EVENTS)
+
+
+def fill(host: str, key: str, rows: str, facts, clients: int = CLIENTS) -> None:
+    """Sends the rows of a query over Parquet. DuckDB writes the bodies."""
     strings = ", ".join(f"'{name}', {name}" for name in facts.strings)
     numbers = ", ".join(f"'{name}', {name}" for name in facts.numbers)
     bodies = connect(":memory:", 1).execute(
@@ -162,7 +214,7 @@ def fill(host: str, key: str, parquet: Path, facts) -> None:
             'event_name', name, 'user_id', user_id, 'timestamp',
             strftime(make_timestamp_ms(time_ms), '%Y-%m-%dT%H:%M:%S.%gZ'),
             'string_props', json_object({strings}), 'numeric_props', json_object({numbers}))::VARCHAR, ',') || ']}}'
-            FROM (SELECT *, row_number() OVER (ORDER BY time_ms) - 1 AS place FROM '{parquet}')
+            FROM (SELECT *, row_number() OVER (ORDER BY time_ms) - 1 AS place FROM ({rows}))
             GROUP BY place // {BATCH_EVENTS} ORDER BY place // {BATCH_EVENTS}"""
     )
     lock, failures = threading.Lock(), []
@@ -182,11 +234,11 @@ def fill(host: str, key: str, parquet: Path, facts) -> None:
             if not accepted:
                 failures.append(f"{answer.status} {said[:300]}")
 
-    clients = [threading.Thread(target=send) for _ in range(CLIENTS)]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    threads = [threading.Thread(target=send) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if failures:
         raise SystemExit(f"{OURS}: {failures[0]}")
 
@@ -198,17 +250,24 @@ def main():
         directory.mkdir(parents=True, exist_ok=True)
         _, parquet = provide_rows(options, directory)
         facts = find_facts(parquet)
-        peers = {name: Peer(name, directory, options.threads, PEERS[name]) for name in PEERS}
+        statements, stores = SETS[options.set]
+        peers = {name: Peer(name, directory, options.threads, PEERS[name]) for name in stores}
         for peer in peers.values():
             peer.load(parquet, facts)
         versions = {name: peer.call("open") for name, peer in peers.items()}
         ours = Ours(options.binary, directory, parquet, facts)
         try:
-            asked = [one for one in STATEMENTS if options.only in one.name]
+            asked = [one for one in statements if options.only in one.name]
             for one in asked:
                 compare(one, facts, ours, peers)
             say(f"{len(asked)} statements: all answers agree")
-            print_table([(one, measure(one, facts, ours, peers, options.rounds)) for one in asked])
+            with Live(ours, options.live, parquet, facts) if options.live else contextlib.nullcontext() as live:
+                measured = []
+                for one in asked:
+                    if live:
+                        live.fill()
+                    measured.append((one, measure(one, facts, ours, peers, options.rounds)))
+            print_table(measured)
         finally:
             ours.close()
             for peer in peers.values():
@@ -225,6 +284,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", help="directory to keep what was loaded in, for the next run")
+    parser.add_argument("--live", type=int, default=0, help="rows more that wait in memory while others arrive")
+    parser.add_argument("--set", choices=SETS, default="analysts", help="which statements")
     parser.add_argument("--only", default="", help="only statements with this text in their name")
     return parser.parse_args()
 
@@ -291,18 +352,19 @@ def measure(one, facts, ours: Ours, peers, rounds: int) -> dict[str, list[float]
 
 def print_table(measured) -> None:
     """A line a statement: median and minimum of each side, ours to theirs."""
-    print(f"| statement | {OURS} | {DUCK} | {CLICK} | to {DUCK} | to {CLICK} |")
-    print("|---|---|---|---|---|---|")
-    ratios = {DUCK: [], CLICK: []}
+    stores = [name for name in PEERS if name in measured[0][1]]
+    print(f"| statement | {' | '.join([OURS, *stores])} | {' | '.join(f'to {name}' for name in stores)} |")
+    print("|---|" + "---|" * (1 + 2 * len(stores)))
+    ratios = {name: [] for name in stores}
     for one, samples in measured:
         median = {name: statistics.median(times) for name, times in samples.items()}
-        cells = [f"{shown(median[name])} / {shown(min(samples[name]))}" for name in (OURS, DUCK, CLICK)]
+        cells = [f"{shown(median[name])} / {shown(min(samples[name]))}" for name in (OURS, *stores)]
         for name, all_ratios in ratios.items():
             all_ratios.append(median[OURS] / median[name])
         compared = [f"{all_ratios[-1]:.2f}" for all_ratios in ratios.values()]
         print(f"| {one.name} | {' | '.join(cells + compared)} |")
     means = " | ".join(f"{statistics.geometric_mean(each):.2f}" for each in ratios.values())
-    print(f"| geometric mean | | | | {means} |")
+    print(f"| geometric mean | {'| ' * (1 + len(stores))}| {means} |")
 
 
 if __name__ == "__main__":
