@@ -10,7 +10,7 @@ use datafusion_execution::{
     TaskContext,
     config::SessionConfig,
     disk_manager::{DiskManagerBuilder, DiskManagerMode},
-    memory_pool::FairSpillPool,
+    memory_pool::GreedyMemoryPool,
     runtime_env::{RuntimeEnv, RuntimeEnvBuilder},
 };
 use datafusion_expr::LogicalPlan;
@@ -57,8 +57,9 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
     options.sql_parser.collect_spans = true;
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
+    // Whoever asks first: there is no disk to spill to, so a fair share would only refuse what there is memory for.
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(pool_bytes)))
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool_bytes)))
         .with_disk_manager_builder(
             DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
         )

@@ -76,13 +76,18 @@ fn engine(directory: &std::path::Path) -> Engine {
 }
 
 fn ask(engine: &Engine, ask: Ask) -> Result<(Kept, Done), Refusal> {
+    ask_within(engine, ask, 512 << 20)
+}
+
+/// An answer with so much memory for operators.
+fn ask_within(engine: &Engine, ask: Ask, pool_bytes: usize) -> Result<(Kept, Done), Refusal> {
     let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_stack_size(64 << 20)
         .build()
         .unwrap();
-    let state = blank(2, 512 << 20).unwrap();
+    let state = blank(2, pool_bytes).unwrap();
     let answering = runtime.spawn(async move {
         let mut out = Kept::default();
         answer(state, scan, &ask, &mut out).await.map(|done| (out, done))
@@ -604,4 +609,33 @@ fn a_join_reads_wide_columns_of_rows_that_have_a_partner() {
     // Those of the two users, and those from which the two are found.
     assert!(read < 30_000, "{read}");
     assert!(joined.len() > 10, "{joined:?}");
+}
+
+/// Windows over users and an order of all rows: each operator takes what it needs of the memory, not an equal part.
+#[test]
+fn operators_share_the_memory_as_they_need_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = empty_engine(directory.path());
+    for start in (0..40_000u32).step_by(1_000) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in start..start + 1_000 {
+            let (id, user) = (format!("a long id of an event {n}"), format!("user {}", n % 500));
+            let event = Event {
+                tenant: "acme",
+                name: "call",
+                timestamp_ms: NOW_MS - i64::from(n) * 60_000,
+                event_id: Some(&id),
+                user_id: Some(&user),
+            };
+            batch.push(&event, &[], &[]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+    let sql = "WITH marked AS (SELECT user_id, timestamp, event_id, CASE WHEN timestamp - lag(timestamp) OVER \
+         (PARTITION BY user_id ORDER BY timestamp, event_id) <= INTERVAL '30 minutes' THEN 0 ELSE 1 END AS begins \
+         FROM events), numbered AS (SELECT user_id, timestamp, sum(begins) OVER (PARTITION BY user_id \
+         ORDER BY timestamp, event_id) AS visit FROM marked), visits AS (SELECT user_id, visit, min(timestamp) AS began, \
+         count(*) AS n FROM numbered GROUP BY user_id, visit) SELECT count(*), max(n) FROM visits";
+    let (kept, _) = ask_within(&engine, plain(sql, Vec::new(), Form::Rows), 20 << 20).unwrap();
+    assert_eq!(String::from_utf8(kept.rows).unwrap(), "[40000,1]");
 }
