@@ -138,34 +138,28 @@ impl App {
     pub fn ingest(&self, caller: &Caller, body: &[u8], is_ndjson: bool) -> Result<Accepted> {
         let text = std::str::from_utf8(body)
             .map_err(|_| ApiError::new(Code::InvalidJson, "the body is not UTF-8"))?;
-        let events = if is_ndjson { split_lines(text)? } else { split_json(text)? };
-        if events.is_empty() {
-            return Err(ApiError::field(Code::InvalidField, "events", "events must not be empty"));
-        }
-        if events.len() > EVENTS_MAX {
-            let message =
-                format!("a request holds at most {EVENTS_MAX} events, this one {}", events.len());
-            return Err(ApiError::field(Code::TooManyEvents, "events", message));
-        }
         let now = self.now_ms();
         let namespace = caller.environment.namespace();
         let window = AcceptedTimes { now, oldest: self.engine.horizon_ms(namespace).max(0) };
-        let mut batch = self.engine.batch(namespace);
-        let mut rejected = Vec::new();
         // Of the events as they are, however they were compressed on the way.
         let digest = self.named.as_deref().map_or_else(Vec::new, |_| Sha256::digest(body).to_vec());
-        for (index, raw) in events.iter().enumerate() {
-            let own_id = self.named.as_deref().map(|named| named.event_id(&digest, index));
-            if let Err((field, code, message)) = add_event(raw, window, own_id, &mut batch) {
-                rejected.push(RejectedEvent {
-                    index,
-                    event_id: event_id_of(raw),
-                    field,
-                    code,
-                    message,
-                });
-            }
+        let own_id = |index| self.named.as_deref().map(|named| named.event_id(&digest, index));
+        let intake = || Intake {
+            window,
+            own_id: &own_id,
+            count: 0,
+            batch: self.engine.batch(namespace),
+            rejected: Vec::new(),
+        };
+        let mut taken = intake();
+        let is_plain =
+            !is_ndjson && each_event(text, |json, event| taken.add_parsed(json, event)).is_some();
+        if !is_plain || taken.count > EVENTS_MAX {
+            // Something is wrong, or written in another way: event by event, each with its own error.
+            taken = intake();
+            taken.add_all(&if is_ndjson { split_lines(text)? } else { split_json(text)? })?;
         }
+        let Intake { batch, rejected, .. } = taken;
         if batch.is_empty() {
             let first = &rejected[0];
             let field = first.field.as_ref().map_or_else(String::new, |field| format!(".{field}"));
@@ -196,6 +190,78 @@ impl App {
             self.count_events(&mut records, org, environment, u64::from(ingested.new))
         })
     }
+}
+
+/// The events of a request, as they are checked one after the other.
+struct Intake<'a> {
+    window: AcceptedTimes,
+    /// The id of an event without one, by its position, where the request has a name.
+    own_id: &'a dyn Fn(usize) -> Option<String>,
+    count: usize,
+    batch: Batch,
+    rejected: Vec<RejectedEvent>,
+}
+
+impl Intake<'_> {
+    /// Takes events of which each may be refused alone.
+    ///
+    /// Errors: none, or too many.
+    fn add_all(&mut self, events: &[&RawValue]) -> Result<()> {
+        if events.is_empty() {
+            return Err(ApiError::field(Code::InvalidField, "events", "events must not be empty"));
+        }
+        if events.len() > EVENTS_MAX {
+            let message =
+                format!("a request holds at most {EVENTS_MAX} events, this one {}", events.len());
+            return Err(ApiError::field(Code::TooManyEvents, "events", message));
+        }
+        for raw in events {
+            self.add(raw.get(), parse_event(raw.get()));
+        }
+        Ok(())
+    }
+
+    fn add_parsed(&mut self, json: &str, event: RawEvent<'_>) {
+        self.add(json, check_length(json).map(|()| event));
+    }
+
+    fn add(&mut self, json: &str, event: Result<RawEvent<'_>, Refusal>) {
+        let index = self.count;
+        self.count += 1;
+        let own_id = (self.own_id)(index);
+        let added = event.and_then(|event| add_event(event, self.window, own_id, &mut self.batch));
+        if let Err((field, code, message)) = added {
+            let event_id = event_id_of(json);
+            self.rejected.push(RejectedEvent { index, event_id, field, code, message });
+        }
+    }
+}
+
+/// Calls `each` with the text of every event of a body and what it says. Each byte is read once. `None` where the body has
+/// not the plain form `{"events": [{…}, …]}` or an event cannot be read; `each` may have been called by then.
+fn each_event<'a>(text: &'a str, mut each: impl FnMut(&'a str, RawEvent<'a>)) -> Option<()> {
+    let after = |text: &'a str, token: &str| skip_spaces(text).strip_prefix(token);
+    let mut rest = ["{", "\"events\"", ":", "["].into_iter().try_fold(text, after)?;
+    loop {
+        // An object: of a list the library would take the fields by their order.
+        rest = Some(skip_spaces(rest)).filter(|rest| rest.starts_with('{'))?;
+        let mut events = serde_json::Deserializer::from_str(rest).into_iter();
+        let event = events.next()?.ok()?;
+        let (json, others) = rest.split_at_checked(events.byte_offset())?;
+        each(json, event);
+        match after(others, ",") {
+            Some(others) => rest = others,
+            None => {
+                let end = ["]", "}"].into_iter().try_fold(others, after)?;
+                return skip_spaces(end).is_empty().then_some(());
+            }
+        }
+    }
+}
+
+/// A text without the spaces of JSON before it.
+fn skip_spaces(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
 fn split_json(text: &str) -> Result<Vec<&RawValue>> {
@@ -229,25 +295,31 @@ fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
         .collect()
 }
 
-/// Parses and checks one event, and appends it to the batch; `own_id` is that of an event without one.
+fn check_length(json: &str) -> Result<(), Refusal> {
+    match json.len() > EVENT_BYTES_MAX {
+        true => {
+            let message = format!("an event has at most {EVENT_BYTES_MAX} bytes");
+            Err((None, Code::OutOfRange, message))
+        }
+        false => Ok(()),
+    }
+}
+
+fn parse_event(json: &str) -> Result<RawEvent<'_>, Refusal> {
+    check_length(json)?;
+    if !json.starts_with('{') {
+        return Err((None, Code::InvalidField, "an event must be an object".to_owned()));
+    }
+    serde_json::from_str(json).map_err(|_| explain(json))
+}
+
+/// Checks one event, and appends it to the batch; `own_id` is that of an event without one.
 fn add_event(
-    raw: &RawValue,
+    event: RawEvent<'_>,
     window: AcceptedTimes,
     own_id: Option<String>,
     batch: &mut Batch,
 ) -> Result<(), Refusal> {
-    let json = raw.get();
-    if json.len() > EVENT_BYTES_MAX {
-        return Err((
-            None,
-            Code::OutOfRange,
-            format!("an event has at most {EVENT_BYTES_MAX} bytes"),
-        ));
-    }
-    if !json.starts_with('{') {
-        return Err((None, Code::InvalidField, "an event must be an object".to_owned()));
-    }
-    let event: RawEvent<'_> = serde_json::from_str(json).map_err(|_| explain(json))?;
     let timestamp_ms = match &event.timestamp {
         None => window.now,
         Some(Text(text)) => parse_timestamp(text, window)?,
@@ -374,10 +446,63 @@ fn explain(json: &str) -> Refusal {
 }
 
 /// The id of an event that was refused, if one can be read.
-fn event_id_of(raw: &RawValue) -> Option<String> {
+fn event_id_of(json: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Id {
         event_id: Option<String>,
     }
-    serde_json::from_str::<Id>(raw.get()).ok()?.event_id
+    serde_json::from_str::<Id>(json).ok()?.event_id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The events of a body that are read at once, by name and text.
+    fn plain(body: &str) -> Option<Vec<(String, &str)>> {
+        let mut events = Vec::new();
+        each_event(body, |json, event| events.push((event.event_name.0.into_owned(), json)))?;
+        Some(events)
+    }
+
+    #[test]
+    fn a_body_in_the_plain_form_is_read_at_once() {
+        let [one, two] = [
+            r#"{"tenant_id": "t", "event_name": "\u0065ins"}"#,
+            r#"{"event_name":"]}","tenant_id":"t","string_props":{"a":"}"},"numeric_props":null}"#,
+        ];
+        let expected = vec![("eins".to_owned(), one), ("]}".to_owned(), two)];
+        for body in [
+            format!(r#"{{"events":[{one},{two}]}}"#),
+            format!(" {{\r\n\t\"events\" :\n[ {one} , {two} ]\n}}\n"),
+        ] {
+            assert_eq!(plain(&body).as_ref(), Some(&expected), "{body}");
+            let one_by_one: Vec<_> = split_json(&body).unwrap();
+            let texts: Vec<&str> = one_by_one.iter().map(|raw| raw.get()).collect();
+            assert_eq!(texts, [one, two]);
+        }
+    }
+
+    #[test]
+    fn every_other_body_is_left_to_the_slow_way() {
+        let event = r#"{"tenant_id":"t","event_name":"e"}"#;
+        for body in [
+            String::new(),
+            "{}".to_owned(),
+            format!("[{event}]"),
+            r#"{"events":[]}"#.to_owned(),
+            r#"{"events":[["t","e"]]}"#.to_owned(),
+            r#"{"events":[{"tenant_id":"t"}]}"#.to_owned(),
+            r#"{"events":[{"tenant_id":"t","event_name":"e","x":1}]}"#.to_owned(),
+            format!(r#"{{"events":[{event}"#),
+            format!(r#"{{"events":[{event},]}}"#),
+            format!(r#"{{"events":[{event}{event}]}}"#),
+            format!(r#"{{"events":[{event}],"more":1}}"#),
+            format!(r#"{{"events":[{event}],"events":[{event}]}}"#),
+            format!(r#"{{"events":[{event}]}}}}"#),
+            format!(r#"{{"more":1,"events":[{event}]}}"#),
+        ] {
+            assert_eq!(plain(&body), None, "{body}");
+        }
+    }
 }
