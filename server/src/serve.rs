@@ -144,6 +144,8 @@ pub async fn serve_with(
         named: None,
         abandoned: Arc::default(),
         permit: None,
+        attempt: None,
+        is_counted: false,
     };
     if config.demo {
         let seeding = app.clone();

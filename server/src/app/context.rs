@@ -40,6 +40,40 @@ pub struct App {
     pub abandoned: Arc<AtomicBool>,
     /// The permit of a query, which gives way to others at the borders of blocks.
     pub permit: Option<Arc<QueryPermit>>,
+    /// What bounds the work of a request that is tried on the thread that reads its socket.
+    pub attempt: Option<Arc<Attempt>>,
+    /// Whether an attempt has counted the queries of this request already.
+    pub is_counted: bool,
+}
+
+/// Work that is given up when it takes longer than a fraction of a millisecond, and begun anew elsewhere.
+#[derive(Debug)]
+pub struct Attempt {
+    deadline: Instant,
+    is_given_up: AtomicBool,
+}
+
+impl Attempt {
+    /// Work that begins now and has so long.
+    pub fn of(time: Duration) -> Self {
+        Self { deadline: Instant::now() + time, is_given_up: AtomicBool::new(false) }
+    }
+
+    /// Whether the time is over.
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// Gives up: whatever the work results in then does not count.
+    pub fn give_up(&self) -> ApiError {
+        self.is_given_up.store(true, Ordering::Relaxed);
+        ApiError::internal("an attempt was given up".to_owned())
+    }
+
+    /// Whether the work must be begun anew.
+    pub fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Relaxed)
+    }
 }
 
 /// An authenticated caller within one organisation and environment.
@@ -72,13 +106,13 @@ impl Caller {
 }
 
 impl App {
-    /// Says when a query that begins now must stop: at its deadline, or when nobody waits for it. While it is another
-    /// query's turn, the answer comes later.
+    /// Says when a query that begins now must stop: at its deadline, when nobody waits for it, or when the time of an
+    /// attempt is over. While it is another query's turn, the answer comes later.
     pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.settings.query_ms_max);
         let is_over = move || self.abandoned.load(Ordering::Relaxed) || Instant::now() >= deadline;
         move || {
-            if is_over() {
+            if is_over() || self.attempt.as_ref().is_some_and(|attempt| attempt.is_over()) {
                 return true;
             }
             let Some(permit) = &self.permit else { return false };
@@ -147,6 +181,8 @@ impl App {
             named: None,
             abandoned: Arc::default(),
             permit: None,
+            attempt: None,
+            is_counted: false,
         }
     }
 }

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::{
     context::App,
-    counters::Counted,
     embed::Viewer,
     embed_limits::{
         self, Offered, WireFilters, allowed_periods, allows_dates, broken, check_dimension,
@@ -146,7 +145,7 @@ impl App {
         widget: &Widget,
         filters: &ViewFilters,
     ) -> Result<WidgetAnswer> {
-        self.counters.add(&viewer.org, &viewer.environment, Counted::Query);
+        self.count_query(&viewer.org, &viewer.environment);
         let (namespace, tenant) = (viewer.environment.namespace(), Some(viewer.tenant.as_str()));
         self.widget_answer(namespace, tenant, widget, filters, &view.period)
     }

@@ -76,7 +76,7 @@ pub use alerts::{Alert, AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
 pub use audit::AuditFilter;
 pub use billing::{BillingState, Received};
-pub use context::{App, Caller};
+pub use context::{App, Attempt, Caller};
 pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use datasets::Dataset;

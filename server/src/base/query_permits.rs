@@ -41,6 +41,17 @@ pub struct QueryPermits {
     waiting: AtomicUsize,
 }
 
+/// Queries by what they do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueryCounts {
+    /// Those that hold a permit.
+    pub running: usize,
+    /// Those that have begun and wait for a permit to go on.
+    pub paused: usize,
+    /// Those that have not begun.
+    pub waiting: usize,
+}
+
 #[derive(Default)]
 struct State {
     running: usize,
@@ -107,12 +118,17 @@ impl QueryPermits {
         Some(QueryPermit { permits, org, began, held })
     }
 
+    /// How many queries hold a permit, pause and wait to begin.
+    pub fn counts(&self) -> QueryCounts {
+        let state = self.state.lock();
+        let waiting = self.waiting.load(Ordering::Relaxed).saturating_sub(state.paused);
+        QueryCounts { running: state.running, paused: state.paused, waiting }
+    }
+
     /// Whether nobody runs or waits.
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {
-        let state = self.state.lock();
-        let waiting = self.waiting.load(Ordering::Relaxed);
-        (state.running, state.paused, state.orgs.len(), waiting) == (0, 0, 0, 0)
+        self.counts() == QueryCounts::default() && self.state.lock().orgs.is_empty()
     }
 
     /// Begins to wait for a permit.

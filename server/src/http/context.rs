@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{meters::Requests, schema_cache::SchemaCache, throttle::Throttle, under_way::UnderWay};
 use crate::{
-    app::{App, Caller, NamedRequest},
+    app::{App, Attempt, Caller, NamedRequest},
     base::{
         memory::Shares,
-        query_permits::{QueryPermit, QueryPermits},
+        query_permits::{QueryCounts, QueryPermit, QueryPermits},
         query_threads::QueryThreads,
     },
     error::{ApiError, Code, Result},
@@ -33,6 +33,9 @@ const DRAWINGS_AT_ONCE: usize = 1;
 const MAILS_AT_ONCE: usize = 256;
 /// A password waits this long for a place.
 const HASHING_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+/// How long a query is tried on the thread that reads its socket. Nearly all whose results are cached or rolled up take
+/// less; another thread costs some forty microseconds.
+const ATTEMPT: std::time::Duration = std::time::Duration::from_micros(200);
 /// Callers that may wait for a place before more are turned away.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -43,15 +46,18 @@ tokio::task_local! {
     pub static ACTING: Arc<Caller>;
 }
 
-/// State of the router.
+/// State of the router. Every layer of a request has a copy.
 #[derive(Clone)]
-pub struct Http {
+pub struct Http(Arc<HttpState>);
+
+/// What all copies share.
+pub struct HttpState {
     /// The product.
     pub app: App,
     /// Files for browsers.
-    pub files: Arc<Files>,
+    pub files: Files,
     /// Requests that were answered.
-    pub requests: Arc<Requests>,
+    pub requests: Requests,
     /// Schemas of bodies.
     pub schemas: Arc<SchemaCache>,
     /// Requests with a name that are under way.
@@ -62,14 +68,22 @@ pub struct Http {
     pub dispatcher: Dispatcher,
     /// Who answers statements.
     pub workers: Arc<Workers>,
-    ingest: Arc<Bytes>,
+    ingest: Bytes,
     /// Mails that requests ask for and nobody waits for.
     pub mailing: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
     drawing: Arc<Semaphore>,
-    bodies: Arc<Bytes>,
+    bodies: Bytes,
     queries: Arc<QueryPermits>,
     query_threads: Arc<QueryThreads>,
+}
+
+impl std::ops::Deref for Http {
+    type Target = HttpState;
+
+    fn deref(&self) -> &HttpState {
+        &self.0
+    }
 }
 
 impl Http {
@@ -81,25 +95,25 @@ impl Http {
         dispatcher: Dispatcher,
         workers: Arc<Workers>,
     ) -> Self {
-        Self {
+        Self(Arc::new(HttpState {
             app,
-            files: Arc::new(Files::load()),
-            requests: Arc::default(),
+            files: Files::load(),
+            requests: Requests::default(),
             schemas: Arc::default(),
             under_way: Arc::default(),
             throttle,
             dispatcher,
             workers,
-            ingest: Arc::new(Bytes::new(shares.ingest)),
+            ingest: Bytes::new(shares.ingest),
             mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
             drawing: Arc::new(Semaphore::new(DRAWINGS_AT_ONCE)),
-            bodies: Arc::new(Bytes::new(shares.bodies)),
+            bodies: Bytes::new(shares.bodies),
             queries: Arc::new(QueryPermits::new(
                 std::thread::available_parallelism().map_or(1, usize::from),
             )),
             query_threads: Arc::default(),
-        }
+        }))
     }
 
     /// Whether a webhook may be saved, as far as its name tells now; its text is judged with the rest of its
@@ -176,6 +190,29 @@ impl Http {
         let (app, _waits) = self.app_of_request(Some(Arc::new(permit)));
         let done = self.query_threads.run(move || work(&app)).await;
         done.unwrap_or_else(|| Err(ApiError::internal("the thread of a query ended")))
+    }
+
+    /// How many queries of organisations run and wait.
+    pub fn query_counts(&self) -> QueryCounts {
+        self.queries.counts()
+    }
+
+    /// Runs work of an organisation that reads events and is mostly short: on this thread, and anew as
+    /// [`Http::run_query`] does where it takes longer.
+    pub async fn try_query<T: Send + 'static>(
+        &self,
+        org: &str,
+        work: impl Fn(&App) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let attempt = Arc::new(Attempt::of(ATTEMPT));
+        let (app, waits) = self.app_of_request(None);
+        let done = work(&App { attempt: Some(Arc::clone(&attempt)), ..app });
+        drop(waits);
+        if !attempt.is_given_up() {
+            return done;
+        }
+        drop(done);
+        self.run_query(org, move |app| work(&App { is_counted: true, ..app.clone() })).await
     }
 
     /// Runs work that draws a file, which cannot pause.

@@ -23,7 +23,10 @@ use super::{
     context::Http,
     meters::{Answered, Taken},
 };
-use crate::error::{ApiError, Result};
+use crate::{
+    base::query_permits::QueryCounts,
+    error::{ApiError, Result},
+};
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// Microseconds of a second.
@@ -32,7 +35,8 @@ const MICROS: f64 = 1e6;
 /// All numbers as of now.
 pub async fn metrics(State(http): State<Http>) -> Result<Response> {
     let (requests, rejected) = (http.requests.read(), http.requests.rejected());
-    let text = http.run(move |app| text(&app.engine, requests, rejected)).await?;
+    let queries = http.query_counts();
+    let text = http.run(move |app| text(&app.engine, requests, rejected, queries)).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
@@ -40,9 +44,11 @@ fn text(
     engine: &Arc<Engine>,
     requests: BTreeMap<Answered, Taken>,
     rejected: u64,
+    queries: QueryCounts,
 ) -> Result<String> {
     let mut registry = Registry::with_prefix("inlay");
-    registry.register_collector(Box::new(StoreNumbers { engine: Arc::clone(engine), rejected }));
+    let engine = Arc::clone(engine);
+    registry.register_collector(Box::new(StoreNumbers { engine, rejected, queries }));
     registry.register_collector(Box::new(RequestNumbers { requests }));
     let mut out = String::new();
     encode(&mut out, &registry)
@@ -98,6 +104,8 @@ impl Collector for RequestNumbers {
 struct StoreNumbers {
     /// Events that were refused one by one.
     rejected: u64,
+    /// Queries that hold a permit or wait for one.
+    queries: QueryCounts,
     engine: Arc<Engine>,
 }
 
@@ -117,6 +125,7 @@ impl Collector for StoreNumbers {
         page.background(&now)?;
         page.memory(&now)?;
         page.queries(&self.engine, &now)?;
+        page.permits(self.queries)?;
         let up = u64::from(self.engine.closed().is_none());
         page.gauge("store_writable", "1 while the store takes writes", None, up)
     }
@@ -237,6 +246,14 @@ impl Page<'_> {
         let help = "What queries asked for of what is kept in memory for them";
         self.counters("query_cache_lookups", help, "result", &asked)?;
         self.gauge("queries_running", "Queries that run now", None, now.queries_running)
+    }
+
+    fn permits(&mut self, queries: QueryCounts) -> fmt::Result {
+        let QueryCounts { running, paused, waiting } = queries;
+        let counts = [("running", running), ("paused", paused), ("waiting", waiting)];
+        let counts = counts.map(|(state, count)| (state, count as u64));
+        let help = "Queries on threads of their own, by whether they hold a permit";
+        self.gauges("query_permits", help, None, "state", &counts)
     }
 
     fn gauge(&mut self, name: &str, help: &str, unit: Option<&Unit>, value: u64) -> fmt::Result {

@@ -150,27 +150,38 @@ pub async fn data(
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|accept| accept.contains(NDJSON));
-    let (view, asked) = http
-        .run({
+    let (view, asked) = match body.is_small() {
+        true => check(&http.app, &viewer, &body.read()?)?,
+        false => {
             let viewer = viewer.clone();
-            move |app| check(app, &viewer, &body.read()?)
-        })
-        .await?;
+            http.run(move |app| check(app, &viewer, &body.read()?)).await?
+        }
+    };
+    let shared = Arc::new((viewer, view));
     if wants_lines {
-        return Ok(DataResponse(stream(&http, viewer, view, asked)));
+        return Ok(DataResponse(stream(&http, shared, asked)));
     }
-    let expires_in_seconds = view.expires_in_seconds;
-    let answers = http
-        .run_query(&viewer.org.clone(), move |app| {
-            let answer = |(widget, filters): (Widget, ViewFilters)| {
-                let answer = app.embed_answer(&viewer, &view, &widget, &filters);
-                Ok((widget.id, one(answer)?))
-            };
-            asked.into_iter().map(answer).collect::<Result<BTreeMap<_, _>>>()
-        })
-        .await?;
-    let body = EmbeddedData { widgets: answers, expires_in_seconds };
+    let mut widgets = BTreeMap::new();
+    for (widget, filters) in asked {
+        let id = widget.id.clone();
+        widgets.insert(id, answer(&http, &shared, widget, filters).await?);
+    }
+    let body = EmbeddedData { widgets, expires_in_seconds: shared.1.expires_in_seconds };
     Ok(DataResponse(NotStored(body).into_response()))
+}
+
+/// The answer of one widget, or why there is none.
+///
+/// Errors: the server is too busy.
+async fn answer(
+    http: &Http,
+    shared: &Arc<(Viewer, EmbedView)>,
+    widget: Widget,
+    filters: ViewFilters,
+) -> Result<Box<RawValue>> {
+    let known = Arc::clone(shared);
+    let work = move |app: &App| one(app.embed_answer(&known.0, &known.1, &widget, &filters));
+    http.try_query(&shared.0.org, work).await
 }
 
 /// The dashboard, and each widget with what it is asked. All rules are checked before anything is
@@ -246,21 +257,15 @@ fn one(answer: Result<WidgetAnswer>) -> Result<Box<RawValue>> {
 /// stops when the reader takes too long or goes away.
 fn stream(
     http: &Http,
-    viewer: Viewer,
-    view: EmbedView,
+    shared: Arc<(Viewer, EmbedView)>,
     asked: Vec<(Widget, ViewFilters)>,
 ) -> Response {
     let (sender, receiver) = mpsc::channel::<Bytes>(LINES_AHEAD);
     let http = http.clone();
-    let shared = Arc::new((viewer, view));
     tokio::spawn(async move {
         for (widget, filters) in asked {
-            let (known, id) = (Arc::clone(&shared), json!(widget.id));
-            let answer = http
-                .run_query(&shared.0.org, move |app| {
-                    one(app.embed_answer(&known.0, &known.1, &widget, &filters))
-                })
-                .await;
+            let id = json!(widget.id);
+            let answer = answer(&http, &shared, widget, filters).await;
             let Ok(answer) = answer.or_else(|error| one(Err(error))) else { return };
             // The answer is an object that is not empty: the id becomes its first field.
             let rest = answer.get().get(1..).unwrap_or_default();

@@ -65,6 +65,6 @@ pub async fn query(
     parameters: RawParams<QueryParameters>,
 ) -> Result<Written<DataAnswer<'static>>> {
     let ask = Ask::parse(&parameters.0)?;
-    http.run_query(&caller.org.clone(), move |app| view::query(&ask, &app.query(&caller, &ask)?))
+    http.try_query(&caller.org.clone(), move |app| view::query(&ask, &app.query(&caller, &ask)?))
         .await
 }
