@@ -99,6 +99,10 @@ PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
 SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,))}
 
 
+class Refused(Exception):
+    """Our server gives no answer."""
+
+
 class Ours:
     """The server, asked over HTTP."""
 
@@ -143,7 +147,7 @@ class Ours:
         status, _, answer = connection.call("POST", "/v1/query/adhoc", {"sql": text})
         connection.close()
         if status != 200:
-            raise SystemExit(f"{OURS}: {status} {answer}: {text}")
+            raise Refused(f"{status} {answer.get('code')}: {answer.get('error')}")
         return answer
 
     def answer(self, text: str) -> list[list]:
@@ -257,10 +261,13 @@ def main():
         versions = {name: peer.call("open") for name, peer in peers.items()}
         ours = Ours(options.binary, directory, parquet, facts)
         try:
-            asked = [one for one in statements if options.only in one.name]
-            for one in asked:
-                compare(one, facts, ours, peers)
-            say(f"{len(asked)} statements: all answers agree")
+            asked, wrong = [], []
+            for one in (one for one in statements if options.only in one.name):
+                fault = compare(one, facts, ours, peers)
+                if fault:
+                    say(f"WRONG {one.name}: {fault}")
+                (wrong if fault else asked).append(one)
+            say(f"{len(asked)} statements: all answers agree" + (f"; {len(wrong)} do not" if wrong else ""))
             with Live(ours, options.live, parquet, facts) if options.live else contextlib.nullcontext() as live:
                 measured = []
                 for one in asked:
@@ -274,6 +281,8 @@ def main():
                 peer.close()
         said = ", ".join(f"{name} {version}" for name, version in versions.items())
         print(f"\n{facts.rows:,} events; {said}. {processor()}, {options.threads} threads.")
+        for one in wrong:
+            print(f"Without an answer that agrees: {one.name}.")
 
 
 def arguments():
@@ -290,12 +299,15 @@ def arguments():
     return parser.parse_args()
 
 
-def compare(one, facts, ours: Ours, peers) -> None:
-    """Stops unless all answers are alike."""
+def compare(one, facts, ours: Ours, peers) -> str | None:
+    """Why answers are not alike."""
     time.sleep(PAUSE_SECONDS)
-    mine = [plain(row) for row in ours.answer(one.of(OURS, facts))]
+    try:
+        mine = [plain(row) for row in ours.answer(one.of(OURS, facts))]
+    except Refused as refused:
+        return str(refused)
     if not mine:
-        raise SystemExit(f"{one.name}: the answer is empty, so nothing would be compared")
+        return "the answer is empty, so nothing would be compared"
     for name, peer in peers.items():
         theirs = [plain(row) for row in peer.call("answer", one.of(name, facts))[1]]
         tolerance = APPROXIMATE if one.approximate else EXACT
@@ -304,7 +316,8 @@ def compare(one, facts, ours: Ours, peers) -> None:
         )
         if not alike:
             differ = [pair for pair in zip(mine, theirs, strict=False) if pair[0] != pair[1]][:3]
-            raise SystemExit(f"{one.name}: {len(mine)} and {len(theirs)} rows of {name}: {differ}")
+            return f"{len(mine)} and {len(theirs)} rows of {name}: {differ}"
+    return None
 
 
 def plain(row) -> list:
