@@ -6,6 +6,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use std::ops::Range;
+
 use super::{rising::BitWriter, text::TextList};
 use crate::{
     base::coding::{Cursor, Put},
@@ -104,10 +106,10 @@ fn bits_of(alphabet: &Alphabet) -> u32 {
     alphabet.len().next_power_of_two().ilog2()
 }
 
-/// Reads `count` strings back.
+/// Reads some of `count` strings back: those in the ranges, one range after the other.
 ///
 /// Errors: `Corrupt` when they are others than so many.
-pub fn read(mut cursor: Cursor<'_>, count: usize) -> Result<TextList> {
+pub fn read(mut cursor: Cursor<'_>, count: usize, ranges: &[Range<usize>]) -> Result<TextList> {
     let len = cursor.varint_u32()? as usize;
     let alphabets = cursor.varint_u32()? as usize;
     if len == 0 || len > LEN_MAX || alphabets > len {
@@ -126,29 +128,39 @@ pub fn read(mut cursor: Cursor<'_>, count: usize) -> Result<TextList> {
     let bits: usize = positions.iter().map(|(bits, _)| *bits as usize).sum();
     let packed = cursor.take(count.saturating_mul(bits).div_ceil(8))?;
     cursor.clone().finish()?;
-    let mut packed = packed.iter();
-    let (mut rest, mut rest_bits) = (0u32, 0);
     let mut strings = TextList::default();
     let mut string = Vec::with_capacity(len);
-    for _ in 0..count {
-        string.clear();
-        for (bits, alphabet) in &positions {
-            if rest_bits < *bits {
-                rest |= u32::from(packed.next().copied().unwrap_or_default()) << rest_bits;
-                rest_bits += 8;
+    for range in ranges {
+        let first_bit = range.start.saturating_mul(bits);
+        let mut packed = packed.iter().skip(first_bit / 8);
+        let mut next = || u32::from(packed.next().copied().unwrap_or_default());
+        let skipped = (first_bit % 8) as u32;
+        let (mut rest, mut rest_bits) = match skipped {
+            0 => (0, 0),
+            _ => (next() >> skipped, 8 - skipped),
+        };
+        for _ in range.clone() {
+            string.clear();
+            for (bits, alphabet) in &positions {
+                if rest_bits < *bits {
+                    rest |= next() << rest_bits;
+                    rest_bits += 8;
+                }
+                let digit = rest & ((1 << bits) - 1);
+                (rest, rest_bits) = (rest >> bits, rest_bits - bits);
+                let byte = alphabet.get(digit as usize).copied();
+                string.push(byte.ok_or_else(|| cursor.error("a string has an unknown character"))?);
             }
-            let digit = rest & ((1 << bits) - 1);
-            (rest, rest_bits) = (rest >> bits, rest_bits - bits);
-            let byte = alphabet.get(digit as usize).copied();
-            string.push(byte.ok_or_else(|| cursor.error("a string has an unknown character"))?);
+            strings.push(&string);
         }
-        strings.push(&string);
     }
     Ok(strings)
 }
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::single_range_in_vec_init, reason = "a list of one range of rows")]
+
     use proptest::prelude::*;
 
     use super::*;
@@ -174,16 +186,24 @@ mod tests {
             };
             let strings: Vec<Vec<u8>> = picks.iter().map(string).collect();
             let bytes = write(&strings).unwrap();
-            let read_back = read(Cursor::new(&bytes, "test"), strings.len()).unwrap();
+            let all = [0..strings.len()];
+            let read_back = read(Cursor::new(&bytes, "test"), strings.len(), &all).unwrap();
             prop_assert!(read_back.iter().eq(strings.iter().map(Vec::as_slice)));
             for cut in 0..bytes.len() {
-                prop_assert!(read(Cursor::new(&bytes[..cut], "test"), strings.len()).is_err());
+                prop_assert!(read(Cursor::new(&bytes[..cut], "test"), strings.len(), &all).is_err());
             }
+            // Any of them, in any order.
+            let (some, others) = (strings.len() / 3..strings.len(), 0..strings.len() / 2);
+            let expected = strings[some.clone()].iter().chain(&strings[others.clone()]);
+            let ranges = [some, others];
+            let read_back = read(Cursor::new(&bytes, "test"), strings.len(), &ranges).unwrap();
+            prop_assert!(read_back.iter().eq(expected.map(Vec::as_slice)));
         }
 
         #[test]
         fn damaged_bytes_never_panic(bytes: Vec<u8>, count in 0usize..2_000) {
-            let _ = read(Cursor::new(&bytes, "test"), count);
+            let _ = read(Cursor::new(&bytes, "test"), count, &[0..count]);
+            let _ = read(Cursor::new(&bytes, "test"), count, &[count / 2..count]);
         }
     }
 

@@ -380,10 +380,19 @@ impl Sealed {
                 Ok(Values::Codes(codes, table))
             }
             Column::EventId => {
-                let ids = self.file.event_ids(block)?;
+                let mut ranges: Vec<Range<usize>> = Vec::new();
+                for strip in &unit.strips {
+                    let start = in_block(strip.rows.start);
+                    let end = start + strip.rows.len();
+                    match ranges.last_mut() {
+                        Some(last) if last.end == start => last.end = end,
+                        _ => ranges.push(start..end),
+                    }
+                }
+                let ids = self.file.event_ids_of(block, &ranges)?;
                 let (mut table, mut scratch) = (TextTable::default(), Vec::new());
-                for row in unit.strips.iter().flat_map(|strip| strip.rows.clone()) {
-                    table.push(ids.value(in_block(row), &mut scratch).unwrap_or_default());
+                for row in 0..ids.len() {
+                    table.push(ids.value(row, &mut scratch).unwrap_or_default());
                 }
                 Ok(Values::Texts(Arc::new(table)))
             }

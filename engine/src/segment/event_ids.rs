@@ -8,6 +8,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use std::ops::Range;
+
 use crate::{
     base::coding::{Cursor, Put},
     encode::{
@@ -89,7 +91,7 @@ impl EventIds {
     }
 
     /// Appends rows `range` of another list.
-    pub fn append(&mut self, other: &Self, range: std::ops::Range<usize>) {
+    pub fn append(&mut self, other: &Self, range: Range<usize>) {
         match (&mut *self, other) {
             (Self::None(rows), Self::None(_)) => *rows += range.len(),
             (Self::None(0) | Self::Uuids(_), Self::Uuids(from)) => {
@@ -177,15 +179,45 @@ impl EventIds {
     }
 
     /// Reads a block of `rows` rows back.
+    ///
+    /// Errors: `Corrupt`.
     pub fn read(bytes: &[u8], rows: usize, place: &str) -> Result<Self> {
+        Self::read_some(bytes, rows, std::slice::from_ref(&(0..rows)), place)
+    }
+
+    /// Reads some rows of a block of `rows` rows: those in the ranges, one range after the other. Of bit-packed
+    /// encodings the other rows are not decoded.
+    ///
+    /// Errors: `Corrupt`, also for a range that ends behind the last row.
+    pub fn read_some(
+        bytes: &[u8],
+        rows: usize,
+        ranges: &[Range<usize>],
+        place: &str,
+    ) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
+        if ranges.iter().any(|range| range.start > range.end || range.end > rows) {
+            return Err(cursor.error("a block of event ids has fewer rows"));
+        }
         let tag = cursor.u8()?;
         let rest = cursor.take(cursor.remaining())?;
+        let picked = |all: Self| {
+            if let [range] = ranges
+                && *range == (0..rows)
+            {
+                return all;
+            }
+            let mut some = Self::default();
+            ranges.iter().for_each(|range| some.append(&all, range.clone()));
+            some
+        };
         match tag {
-            NONE => Ok(Self::None(rows)),
-            TEXTS => Ok(Self::Texts(text::read(rest, rows, place)?)),
-            CHARACTERS => Ok(Self::Texts(characters::read(Cursor::new(rest, place), rows)?)),
-            UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows)?)),
+            NONE => Ok(Self::None(ranges.iter().map(Range::len).sum())),
+            TEXTS => Ok(picked(Self::Texts(text::read(rest, rows, place)?))),
+            CHARACTERS => {
+                Ok(Self::Texts(characters::read(Cursor::new(rest, place), rows, ranges)?))
+            }
+            UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows, ranges)?)),
             PLANES => {
                 let planes =
                     crate::encode::compressed::unfold(rest, rows * UUID_LEN).map_err(|error| {
@@ -194,7 +226,7 @@ impl EventIds {
                 if planes.len() != rows * UUID_LEN {
                     return Err(cursor.error("event ids have another number than rows"));
                 }
-                Ok(Self::Uuids(transpose(&planes, rows)))
+                Ok(picked(Self::Uuids(transpose(&planes, rows))))
             }
             _ => Err(cursor.error("event ids have an unknown encoding")),
         }
@@ -225,8 +257,8 @@ fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
     pack(&highs, width.saturating_sub(64), out);
 }
 
-/// Reads back what [`write_bits`] wrote.
-fn read_bits(mut cursor: Cursor<'_>, rows: usize) -> Result<Vec<u8>> {
+/// Reads back some of what [`write_bits`] wrote.
+fn read_bits(mut cursor: Cursor<'_>, rows: usize, ranges: &[Range<usize>]) -> Result<Vec<u8>> {
     let (common, varying) = (cursor.u128()?, cursor.u128()?);
     let width = varying.count_ones();
     let (low, high) = (width.min(64), width.saturating_sub(64));
@@ -235,11 +267,18 @@ fn read_bits(mut cursor: Cursor<'_>, rows: usize) -> Result<Vec<u8>> {
     if common & varying != 0 || cursor.remaining() > 0 {
         return Err(cursor.error("event ids have another number than rows"));
     }
-    let (mut lows, mut highs) = (vec![0; rows], vec![0; rows]);
-    unpack(low_bytes, low, 0, 0, &mut lows);
-    unpack(high_bytes, high, 0, 0, &mut highs);
+    let count = ranges.iter().map(Range::len).sum();
+    let (mut lows, mut highs) = (vec![0; count], vec![0; count]);
+    let (mut low_rest, mut high_rest) = (&mut *lows, &mut *highs);
+    for range in ranges {
+        let (lows, highs);
+        (lows, low_rest) = std::mem::take(&mut low_rest).split_at_mut(range.len());
+        (highs, high_rest) = std::mem::take(&mut high_rest).split_at_mut(range.len());
+        unpack(low_bytes, low, range.start, 0, lows);
+        unpack(high_bytes, high, range.start, 0, highs);
+    }
     let fields = fields(varying);
-    let mut out = Vec::with_capacity(rows * UUID_LEN);
+    let mut out = Vec::with_capacity(count * UUID_LEN);
     for (low, high) in lows.into_iter().zip(highs) {
         let mut rest = u128::from(high as u64) << 64 | u128::from(low as u64);
         let mut uuid = common;
@@ -293,6 +332,8 @@ fn canonical_uuid(text: &[u8]) -> Option<uuid::Uuid> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::single_range_in_vec_init, reason = "a list of one range of rows")]
+
     use proptest::prelude::*;
 
     use super::*;
@@ -338,6 +379,12 @@ mod tests {
             let read = EventIds::read(&bytes, ids.len(), "test").unwrap();
             prop_assert_eq!(&texts(&read), &ids);
             let cut = cut.min(ids.len());
+            let behind_first = cut / 2..cut;
+            let ranges = [cut..ids.len(), behind_first.clone()];
+            let some = EventIds::read_some(&bytes, ids.len(), &ranges, "test").unwrap();
+            prop_assert_eq!(texts(&some), [&ids[cut..], &ids[behind_first]].concat());
+            let beyond = EventIds::read_some(&bytes, ids.len(), &[0..ids.len() + 1], "test");
+            prop_assert!(beyond.is_err());
             let mut joined = EventIds::default();
             joined.append(&read, 0..cut);
             joined.append(&of(&ids[cut..]), 0..ids.len() - cut);
@@ -346,8 +393,10 @@ mod tests {
 
         #[test]
         fn damaged_ids_never_panic(bytes: Vec<u8>, rows in 0usize..1_000) {
-            if let Ok(list) = EventIds::read(&bytes, rows, "test") {
-                texts_lossy(&list);
+            for ranges in [vec![0..rows], vec![rows / 2..rows, 0..rows / 3]] {
+                if let Ok(list) = EventIds::read_some(&bytes, rows, &ranges, "test") {
+                    texts_lossy(&list);
+                }
             }
         }
     }
@@ -366,7 +415,11 @@ mod tests {
             let bytes: Vec<u8> = uuids.iter().flat_map(uuid).collect();
             let mut bits = Vec::new();
             write_bits(&bytes, &mut bits);
-            prop_assert_eq!(read_bits(Cursor::new(&bits, "test"), uuids.len()).unwrap(), bytes);
+            let read = |ranges: &[Range<usize>]| read_bits(Cursor::new(&bits, "test"), uuids.len(), ranges).unwrap();
+            prop_assert_eq!(&read(&[0..uuids.len()]), &bytes);
+            let third = uuids.len() / 3;
+            let some = [&bytes[third * UUID_LEN..], &bytes[..third * UUID_LEN]].concat();
+            prop_assert_eq!(read(&[third..uuids.len(), 0..third]), some);
         }
     }
 

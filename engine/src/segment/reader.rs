@@ -3,7 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::{
-    ops::Deref,
+    ops::{Deref, Range},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -360,6 +360,12 @@ impl SegmentFile {
     pub fn event_ids(&self, index: usize) -> Result<EventIds> {
         let bytes = self.block(SectionKind::EventIds, "", index)?;
         EventIds::read(bytes, self.block_rows(index), &self.place)
+    }
+
+    /// Event ids of some rows of block `index`, counted in it: those of the ranges, one after the other.
+    pub fn event_ids_of(&self, index: usize, ranges: &[Range<usize>]) -> Result<EventIds> {
+        let bytes = self.block(SectionKind::EventIds, "", index)?;
+        EventIds::read_some(bytes, self.block_rows(index), ranges, &self.place)
     }
 
     /// Number of users.
