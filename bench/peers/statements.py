@@ -110,6 +110,7 @@ class Ours:
         from common import Server, register
 
         data, key_file = directory / "ours", directory / "ours.key"
+        self.key_file = key_file
         if not key_file.exists():
             # A load that was broken off.
             shutil.rmtree(data, ignore_errors=True)
@@ -177,7 +178,7 @@ class Live:
 
     def __init__(self, ours: Ours, rows: int, parquet: Path, facts: Facts):
         self.ours, self.rows, self.parquet, self.facts = ours, rows, parquet, facts
-        self.sent, self.over = 0, threading.Event()
+        self.sent, self.over, self.failure = 0, threading.Event(), None
         self.thread = threading.Thread(target=self.arrive)
 
     def __enter__(self):
@@ -188,6 +189,10 @@ class Live:
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
+        # The rows of this run are in no other store.
+        self.ours.key_file.unlink()
+        if self.failure:
+            raise self.failure
 
     def send(self, count: int) -> None:
         """Copies of some rows with ids and times of their own."""
@@ -205,8 +210,11 @@ class Live:
             self.send(self.rows)
 
     def arrive(self):
-        while not self.over.wait(1):
-            self.send(BATCH_EVENTS)
+        try:
+            while not self.over.wait(1):
+                self.send(BATCH_EVENTS)
+        except SystemExit as failure:
+            self.failure = failure
 
 
 def fill(host: str, key: str, rows: str, facts, clients: int = CLIENTS) -> None:
@@ -274,15 +282,16 @@ def main():
                     if live:
                         live.fill()
                     measured.append((one, measure(one, facts, ours, peers, options.rounds)))
-            print_table(measured)
+            if measured:
+                print_table(measured)
         finally:
             ours.close()
             for peer in peers.values():
                 peer.close()
         said = ", ".join(f"{name} {version}" for name, version in versions.items())
         print(f"\n{facts.rows:,} events; {said}. {processor()}, {options.threads} threads.")
-        for one in wrong:
-            print(f"Without an answer that agrees: {one.name}.")
+        if wrong:
+            raise SystemExit(f"Without an answer that agrees: {', '.join(one.name for one in wrong)}.")
 
 
 def arguments():
@@ -300,7 +309,7 @@ def arguments():
 
 
 def compare(one, facts, ours: Ours, peers) -> str | None:
-    """Why answers are not alike."""
+    """The mismatch, or None when all answers agree."""
     time.sleep(PAUSE_SECONDS)
     try:
         mine = [plain(row) for row in ours.answer(one.of(OURS, facts))]
@@ -354,7 +363,10 @@ def measure(one, facts, ours: Ours, peers, rounds: int) -> dict[str, list[float]
     samples: dict[str, list[float]] = {OURS: [], **{name: [] for name in peers}}
     for _ in range(rounds):
         time.sleep(PAUSE_SECONDS)
-        samples[OURS].append(ours.time(one.of(OURS, facts)))
+        try:
+            samples[OURS].append(ours.time(one.of(OURS, facts)))
+        except Refused as refused:
+            raise SystemExit(f"{one.name}, while it is measured: {refused}") from refused
         # Nor is anybody in the way of the others.
         time.sleep(PAUSE_SECONDS)
         for name, peer in peers.items():

@@ -185,8 +185,8 @@ def template_hangs(server, key):
     """It is there and does nothing: another one takes its place, and statements are answered."""
     template = children(server.pid)[0]["Pid"]
     os.kill(int(template), signal.SIGSTOP)
-    # Those that wait are copied already, and each statement has another one opened ahead: how many are answered before the
-    # first that needs a new copy depends on the machine. It has no time left when it is known, nor may the one after it.
+    # Workers that wait are copied already, and each statement has another one opened ahead: how many are answered before
+    # the first that needs a new copy depends on the machine. That statement times out, and the next one may as well.
     refused = 0
     for _ in range(12):
         status, answer = ask(server, key, "SELECT count(*) FROM events")
@@ -195,6 +195,11 @@ def template_hangs(server, key):
             break
     else:
         yield f"a template that hangs has no successor: {status} {answer}"
+    if not wait_for(lambda: not is_there(template), ENDED_SECONDS):
+        yield "a template that hangs is left alone"
+    for _ in range(3):
+        status, answer = ask(server, key, "SELECT count(*) FROM events")
+        refused += 3 * (status != 200)
     if refused > 2:
         yield f"beside a template that hangs: {refused} statements refused, the last with {status} {answer}"
 
