@@ -211,16 +211,30 @@ impl Engine {
         self.answer(query, Sources { rollups: true, partials: true }, control)
     }
 
-    /// Answers a query as [`Engine::query`] does, unless `control` stops it or other queries have the memory: then there
-    /// is no answer, and it is in no metric.
+    /// Answers a query as [`Engine::query`] does if it is a short one: without threads and large reads, with an answer of at most
+    /// `values_max` values. Where it is not, `control` stops it or other queries have the memory, there is no answer, and
+    /// the query is in no metric.
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory, `Corrupt`.
-    pub fn try_query(&self, query: &Query, control: &dyn Control) -> Result<Option<Answer>> {
+    pub fn try_query(
+        &self,
+        query: &Query,
+        values_max: usize,
+        control: &dyn Control,
+    ) -> Result<Option<Answer>> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
         let sources = Sources { rollups: true, partials: true };
-        let answer = self.execute(query, How { sources, wait: None }, control);
-        if let Err(Error::Limit { limit: Limit::QueryTime | Limit::QueriesMemory, .. }) = answer {
+        let how = How { sources, wait: None, is_attempt: true };
+        let answer = self.execute(query, how, control);
+        let is_none = match &answer {
+            Err(Error::Limit { limit, .. }) => {
+                matches!(limit, Limit::QueryTime | Limit::QueriesMemory)
+            }
+            Err(_) => false,
+            Ok(answer) => answer.groups.len().saturating_mul(answer.buckets.len()) > values_max,
+        };
+        if is_none {
             return Ok(None);
         }
         self.note_query(query, before_us, &answer);
@@ -240,7 +254,9 @@ impl Engine {
     fn answer(&self, query: &Query, sources: Sources, control: &dyn Control) -> Result<Answer> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
-        let run = |wait: Option<Wait<'_>>| self.execute(query, How { sources, wait }, control);
+        let run = |wait: Option<Wait<'_>>| {
+            self.execute(query, How { sources, wait, is_attempt: false }, control)
+        };
         let answer = match run(None) {
             Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => {
                 run(Some(Wait { clock: &*self.clock, limit_us: MEMORY_WAIT_US }))

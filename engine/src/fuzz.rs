@@ -154,7 +154,8 @@ fn read_segment(segment: Arc<Segment>) {
     // So that stored sketches are read.
     let sketched = exec::ExactUpTo { users_rows: 0, numbers_rows: 0 };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20, sketched);
-    let how = exec::How { sources: exec::Sources { rollups: true, partials: true }, wait: None };
+    let sources = exec::Sources { rollups: true, partials: true };
+    let how = exec::How { sources, wait: None, is_attempt: false };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));

@@ -79,7 +79,7 @@ pub use event::{
     TIMESTAMP_MS_MIN,
 };
 pub use exec::{Control, EventFacts, ExactUpTo, ExplainStep, NumberFacts, TextFacts};
-#[cfg(feature = "fuzz")]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{Target, targets};
 pub use index::bitmaps::ROLLUP_DIMENSIONS;
 pub use inspect::{

@@ -57,7 +57,7 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
     options.sql_parser.collect_spans = true;
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
-    // Whoever asks first: there is no disk to spill to, so a fair share would only refuse what there is memory for.
+    // First come, first served: without a disk to spill to, fair shares would refuse memory that is free.
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool_bytes)))
         .with_disk_manager_builder(

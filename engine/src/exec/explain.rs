@@ -9,7 +9,7 @@ use std::{
 use super::{
     kept::Part,
     plan::{Plan, Source},
-    rollups,
+    rollups::{self, Shape},
     run::{Resources, exact_of},
     window::Window,
 };
@@ -76,7 +76,13 @@ pub fn explain(
         Window { from_ms, to_ms: query.to_ms, starts: query.buckets().unwrap_or_default() };
     let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
     let shape = rollups::shape(query);
-    let plan = Plan { query, window: &window, shape: shape.as_ref().ok(), kept: &resources.kept };
+    let plan = Plan {
+        query,
+        window: &window,
+        shape: shape.as_ref().ok(),
+        kept: &resources.kept,
+        is_attempt: false,
+    };
     let mut steps = Vec::new();
     for segment in &version.segments {
         let meta = segment.meta();
@@ -130,7 +136,7 @@ pub fn explain(
     Ok(steps)
 }
 
-/// Rows of a segment inside the window, by what answers for them.
+/// Rows of a segment inside the window, by source.
 #[derive(Default)]
 struct Counts {
     by_day: u64,
@@ -159,6 +165,11 @@ impl Counts {
         for part in Part::list(segment, 0, query.namespace, tenant, &query.event) {
             let bucket = window.bucket_of_all(part.bounds.0, part.bounds.1, 0);
             let is_event_rolled_up = plan.event_rollup(segment, &part, bucket)?.is_some();
+            // The rollups of its series are not read then.
+            let plan = match is_event_rolled_up {
+                true => Plan { shape: Some(&Shape::Rows), ..*plan },
+                false => *plan,
+            };
             for position in part.runs.0 as usize..part.runs.1 as usize {
                 let Some(day) = plan.of_day(segment, &part, position)? else { continue };
                 if day.steps.is_empty() {

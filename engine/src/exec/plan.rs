@@ -23,7 +23,7 @@ use crate::{
     segment::{Run, RunDay, Segment},
 };
 
-/// A query, and what may answer it.
+/// A query with its sources.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
     /// The query.
@@ -34,6 +34,8 @@ pub struct Plan<'a> {
     pub shape: Option<&'a Shape>,
     /// The cache of what was read before.
     pub kept: &'a Kept,
+    /// Whether the query is given up where it takes long.
+    pub is_attempt: bool,
 }
 
 /// The steps that answer a query from one day of a run.
@@ -55,11 +57,11 @@ pub struct Step {
     pub bucket: usize,
     /// The rows, counted in the run.
     pub rows: Range<u32>,
-    /// What answers for them.
+    /// Their source.
     pub source: Source,
 }
 
-/// What answers for rows.
+/// The source of an answer about rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The run directory, which has their number.

@@ -35,6 +35,9 @@ const ONE_PASS_SKETCHES: usize = 2_000;
 /// Groups that are finished between two checks.
 const GROUPS_PER_CHECK: usize = 64;
 
+/// Rows that an attempt reads, at most.
+const ATTEMPT_ROWS: u64 = 16_384;
+
 /// Bytes of a query's share for each row that an approximate metric may read to be answered exactly.
 const EXACT_ROW_BYTES: usize = 32;
 
@@ -100,6 +103,9 @@ pub struct How<'a> {
     pub sources: Sources,
     /// Before each pass a share of the memory is waited for so long; without it nothing is waited for.
     pub wait: Option<Wait<'a>>,
+    /// Whether the query is given up as soon as it is known to take more than some hundred microseconds: it reads few
+    /// rows, loads no large dictionary and starts no thread.
+    pub is_attempt: bool,
 }
 
 /// What may be read instead of rows.
@@ -307,8 +313,9 @@ fn pass_states(
     let pass = Pass { snapshot, query, window: &window, cells_max, control };
     // Who waited for memory does not ask for more of anything. Digests depend on which rows come together,
     // which would be chance.
-    let is_alone =
-        snapshot.how.wait.is_some() || matches!(query.metric, Metric::PercentileApprox(_));
+    let is_alone = snapshot.how.wait.is_some()
+        || snapshot.how.is_attempt
+        || matches!(query.metric, Metric::PercentileApprox(_));
     let helpers = (!is_alone).then_some(&snapshot.resources.helpers);
     let mut had_help = false;
     let result = match pass.run(groups.clone(), helpers, &mut had_help) {
@@ -350,7 +357,8 @@ impl Pass<'_> {
         let mut sink = self.sink(groups)?;
         let mut reads = Reads::default();
         let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
-        let plan = Plan { query, window, shape: shape.as_ref(), kept: &resources.kept };
+        let is_attempt = snapshot.how.is_attempt;
+        let plan = Plan { query, window, shape: shape.as_ref(), kept: &resources.kept, is_attempt };
         // Without a bucket no row can belong to the answer.
         let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
         let sources = if is_empty { &Version::default() } else { snapshot.version };
@@ -370,6 +378,7 @@ impl Pass<'_> {
             if ts_max < window.from_ms || ts_min >= window.to_ms {
                 continue;
             }
+            check_every(at, control)?;
             let bucket = window.bucket_of_all(ts_min, ts_max, near);
             let mut is_wanted = false;
             if let Some(bucket) = bucket {
@@ -394,6 +403,9 @@ impl Pass<'_> {
             let room = AtomicUsize::new(room.min(resources.budget.query_max() / 4));
             let must_stop = &|| control.must_stop();
             let work = Work { plan, segments, parts: &parts, items, room, must_stop };
+            if is_attempt && work.rows() > ATTEMPT_ROWS {
+                return Err(Error::limit(Limit::QueryTime, "the query is no short one"));
+            }
             let (made, result) = work.read(&mut sink, &mut reads, helpers, had_help);
             for made in made {
                 if let Some(partials) = &mut partials {
@@ -460,9 +472,9 @@ fn check(control: &dyn Control) -> Result<()> {
     }
 }
 
-/// Checks before some of many groups.
-fn check_every(group: usize, control: &dyn Control) -> Result<()> {
-    match group.is_multiple_of(GROUPS_PER_CHECK) {
+/// Checks before some of many groups, or parts whose results are cached.
+fn check_every(at: usize, control: &dyn Control) -> Result<()> {
+    match at.is_multiple_of(GROUPS_PER_CHECK) {
         true => check(control),
         false => Ok(()),
     }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
-    error::{Error, Result},
+    error::{Error, Limit, Result},
     query::{Metric, NumberFilter, Query},
     segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
 };
@@ -35,9 +35,9 @@ pub fn scan(
     reads: &mut Reads,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let Plan { query, kept, .. } = *plan;
+    let kept = plan.kept;
     if let Some((bucket, rollup)) = plan.event_rollup(segment, part, whole)? {
-        let mut columns = Columns::open(segment, query, kept, sink.charge())?;
+        let mut columns = Columns::open(segment, plan, sink.charge())?;
         reads.served.days = true;
         // Without codes no row of the segment can match.
         let codes = plan.shape.and_then(|shape| columns.codes(shape));
@@ -58,7 +58,7 @@ pub fn scan(
         }
         let columns = match &mut columns {
             Some(columns) => columns,
-            empty => empty.insert(Columns::open(segment, query, kept, sink.charge())?),
+            empty => empty.insert(Columns::open(segment, plan, sink.charge())?),
         };
         columns.serve(&day, plan, sink, &mut reads.served)?;
         let base = day.run.first_row as usize;
@@ -72,6 +72,8 @@ pub fn scan(
     Ok(())
 }
 
+/// Values of a dictionary that an attempt may load.
+const ATTEMPT_VALUES: usize = 16_384;
 /// Vectors that are read between two checks: some hundred microseconds.
 const VECTORS_PER_CHECK: usize = 8;
 
@@ -115,12 +117,8 @@ struct Opened<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn open(
-        segment: &'a Segment,
-        query: &'a Query,
-        kept: &Kept,
-        charge: &mut Charge,
-    ) -> Result<Self> {
+    fn open(segment: &'a Segment, plan: &Plan<'a>, charge: &mut Charge) -> Result<Self> {
+        let Plan { query, kept, is_attempt, .. } = *plan;
         let mut texts = Vec::new();
         for filter in &query.texts {
             let test = match segment.text(&filter.name)? {
@@ -147,6 +145,9 @@ impl<'a> Columns<'a> {
                 let reader = segment.text(name)?;
                 let values = match &reader {
                     None => Arc::default(),
+                    Some(reader) if is_attempt && reader.value_count()? > ATTEMPT_VALUES => {
+                        return Err(Error::limit(Limit::QueryTime, "the query is no short one"));
+                    }
                     Some(reader) => kept.dictionary(reader, charge)?,
                 };
                 charge.add((values.len() + 1) * size_of::<u32>())?;

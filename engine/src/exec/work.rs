@@ -114,7 +114,7 @@ impl Work<'_> {
         helpers: Option<&Helpers>,
         had_help: &mut bool,
     ) -> Result<()> {
-        let rows: u64 = self.items.iter().map(|item| self.rows_to_read(item)).sum();
+        let rows = self.rows();
         let others = self.items.len().saturating_sub(1);
         let useful =
             usize::try_from(rows / ROWS_A_HELPER).map_or(others, |useful| useful.min(others));
@@ -153,6 +153,11 @@ impl Work<'_> {
             sinks.push(helper);
         }
         sink.join(sinks)
+    }
+
+    /// Rows that are to be read, about.
+    pub fn rows(&self) -> u64 {
+        self.items.iter().map(|item| self.rows_to_read(item)).sum()
     }
 
     /// Rows of an item that no rollup answers for, about: what rollups can answer is quicker than the start of a

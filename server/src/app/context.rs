@@ -54,9 +54,9 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Work that begins now and has so long.
-    pub fn of(time: Duration) -> Self {
-        Self { deadline: Instant::now() + time, is_given_up: AtomicBool::new(false) }
+    /// Starts an attempt with a time limit.
+    pub fn new(limit: Duration) -> Self {
+        Self { deadline: Instant::now() + limit, is_given_up: AtomicBool::new(false) }
     }
 
     /// Whether the time is over.
@@ -64,7 +64,7 @@ impl Attempt {
         Instant::now() >= self.deadline
     }
 
-    /// Gives up: whatever the work results in then does not count.
+    /// Gives up: the result of the attempt is discarded.
     pub fn give_up(&self) -> ApiError {
         self.is_given_up.store(true, Ordering::Relaxed);
         ApiError::internal("an attempt was given up".to_owned())

@@ -152,9 +152,9 @@ impl App {
             rejected: Vec::new(),
         };
         let mut taken = intake();
-        let is_plain =
-            !is_ndjson && each_event(text, |json, event| taken.add_parsed(json, event)).is_some();
-        if !is_plain || taken.count > EVENTS_MAX {
+        let add = |json, event| taken.add_parsed(json, event);
+        let is_plain = !is_ndjson && each_event(text, add).is_some();
+        if !is_plain {
             // Something is wrong, or written in another way: event by event, each with its own error.
             taken = intake();
             taken.add_all(&if is_ndjson { split_lines(text)? } else { split_json(text)? })?;
@@ -221,8 +221,9 @@ impl Intake<'_> {
         Ok(())
     }
 
-    fn add_parsed(&mut self, json: &str, event: RawEvent<'_>) {
-        self.add(json, check_length(json).map(|()| event));
+    /// Nothing when there are too many.
+    fn add_parsed(&mut self, json: &str, event: RawEvent<'_>) -> Option<()> {
+        (self.count < EVENTS_MAX).then(|| self.add(json, check_length(json).map(|()| event)))
     }
 
     fn add(&mut self, json: &str, event: Result<RawEvent<'_>, Refusal>) {
@@ -237,9 +238,13 @@ impl Intake<'_> {
     }
 }
 
-/// Calls `each` with the text of every event of a body and what it says. Each byte is read once. `None` where the body has
-/// not the plain form `{"events": [{…}, …]}` or an event cannot be read; `each` may have been called by then.
-fn each_event<'a>(text: &'a str, mut each: impl FnMut(&'a str, RawEvent<'a>)) -> Option<()> {
+/// Calls `each` with the text of every event of a body and the parsed event. Each byte is read once. `None` where the body
+/// has not the plain form `{"events": [{…}, …]}`, an event cannot be read or `each` takes no more; it may have been called
+/// by then.
+fn each_event<'a>(
+    text: &'a str,
+    mut each: impl FnMut(&'a str, RawEvent<'a>) -> Option<()>,
+) -> Option<()> {
     let after = |text: &'a str, token: &str| skip_spaces(text).strip_prefix(token);
     let mut rest = ["{", "\"events\"", ":", "["].into_iter().try_fold(text, after)?;
     loop {
@@ -248,7 +253,7 @@ fn each_event<'a>(text: &'a str, mut each: impl FnMut(&'a str, RawEvent<'a>)) ->
         let mut events = serde_json::Deserializer::from_str(rest).into_iter();
         let event = events.next()?.ok()?;
         let (json, others) = rest.split_at_checked(events.byte_offset())?;
-        each(json, event);
+        each(json, event)?;
         match after(others, ",") {
             Some(others) => rest = others,
             None => {
@@ -461,7 +466,11 @@ mod tests {
     /// The events of a body that are read at once, by name and text.
     fn plain(body: &str) -> Option<Vec<(String, &str)>> {
         let mut events = Vec::new();
-        each_event(body, |json, event| events.push((event.event_name.0.into_owned(), json)))?;
+        let push = |json, event: RawEvent<'_>| {
+            events.push((event.event_name.0.into_owned(), json));
+            Some(())
+        };
+        each_event(body, push)?;
         Some(events)
     }
 

@@ -41,14 +41,14 @@ pub struct QueryPermits {
     waiting: AtomicUsize,
 }
 
-/// Queries by what they do.
+/// Number of queries by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueryCounts {
-    /// Those that hold a permit.
+    /// Queries that hold a permit.
     pub running: usize,
-    /// Those that have begun and wait for a permit to go on.
+    /// Queries that have begun and wait for a permit to go on.
     pub paused: usize,
-    /// Those that have not begun.
+    /// Queries that have not begun.
     pub waiting: usize,
 }
 

@@ -50,7 +50,7 @@ tokio::task_local! {
 #[derive(Clone)]
 pub struct Http(Arc<HttpState>);
 
-/// What all copies share.
+/// State shared by all clones.
 pub struct HttpState {
     /// The product.
     pub app: App,
@@ -204,12 +204,15 @@ impl Http {
         org: &str,
         work: impl Fn(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let attempt = Arc::new(Attempt::of(ATTEMPT));
-        let (app, waits) = self.app_of_request(None);
-        let done = work(&App { attempt: Some(Arc::clone(&attempt)), ..app });
-        drop(waits);
+        let attempt = Arc::new(Attempt::new(ATTEMPT));
+        let done = {
+            let (app, _waits) = self.app_of_request(None);
+            let app = App { attempt: Some(Arc::clone(&attempt)), ..app };
+            // A panic fails the query, wherever it runs.
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&app)))
+        };
         if !attempt.is_given_up() {
-            return done;
+            return done.unwrap_or_else(|_| Err(ApiError::internal("a query panicked")));
         }
         drop(done);
         self.run_query(org, move |app| work(&App { is_counted: true, ..app.clone() })).await
@@ -274,16 +277,49 @@ impl Drop for Waits {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::mpsc, time::Duration};
+    use std::{
+        sync::{atomic::AtomicUsize, mpsc},
+        time::Duration,
+    };
 
     use super::*;
 
-    #[tokio::test]
-    async fn work_is_told_when_its_caller_leaves() {
+    fn http() -> Http {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
         let workers = Arc::new(Workers::new("/nowhere".into(), 0, 0));
-        let http = Http::new(app, &Shares::of(0), throttle, Dispatcher::in_tests(), workers);
+        Http::new(app, &Shares::of(0), throttle, Dispatcher::in_tests(), workers)
+    }
+
+    #[tokio::test]
+    async fn a_query_that_takes_long_is_begun_anew_on_another_thread() {
+        let http = http();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let long = move |app: &App| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let must_stop = app.query_control();
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_millis(20) {
+                if let (true, Some(attempt)) = (must_stop(), &app.attempt) {
+                    return Err(attempt.give_up());
+                }
+            }
+            Ok((app.is_counted, std::thread::current().id()))
+        };
+        let (is_counted, thread) = http.try_query("org", long).await.unwrap();
+        assert!(is_counted && thread != std::thread::current().id());
+        assert_eq!(runs.load(Ordering::Relaxed), 2);
+        let short = |app: &App| Ok((app.is_counted, std::thread::current().id()));
+        let (is_counted, thread) = http.try_query("org", short).await.unwrap();
+        assert!(!is_counted && thread == std::thread::current().id());
+        let error = http.try_query("org", |_| -> Result<()> { panic!("as a test wants") }).await;
+        assert_eq!(error.unwrap_err().code, Code::Internal);
+    }
+
+    #[tokio::test]
+    async fn work_is_told_when_its_caller_leaves() {
+        let http = http();
         let (ended, wait) = mpsc::channel();
         let asked = http.run_query("org", move |app| {
             let must_stop = app.query_control();

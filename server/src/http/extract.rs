@@ -37,7 +37,7 @@ const TAG: &str = "^(\"[0-9]{1,18}\"|\\*)$";
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 /// Entries of a page, at most.
 const PAGE_MAX: usize = 1_000;
-/// A body of so many bytes is parsed and checked in some ten microseconds.
+/// Bodies up to this size are parsed and checked in some ten microseconds.
 const SMALL_BODY_BYTES: usize = 4 << 10;
 
 macro_rules! from_the_guard {
