@@ -26,9 +26,9 @@ use crate::{
 /// A query with its sources.
 #[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// The query.
+    /// The metric query, checked.
     pub query: &'a Query,
-    /// Its buckets.
+    /// The time window of the query, cut into its buckets.
     pub window: &'a Window,
     /// The rollup that can answer it, if any can.
     pub shape: Option<&'a Shape>,
@@ -40,7 +40,7 @@ pub struct Plan<'a> {
 
 /// The steps that answer a query from one day of a run.
 pub struct DayPlan<'a> {
-    /// The run.
+    /// The run in the directory of the segment.
     pub run: &'a Run,
     /// Its rows of the day.
     pub day: RunDay<'a>,
@@ -53,11 +53,11 @@ pub struct DayPlan<'a> {
 /// Rows that are answered together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Their bucket.
+    /// Index of the bucket that holds all of them.
     pub bucket: usize,
     /// The rows, counted in the run.
     pub rows: Range<u32>,
-    /// Their source.
+    /// What the answer about them is taken from.
     pub source: Source,
 }
 

@@ -199,21 +199,21 @@ impl Codes<'_> {
 
 /// What is stored for a query about a day of a run, or of an event with all tenants.
 pub enum Rollup {
-    /// Counts by value.
+    /// Number of rows by value of a dimension, with those of each hour where they were asked for.
     Counts(DimensionCounts),
-    /// Counts by pairs of values.
+    /// Number of rows by the codes of two dimensions.
     Pairs(Vec<(u32, u32, u64)>),
-    /// Sums.
+    /// Count, sum and extremes of a number.
     Numbers(ByHour<Sums>),
-    /// Sums by value.
+    /// The same by code of a dimension.
     NumbersBy(Vec<(u32, Sums)>),
-    /// Sketches of users.
+    /// HyperLogLog sketch of the users.
     Users(ByHour<Distinct>),
-    /// Sketches of users by value.
+    /// The same by code of a dimension.
     UsersBy(Vec<(u32, Distinct)>),
-    /// Digests.
+    /// t-digest of a number.
     Digests(ByHour<Digest>),
-    /// Digests by value.
+    /// The same by code of a dimension.
     DigestsBy(Vec<(u32, Digest)>),
     /// Codes of users, rising.
     UserSet(Vec<u32>),
