@@ -97,11 +97,6 @@ class Side:
         self.key = register(self.server.host)
         self.connection = Connection(self.server.host, self.key)
 
-    def metric(self, name, label=""):
-        _, _, text = Connection(self.server.host).fetch("GET", "/metrics")
-        lines = (line.rsplit(" ", 1) for line in text.decode().splitlines() if line.startswith(name))
-        return sum(float(value) for key, value in lines if label in key)
-
     def ask(self, parameters):
         path = "/v1/query?" + urllib.parse.urlencode(parameters)
         while True:
@@ -124,7 +119,7 @@ class Side:
 def settle(sides, seconds):
     """Waits until every server has merged what it was sent, for `seconds` at most."""
     end = time.time() + seconds
-    is_merged = lambda side: side.metric("inlay_memtable_rows") == 0 and not any("/l0/" in path for path in side.segments())
+    is_merged = lambda side: side.server.metric("inlay_memtable_rows") == 0 and not any("/l0/" in path for path in side.segments())
     while time.time() < end and not all(map(is_merged, sides)):
         time.sleep(1)
     for side in sides:

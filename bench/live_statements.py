@@ -90,9 +90,7 @@ class Side:
             assert status == 200, answer
 
     def live_rows(self):
-        _, _, text = Connection(self.server.host).fetch("GET", "/metrics")
-        lines = (line.split() for line in text.decode().splitlines())
-        return next(int(float(line[1])) for line in lines if line[0] == "inlay_memtable_rows")
+        return self.server.metric("inlay_memtable_rows")
 
     def ask(self, text):
         connection = Connection(self.server.host, self.key)

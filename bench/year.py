@@ -94,11 +94,6 @@ class Side:
         self.server, self.key, self.folder = server, key, folder
         self.connection = Connection(server.host, key)
 
-    def metric(self, name):
-        _, _, text = Connection(self.server.host).fetch("GET", "/metrics")
-        lines = (line.rsplit(" ", 1) for line in text.decode().splitlines() if line.startswith(name))
-        return sum(float(value) for _, value in lines)
-
     def segments(self):
         return sorted(str(path.relative_to(self.folder)) for path in (self.folder / "seg").rglob("*.seg"))
 

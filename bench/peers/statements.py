@@ -160,13 +160,6 @@ class Ours:
         self.ask(text)
         return time.perf_counter_ns() - start
 
-    def rows_in_memory(self) -> int:
-        from common import Connection
-
-        _, _, text = Connection(self.server.host).fetch("GET", "/metrics")
-        lines = (line.split() for line in text.decode().splitlines())
-        return next(int(float(line[1])) for line in lines if line[0] == "inlay_memtable_rows")
-
     def close(self):
         code = self.server.stop()
         if code != 0:
@@ -206,7 +199,7 @@ class Live:
 
     def fill(self) -> None:
         """Rows are flushed after a minute."""
-        if self.ours.rows_in_memory() < self.rows // 2:
+        if self.ours.server.metric("inlay_memtable_rows") < self.rows // 2:
             self.send(self.rows)
 
     def arrive(self):

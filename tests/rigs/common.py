@@ -116,6 +116,12 @@ class Server:
         said = self.log.read_bytes()[self.log_begin :][:LAST_WORDS_BYTES]
         raise NotStarted(code, said.decode(errors="replace"))
 
+    def metric(self, name, label=""):
+        """The sum of the samples of `/metrics` whose names begin so and have the label."""
+        _, _, text = Connection(self.host).fetch("GET", "/metrics")
+        lines = (line.rsplit(" ", 1) for line in text.decode().splitlines() if line.startswith(name))
+        return sum(float(value) for key, value in lines if label in key)
+
     def log_end(self):
         return self.log.read_text(errors="replace")[-LAST_WORDS_BYTES:]
 
