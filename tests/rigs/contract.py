@@ -63,7 +63,9 @@ def run(rig):
         "BILLING_NOTIFICATION_KEY": "key",
     }
     environment = os.environ | {"SCHEMATHESIS_HOOKS": str(CONFIG.with_name("contract_hooks.py"))}
-    wrong, sent = [], 0
+    # Each caller has a process and a thread of its own: threads of one process share what Python parses its sources with,
+    # which before 3.12 fails now and then for that.
+    running = []
     for who, ends in ENDS.items():
         folder = rig.folder / who.replace(" ", "-")
         folder.mkdir()
@@ -79,20 +81,24 @@ def run(rig):
             f"http://{server.host}/openapi.json",
             "--phases", "examples,coverage,fuzzing", "--continue-on-failure",
             "--max-examples", str(rig.arguments.examples), "--seed", str(rig.random_seed),
-            "--workers", "2", "--warnings", "off", "--output-truncate", "true", *headers,
+            "--workers", "1", "--warnings", "off", "--output-truncate", "true", *headers,
         ]  # fmt: skip
         for operation in ends:
             command += ["--exclude-operation-id", operation]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS_MAX, cwd=folder, env=environment
-        )
+        said = rig.stack.enter_context((folder / "said.txt").open("w+"))
+        process = subprocess.Popen(command, stdout=said, stderr=said, cwd=folder, env=environment)
+        rig.stack.callback(process.kill)
+        running.append((who, server, process, folder / "said.txt"))
+    wrong, sent = [], 0
+    for who, server, process, said in running:
+        status = process.wait(SECONDS_MAX)
         server.expect_alive()
         server.end()
-        sent += cases(done.stdout)
-        if done.returncode:
-            start = max(done.stdout.find("== FAILURES"), done.stdout.find("== ERRORS"), 0)
-            said = done.stdout[start:][:FAILURES_SHOWN_CHARS] + done.stderr[:500]
-            wrong.append(f"as {who}:\n{said}")
+        output = said.read_text()
+        sent += cases(output)
+        if status:
+            start = max(output.find("== FAILURES"), output.find("== ERRORS"), 0)
+            wrong.append(f"as {who}:\n{output[start:][:FAILURES_SHOWN_CHARS]}")
     if sent < 1_000 and not wrong:
         wrong.append(f"only {sent} requests were sent")
     return wrong, f"{sent} requests as {', '.join(ENDS)}"
