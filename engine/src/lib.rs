@@ -50,7 +50,7 @@ pub mod rows {
     pub use crate::scan::{
         Chosen, Column, Filter, Grain, HandedOver, Hour, HourStates, NumberState, Opened, Scan,
         Series, Sizes, Snapshot, Source, Stretch, Strip, TextMatch, TextTable, Unit, UserState,
-        Values, Wanted,
+        UserTexts, Values, Wanted,
     };
     pub use crate::vfs::shared_memory::SharedMemory;
 }

@@ -23,6 +23,7 @@ mod sizes;
 mod snapshot;
 
 pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
+pub use sealed::UserTexts;
 pub use sizes::Sizes;
 pub use snapshot::{HandedOver, Opened, Scan, Snapshot};
 pub use source::Source;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::{
     hours::{Hour, HourStates, Wanted},
-    strips::{Grain, Series, Stretch, Unit, push_rows},
+    strips::{Grain, Series, Stretch, Strip, Unit, push_rows},
     values::{Column, TextTable, Values},
 };
 use crate::{
@@ -175,6 +175,13 @@ impl Recent {
     /// The first row of a series that is not before `ms`.
     pub fn first_row_at(&self, series: &Series, ms: i64) -> u32 {
         self.image.first_row_at(&series.rows, ms)
+    }
+
+    /// The times of the first and the last row of a strip.
+    pub fn ends(&self, strip: &Strip) -> (i64, i64) {
+        let Range { start, end } = strip.rows;
+        let time = |row: u32| self.image.times(&(row..row.saturating_add(1))).next();
+        (time(start).unwrap_or_default(), time(end.saturating_sub(1)).unwrap_or_default())
     }
 
     /// Values of the rows of a unit.

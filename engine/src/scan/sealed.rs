@@ -3,15 +3,19 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     ops::Range,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 
 use super::{
-    strips::{Grain, Series, Stretch, Unit, push_rows},
+    strips::{Grain, Series, Stretch, Strip, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
     vectors::{block_of, by_vector, in_block, read_ints, vectors},
 };
@@ -26,6 +30,12 @@ use crate::{
 mod names;
 mod states;
 mod users;
+
+pub use users::UserTexts;
+
+/// Times are read rather than the hours of all runs, as long as they are at most one of so many of a segment's: an hour takes
+/// some eight times as long to decode as a time.
+const FEW_TIMES: usize = 8;
 
 /// Series that are shown.
 #[derive(Default)]
@@ -45,6 +55,8 @@ pub struct Sealed {
     first: usize,
     /// The hours of all runs, when they were asked for.
     hours: OnceLock<Hours>,
+    /// How many times were read instead.
+    times_read: AtomicUsize,
     /// All of the segment's directories, when they were asked for.
     whole: OnceLock<Segment>,
     /// Dictionaries that were asked for.
@@ -72,6 +84,7 @@ impl Sealed {
             shown: None,
             first: 0,
             hours: OnceLock::new(),
+            times_read: AtomicUsize::new(0),
             whole: OnceLock::new(),
             tables: Mutex::default(),
             users: Mutex::default(),
@@ -109,7 +122,7 @@ impl Sealed {
                     series.rows.start = match run.last_ms < horizon_ms {
                         true => rows.end,
                         false => {
-                            rows.start + rows_before(&rows, self.hours_of(position)?, horizon_ms)
+                            rows.start + rows_before(&rows, &self.hours_of(position)?, horizon_ms)
                         }
                     };
                     series.first_ms = horizon_ms;
@@ -134,16 +147,38 @@ impl Sealed {
         Ok(shown)
     }
 
-    /// The hours of a run, each since 1970 and with the row of the run where it begins.
-    fn hours_of(&self, position: usize) -> Result<&[(i64, u32)]> {
-        let hours = match self.hours.get() {
-            Some(hours) => hours,
-            None => {
-                let hours = self.file.hours(&self.heads)?;
-                self.hours.get_or_init(|| hours)
+    /// The hours of a run, each since 1970 and with the row of the run where it begins. The directory has those of all runs
+    /// one behind the other; those of a few come from their times.
+    fn hours_of(&self, position: usize) -> Result<Cow<'_, [(i64, u32)]>> {
+        if let Some(hours) = self.hours.get() {
+            return Ok(Cow::Borrowed(hours.of(position)));
+        }
+        if let Some(run) = self.heads.runs.get(position) {
+            let times_read = self.times_read.fetch_add(run.rows.len(), Ordering::Relaxed);
+            let all = self.heads.runs.last().map_or(0, |run| run.rows.end as usize);
+            if (times_read + run.rows.len()).saturating_mul(FEW_TIMES) <= all {
+                return self.hours_of_times(&run.rows).map(Cow::Owned);
             }
-        };
-        Ok(hours.of(position))
+        }
+        let hours = self.file.hours(&self.heads)?;
+        Ok(Cow::Borrowed(self.hours.get_or_init(|| hours).of(position)))
+    }
+
+    fn hours_of_times(&self, run: &Range<u32>) -> Result<Vec<(i64, u32)>> {
+        let mut hours: Vec<(i64, u32)> = Vec::new();
+        let mut times = [0; VECTOR_ROWS];
+        for piece in vectors(run.clone()) {
+            let (times, _) = times.split_at_mut(piece.len());
+            let block = self.file.times(Self::block_of(piece.start))?;
+            block.read_rows(in_block(piece.start), times)?;
+            for (row, time) in piece.zip(times) {
+                let hour = time.div_euclid(HOUR_MS);
+                if hours.last().is_none_or(|(last, _)| *last < hour) {
+                    hours.push((hour, row - run.start));
+                }
+            }
+        }
+        Ok(hours)
     }
 
     fn whole(&self) -> Result<&Segment> {
@@ -252,7 +287,7 @@ impl Sealed {
         }
         let hours = self.hours_of(position)?;
         let hour_start = ms.div_euclid(HOUR_MS).saturating_mul(HOUR_MS);
-        let row = |ms: i64| run.start.saturating_add(rows_before(&run, hours, ms));
+        let row = |ms: i64| run.start.saturating_add(rows_before(&run, &hours, ms));
         let mut rows = row(hour_start)..row(hour_start.saturating_add(HOUR_MS));
         // Halves of the hour until one vector is left.
         let mut times = [0; VECTOR_ROWS];
@@ -276,6 +311,29 @@ impl Sealed {
             }
         }
         Ok(rows.end)
+    }
+
+    /// The times of the first and the last row of a strip.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn ends(&self, strip: &Strip) -> Result<(i64, i64)> {
+        let time = |row: u32| {
+            let mut time = [0];
+            self.file.times(Self::block_of(row))?.read_rows(in_block(row), &mut time)?;
+            Result::Ok(time)
+        };
+        let run = self.heads.runs.get(self.first + strip.series);
+        let (start, end) = (strip.rows.start, strip.rows.end);
+        // The directory has those of whole runs.
+        let first = match run.filter(|run| run.rows.start == start) {
+            Some(run) => run.first_ms,
+            None => time(start)?[0],
+        };
+        let last = match run.filter(|run| run.rows.end == end) {
+            Some(run) => run.last_ms,
+            None => time(end.saturating_sub(1))?[0],
+        };
+        Ok((first, last))
     }
 
     /// Whether no row of a unit can pass.
@@ -396,7 +454,7 @@ impl Sealed {
                 }
                 Ok(Values::Texts(Arc::new(table)))
             }
-            Column::User => self.read_users(unit, block),
+            Column::User => self.read_users(unit),
         }
     }
 

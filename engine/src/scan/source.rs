@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use super::{
     hours::{HourStates, Wanted},
     recent::Recent,
-    sealed::Sealed,
+    sealed::{Sealed, UserTexts},
     strips::{Chosen, Grain, Series, Stretch, Strip, Unit},
     values::{Column, Filter, TextTable, Values},
 };
@@ -240,6 +240,27 @@ impl Source {
         }
     }
 
+    /// Users of the rows of a unit by their places, where the source has such: 0 is nobody, n the user with place n - 1.
+    /// Users of two tenants have two places, whatever they are called.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn users(&self, unit: &Unit) -> Result<Option<Vec<u32>>> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.users(unit).map(Some),
+            Kind::Recent(_) => Ok(None),
+        }
+    }
+
+    /// Texts of users with places, and how many there are; nothing where the source has none.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn user_texts(&self) -> Result<Option<(UserTexts<'_>, usize)>> {
+        match &self.0 {
+            Kind::Sealed(sealed) => Ok(Some((sealed.user_texts(), sealed.user_count()?))),
+            Kind::Recent(_) => Ok(None),
+        }
+    }
+
     /// The rows of a unit by the hour, day or week in which they begin; by their series alone without a grain.
     ///
     /// Errors: `Corrupt`.
@@ -247,6 +268,16 @@ impl Source {
         match &self.0 {
             Kind::Sealed(sealed) => sealed.stretches(unit, grain),
             Kind::Recent(recent) => Ok(recent.stretches(unit, grain)),
+        }
+    }
+
+    /// The times of the first and the last row of a strip, which are its earliest and latest.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn ends(&self, strip: &Strip) -> Result<(i64, i64)> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.ends(strip),
+            Kind::Recent(recent) => Ok(recent.ends(strip)),
         }
     }
 

@@ -9,74 +9,110 @@ use crate::{
     scan::{
         strips::Unit,
         values::{TextTable, Values},
-        vectors::read_ints,
+        vectors::{block_of, read_ints},
     },
     segment::USERS_A_BLOCK,
 };
 
+/// Texts of users by their places, the first of which is 0.
+pub struct UserTexts<'a> {
+    of: &'a Sealed,
+    /// Users of rows beside each other are often of one block.
+    last: Option<(usize, Arc<TextList>)>,
+}
+
+impl UserTexts<'_> {
+    /// The user with a place.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn at(&mut self, place: usize) -> Result<&[u8]> {
+        let index = place / USERS_A_BLOCK;
+        let list = match self.last.take() {
+            Some((known, list)) if known == index => list,
+            _ => self.of.user_block(index)?,
+        };
+        let (_, list) = self.last.insert((index, list));
+        Ok(list.at(place % USERS_A_BLOCK))
+    }
+}
+
 impl Sealed {
-    /// Users of the rows of a unit. A tenant's stand together, and so do those of tenants beside each other: they are
+    /// How many users there are, of all namespaces and tenants.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn user_count(&self) -> Result<usize> {
+        self.file.user_count()
+    }
+
+    /// Texts of users.
+    pub fn user_texts(&self) -> UserTexts<'_> {
+        UserTexts { of: self, last: None }
+    }
+
+    /// Users of the rows of a unit: 0 is nobody, n the user with place n - 1.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn users(&self, unit: &Unit) -> Result<Vec<u32>> {
+        let codes = self.file.user_codes(block_of(unit).unwrap_or_default())?;
+        let tenants = self.file.tenants();
+        let mut all: Vec<i64> = Vec::with_capacity(unit.rows());
+        read_ints(&codes, unit, |here| all.extend_from_slice(here))?;
+        let mut rest = &*all;
+        let mut places = Vec::with_capacity(all.len());
+        // A strip is of one tenant.
+        for strip in &unit.strips {
+            let users = tenants.users(tenants.of_row(strip.rows.start));
+            let (here, behind) = rest.split_at_checked(strip.rows.len()).unwrap_or((rest, &[]));
+            rest = behind;
+            let (first, count) = (users.start as u32, users.len() as u64);
+            let mut beyond = false;
+            places.extend(here.iter().map(|&code| {
+                beyond |= code as u64 > count;
+                if code == 0 { 0 } else { first.wrapping_add(code as u32) }
+            }));
+            if beyond {
+                let place = self.file.meta().path();
+                return Err(Error::corrupt(place, "a row's user is not one of its tenant"));
+            }
+        }
+        Ok(places)
+    }
+
+    /// Users of the rows of a unit as texts. A tenant's stand together, and so do those of tenants beside each other: they are
     /// the dictionary, unless there are more of them than rows.
-    pub(super) fn read_users(&self, unit: &Unit, block: usize) -> Result<Values> {
-        let codes = self.file.user_codes(block)?;
+    pub(super) fn read_users(&self, unit: &Unit) -> Result<Values> {
+        let mut places = self.users(unit)?;
         let tenants = self.file.tenants();
         let users_at = |row: Option<u32>| tenants.users(tenants.of_row(row.unwrap_or_default()));
         let first = users_at(unit.strips.first().map(|strip| strip.rows.start)).start;
         let end = users_at(unit.strips.last().map(|strip| strip.rows.end - 1)).end;
-        let rows = unit.rows();
-        let is_dense = end.saturating_sub(first) <= rows;
-        let (mut table, mut places) = (TextTable::default(), Vec::new());
-        if is_dense {
-            places.reserve(rows);
-            table.ends.reserve(end.saturating_sub(first));
-            let mut at = first;
-            while at < end {
-                let list = self.user_block(at / USERS_A_BLOCK)?;
-                let from = at % USERS_A_BLOCK;
-                let here = (end - at).min(USERS_A_BLOCK - from);
-                let (bytes, ends) = list.some(from..from + here);
-                if at == first {
-                    // Neighbours have users of about the same length.
-                    table.bytes.reserve(bytes.len() / here.max(1) * (end - at) * 9 / 8);
-                }
-                table.extend(bytes, ends);
-                at += here;
-            }
-        }
-        let mut all: Vec<i64> = Vec::with_capacity(rows);
-        read_ints(&codes, unit, |here| all.extend_from_slice(here))?;
-        let mut rest = &*all;
-        // Users of rows beside each other are often of one block.
-        let mut last: Option<(usize, Arc<TextList>)> = None;
-        // A strip is of one tenant.
-        for strip in &unit.strips {
-            let users = users_at(Some(strip.rows.start));
-            let (here, behind) = rest.split_at_checked(strip.rows.len()).unwrap_or((rest, &[]));
-            rest = behind;
-            for &code in here {
-                let at = usize::try_from(code).unwrap_or(usize::MAX);
-                // Zero is nobody.
-                let user = at.checked_sub(1).map(|at| users.start.saturating_add(at));
-                if user.is_some_and(|user| user >= users.end) {
-                    let place = self.file.meta().path();
-                    return Err(Error::corrupt(place, "a row's user is not one of its tenant"));
-                }
-                match user {
-                    _ if is_dense => places.push(user.map_or(0, |user| (user - first + 1) as u32)),
+        let mut table = TextTable::default();
+        if end.saturating_sub(first) > places.len() {
+            let mut texts = self.user_texts();
+            for &place in &places {
+                match (place as usize).checked_sub(1) {
+                    Some(place) => table.push(texts.at(place)?),
                     None => table.push(&[]),
-                    Some(user) => {
-                        let index = user / USERS_A_BLOCK;
-                        let list = match &last {
-                            Some((known, list)) if *known == index => list,
-                            _ => &last.insert((index, self.user_block(index)?)).1,
-                        };
-                        table.push(list.at(user % USERS_A_BLOCK));
-                    }
                 }
             }
+            return Ok(Values::Texts(Arc::new(table)));
         }
-        let table = Arc::new(table);
-        Ok(if is_dense { Values::Codes(places, table) } else { Values::Texts(table) })
+        table.ends.reserve(end.saturating_sub(first));
+        let mut at = first;
+        while at < end {
+            let list = self.user_block(at / USERS_A_BLOCK)?;
+            let from = at % USERS_A_BLOCK;
+            let here = (end - at).min(USERS_A_BLOCK - from);
+            let (bytes, ends) = list.some(from..from + here);
+            if at == first {
+                // Neighbours have users of about the same length.
+                table.bytes.reserve(bytes.len() / here.max(1) * (end - at) * 9 / 8);
+            }
+            table.extend(bytes, ends);
+            at += here;
+        }
+        places.iter_mut().for_each(|place| *place = place.saturating_sub(first as u32));
+        Ok(Values::Codes(places, Arc::new(table)))
     }
 
     fn user_block(&self, index: usize) -> Result<Arc<TextList>> {
