@@ -18,7 +18,9 @@ use datafusion_optimizer::{Analyzer, Optimizer, OptimizerRule};
 use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::functions;
-use crate::table::{AddUpEarly, GroupByNumbers, KeepCasts, ReadProperties, aggregates};
+use crate::table::{
+    AddDurations, AddUpEarly, GroupByNumbers, JoinByNumbers, KeepCasts, ReadProperties, aggregates,
+};
 
 /// What plans are made with.
 #[derive(Debug)]
@@ -38,10 +40,12 @@ impl Library {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
         rules.push(Arc::new(ReadProperties));
         rules.push(Arc::new(AddUpEarly));
+        rules.push(Arc::new(JoinByNumbers));
         rules.push(Arc::new(GroupByNumbers));
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
         analyzers.push(Arc::new(KeepCasts::Added));
+        analyzers.push(Arc::new(AddDurations));
         Self {
             syntax: vec![
                 Arc::new(core::planner::CoreFunctionPlanner::default()),

@@ -310,23 +310,82 @@ fn mistakes_are_explained() {
     assert_eq!(refused("SELECT $1", vec![json!([1])]).reason, Reason::Invalid);
 }
 
+/// The operators of a statement, a line each.
+fn planned(engine: &Engine, sql: &'static str) -> String {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
+    let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
+    let plan =
+        runtime.spawn(async move { displayable(&*physical(&scan, sql)).indent(false).to_string() });
+    runtime.block_on(plan).unwrap()
+}
+
+#[test]
+fn joins_compare_numbers_of_texts_and_no_column_that_is_the_same_in_all_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (sql, keys) in [
+        (
+            "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.tenant_id AND a.user_id = b.user_id \
+             WHERE a.tenant_id = 'acme'",
+            "on=[(number of user_id@0, number of user_id@0)]",
+        ),
+        (
+            "SELECT count(*) FROM events a WHERE NOT EXISTS (SELECT 1 FROM events b \
+             WHERE a.tenant_id = b.tenant_id AND b.event_name = 'login')",
+            "on=[(number of tenant_id@0, number of tenant_id@0)]",
+        ),
+        (
+            "SELECT a.plan, a.n FROM (SELECT string_props['plan'] AS plan, count(DISTINCT event_id) AS n FROM events GROUP BY 1) a \
+             JOIN events b ON a.plan = b.string_props['plan']",
+            "on=[(number of string_props['plan']@2, number of string_props['plan']@0)]",
+        ),
+        // Numbers of tenants are no numbers of users.
+        (
+            "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.user_id",
+            "on=[(tenant_id@0, user_id@0)]",
+        ),
+    ] {
+        let plan = planned(&engine, sql);
+        let join = plan.lines().find(|line| line.contains("HashJoinExec")).unwrap();
+        assert!(join.contains(keys), "{sql}\n{plan}");
+    }
+}
+
+#[test]
+fn intervals_without_months_are_durations() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (sql, is_interval) in [
+        ("SELECT timestamp + INTERVAL '1 day 2 hours' FROM events", false),
+        (
+            "SELECT gap FROM (SELECT timestamp - lag(timestamp) OVER (ORDER BY timestamp) AS gap FROM events) g \
+             WHERE gap > INTERVAL '1 day'",
+            false,
+        ),
+        ("SELECT timestamp + INTERVAL '1 month' FROM events", true),
+        ("SELECT timestamp + INTERVAL '1 microsecond' FROM events", true),
+    ] {
+        let plan = planned(&engine, sql);
+        // The name of the column has what was written.
+        let plan = plan.split(" as ").next().unwrap_or_default();
+        assert_eq!(plan.contains("IntervalMonthDayNano"), is_interval, "{sql}\n{plan}");
+    }
+}
+
 #[test]
 fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().thread_stack_size(64 << 20).build().unwrap();
-    let planned = |sql: &'static str| {
-        let scan = Arc::new(engine.snapshot(Namespace(1)).open().unwrap());
-        let plan = runtime
-            .spawn(async move { displayable(&*physical(&scan, sql)).indent(false).to_string() });
-        runtime.block_on(plan).unwrap()
-    };
+    let planned = |sql| planned(&engine, sql);
     for sql in [
         "SELECT string_props['plan'], count(*) FROM events WHERE numeric_props['ms'] > 3 AND tenant_id = 'acme' GROUP BY 1",
         "SELECT avg(numeric_props['ms']) FROM events WHERE string_props['plan'] IN ('a', 'b', 'c', 'd', 'e') AND timestamp >= '2024-10-01'",
         "SELECT string_props['plan'], count(*) FROM events WHERE string_props['org'] LIKE 'o%' GROUP BY 1",
         "SELECT DISTINCT plan FROM (SELECT string_props['plan'] AS plan FROM events) x",
+        "SELECT plan, min(at), max(at) FROM (SELECT string_props['plan'] AS plan, timestamp AS at FROM events) x GROUP BY 1",
+        "SELECT string_props['plan'], event_name, sum(numeric_props['ms']) FROM events GROUP BY ROLLUP (string_props['plan'], event_name)",
+        "SELECT tenant_id, user_id, min(CASE WHEN event_name = 'login' THEN timestamp END) FROM events GROUP BY 1, 2",
         "SELECT date_part('hour', e.timestamp), sum(CASE WHEN string_props['plan'] = 'pro' THEN 1 ELSE 0 END), count(*) FILTER (WHERE tenant_id = 'acme') FROM events e GROUP BY 1",
     ] {
         let plan = planned(sql);
@@ -344,9 +403,9 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         assert!(!plan.contains("FilterExec"), "{sql}\n{plan}");
     }
     for sql in [
-        "SELECT string_props['plan'], count(*) FROM events WHERE length(string_props['org']) = 2 GROUP BY 1",
+        "SELECT string_props['plan'], count(*) FROM events WHERE length(string_props['org']) = numeric_props['ms'] GROUP BY 1",
         "SELECT tenant_id, event_name, count(DISTINCT user_id), count(DISTINCT string_props['plan']) FROM events e GROUP BY 1, 2",
-        "SELECT plan, max(at) FROM (SELECT string_props['plan'] AS plan, timestamp AS at FROM events) x GROUP BY 1",
+        "SELECT plan, max(at), count(DISTINCT event_id) FROM (SELECT string_props['plan'] AS plan, timestamp AS at, event_id FROM events) x GROUP BY 1",
     ] {
         let plan = planned(sql);
         let scan = plan.lines().find(|line| line.contains("RowsExec")).unwrap();

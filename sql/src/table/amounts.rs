@@ -1,10 +1,92 @@
 //! What a number comes to in a group of rows: how many have it, their sum, the least, the most.
+//!
+//! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Builder, Int64Builder};
+use arrow::{
+    array::{ArrayRef, Float64Builder, Int64Builder, TimestampMillisecondBuilder},
+    datatypes::{DataType, Field, TimeUnit},
+};
+use datafusion_common::{DataFusionError, Result};
+use inlay_engine::rows::{Column, Source, Unit, Values};
 
-/// What a column of a property says of a group.
+use super::errors::broken;
+
+/// What is added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measure {
+    /// The time, in milliseconds, which every row has.
+    Time,
+    /// A numeric property.
+    Property(String),
+}
+
+impl Measure {
+    /// The column of a part, which no statement can name.
+    pub fn column(&self, part: Part) -> String {
+        let of = match part {
+            Part::Count => "count",
+            Part::Sum => "sum",
+            Part::Least => "least",
+            Part::Most => "most",
+        };
+        match self {
+            Self::Time => format!("{of} of times"),
+            Self::Property(name) => format!("{of} of property {name}"),
+        }
+    }
+
+    /// Of each row of a unit; NaN where the row lacks it.
+    ///
+    /// Errors: damage of a segment.
+    pub fn read(&self, source: &Source, unit: &Unit) -> Result<Vec<f64>> {
+        let column = match self {
+            Self::Time => Column::Time,
+            Self::Property(name) => Column::Number(name.clone()),
+        };
+        match source.read(unit, &column).map_err(broken)? {
+            Values::Times(times) => Ok(times.into_iter().map(|ms| ms as f64).collect()),
+            Values::Numbers(numbers) => Ok(numbers),
+            Values::Codes(..) | Values::Texts(_) => {
+                Err(DataFusionError::Internal("a number is none".to_owned()))
+            }
+        }
+    }
+
+    /// Its columns.
+    pub fn fields(&self) -> impl Iterator<Item = Field> + '_ {
+        Part::ALL.into_iter().map(move |part| {
+            let (kind, nullable) = match (self, part) {
+                (_, Part::Count) => (DataType::Int64, false),
+                (Self::Time, Part::Least | Part::Most) => {
+                    (DataType::Timestamp(TimeUnit::Millisecond, None), true)
+                }
+                _ => (DataType::Float64, true),
+            };
+            Field::new(self.column(part), kind, nullable)
+        })
+    }
+
+    /// Its columns, a row for each amount.
+    pub fn arrays(&self, amounts: impl ExactSizeIterator<Item = Amount> + Clone) -> Vec<ArrayRef> {
+        let mut counts = Int64Builder::with_capacity(amounts.len());
+        amounts.clone().for_each(|amount| counts.append_value(amount.count as i64));
+        let sums = numbers(amounts.clone(), |amount| amount.sum);
+        let extreme = |value: fn(Amount) -> f64| match self {
+            Self::Time => times(amounts.clone(), value),
+            Self::Property(_) => numbers(amounts.clone(), value),
+        };
+        vec![
+            Arc::new(counts.finish()),
+            sums,
+            extreme(|amount| amount.least),
+            extreme(|amount| amount.most),
+        ]
+    }
+}
+
+/// What a column of a measure says of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// How many rows have the property.
@@ -19,17 +101,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, in the order of their columns.
-    pub const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
-
-    /// The column of a property, which no statement can name.
-    pub fn column(self, property: &str) -> String {
-        match self {
-            Self::Count => format!("count of {property}"),
-            Self::Sum => format!("sum of {property}"),
-            Self::Least => format!("least of {property}"),
-            Self::Most => format!("most of {property}"),
-        }
-    }
+    const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
 }
 
 /// What a number comes to.
@@ -46,6 +118,13 @@ impl Amount {
     pub const NONE: Self =
         Self { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
 
+    /// Adds rows whose times rise, of which nobody asks for the sum.
+    pub fn add_times(&mut self, rows: u64, first_ms: i64, last_ms: i64) {
+        self.count += rows;
+        self.least = self.least.min(first_ms as f64);
+        self.most = self.most.max(last_ms as f64);
+    }
+
     /// Adds a row's number. NaN stands for a row that lacks it; there is one zero.
     pub fn add(&mut self, number: f64) {
         if !number.is_nan() {
@@ -58,19 +137,25 @@ impl Amount {
     }
 }
 
-/// The columns of a property, a row for each amount.
-pub fn columns(amounts: impl ExactSizeIterator<Item = Amount> + Clone) -> Vec<ArrayRef> {
-    let mut counts = Int64Builder::with_capacity(amounts.len());
-    amounts.clone().for_each(|amount| counts.append_value(amount.count as i64));
-    let mut arrays: Vec<ArrayRef> = vec![Arc::new(counts.finish())];
-    for value in
-        [|amount: Amount| amount.sum, |amount: Amount| amount.least, |amount: Amount| amount.most]
-    {
-        let mut numbers = Float64Builder::with_capacity(amounts.len());
-        for amount in amounts.clone() {
-            numbers.append_option((amount.count > 0).then(|| value(amount)));
-        }
-        arrays.push(Arc::new(numbers.finish()));
+fn numbers(
+    amounts: impl ExactSizeIterator<Item = Amount>,
+    value: impl Fn(Amount) -> f64,
+) -> ArrayRef {
+    let mut numbers = Float64Builder::with_capacity(amounts.len());
+    for amount in amounts {
+        numbers.append_option((amount.count > 0).then(|| value(amount)));
     }
-    arrays
+    Arc::new(numbers.finish())
+}
+
+/// Milliseconds are whole numbers that a double has all of.
+fn times(
+    amounts: impl ExactSizeIterator<Item = Amount>,
+    value: impl Fn(Amount) -> f64,
+) -> ArrayRef {
+    let mut times = TimestampMillisecondBuilder::with_capacity(amounts.len());
+    for amount in amounts {
+        times.append_option((amount.count > 0).then(|| value(amount) as i64));
+    }
+    Arc::new(times.finish())
 }

@@ -3,7 +3,14 @@
 //! Rows are grouped by numbers several times as fast as by texts, and a segment has them already: its dictionary's
 //! codes need only be translated, once a text and not once a row.
 
-use std::{collections::HashMap, hash::BuildHasher as _, sync::Arc};
+use std::{
+    collections::HashMap,
+    hash::BuildHasher as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use arrow::{
     array::{
@@ -14,17 +21,18 @@ use arrow::{
     datatypes::{DataType, Field, FieldRef, UInt32Type},
     error::{ArrowError, Result},
 };
-use datafusion_common::Result as PlanResult;
-use datafusion_common::hash_utils::RandomState;
+use datafusion_common::{Column, Result as PlanResult, hash_utils::RandomState};
 use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use inlay_engine::rows::{TextTable, Values};
+use inlay_engine::rows::{Source, TextTable, Values};
 use parking_lot::Mutex;
 
-use super::arrays::strings;
+use super::{arrays::strings, errors::broken};
 
+/// No number yet.
+const NONE: u32 = u32::MAX;
 /// Parts of the texts, so that threads seldom wait for each other.
 const PARTS: usize = 16;
 
@@ -35,6 +43,8 @@ pub struct Codes {
     parts: [Mutex<Texts>; PARTS],
     /// Dictionaries that were translated, by their addresses; they stay, so that these stay theirs.
     translated: Mutex<HashMap<usize, Translated>>,
+    /// The numbers of the users of sources by their places, as far as they were met, by the sources' addresses.
+    users: Mutex<HashMap<usize, Arc<[AtomicU32]>>>,
     /// All texts as an array, part after part, and where each part begins; made when they are shown.
     shown: Mutex<Option<(Arc<StringArray>, [usize; PARTS])>>,
 }
@@ -75,8 +85,8 @@ impl Codes {
         // Other bits than those that a part looks for its texts by.
         let part = (RandomState::default().hash_one(text) >> 40) as usize % PARTS;
         let place = self.parts[part].lock().place(text)?;
-        let number = u32::try_from(place * PARTS + part);
-        number.map_err(|_| ArrowError::MemoryError("too many texts".to_owned()))
+        let number = u32::try_from(place * PARTS + part).ok().filter(|number| *number != NONE);
+        number.ok_or_else(|| ArrowError::MemoryError("too many texts".to_owned()))
     }
 
     /// Values of texts as their numbers. `is_shared` tells that other rows have the same dictionary.
@@ -109,6 +119,39 @@ impl Codes {
         let nulls = NullBuffer::from_iter(numbers.iter().map(Option::is_some));
         let numbers = numbers.into_iter().map(Option::unwrap_or_default).collect();
         Ok(Arc::new(UInt32Array::new(numbers, Some(nulls))))
+    }
+
+    /// Users of a source of the statement's scan, by their places plus 1, as their numbers.
+    ///
+    /// Errors: damage of a segment; when there are too many texts.
+    pub fn users(&self, source: &Source, places: &[u32]) -> PlanResult<Option<ArrayRef>> {
+        let Some((mut texts, count)) = source.user_texts().map_err(broken)? else {
+            return Ok(None);
+        };
+        let known = {
+            let mut users = self.users.lock();
+            let known = users.entry(std::ptr::from_ref(source).addr());
+            let none = || (0..count).map(|_| AtomicU32::new(NONE)).collect();
+            Arc::clone(known.or_insert_with(none))
+        };
+        let mut numbers = Vec::with_capacity(places.len());
+        for &place in places {
+            let place = (place as usize).checked_sub(1);
+            let Some((place, slot)) = place.and_then(|place| Some((place, known.get(place)?)))
+            else {
+                numbers.push(0);
+                continue;
+            };
+            // At worst two look for the same text, and find the same number.
+            let mut number = slot.load(Ordering::Relaxed);
+            if number == NONE {
+                number = self.number(texts.at(place).map_err(broken)?)?;
+                slot.store(number, Ordering::Relaxed);
+            }
+            numbers.push(number);
+        }
+        let nulls = NullBuffer::from_iter(places.iter().map(|place| *place > 0));
+        Ok(Some(Arc::new(UInt32Array::new(numbers.into(), Some(nulls)))))
     }
 
     /// The number of each text of a dictionary.
@@ -156,6 +199,32 @@ impl Codes {
         let all = Arc::new(strings(&table)?);
         *shown = Some((Arc::clone(&all), starts));
         Ok((all, starts))
+    }
+}
+
+/// The numbers of each column's texts, the same wherever a statement reads the column.
+#[derive(Clone, Default)]
+pub struct CodesByColumn(Arc<Mutex<HashMap<String, Arc<Codes>>>>);
+
+impl CodesByColumn {
+    /// Those of a column.
+    pub fn of(&self, column: &str) -> Arc<Codes> {
+        Arc::clone(self.0.lock().entry(column.to_owned()).or_default())
+    }
+}
+
+/// The column of numbers that an expression makes texts of, and what they stand for.
+pub fn codes_of(expr: &Expr) -> Option<(Column, Arc<Codes>)> {
+    let call = match expr {
+        Expr::Alias(alias) => return codes_of(&alias.expr),
+        Expr::ScalarFunction(call) => call,
+        _ => return None,
+    };
+    let function: &dyn std::any::Any = &**call.func.inner();
+    let codes = &function.downcast_ref::<TextOf>()?.codes;
+    match &*call.args {
+        [Expr::Column(column)] => Some((column.clone(), Arc::clone(codes))),
+        _ => None,
     }
 }
 

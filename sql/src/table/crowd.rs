@@ -15,8 +15,9 @@ use hashbrown::HashTable;
 use inlay_engine::rows::{Column, Grain, Source, Unit, Values};
 
 use super::{
+    errors::broken,
     found::{Batches, Found, People, Place},
-    wanted::{Key, Wanted, broken},
+    wanted::{Key, Wanted},
 };
 
 /// No number: of a row that is left out, of what is not met yet.
@@ -309,14 +310,10 @@ impl<'a> Crowd<'a> {
                 *row = slot as u32;
             }
         }
-        for (at, name) in self.wanted.numbers.iter().enumerate() {
-            match source.read(unit, &Column::Number(name.clone())).map_err(broken)? {
-                Values::Numbers(values) => {
-                    let slots = rows.iter().zip(values).filter(|(slot, _)| **slot != NONE);
-                    slots.for_each(|(slot, value)| self.found.add(at, *slot as usize, value));
-                }
-                _ => return Err(DataFusionError::Internal("a number is none".to_owned())),
-            }
+        for (at, measure) in self.wanted.measures.iter().enumerate() {
+            let values = measure.read(source, unit)?;
+            let slots = rows.iter().zip(values).filter(|(slot, _)| **slot != NONE);
+            slots.for_each(|(slot, value)| self.found.add(at, *slot as usize, value));
         }
         Ok(())
     }

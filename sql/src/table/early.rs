@@ -13,7 +13,8 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Aggregate, Expr, ExprSchemable as _, LogicalPlan, Projection, TableScan, TableScanBuilder, cast,
+    Aggregate, Expr, ExprSchemable as _, Filter, GroupingSet, LogicalPlan, Projection, TableScan,
+    TableScanBuilder, cast, utils::conjunction,
 };
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
@@ -55,21 +56,33 @@ impl OptimizerRule for AddUpEarly {
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     // What only looks for the first and the last is not changed by rows that are alike.
     let is_indifferent = aggregate.aggr_expr.iter().all(is_extreme);
-    let Some((scan, columns)) = columns_of(&aggregate.input, is_indifferent)? else {
-        return Ok(None);
-    };
+    let Some(input) = Input::of(&aggregate.input, is_indifferent)? else { return Ok(None) };
+    let scan = input.scan;
     let Some(table) = table_of(scan).filter(|table| table.kind() == Kind::Events) else {
         return Ok(None);
     };
-    let of_scan = |expr: &Expr| replaced(expr, &aggregate.input, &columns);
+    let of_scan = |expr: &Expr| replaced(expr, &aggregate.input, &input.columns);
     let mut read = Read::new(scan, table);
+    let set = match &*aggregate.group_expr {
+        [Expr::GroupingSet(set)] => Some(set),
+        _ => None,
+    };
+    let group_exprs = match set {
+        Some(set) => set.distinct_expr(),
+        None => aggregate.group_expr.iter().collect(),
+    };
     let mut groups = Vec::new();
-    for expr in &aggregate.group_expr {
+    for expr in &group_exprs {
         let Some(group) = of_scan(expr)? else { return Ok(None) };
         if !read.takes_group(&group)? {
             return Ok(None);
         }
         groups.push(group);
+    }
+    for condition in &input.conditions {
+        if !read.takes_key(condition)? {
+            return Ok(None);
+        }
     }
     let mut aggregates = Vec::new();
     let mut outputs = Vec::new();
@@ -85,16 +98,29 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         outputs.push((parts.finish)(names)?);
     }
     let Ok(conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
-    let Some((provider, rows)) = read.provider(&groups, conditions)? else {
+    // Of a set of groups, each row of a table is in several.
+    let told_apart: &[Expr] = if set.is_some() { &[] } else { &groups };
+    let Some((provider, rows)) = read.provider(told_apart, conditions)? else {
         return Ok(None);
     };
     let inner = TableScanBuilder::new(scan.table_name.clone(), Arc::new(Source(provider)));
-    let inner = Arc::new(LogicalPlan::TableScan(inner.build()?));
+    let mut inner = LogicalPlan::TableScan(inner.build()?);
+    if let Some(condition) = conjunction(input.conditions) {
+        inner = LogicalPlan::Filter(Filter::try_new(condition, Arc::new(inner))?);
+    }
+    let inner = Arc::new(inner);
     // Two groups that are the same would be one.
-    let names = (0..groups.len()).map(|at| format!("group {at}"));
-    let groups = groups.into_iter().zip(names.clone()).map(|(group, name)| group.alias(name));
+    let names: Vec<String> = (0..groups.len()).map(|at| format!("group {at}")).collect();
+    let groups = groups.into_iter().zip(&names).map(|(group, name)| group.alias(name));
     let parts = aggregates.into_iter();
-    let new = if rows == Rows::One {
+    let new = if let Some(set) = set {
+        let set = renamed(set, &group_exprs, &names);
+        let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
+        // Sets have names of columns, which are made below.
+        let columns = groups.chain(columns_of_table(&inner)).collect();
+        let inner = Arc::new(LogicalPlan::Projection(Projection::try_new(columns, inner)?));
+        LogicalPlan::Aggregate(Aggregate::try_new(inner, vec![Expr::GroupingSet(set)], parts)?)
+    } else if rows == Rows::One {
         // A group is in one row, which is the first, the last and the sum of itself.
         let parts = parts.map(|(part, name)| Ok(argument(part)?.alias(name)));
         let all = groups.map(Ok).chain(parts).collect::<Result<Vec<_>>>()?;
@@ -103,7 +129,9 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
         LogicalPlan::Aggregate(Aggregate::try_new(inner, groups.collect(), parts)?)
     };
-    let new_groups = names.map(|name| Expr::Column(Column::new_unqualified(name)));
+    let id = set.map(|_| Aggregate::INTERNAL_GROUPING_ID.to_owned());
+    let new_groups =
+        names.into_iter().chain(id).map(|name| Expr::Column(Column::new_unqualified(name)));
     let outer = aggregate.schema.iter().zip(new_groups.chain(outputs));
     let outer = outer
         .map(|((relation, field), expr)| {
@@ -112,6 +140,26 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(Some(LogicalPlan::Projection(Projection::try_new(outer, Arc::new(new))?)))
+}
+
+fn columns_of_table(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
+    plan.schema().iter().map(|field| Expr::Column(Column::from(field)))
+}
+
+/// Sets of groups by the names of the columns that their expressions have become.
+fn renamed(set: &GroupingSet, exprs: &[&Expr], names: &[String]) -> GroupingSet {
+    let column = |expr: &Expr| {
+        let name = exprs.iter().position(|known| *known == expr).and_then(|at| names.get(at));
+        name.map_or_else(|| expr.clone(), |name| Expr::Column(Column::new_unqualified(name)))
+    };
+    let all = |exprs: &Vec<Expr>| exprs.iter().map(column).collect();
+    match set {
+        GroupingSet::Rollup(exprs) => GroupingSet::Rollup(all(exprs)),
+        GroupingSet::Cube(exprs) => GroupingSet::Cube(all(exprs)),
+        GroupingSet::GroupingSets(sets) => {
+            GroupingSet::GroupingSets(sets.iter().map(all).collect())
+        }
+    }
 }
 
 /// Whether an aggregate is the least or the most of something.
@@ -149,34 +197,55 @@ fn cast_to(expr: Expr, kind: &DataType, plan: &LogicalPlan) -> Result<Expr> {
     }
 }
 
-/// The scan below a plan, and each column of the plan as an expression of the scan's columns. With `is_indifferent`, rows
-/// that are alike may have become one in between.
-fn columns_of(plan: &LogicalPlan, is_indifferent: bool) -> Result<Option<(&TableScan, Vec<Expr>)>> {
-    match plan {
-        LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
-            let names = scan.projected_schema.fields().iter().map(|field| field.name());
-            let columns = names.map(|name| Expr::Column(Column::new_unqualified(name))).collect();
-            Ok(Some((scan, columns)))
-        }
-        LogicalPlan::SubqueryAlias(named) => columns_of(&named.input, is_indifferent),
-        LogicalPlan::Projection(projection) => {
-            replaced_all(&projection.expr, &projection.input, is_indifferent)
-        }
-        LogicalPlan::Aggregate(distinct) if is_indifferent && distinct.aggr_expr.is_empty() => {
-            replaced_all(&distinct.group_expr, &distinct.input, is_indifferent)
-        }
-        _ => Ok(None),
-    }
+/// The scan below a plan.
+struct Input<'a> {
+    scan: &'a TableScan,
+    /// Each column of the plan as an expression of the scan's columns.
+    columns: Vec<Expr>,
+    /// What rows of the scan have to meet, besides its own conditions.
+    conditions: Vec<Expr>,
 }
 
-fn replaced_all<'a>(
-    exprs: &[Expr],
-    plan: &'a LogicalPlan,
-    is_indifferent: bool,
-) -> Result<Option<(&'a TableScan, Vec<Expr>)>> {
-    let Some((scan, inner)) = columns_of(plan, is_indifferent)? else { return Ok(None) };
-    let columns = exprs.iter().map(|expr| replaced(expr, plan, &inner));
-    Ok(columns.collect::<Result<Option<Vec<_>>>>()?.map(|columns| (scan, columns)))
+impl<'a> Input<'a> {
+    /// Of a plan. With `is_indifferent`, rows that are alike may have become one in between.
+    fn of(plan: &'a LogicalPlan, is_indifferent: bool) -> Result<Option<Self>> {
+        match plan {
+            LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+                let names = scan.projected_schema.fields().iter().map(|field| field.name());
+                let columns = names.map(|name| Expr::Column(Column::new_unqualified(name)));
+                Ok(Some(Self { scan, columns: columns.collect(), conditions: Vec::new() }))
+            }
+            LogicalPlan::SubqueryAlias(named) => Self::of(&named.input, is_indifferent),
+            LogicalPlan::Filter(filter) => {
+                let Some(mut input) = Self::of(&filter.input, is_indifferent)? else {
+                    return Ok(None);
+                };
+                let condition = replaced(&filter.predicate, &filter.input, &input.columns)?;
+                Ok(condition.map(|condition| {
+                    input.conditions.push(condition);
+                    input
+                }))
+            }
+            LogicalPlan::Projection(projection) => {
+                Self::replaced(&projection.expr, &projection.input, is_indifferent)
+            }
+            LogicalPlan::Aggregate(distinct) if is_indifferent && distinct.aggr_expr.is_empty() => {
+                Self::replaced(&distinct.group_expr, &distinct.input, is_indifferent)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn replaced(
+        exprs: &[Expr],
+        plan: &'a LogicalPlan,
+        is_indifferent: bool,
+    ) -> Result<Option<Self>> {
+        let Some(input) = Self::of(plan, is_indifferent)? else { return Ok(None) };
+        let columns = exprs.iter().map(|expr| replaced(expr, plan, &input.columns));
+        let columns = columns.collect::<Result<Option<Vec<_>>>>()?;
+        Ok(columns.map(|columns| Self { columns, ..input }))
+    }
 }
 
 /// An expression over a plan's columns as one of what they are.

@@ -13,7 +13,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::MemoryReservation;
 
 use super::{
-    amounts::{self, Amount},
+    amounts::Amount,
     wanted::{BATCH_ROWS, Key, Wanted},
 };
 
@@ -38,7 +38,7 @@ impl Found {
             keys: Vec::new(),
             counts: Vec::new(),
             span: wanted.span.map(|_| Default::default()),
-            amounts: vec![Vec::new(); wanted.numbers.len()],
+            amounts: vec![Vec::new(); wanted.measures.len()],
         }
     }
 
@@ -74,9 +74,9 @@ impl Found {
         }
     }
 
-    /// Adds a row's number.
-    pub fn add(&mut self, number: usize, slot: usize, value: f64) {
-        self.amounts[number][slot].add(value);
+    /// Adds a row's number to a measure.
+    pub fn add(&mut self, measure: usize, slot: usize, value: f64) {
+        self.amounts[measure][slot].add(value);
     }
 }
 
@@ -138,8 +138,8 @@ impl Batches {
         for list in found.span.iter().flatten() {
             arrays.push(times(list[rows.clone()].to_vec()));
         }
-        for amounts in &found.amounts {
-            arrays.extend(amounts::columns(amounts[rows.clone()].iter().copied()));
+        for (measure, amounts) in wanted.measures.iter().zip(&found.amounts) {
+            arrays.extend(measure.arrays(amounts[rows.clone()].iter().copied()));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         let schema = Arc::clone(&wanted.schema);

@@ -4,19 +4,19 @@
 //! filters, names and projections, rows are grouped by numbers instead, and what comes out is turned into texts: a few
 //! groups instead of all rows. `count(DISTINCT string_props['model'])` counts numbers likewise.
 
-use std::{collections::BTreeSet, sync::Arc};
-
-use datafusion_common::{Column, DFSchema, ExprSchema as _, Result, tree_node::Transformed};
-use datafusion_expr::{
-    Aggregate, Expr, Filter, LogicalPlan, Projection, SubqueryAlias, TableScan,
-    expr::AggregateFunction,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+    sync::Arc,
 };
+
+use datafusion_common::{Column, Result, tree_node::Transformed};
+use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, expr::AggregateFunction};
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
     codes::{Codes, text_of},
-    scans::{scan_of, table_of},
-    source::Provider as _,
+    numbered::{is_text, numbered, plain},
 };
 
 /// Groups by numbers where texts were to be grouped by.
@@ -53,23 +53,21 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let is_text = |column: &&Column| is_text(input.schema(), column);
     let groups: Vec<Option<&Column>> =
         group_expr.iter().map(|expr| plain(expr).filter(is_text)).collect();
-    let mut counts: Vec<Option<&Column>> =
+    let counts: Vec<Option<&Column>> =
         aggr_expr.iter().map(|expr| counted(expr).filter(is_text)).collect();
-    let both = |counts: &[Option<&Column>]| {
-        let columns = groups.iter().chain(counts).flatten();
-        columns.map(|column| (*column).clone()).collect::<BTreeSet<_>>().into_iter().collect()
-    };
-    let mut wanted: Vec<Column> = both(&counts);
-    let mut found = numbered(input, &wanted)?;
-    if found.is_none() && counts.iter().any(Option::is_some) {
-        // What is counted has no numbers: groups may have.
-        counts.fill(None);
-        wanted = both(&counts);
-        found = numbered(input, &wanted)?;
+    let wanted: BTreeSet<&Column> = groups.iter().chain(&counts).copied().flatten().collect();
+    let mut input = Arc::clone(input);
+    let mut numbers: BTreeMap<&Column, (Column, Arc<Codes>)> = BTreeMap::new();
+    for column in wanted {
+        if let Some((with_number, found)) = numbered(&input, slice::from_ref(column))? {
+            input = Arc::new(with_number);
+            numbers.extend(found.into_iter().map(|number| (column, number)));
+        }
     }
-    let Some((input, numbers)) = found.filter(|_| !wanted.is_empty()) else { return Ok(None) };
-    let number =
-        |column: &Column| wanted.iter().position(|one| one == column).map(|at| &numbers[at]);
+    if numbers.is_empty() {
+        return Ok(None);
+    }
+    let number = |column: &Column| numbers.get(column);
 
     let mut new_groups = Vec::new();
     for (expr, column) in group_expr.iter().zip(&groups) {
@@ -91,7 +89,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     if once.len() < new_groups.len() {
         return Ok(None);
     }
-    let new = Aggregate::try_new(Arc::new(input), new_groups, new_aggregates)?;
+    let new = Aggregate::try_new(input, new_groups, new_aggregates)?;
     let outer = schema.iter().zip(new.schema.columns()).enumerate();
     let outer = outer.map(|(at, ((relation, field), column))| {
         let expr = match groups.get(at).copied().flatten().and_then(number) {
@@ -105,25 +103,12 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(outer, input)?)))
 }
 
-fn is_text(schema: &DFSchema, column: &Column) -> bool {
-    let field = schema.field_from_column(column);
-    field.is_ok_and(|field| *field.data_type() == arrow::datatypes::DataType::Utf8View)
-}
-
-fn plain(expr: &Expr) -> Option<&Column> {
-    match expr {
-        Expr::Column(column) => Some(column),
-        Expr::Alias(alias) => plain(&alias.expr),
-        _ => None,
-    }
-}
-
-/// The column of `count(DISTINCT column)`.
+/// The column of `count(DISTINCT column)`, with a filter or without.
 fn counted(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Alias(alias) => counted(&alias.expr),
         Expr::AggregateFunction(AggregateFunction { func, params }) => {
-            let is_plain = params.distinct && params.filter.is_none() && params.order_by.is_empty();
+            let is_plain = params.distinct && params.order_by.is_empty();
             match &*params.args {
                 [Expr::Column(column)] if is_plain && func.name() == "count" => Some(column),
                 _ => None,
@@ -145,77 +130,4 @@ fn counting(expr: &Expr, number: &Column) -> Expr {
         }
         other => other.clone(),
     }
-}
-
-type Numbered = (LogicalPlan, Vec<(Column, Arc<Codes>)>);
-
-/// The same plan with a column of numbers for each of these columns of texts; nothing where one does not come from a
-/// table.
-fn numbered(plan: &LogicalPlan, wanted: &[Column]) -> Result<Option<Numbered>> {
-    match plan {
-        LogicalPlan::TableScan(scan) => of_scan(scan, wanted),
-        LogicalPlan::Filter(filter) => {
-            let Some((input, numbers)) = numbered(&filter.input, wanted)? else { return Ok(None) };
-            let filter = Filter::try_new(filter.predicate.clone(), Arc::new(input))?;
-            Ok(Some((LogicalPlan::Filter(filter), numbers)))
-        }
-        LogicalPlan::SubqueryAlias(named) => {
-            let inner = |column: &Column| {
-                let at = named.schema.index_of_column(column).ok()?;
-                Some(Column::from(named.input.schema().qualified_field(at)))
-            };
-            let Some(inner) = wanted.iter().map(inner).collect::<Option<Vec<_>>>() else {
-                return Ok(None);
-            };
-            let Some((input, numbers)) = numbered(&named.input, &inner)? else { return Ok(None) };
-            let plan = SubqueryAlias::try_new(Arc::new(input), named.alias.clone())?;
-            let renamed = |(column, codes): (Column, Arc<Codes>)| {
-                (Column::new(Some(named.alias.clone()), column.name), codes)
-            };
-            let numbers = numbers.into_iter().map(renamed).collect();
-            Ok(Some((LogicalPlan::SubqueryAlias(plan), numbers)))
-        }
-        LogicalPlan::Projection(projection) => {
-            let inner = |column: &Column| {
-                let at = projection.schema.index_of_column(column).ok()?;
-                plain(projection.expr.get(at)?).cloned()
-            };
-            let Some(inner) = wanted.iter().map(inner).collect::<Option<Vec<_>>>() else {
-                return Ok(None);
-            };
-            let Some((input, numbers)) = numbered(&projection.input, &inner)? else {
-                return Ok(None);
-            };
-            let mut exprs = projection.expr.clone();
-            for (column, _) in &numbers {
-                let expr = Expr::Column(column.clone());
-                if !exprs.contains(&expr) {
-                    exprs.push(expr);
-                }
-            }
-            let plan = Projection::try_new(exprs, Arc::new(input))?;
-            Ok(Some((LogicalPlan::Projection(plan), numbers)))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn of_scan(scan: &TableScan, wanted: &[Column]) -> Result<Option<Numbered>> {
-    let Some(table) = table_of(scan) else { return Ok(None) };
-    let names: Vec<&str> = wanted.iter().map(|column| column.name.as_str()).collect();
-    let Some((wider, fields)) = table.with_numbers(&names) else { return Ok(None) };
-    let schema = wider.schema();
-    // What was read, found by name: there may be more columns before it now.
-    let mut columns = Vec::new();
-    for field in scan.projected_schema.fields() {
-        columns.push(schema.index_of(field.name())?);
-    }
-    for (name, _) in &fields {
-        columns.push(schema.index_of(name)?);
-    }
-    let plan = scan_of(scan, wider, columns)?;
-    let name = scan.table_name.clone();
-    let column = |(field, codes)| (Column::new(Some(name.clone()), field), codes);
-    let numbers = fields.into_iter().map(column).collect();
-    Ok(Some((plan, numbers)))
 }

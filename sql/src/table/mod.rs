@@ -5,7 +5,11 @@
 //! the column of that property and never a map.
 
 mod arrays;
+mod errors;
+mod rewrite;
 mod schema;
+
+mod intervals;
 mod times;
 
 mod condition;
@@ -40,15 +44,20 @@ mod totals;
 
 mod reads;
 
+mod numbered;
+
 mod early;
 
 mod groups;
+mod keys;
 mod properties;
 
 mod states;
 
 pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
+pub use intervals::AddDurations;
+pub use keys::JoinByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;
 pub use schema::Kind;

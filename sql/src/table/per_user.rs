@@ -15,8 +15,9 @@ use super::{
     arrays::strings,
     condition::Conditions,
     crowd::{Crowd, Layout},
+    errors::broken,
     shares::{Batches, Pieces, Readable, Work},
-    wanted::{Key, Wanted, broken},
+    wanted::{Key, Wanted},
 };
 
 /// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is wanted,

@@ -10,14 +10,14 @@ use inlay_engine::rows::Scan;
 
 use super::{
     arrays::Dictionaries,
-    codes::Codes,
+    codes::{Codes, CodesByColumn},
     condition::Conditions,
+    errors::broken,
     reading::{ColumnSource, Reading},
     rollup::Sums,
     rows::{RowsExec, ScanUnit},
     schema::{Kind, Property, number_column, schema_with},
     source::{Provider, ScanRequest},
-    wanted::broken,
 };
 
 /// The name of a column, and what numbers stand for in one of numbers.
@@ -31,18 +31,28 @@ pub struct Table {
     properties: Vec<Property>,
     /// Columns of texts that are read as numbers, too.
     numbers: Vec<Numbered>,
+    /// What numbers stand for, in all scans of a statement.
+    codes: CodesByColumn,
     schema: SchemaRef,
 }
 
 /// All tables over a snapshot.
 pub fn all(scan: &Arc<Scan>) -> Vec<Table> {
-    Kind::ALL.map(|kind| Table::new(kind, Arc::clone(scan), Vec::new(), Vec::new())).into()
+    let codes = CodesByColumn::default();
+    let table = |kind| Table::new(kind, Arc::clone(scan), Vec::new(), Vec::new(), codes.clone());
+    Kind::ALL.map(table).into()
 }
 
 impl Table {
-    fn new(kind: Kind, scan: Arc<Scan>, properties: Vec<Property>, numbers: Vec<Numbered>) -> Self {
+    fn new(
+        kind: Kind,
+        scan: Arc<Scan>,
+        properties: Vec<Property>,
+        numbers: Vec<Numbered>,
+        codes: CodesByColumn,
+    ) -> Self {
         let schema = schema_with(kind, &properties, numbers.iter().map(|(name, _)| &**name));
-        Self { kind, scan, schema, properties, numbers }
+        Self { kind, scan, properties, numbers, codes, schema }
     }
 
     /// Its name.
@@ -77,8 +87,8 @@ impl Table {
             base + at
         });
         let places = places.collect();
-        let numbers = self.numbers.clone();
-        (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers), places)
+        let (numbers, codes) = (self.numbers.clone(), self.codes.clone());
+        (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), places)
     }
 
     /// The same with a column of numbers for each of these columns of texts: its name, and what the numbers stand for.
@@ -92,20 +102,18 @@ impl Table {
         let mut found = Vec::new();
         for &name in names {
             let field = self.schema.field_with_name(name).ok()?;
-            // Ids differ in nearly every row of a day: to give each a number takes longer than to group by it.
-            let is_id = ["event_id", "user_id"].contains(&name);
-            if *field.data_type() != DataType::Utf8View || is_id {
+            // Ids of events differ in each row: to give each a number takes longer than to group by it.
+            if *field.data_type() != DataType::Utf8View || name == "event_id" {
                 return None;
             }
-            let known = numbers.iter().find(|(known, _)| known == name).cloned();
-            let (_, codes) = known.unwrap_or_else(|| {
-                numbers.push((name.to_owned(), Arc::default()));
-                numbers[numbers.len() - 1].clone()
-            });
+            let codes = self.codes.of(name);
+            if !numbers.iter().any(|(known, _)| known == name) {
+                numbers.push((name.to_owned(), Arc::clone(&codes)));
+            }
             found.push((number_column(name), codes));
         }
-        let properties = self.properties.clone();
-        Some((Self::new(self.kind, Arc::clone(&self.scan), properties, numbers), found))
+        let (properties, codes) = (self.properties.clone(), self.codes.clone());
+        Some((Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), found))
     }
 
     /// What a column is made of.

@@ -16,9 +16,9 @@ use inlay_engine::rows::{Column, Filter, Scan, Source, Strip, TextTable, Unit, V
 use super::{
     arrays::{Dictionaries, map_array},
     codes::Codes,
+    errors::broken,
     scan_filters::{KnownFilter, TimeBounds},
     schema::{NUMBERS, Property, STRINGS},
-    wanted::broken,
 };
 
 /// What a column of `events` is made of.
@@ -191,6 +191,7 @@ impl Reading {
             ColumnSource::Number(of, codes) => match &**of {
                 ColumnSource::Tenant => codes.array(&tenants(), false)?,
                 ColumnSource::Event => codes.array(&events(), false)?,
+                ColumnSource::Plain(Column::User) => rows.user_numbers(source, codes)?,
                 ColumnSource::Plain(column) => {
                     codes.array(&rows.read(source, column)?, is_shared(column))?
                 }
@@ -270,6 +271,19 @@ impl PassingRows {
 
     fn read(&self, source: &Source, column: &Column) -> Result<Values> {
         Ok(self.marked(source.read(&self.unit, column).map_err(broken)?))
+    }
+
+    /// The users' numbers: texts are looked at once a user of the source, where this has places for them.
+    fn user_numbers(&self, source: &Source, codes: &Codes) -> Result<ArrayRef> {
+        let Some(mut places) = source.users(&self.unit).map_err(broken)? else {
+            return Ok(codes.array(&self.read(source, &Column::User)?, false)?);
+        };
+        if let Some(marks) = &self.marks {
+            let mut marks = marks.iter();
+            places.retain(|_| marks.next().is_some_and(|mark| *mark));
+        }
+        let none = || DataFusionError::Internal("users without texts".to_owned());
+        codes.users(source, &places)?.ok_or_else(none)
     }
 
     fn marked(&self, mut values: Values) -> Values {

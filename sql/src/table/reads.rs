@@ -8,13 +8,14 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Cast, Expr, ExprSchemable as _, TableScan, cast, expr::AggregateFunction, lit, when,
+    Case, Cast, Expr, ExprSchemable as _, TableScan, cast, expr::AggregateFunction, lit,
+    utils::conjunction, when,
 };
 use datafusion_functions_aggregate::expr_fn::{max, min, sum};
 use inlay_engine::rows::Grain;
 
 use super::{
-    amounts::Part,
+    amounts::{Measure, Part},
     condition::Conditions,
     per_user::PerUser,
     provider::Table,
@@ -34,7 +35,7 @@ pub struct Read<'a> {
     table: &'a Table,
     keys: Vec<(String, Key)>,
     span: Option<Grain>,
-    numbers: Vec<String>,
+    measures: Vec<Measure>,
     /// Whether users are counted, each once.
     counts_users: bool,
 }
@@ -86,7 +87,14 @@ fn of_scan(name: impl Into<String>) -> Expr {
 impl<'a> Read<'a> {
     /// Of a scan of a table; nothing yet.
     pub fn new(scan: &'a TableScan, table: &'a Table) -> Self {
-        Self { scan, table, keys: Vec::new(), span: None, numbers: Vec::new(), counts_users: false }
+        Self {
+            scan,
+            table,
+            keys: Vec::new(),
+            span: None,
+            measures: Vec::new(),
+            counts_users: false,
+        }
     }
 
     /// The table of the groups, and how many of its rows are of a group that is asked for; nothing where rows are better read
@@ -98,13 +106,13 @@ impl<'a> Read<'a> {
         groups: &[Expr],
         conditions: Conditions,
     ) -> Result<Option<(Arc<dyn Provider>, Rows)>> {
-        let Self { mut keys, span, numbers, counts_users, .. } = self;
+        let Self { mut keys, span, measures, counts_users, .. } = self;
         for (_, key) in &mut keys {
             if let Key::Time(grain) = key {
                 *grain = (*grain).max(span.unwrap_or(*grain));
             }
         }
-        let wanted = Wanted::new(keys, span, numbers, conditions.filter.clone());
+        let wanted = Wanted::new(keys, span, measures, conditions.filter.clone());
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
             let totals = Totals::new(scan, wanted, conditions);
@@ -146,7 +154,9 @@ impl<'a> Read<'a> {
     }
 
     /// Whether an expression says the same of all rows of a group; its columns become keys.
-    fn takes_key(&mut self, expr: &Expr) -> Result<bool> {
+    ///
+    /// Errors: none that is expected.
+    pub fn takes_key(&mut self, expr: &Expr) -> Result<bool> {
         let mut is_taken = true;
         let mut found: Vec<(String, Key)> = Vec::new();
         expr.apply(|part| {
@@ -195,13 +205,47 @@ impl<'a> Read<'a> {
         self.table.properties().iter().find(is_it).map(|property| property.name.clone())
     }
 
-    fn number(&mut self, expr: &Expr) -> Option<String> {
+    /// The measure that an expression is.
+    fn measure(&mut self, expr: &Expr) -> Option<Measure> {
         let Expr::Column(column) = expr else { return None };
-        let name = self.property(&column.name, NUMBERS)?;
-        if !self.numbers.contains(&name) {
-            self.numbers.push(name.clone());
+        let measure = match is_time(expr) {
+            true => Measure::Time,
+            false => Measure::Property(self.property(&column.name, NUMBERS)?),
+        };
+        if !self.measures.contains(&measure) {
+            self.measures.push(measure.clone());
         }
-        Some(name)
+        Some(measure)
+    }
+
+    /// A measure, and what of it an aggregate is asked for: `CASE WHEN event_name = 'call' THEN timestamp END`, where the
+    /// condition is the same for all rows of a group.
+    fn measured(&mut self, expr: &Expr, filter: Option<&Expr>) -> Result<Option<Measured>> {
+        let (of, mut conditions, is_else_zero) = match expr {
+            Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
+                let [(condition, then)] = &**when_then_expr else { return Ok(None) };
+                let is_else_zero = match else_expr.as_deref() {
+                    None => false,
+                    Some(Expr::Literal(value, _)) if value.is_null() => false,
+                    Some(Expr::Literal(ScalarValue::Float64(Some(0.0)), _)) => true,
+                    Some(_) => return Ok(None),
+                };
+                (&**then, vec![(**condition).clone()], is_else_zero)
+            }
+            _ => (expr, Vec::new(), false),
+        };
+        let Some(measure) = self.measure(of) else { return Ok(None) };
+        // Rows that a filter leaves out are not zero.
+        if is_else_zero && filter.is_some() {
+            return Ok(None);
+        }
+        conditions.extend(filter.cloned());
+        for condition in &conditions {
+            if !self.takes_key(condition)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Measured { measure, condition: conjunction(conditions), is_else_zero }))
     }
 
     /// The first or the last hour, day or week of a group by user, as the least or most of a column of the group.
@@ -249,35 +293,18 @@ impl<'a> Read<'a> {
             ([only], _) => only.clone(),
             _ => return Ok(None),
         };
-        if let Some(filter) = &params.filter {
-            // Only rows are counted by a condition; sums would need a state for each answer to it.
+        let filter = params.filter.as_deref();
+        if let Some(measured) = self.measured(&only, filter)? {
+            return measured.aggregate(func.name());
+        }
+        if let Some(filter) = filter {
+            // Only rows are counted by a condition; sums of keys would need a state for each answer to it.
             let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
             if func.name() != "count" || !is_all || !self.takes_key(filter)? {
                 return Ok(None);
             }
-            let some = when((**filter).clone(), of_scan(ROWS)).otherwise(lit(0i64))?;
+            let some = when(filter.clone(), of_scan(ROWS)).otherwise(lit(0i64))?;
             return Ok(Some(Parts::count(sum(some))));
-        }
-        if let Some(name) = self.number(&only) {
-            let part = |part: Part| of_scan(part.column(&name));
-            return Ok(match func.name() {
-                "count" => Some(Parts::count(sum(part(Part::Count)))),
-                "sum" => Some(Parts::one(sum(part(Part::Sum)))),
-                "min" => Some(Parts::one(min(part(Part::Least)))),
-                "max" => Some(Parts::one(max(part(Part::Most)))),
-                "avg" => Some(Parts {
-                    aggregates: vec![sum(part(Part::Sum)), sum(part(Part::Count))],
-                    finish: Box::new(|parts| {
-                        let mut parts = parts.into_iter();
-                        let (sum, count) = (parts.next(), parts.next());
-                        let both = sum.zip(count).map(|(sum, count)| {
-                            sum / Expr::Cast(Cast::new(Box::new(count), DataType::Float64))
-                        });
-                        first(both.into_iter().collect())
-                    }),
-                }),
-                _ => None,
-            });
         }
         if let "min" | "max" = func.name()
             && let Some(column) = self.takes_span(func.name(), &only)?
@@ -306,6 +333,53 @@ impl<'a> Read<'a> {
             ("max", Ok(_)) => Some(Parts::one(max(only))),
             _ => None,
         })
+    }
+}
+
+/// A measure of the groups that meet a condition.
+struct Measured {
+    measure: Measure,
+    condition: Option<Expr>,
+    /// Whether other groups count as zero, rather than not at all.
+    is_else_zero: bool,
+}
+
+impl Measured {
+    fn part(&self, part: Part) -> Result<Expr> {
+        let column = of_scan(self.measure.column(part));
+        match &self.condition {
+            Some(condition) if self.is_else_zero => {
+                when(condition.clone(), column).otherwise(lit(0.0))
+            }
+            Some(condition) => when(condition.clone(), column).end(),
+            None => Ok(column),
+        }
+    }
+
+    /// An aggregate of it, by its name.
+    fn aggregate(&self, name: &str) -> Result<Option<Parts>> {
+        if self.is_else_zero && name != "sum" {
+            return Ok(None);
+        }
+        // Times are neither added nor averaged: the library has refused it.
+        Ok(Some(match name {
+            "count" => Parts::count(sum(self.part(Part::Count)?)),
+            "sum" => Parts::one(sum(self.part(Part::Sum)?)),
+            "min" => Parts::one(min(self.part(Part::Least)?)),
+            "max" => Parts::one(max(self.part(Part::Most)?)),
+            "avg" => Parts {
+                aggregates: vec![sum(self.part(Part::Sum)?), sum(self.part(Part::Count)?)],
+                finish: Box::new(|parts| {
+                    let mut parts = parts.into_iter();
+                    let (sum, count) = (parts.next(), parts.next());
+                    let both = sum.zip(count).map(|(sum, count)| {
+                        sum / Expr::Cast(Cast::new(Box::new(count), DataType::Float64))
+                    });
+                    first(both.into_iter().collect())
+                }),
+            },
+            _ => return Ok(None),
+        }))
     }
 }
 

@@ -286,9 +286,8 @@ impl Batches {
             }
         }
         let Some(mut rows) = reading.passing(source, &part.unit)? else { return Ok(None) };
-        // What was learnt already tells rows apart better.
-        let is_learnt = known.as_ref().is_some_and(|known| known.is_learnt);
-        if let Some(descending) = self.descending.filter(|_| has_head && !is_learnt)
+        // What was learnt of older rows lets all of a newer part pass.
+        if let Some(descending) = self.descending.filter(|_| has_head)
             && rows.have_head()
         {
             let (head, unit, times) = reading.split(source, rows, descending)?;

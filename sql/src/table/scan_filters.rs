@@ -81,20 +81,17 @@ impl ScanFilters {
     ///
     /// Errors: none that is expected; what the library says.
     pub fn current(&self, schema: &SchemaRef) -> Result<Option<KnownFilter>> {
-        let (mut conditions, mut is_learnt) = (Vec::new(), false);
+        let mut conditions = Vec::new();
         for filter in &self.0 {
-            let Transformed { data: known, transformed: changes, .. } =
-                as_it_is_now(Arc::clone(filter))?;
+            let known = as_it_is_now(Arc::clone(filter))?.data;
             let is_true = known
                 .downcast_ref::<Literal>()
                 .is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(true)));
             if !is_true {
                 conditions.push(known);
-                is_learnt |= changes;
             }
         }
-        let known = KnownFilter::of(conditions, schema)?;
-        Ok(known.map(|known| KnownFilter { is_learnt, ..known }))
+        KnownFilter::of(conditions, schema)
     }
 }
 
@@ -104,8 +101,6 @@ pub struct KnownFilter {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
     /// The columns that the conditions need, by their places in the scan's schema.
     pub columns: Vec<usize>,
-    /// Whether an operator has learnt some of it.
-    pub is_learnt: bool,
     schema: SchemaRef,
 }
 
@@ -134,7 +129,7 @@ impl KnownFilter {
             placed.data()
         };
         let conditions = conditions.into_iter().map(placed).collect::<Result<_>>()?;
-        Ok(Some(Self { conditions, columns, is_learnt: false, schema }))
+        Ok(Some(Self { conditions, columns, schema }))
     }
 
     /// Times outside of which no row passes; `time` is the column of times in the scan's schema.

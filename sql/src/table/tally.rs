@@ -14,8 +14,9 @@ use datafusion_common::{DataFusionError, Result, hash_utils::RandomState};
 use inlay_engine::rows::{Column, Grain, Source, TextTable, Unit, Values};
 
 use super::{
-    amounts::{self, Amount},
-    wanted::{BATCH_ROWS, Key, PLACES_BYTES, Wanted, bounds, broken},
+    amounts::{Amount, Measure},
+    errors::broken,
+    wanted::{BATCH_ROWS, Key, PLACES_BYTES, Wanted, bounds},
 };
 
 /// The groups of a source so far.
@@ -73,7 +74,7 @@ impl<'a> Groups<'a> {
             places,
             met: (!is_dense).then(Default::default),
             counts: Vec::new(),
-            amounts: vec![Vec::new(); wanted.numbers.len()],
+            amounts: vec![Vec::new(); wanted.measures.len()],
         })
     }
 
@@ -129,11 +130,22 @@ impl<'a> Groups<'a> {
         let wanted = self.wanted;
         let stretches = self.source.stretches(unit, self.grain).map_err(broken)?;
         let marks = self.source.passing(unit, &wanted.filter).map_err(broken)?;
-        if self.texts.is_empty() && wanted.numbers.is_empty() && marks.is_none() {
+        if self.texts.is_empty() && wanted.measures.is_empty() && marks.is_none() {
             for stretch in stretches {
                 let outer = self.outer(stretch.series, stretch.start_ms);
                 let slot = self.slot((outer * self.places) as u64);
                 self.counts[slot] += u64::from(stretch.rows);
+            }
+            return Ok(());
+        }
+        let is_of_strips = self.texts.is_empty() && self.grain.is_none() && marks.is_none();
+        if is_of_strips && *wanted.measures == [Measure::Time] {
+            for strip in &unit.strips {
+                let outer = self.outer(strip.series, 0);
+                let slot = self.slot((outer * self.places) as u64);
+                let (first_ms, last_ms) = self.source.ends(strip).map_err(broken)?;
+                self.counts[slot] += strip.rows.len() as u64;
+                self.amounts[0][slot].add_times(strip.rows.len() as u64, first_ms, last_ms);
             }
             return Ok(());
         }
@@ -169,17 +181,14 @@ impl<'a> Groups<'a> {
         for &place in &places {
             self.counts[place as usize] += 1;
         }
-        for (name, amounts) in wanted.numbers.iter().zip(&mut self.amounts) {
-            let mut values =
-                self.source.read(unit, &Column::Number(name.clone())).map_err(broken)?;
+        for (measure, amounts) in wanted.measures.iter().zip(&mut self.amounts) {
+            let mut values = measure.read(self.source, unit)?;
             if let Some(marks) = &marks {
-                values.retain(marks);
+                let mut marks = marks.iter();
+                values.retain(|_| marks.next().is_some_and(|mark| *mark));
             }
-            let Values::Numbers(numbers) = values else {
-                return Err(DataFusionError::Internal("a number is none".to_owned()));
-            };
-            for (&place, number) in places.iter().zip(numbers) {
-                amounts[place as usize].add(number);
+            for (&place, value) in places.iter().zip(values) {
+                amounts[place as usize].add(value);
             }
         }
         Ok(())
@@ -240,8 +249,8 @@ impl<'a> Groups<'a> {
         let mut rows = Int64Builder::with_capacity(places.len());
         slots.iter().for_each(|slot| rows.append_value(self.counts[*slot] as i64));
         arrays.push(Arc::new(rows.finish()));
-        for amounts in &self.amounts {
-            arrays.extend(amounts::columns(slots.iter().map(|slot| amounts[*slot])));
+        for (measure, amounts) in wanted.measures.iter().zip(&self.amounts) {
+            arrays.extend(measure.arrays(slots.iter().map(|slot| amounts[*slot])));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&wanted.schema), arrays, &options)?)

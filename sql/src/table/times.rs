@@ -6,16 +6,14 @@
 //! as it is among the stored numbers.
 
 use arrow::datatypes::DataType;
-use datafusion_common::{
-    Result, ScalarValue,
-    config::ConfigOptions,
-    tree_node::{Transformed, TreeNode as _},
-};
+use datafusion_common::{Result, ScalarValue, config::ConfigOptions, tree_node::Transformed};
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable as _, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, expr_rewriter::NamePreserver, utils::merge_schema,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion_optimizer::AnalyzerRule;
+
+use super::rewrite::rewrite_exprs;
 
 const UTC: &str = "+00:00";
 
@@ -34,40 +32,26 @@ impl AnalyzerRule for KeepCasts {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            let schema = merge_schema(&plan.inputs());
-            let names = NamePreserver::new(&plan);
-            let rewritten = |expr: Expr| {
-                let saved = names.save(&expr);
-                let kept = expr.transform_up(|expr| {
-                    Ok(match &expr {
-                        Expr::Cast(cast) if is_instant(cast.field.data_type()) => {
-                            let to = cast.field.data_type();
-                            match cast.expr.get_type(&schema) {
-                                Ok(from) if is_instant(&from) && from != *to => {
-                                    Transformed::yes(self.kept((*cast.expr).clone(), &from, to))
-                                }
-                                _ => Transformed::no(expr),
-                            }
-                        }
-                        Expr::Literal(ScalarValue::Float64(Some(number)), metadata)
-                            if *number == 0.0 && number.is_sign_negative() =>
-                        {
-                            let zero = ScalarValue::Float64(Some(0.0));
-                            Transformed::yes(Expr::Literal(zero, metadata.clone()))
+        rewrite_exprs(plan, &|expr, schema| {
+            Ok(match &expr {
+                Expr::Cast(cast) if is_instant(cast.field.data_type()) => {
+                    let to = cast.field.data_type();
+                    match cast.expr.get_type(schema) {
+                        Ok(from) if is_instant(&from) && from != *to => {
+                            Transformed::yes(self.kept((*cast.expr).clone(), &from, to))
                         }
                         _ => Transformed::no(expr),
-                    })
-                })?;
-                Ok(kept.update_data(|expr| saved.restore(expr)))
-            };
-            plan.map_expressions(|expr| match expr {
-                // Sets of groups have no name; the expressions in them have.
-                Expr::GroupingSet(_) => expr.map_children(rewritten),
-                expr => rewritten(expr),
+                    }
+                }
+                Expr::Literal(ScalarValue::Float64(Some(number)), metadata)
+                    if *number == 0.0 && number.is_sign_negative() =>
+                {
+                    let zero = ScalarValue::Float64(Some(0.0));
+                    Transformed::yes(Expr::Literal(zero, metadata.clone()))
+                }
+                _ => Transformed::no(expr),
             })
         })
-        .map(|plan| plan.data)
     }
 }
 

@@ -12,9 +12,10 @@ use inlay_engine::rows::{Scan, Source, Unit};
 
 use super::{
     condition::Conditions,
+    errors::broken,
     shares::{Batches, Pieces, Readable, Work},
     tally::Groups,
-    wanted::{Wanted, broken},
+    wanted::Wanted,
 };
 
 /// Parts of a source that are read beside each other where there are few sources.

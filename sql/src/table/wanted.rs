@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::Result;
 use inlay_engine::rows::{Filter, Grain, Source};
 
 use super::{
-    amounts::{Amount, Part},
+    amounts::{Amount, Measure},
+    errors::broken,
     schema::Kind,
 };
 
@@ -43,11 +44,11 @@ pub struct Wanted {
     pub keys: Vec<(String, Key)>,
     /// How finely the span of a group is told, if it is.
     pub span: Option<Grain>,
-    /// Numeric properties.
-    pub numbers: Vec<String>,
+    /// What is added up.
+    pub measures: Vec<Measure>,
     /// What rows must be like.
     pub filter: Filter,
-    /// A column for each key, that of the rows, those of the span, and those of each number.
+    /// A column for each key, that of the rows, those of the span, and those of each measure.
     pub schema: SchemaRef,
 }
 
@@ -56,7 +57,7 @@ impl Wanted {
     pub fn new(
         keys: Vec<(String, Key)>,
         span: Option<Grain>,
-        numbers: Vec<String>,
+        measures: Vec<Measure>,
         filter: Filter,
     ) -> Self {
         let mut fields: Vec<Field> = Vec::new();
@@ -73,16 +74,8 @@ impl Wanted {
             let time = DataType::Timestamp(TimeUnit::Millisecond, None);
             fields.extend(SPAN.map(|name| Field::new(name, time.clone(), false)));
         }
-        for property in &numbers {
-            for part in Part::ALL {
-                let (kind, nullable) = match part {
-                    Part::Count => (DataType::Int64, false),
-                    _ => (DataType::Float64, true),
-                };
-                fields.push(Field::new(part.column(property), kind, nullable));
-            }
-        }
-        Self { keys, span, numbers, filter, schema: Arc::new(Schema::new(fields)) }
+        fields.extend(measures.iter().flat_map(Measure::fields));
+        Self { keys, span, measures, filter, schema: Arc::new(Schema::new(fields)) }
     }
 
     /// How finely groups are told apart by time, if they are.
@@ -140,7 +133,7 @@ impl Wanted {
 
     /// Bytes of a group.
     pub fn place_bytes(&self) -> usize {
-        size_of::<u64>() + self.numbers.len() * size_of::<Amount>()
+        size_of::<u64>() + self.measures.len() * size_of::<Amount>()
     }
 }
 
@@ -155,9 +148,4 @@ pub fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
 pub fn steps(grain: Grain, first_ms: i64, last_ms: i64) -> usize {
     let steps = usize::try_from((last_ms - first_ms) / grain.step_ms());
     steps.map_or(usize::MAX, |steps| steps.saturating_add(1))
-}
-
-/// An error of the engine, as DataFusion hands it on.
-pub fn broken(error: inlay_engine::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }

@@ -1,0 +1,150 @@
+//! An optimizer's rule: joins compare numbers where they would compare texts, and nothing that is the same in all rows.
+//!
+//! `FROM events v JOIN events x ON x.tenant_id = v.tenant_id AND x.user_id = v.user_id WHERE v.tenant_id = 'acme'` has rows of
+//! one tenant on both sides, since the library has moved the condition to both: tenants need not be compared. Users
+//! of both sides come from the table, which numbers them: a number is hashed and compared several times as fast as
+//! a text.
+
+use std::sync::Arc;
+
+use datafusion_common::{Column, JoinType, Result, ScalarValue, tree_node::Transformed};
+use datafusion_expr::{
+    BinaryExpr, Expr, Join, LogicalPlan, Operator, Projection, utils::split_conjunction,
+};
+use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use super::numbered::{is_text, numbered, plain, with_inputs};
+
+/// Joins by numbers.
+#[derive(Debug, Default)]
+pub struct JoinByNumbers;
+
+impl OptimizerRule for JoinByNumbers {
+    fn name(&self) -> &str {
+        "join_by_numbers"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(join) = &plan else { return Ok(Transformed::no(plan)) };
+        Ok(match rewritten(join)? {
+            Some(plan) => Transformed::yes(plan),
+            None => Transformed::no(plan),
+        })
+    }
+}
+
+fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
+    let mut on = telling(join);
+    let (mut left, mut right) = (Arc::clone(&join.left), Arc::clone(&join.right));
+    let mut is_numbered = false;
+    for (left_key, right_key) in &mut on {
+        let (Some(of_left), Some(of_right)) = (plain(left_key), plain(right_key)) else { continue };
+        if !is_text(left.schema(), of_left) || !is_text(right.schema(), of_right) {
+            continue;
+        }
+        let one = |input: &LogicalPlan, column: &Column| -> Result<Option<_>> {
+            let found = numbered(input, std::slice::from_ref(column))?;
+            Ok(found.and_then(|(input, mut numbers)| Some((input, numbers.pop()?))))
+        };
+        let Some((new_left, (left_number, left_codes))) = one(&left, of_left)? else { continue };
+        let Some((new_right, (right_number, right_codes))) = one(&right, of_right)? else {
+            continue;
+        };
+        // Numbers of another column stand for other texts.
+        if !Arc::ptr_eq(&left_codes, &right_codes) {
+            continue;
+        }
+        (left, right) = (Arc::new(new_left), Arc::new(new_right));
+        (*left_key, *right_key) = (Expr::Column(left_number), Expr::Column(right_number));
+        is_numbered = true;
+    }
+    if !is_numbered && on.len() == join.on.len() {
+        return Ok(None);
+    }
+    let Some(plan) = with_inputs(join, left, right, on) else { return Ok(None) };
+    if !is_numbered {
+        return Ok(Some(plan));
+    }
+    // The statement's own columns, without those of numbers.
+    let columns = join.schema.iter().map(|field| Expr::Column(Column::from(field))).collect();
+    Ok(Projection::try_new(columns, Arc::new(plan)).ok().map(LogicalPlan::Projection))
+}
+
+/// The keys of a join without those that are the same in all rows of both inputs; one is left.
+fn telling(join: &Join) -> Vec<(Expr, Expr)> {
+    let mut on = join.on.clone();
+    // Whether a key is null decides there.
+    if join.null_aware {
+        return on;
+    }
+    let is_same = |(left, right): &(Expr, Expr)| {
+        let left = plain(left).and_then(|column| constant(&join.left, column));
+        let right = plain(right).and_then(|column| constant(&join.right, column));
+        left.is_some() && left == right
+    };
+    let some_differ = !on.iter().all(is_same);
+    let mut is_first = !some_differ;
+    on.retain(|pair| !is_same(pair) || std::mem::take(&mut is_first));
+    on
+}
+
+/// What a column is in all rows of a plan, where its conditions say so; never null.
+fn constant(plan: &LogicalPlan, column: &Column) -> Option<ScalarValue> {
+    match plan {
+        // A scan has one table, whose columns may be named without it.
+        LogicalPlan::TableScan(scan) => {
+            let is_it = |known: &Column| known.name == column.name;
+            scan.filters.iter().find_map(|condition| equal(condition, &is_it))
+        }
+        LogicalPlan::Filter(filter) => {
+            let here = equal(&filter.predicate, &|known| known == column);
+            here.or_else(|| constant(&filter.input, column))
+        }
+        LogicalPlan::SubqueryAlias(named) => {
+            let at = named.schema.index_of_column(column).ok()?;
+            constant(&named.input, &Column::from(named.input.schema().qualified_field(at)))
+        }
+        LogicalPlan::Projection(projection) => {
+            let at = projection.schema.index_of_column(column).ok()?;
+            constant(&projection.input, plain(projection.expr.get(at)?)?)
+        }
+        LogicalPlan::Aggregate(aggregate) => {
+            let at = aggregate.schema.index_of_column(column).ok()?;
+            constant(&aggregate.input, plain(aggregate.group_expr.get(at)?)?)
+        }
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
+            match join.left.schema().has_column(column) {
+                true => constant(&join.left, column),
+                false => constant(&join.right, column),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// What a column is where a condition holds.
+fn equal(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> Option<ScalarValue> {
+    split_conjunction(condition).into_iter().find_map(|part| {
+        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else {
+            return None;
+        };
+        let value = match (&**left, &**right) {
+            (Expr::Column(known), Expr::Literal(value, _))
+            | (Expr::Literal(value, _), Expr::Column(known))
+                if is_it(known) =>
+            {
+                value
+            }
+            _ => return None,
+        };
+        (!value.is_null()).then(|| value.clone())
+    })
+}
