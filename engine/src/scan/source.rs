@@ -157,6 +157,25 @@ impl Source {
         Ok(start..row(times.end)?.max(start))
     }
 
+    /// The rows of a unit from `times.start` to before `times.end`.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn within(&self, unit: &Unit, times: &Range<i64>) -> Result<Unit> {
+        let mut strips = Vec::with_capacity(unit.strips.len());
+        for strip in &unit.strips {
+            let Some(series) = self.series().get(strip.series) else { continue };
+            if series.last_ms < times.start || series.first_ms >= times.end {
+                continue;
+            }
+            let between = self.rows_between(strip.series, series, times)?;
+            let rows = strip.rows.start.max(between.start)..strip.rows.end.min(between.end);
+            if !rows.is_empty() {
+                strips.push(Strip { series: strip.series, rows });
+            }
+        }
+        Ok(Unit { strips })
+    }
+
     fn block_of(&self, row: u32) -> usize {
         match &self.0 {
             Kind::Sealed(_) => Sealed::block_of(row),

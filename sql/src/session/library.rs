@@ -40,8 +40,8 @@ impl Library {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
         rules.push(Arc::new(ReadProperties));
         rules.push(Arc::new(AddUpEarly));
-        rules.push(Arc::new(JoinByNumbers));
         rules.push(Arc::new(GroupByNumbers));
+        rules.push(Arc::new(JoinByNumbers));
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
         analyzers.push(Arc::new(KeepCasts::Added));

@@ -228,6 +228,55 @@ pub fn codes_of(expr: &Expr) -> Option<(Column, Arc<Codes>)> {
     }
 }
 
+/// The function that makes numbers of texts, as a column's texts have them.
+pub fn number_of(codes: &Arc<Codes>) -> ScalarUDF {
+    let signature = Signature::exact(vec![DataType::Utf8View], Volatility::Immutable);
+    ScalarUDF::new_from_impl(NumberOf { codes: Arc::clone(codes), signature })
+}
+
+#[derive(Debug)]
+struct NumberOf {
+    codes: Arc<Codes>,
+    signature: Signature,
+}
+
+impl PartialEq for NumberOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.codes, &other.codes)
+    }
+}
+
+impl Eq for NumberOf {}
+
+impl std::hash::Hash for NumberOf {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.codes).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for NumberOf {
+    fn name(&self) -> &str {
+        "number_of"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> PlanResult<DataType> {
+        Ok(DataType::UInt32)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let texts = arrays[0].as_string_view();
+        let number =
+            |text: Option<&str>| text.map(|text| self.codes.number(text.as_bytes())).transpose();
+        let numbers = texts.iter().map(number).collect::<Result<UInt32Array>>()?;
+        Ok(ColumnarValue::Array(Arc::new(numbers)))
+    }
+}
+
 /// The function that makes texts of a column's numbers.
 pub fn text_of(codes: &Arc<Codes>) -> ScalarUDF {
     let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);

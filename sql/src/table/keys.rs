@@ -13,7 +13,10 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-use super::numbered::{is_text, numbered, plain, with_inputs};
+use super::{
+    codes::{Codes, number_of},
+    numbered::{is_text, numbered, plain, with_inputs},
+};
 
 /// Joins by numbers.
 #[derive(Debug, Default)]
@@ -41,6 +44,9 @@ impl OptimizerRule for JoinByNumbers {
     }
 }
 
+/// An input with the number of one of its columns, and what numbers stand for.
+type Found = (LogicalPlan, (Column, Arc<Codes>));
+
 fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
     let mut on = telling(join);
     let (mut left, mut right) = (Arc::clone(&join.left), Arc::clone(&join.right));
@@ -50,20 +56,30 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
         if !is_text(left.schema(), of_left) || !is_text(right.schema(), of_right) {
             continue;
         }
-        let one = |input: &LogicalPlan, column: &Column| -> Result<Option<_>> {
+        let one = |input: &LogicalPlan, column: &Column| -> Result<Option<Found>> {
             let found = numbered(input, std::slice::from_ref(column))?;
             Ok(found.and_then(|(input, mut numbers)| Some((input, numbers.pop()?))))
         };
-        let Some((new_left, (left_number, left_codes))) = one(&left, of_left)? else { continue };
-        let Some((new_right, (right_number, right_codes))) = one(&right, of_right)? else {
-            continue;
+        let (found_left, found_right) = (one(&left, of_left)?, one(&right, of_right)?);
+        let codes = match (&found_left, &found_right) {
+            // Numbers of another column stand for other texts.
+            (Some((_, (_, left))), Some((_, (_, right)))) if !Arc::ptr_eq(left, right) => continue,
+            (Some((_, (_, codes))), _) | (None, Some((_, (_, codes)))) => Arc::clone(codes),
+            (None, None) => continue,
         };
-        // Numbers of another column stand for other texts.
-        if !Arc::ptr_eq(&left_codes, &right_codes) {
-            continue;
-        }
-        (left, right) = (Arc::new(new_left), Arc::new(new_right));
-        (*left_key, *right_key) = (Expr::Column(left_number), Expr::Column(right_number));
+        // Texts that do not come straight from a table are looked up.
+        let looked_up = number_of(&codes);
+        let number = |key: &mut Expr, input: &mut Arc<LogicalPlan>, found: Option<Found>| {
+            *key = match found {
+                Some((with_number, (number, _))) => {
+                    *input = Arc::new(with_number);
+                    Expr::Column(number)
+                }
+                None => looked_up.call(vec![key.clone()]),
+            };
+        };
+        number(left_key, &mut left, found_left);
+        number(right_key, &mut right, found_right);
         is_numbered = true;
     }
     if !is_numbered && on.len() == join.on.len() {

@@ -24,6 +24,7 @@ use inlay_engine::rows::{Hour, Scan, Series, UserState, Wanted as States};
 use super::{
     arrays::map_array,
     condition::Conditions,
+    errors::broken,
     schema::{Kind, Property, STATES},
 };
 
@@ -205,10 +206,6 @@ impl Sums {
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
     }
-}
-
-fn broken(error: inlay_engine::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
 }
 
 /// Sums and what of them is read.

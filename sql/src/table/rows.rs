@@ -25,6 +25,7 @@ use datafusion_physical_plan::{
 use inlay_engine::rows::{Scan, Unit};
 
 use super::{
+    errors::broken,
     reading::Reading,
     scan_filters::{ScanFilters, TimeBounds},
     shares::shared,
@@ -274,7 +275,7 @@ impl Iterator for Batches {
 impl Batches {
     /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
     /// time, the head alone.
-    fn read(&mut self, (part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
+    fn read(&mut self, (mut part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
         let reading = Arc::clone(&self.reading);
         let Some(source) = reading.scan.sources().get(part.source) else { return Ok(None) };
         let known = self.filters.current(&reading.schema)?;
@@ -283,6 +284,12 @@ impl Batches {
             if part.times.1 < first || part.times.0 > last {
                 self.skipped.add(1);
                 return Ok(None);
+            }
+            // What an order by time learns changes all the time, and to find its rows takes longer than to read a head.
+            let is_narrower = first > part.times.0 || last < part.times.1;
+            if is_narrower && self.descending.is_none() {
+                let times = first..last.saturating_add(1);
+                part.unit = source.within(&part.unit, &times).map_err(broken)?;
             }
         }
         let Some(mut rows) = reading.passing(source, &part.unit)? else { return Ok(None) };

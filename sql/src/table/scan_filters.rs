@@ -18,15 +18,16 @@ use std::sync::Arc;
 use arrow::{
     array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, RecordBatchOptions},
     compute::{filter_record_batch, prep_null_mask_filter},
-    datatypes::SchemaRef,
+    datatypes::{Schema, SchemaRef},
 };
 use datafusion_common::{
     DataFusionError, Result, ScalarValue,
     tree_node::{Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion},
 };
-use datafusion_expr::Operator;
+use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::{
-    expressions::{BinaryExpr, Column, IsNullExpr, Literal},
+    expressions::{BinaryExpr, CastExpr, Column, IsNullExpr, Literal},
+    scalar_subquery::ScalarSubqueryExpr,
     utils::collect_columns,
 };
 use datafusion_physical_plan::PhysicalExpr;
@@ -233,15 +234,37 @@ fn is_time(expr: &Arc<dyn PhysicalExpr>, time: usize) -> bool {
 }
 
 fn milliseconds(expr: &Arc<dyn PhysicalExpr>) -> Option<i64> {
-    match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::TimestampMillisecond(ms, _) => *ms,
+    match constant(expr)? {
+        ScalarValue::TimestampMillisecond(ms, _) => ms,
         _ => None,
+    }
+}
+
+/// What an expression without columns is: `(SELECT max(timestamp) FROM events) - INTERVAL '1 day'`, of which the subquery is
+/// answered before rows are read.
+fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
+    if let Some(literal) = expr.downcast_ref::<Literal>() {
+        return Some(literal.value().clone());
+    }
+    let mut is_constant = true;
+    expr.apply(|part| {
+        is_constant &= part.downcast_ref::<Literal>().is_some()
+            || part.downcast_ref::<BinaryExpr>().is_some()
+            || part.downcast_ref::<CastExpr>().is_some()
+            || part.downcast_ref::<ScalarSubqueryExpr>().is_some();
+        Ok(if is_constant { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })
+    .ok()?;
+    let no_columns = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    match is_constant.then(|| expr.evaluate(&no_columns).ok())?? {
+        ColumnarValue::Scalar(value) => Some(value),
+        ColumnarValue::Array(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+    use arrow::datatypes::{DataType, Field, TimeUnit};
     use datafusion_physical_expr::expressions::{binary, col, lit};
 
     use super::*;
@@ -288,6 +311,11 @@ mod tests {
         assert_eq!(known(and(user(), after(i64::MAX))), NO_TIMES);
         assert_eq!(known(or(after(i64::MAX), same(7))), (7, 7));
         assert_eq!(known(compare(time(), Operator::NotEq, at(7))), ALL_TIMES);
+        let day = lit(ScalarValue::DurationMillisecond(Some(3)));
+        assert_eq!(
+            known(compare(time(), Operator::GtEq, compare(at(9), Operator::Minus, day))),
+            (6, i64::MAX)
+        );
     }
 
     #[test]
