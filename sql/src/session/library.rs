@@ -14,7 +14,9 @@ use datafusion_functions::{core, datetime, unicode};
 use datafusion_functions_aggregate as functions_aggregate;
 use datafusion_functions_nested as functions_nested;
 use datafusion_functions_window as functions_window;
-use datafusion_optimizer::{Analyzer, Optimizer, OptimizerRule};
+use datafusion_optimizer::{
+    Analyzer, Optimizer, OptimizerRule, optimize_projections::OptimizeProjections,
+};
 use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::functions;
@@ -30,6 +32,8 @@ pub struct Library {
     pub functions: Functions,
     pub analyzer: Analyzer,
     pub optimizer: Optimizer,
+    /// What our tables know better. It comes last: rules of the library do not expect the columns that are added.
+    pub of_tables: Optimizer,
     /// Rules for operators.
     pub physical: PhysicalOptimizer,
 }
@@ -37,11 +41,14 @@ pub struct Library {
 impl Library {
     /// The functions and rules that statements have.
     pub fn new(options: &ConfigOptions) -> Self {
-        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Optimizer::new().rules;
-        rules.push(Arc::new(ReadProperties));
-        rules.push(Arc::new(AddUpEarly));
-        rules.push(Arc::new(GroupByNumbers));
-        rules.push(Arc::new(JoinByNumbers));
+        let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(ReadProperties),
+            Arc::new(AddUpEarly),
+            Arc::new(GroupByNumbers),
+            Arc::new(JoinByNumbers),
+            // Columns that are not needed any more.
+            Arc::new(OptimizeProjections::new()),
+        ];
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
         analyzers.push(Arc::new(KeepCasts::Added));
@@ -58,7 +65,8 @@ impl Library {
             ],
             functions: Functions::new(options),
             analyzer: Analyzer::with_rules(analyzers),
-            optimizer: Optimizer::with_rules(rules),
+            optimizer: Optimizer::new(),
+            of_tables: Optimizer::with_rules(ours),
             physical: PhysicalOptimizer::new(),
         }
     }

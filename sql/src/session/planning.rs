@@ -90,6 +90,7 @@ impl<'a> Planning<'a> {
         let (library, options) = (self.library, self.config.options());
         let plan = library.analyzer.execute_and_check(plan, options, |_, _| {})?;
         let plan = library.optimizer.optimize(plan, self, |_, _| {})?;
+        let plan = library.of_tables.optimize(plan, self, |_, _| {})?;
         let mut plan = Planner { config: self.config, props: &self.props }.plan(&plan)?;
         for rule in &library.physical.rules {
             let columns = plan.schema();

@@ -340,6 +340,12 @@ fn joins_compare_numbers_of_texts_and_no_column_that_is_the_same_in_all_rows() {
              JOIN events b ON a.plan = b.string_props['plan']",
             "on=[(number of string_props['plan']@2, number of string_props['plan']@0)]",
         ),
+        (
+            "SELECT e.tenant_id, count(*) AS n, max(e.numeric_props['ms']) AS most FROM events e WHERE e.event_name = 'call' \
+             AND e.numeric_props['ms'] > 5 * (SELECT avg(a.numeric_props['ms']) FROM events a \
+             WHERE a.tenant_id = e.tenant_id AND a.event_name = 'call') GROUP BY e.tenant_id ORDER BY n DESC",
+            "number of tenant_id",
+        ),
         // Numbers of tenants are no numbers of users.
         (
             "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.user_id",
