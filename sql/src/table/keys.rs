@@ -16,6 +16,7 @@ use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use super::{
     codes::{Codes, number_of},
     numbered::{is_text, numbered, plain, with_inputs},
+    schema::number_column,
 };
 
 /// Joins by numbers.
@@ -64,8 +65,14 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
         let codes = match (&found_left, &found_right) {
             // Numbers of another column stand for other texts.
             (Some((_, (_, left))), Some((_, (_, right)))) if !Arc::ptr_eq(left, right) => continue,
-            (Some((_, (_, codes))), _) | (None, Some((_, (_, codes)))) => Arc::clone(codes),
-            (None, None) => continue,
+            (Some((_, (_, codes))), Some(_)) => Arc::clone(codes),
+            // Users are many: to look each up takes as long as to compare texts.
+            (Some((_, (number, codes))), None) | (None, Some((_, (number, codes))))
+                if number.name != number_column("user_id") =>
+            {
+                Arc::clone(codes)
+            }
+            _ => continue,
         };
         // Texts that do not come straight from a table are looked up.
         let looked_up = number_of(&codes);
