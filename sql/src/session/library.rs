@@ -21,7 +21,8 @@ use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::functions;
 use crate::table::{
-    AddDurations, AddUpEarly, GroupByNumbers, JoinByNumbers, KeepCasts, ReadProperties, aggregates,
+    AddDurations, AddUpEarly, GroupByNumbers, JoinByNumbers, KeepCasts, PartitionByNumbers,
+    ReadProperties, aggregates,
 };
 
 /// What plans are made with.
@@ -46,6 +47,7 @@ impl Library {
             Arc::new(AddUpEarly),
             Arc::new(GroupByNumbers),
             Arc::new(JoinByNumbers),
+            Arc::new(PartitionByNumbers),
             // Columns that are not needed any more.
             Arc::new(OptimizeProjections::new()),
         ];

@@ -359,6 +359,20 @@ fn joins_compare_numbers_of_texts_and_no_column_that_is_the_same_in_all_rows() {
 }
 
 #[test]
+fn partitions_of_windows_are_told_apart_by_numbers_of_texts() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let plan = planned(
+        &engine,
+        "SELECT tenant_id, max(before) FROM (SELECT tenant_id, lag(timestamp) OVER \
+         (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS before FROM events) x GROUP BY 1",
+    );
+    let sort = plan.lines().find(|line| line.contains("SortExec")).unwrap();
+    assert!(sort.contains("number of tenant_id") && sort.contains("number of user_id"), "{plan}");
+    assert!(!plan.contains("Plain(User)]"), "{plan}");
+}
+
+#[test]
 fn intervals_without_months_are_durations() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());

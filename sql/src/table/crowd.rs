@@ -53,6 +53,7 @@ pub struct Crowd<'a> {
     /// Users by their tenants and texts.
     known: HashTable<Entry>,
     users: Vec<User>,
+    by_place: ByPlace,
     /// Texts that are too long for a view, end to end.
     long: Vec<u8>,
     places: Vec<Place>,
@@ -77,6 +78,38 @@ struct User {
     tenant: u32,
 }
 
+/// Users of one source by their places there, as far as they were met: units of a source follow each other.
+#[derive(Default)]
+struct ByPlace {
+    source: usize,
+    /// The place of the first in the list.
+    first: u32,
+    users: Vec<u32>,
+}
+
+impl ByPlace {
+    /// Makes the list long enough for users of a source, of which 0 is nobody and n has the place n - 1.
+    fn make_room(&mut self, source: usize, users: &[u32]) {
+        let places = users.iter().filter_map(|user| user.checked_sub(1));
+        let (first, last) =
+            places.fold((u32::MAX, 0), |(first, last), place| (first.min(place), last.max(place)));
+        if first > last {
+            return;
+        }
+        if self.source != source || self.users.is_empty() {
+            (self.source, self.first) = (source, first);
+            self.users.clear();
+        }
+        if first < self.first {
+            let more = (self.first - first) as usize;
+            self.users.splice(0..0, std::iter::repeat_n(NONE, more));
+            self.first = first;
+        }
+        let len = (last - self.first) as usize + 1;
+        self.users.resize(self.users.len().max(len), NONE);
+    }
+}
+
 /// Where the group of a user and a place is.
 enum Slots {
     /// By place, then by user; and how many numbers that are.
@@ -95,6 +128,7 @@ impl<'a> Crowd<'a> {
             hasher: RandomState::default(),
             known: HashTable::new(),
             users: Vec::new(),
+            by_place: ByPlace::default(),
             long: Vec::new(),
             places: Vec::new(),
             place_numbers: HashMap::default(),
@@ -106,7 +140,7 @@ impl<'a> Crowd<'a> {
 
     /// Bytes that are taken, and those that so many more rows may take.
     fn bytes_used(&self, more: usize) -> usize {
-        let texts = self.long.capacity();
+        let texts = self.long.capacity() + self.by_place.users.capacity() * size_of::<u32>();
         let users = self.users.capacity() * (size_of::<User>() + size_of::<u128>());
         let slots = match &self.slots {
             Slots::Listed(_, listed) => listed * size_of::<u32>(),
@@ -158,6 +192,51 @@ impl<'a> Crowd<'a> {
 
     /// The user of each row of a unit; none where it is left out.
     fn users(
+        &mut self,
+        at: usize,
+        source: &Source,
+        unit: &Unit,
+        marks: Option<&[bool]>,
+    ) -> Result<Vec<u32>> {
+        let (places, texts) =
+            (source.users(unit).map_err(broken)?, source.user_texts().map_err(broken)?);
+        let Some((places, (mut texts, _))) = places.zip(texts) else {
+            return self.users_of_texts(at, source, unit, marks);
+        };
+        self.by_place.make_room(at, &places);
+        let mut users = Vec::with_capacity(places.len());
+        for strip in &unit.strips {
+            let series = source.series().get(strip.series);
+            let tenant = series.map_or(0, |series| series.tenant);
+            let tenant = number_of(&self.layout.tenant_numbers, at, tenant)?;
+            let mut nobody = NONE;
+            for _ in strip.rows.clone() {
+                let row = users.len();
+                if marks.is_some_and(|marks| !marks[row]) {
+                    users.push(NONE);
+                    continue;
+                }
+                let Some(place) = places[row].checked_sub(1) else {
+                    if nobody == NONE {
+                        nobody = self.user(tenant, &[])?;
+                    }
+                    users.push(nobody);
+                    continue;
+                };
+                let slot = (place - self.by_place.first) as usize;
+                let mut user = self.by_place.users[slot];
+                if user == NONE {
+                    user = self.user(tenant, texts.at(place as usize).map_err(broken)?)?;
+                    self.by_place.users[slot] = user;
+                }
+                users.push(user);
+            }
+        }
+        Ok(users)
+    }
+
+    /// The same where users have no places.
+    fn users_of_texts(
         &mut self,
         at: usize,
         source: &Source,
@@ -324,6 +403,7 @@ impl<'a> Crowd<'a> {
     pub fn finish(mut self) -> Result<Batches> {
         self.slots = Slots::Listed(Vec::new(), 0);
         self.known = HashTable::new();
+        self.by_place = ByPlace::default();
         self.memory.try_resize(self.bytes_used(0))?;
         let views: Vec<u128> = self.users.iter().map(|user| user.view).collect();
         let is_there = views.iter().map(|view| *view as u32 > 0);

@@ -50,6 +50,7 @@ mod early;
 
 mod groups;
 mod keys;
+mod partitions;
 mod properties;
 
 mod states;
@@ -58,6 +59,7 @@ pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
 pub use intervals::AddDurations;
 pub use keys::JoinByNumbers;
+pub use partitions::PartitionByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;
 pub use schema::Kind;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, ExprSchema as _, JoinType, Result};
-use datafusion_expr::{Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, TableScan};
+use datafusion_expr::{
+    Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, TableScan, Window,
+};
 
 use super::{
     codes::{Codes, codes_of},
@@ -51,6 +53,11 @@ pub fn numbered(plan: &LogicalPlan, wanted: &[Column]) -> Result<Option<Numbered
         LogicalPlan::SubqueryAlias(named) => of_alias(named, wanted),
         LogicalPlan::Projection(projection) => of_projection(projection, wanted),
         LogicalPlan::Join(join) => of_join(join, wanted),
+        LogicalPlan::Window(window) => {
+            let Some((input, numbers)) = numbered(&window.input, wanted)? else { return Ok(None) };
+            let window = Window::try_new(window.window_expr.clone(), Arc::new(input))?;
+            Ok(Some((LogicalPlan::Window(window), numbers)))
+        }
         _ => Ok(None),
     }
 }

@@ -115,6 +115,13 @@ STATEMENTS = {
     ]
     + [
         "SELECT tenant_id, n FROM (SELECT tenant_id, event_name, count(*) AS n, row_number() OVER (PARTITION BY tenant_id ORDER BY count(*) DESC, event_name) AS r FROM events GROUP BY 1, 2) WHERE r = 1", "SELECT day, n, sum(n) OVER (ORDER BY day) FROM (SELECT date_trunc('day', timestamp) AS day, count(*) AS n FROM events GROUP BY 1) d", "SELECT tenant_id, count(*), rank() OVER (ORDER BY count(*) DESC) FROM events GROUP BY 1",
+    ]
+    + [
+        f"SELECT count(*), sum(n), count(gap) FROM (SELECT row_number() OVER (PARTITION BY {M}, user_id ORDER BY timestamp) AS n, timestamp - lag(timestamp) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS gap FROM events WHERE event_name <> 'export') x WHERE gap IS NULL OR gap <= INTERVAL '30 hours'",
+        f"SELECT t, m, n, sum(n) OVER (PARTITION BY t ORDER BY n, m), rank() OVER (PARTITION BY m ORDER BY n, t), count(*) OVER (PARTITION BY t) FROM (SELECT tenant_id AS t, {M} AS m, count(*) AS n FROM events GROUP BY 1, 2) x",
+        "SELECT tenant_id, user_id, visit, count(*), min(timestamp) FROM (SELECT tenant_id, user_id, timestamp, sum(begins) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS visit FROM (SELECT tenant_id, user_id, timestamp, CASE WHEN timestamp - lag(timestamp) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp) <= INTERVAL '20 hours' THEN 0 ELSE 1 END AS begins FROM events WHERE tenant_id IN ('t1', 't2') AND user_id IS NOT NULL) m) n GROUP BY 1, 2, 3",
+        f"SELECT event_name, next, count(*) FROM (SELECT event_name, lead(event_name) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp, event_name) AS next FROM events WHERE {P} IS NOT NULL) x GROUP BY 1, 2",
+        "SELECT x.tenant_id, x.user_id, x.n FROM (SELECT tenant_id, user_id, timestamp AS n, row_number() OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp DESC) AS place FROM events WHERE user_id IS NOT NULL) x JOIN (SELECT DISTINCT tenant_id FROM events WHERE event_name = 'login') y ON x.tenant_id = y.tenant_id WHERE place = 1",
     ],
     "shapes": [
         "WITH a AS (SELECT tenant_id, count(*) AS n FROM events GROUP BY 1) SELECT max(n) FROM a", "WITH a AS (SELECT * FROM events WHERE tenant_id = 't1'), b AS (SELECT * FROM a WHERE event_name = 'call') SELECT count(*) FROM b", f"WITH a AS (SELECT string_props AS s, numeric_props AS n FROM events) SELECT s['plan'], sum(n['ms']) FROM a GROUP BY 1", f"SELECT p, count(*) FROM (SELECT {P} AS p FROM events) x GROUP BY p",

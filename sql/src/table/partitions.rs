@@ -1,0 +1,99 @@
+//! An optimizer's rule: partitions of window functions are told apart by numbers.
+//!
+//! `lag(timestamp) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp)` sorts its rows by tenant and user first, though it
+//! does not matter which of them comes before the other: their numbers will do, and are sorted by several times as fast as
+//! texts.
+
+use std::{collections::BTreeMap, slice, sync::Arc};
+
+use datafusion_common::{Column, Result, tree_node::Transformed};
+use datafusion_expr::{Expr, LogicalPlan, Projection, Window};
+use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use super::numbered::{is_text, numbered, plain};
+
+/// Partitions by numbers.
+#[derive(Debug, Default)]
+pub struct PartitionByNumbers;
+
+impl OptimizerRule for PartitionByNumbers {
+    fn name(&self) -> &str {
+        "partition_by_numbers"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Window(window) = &plan else { return Ok(Transformed::no(plan)) };
+        Ok(match rewritten(window)? {
+            Some(plan) => Transformed::yes(plan),
+            None => Transformed::no(plan),
+        })
+    }
+}
+
+fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
+    let mut input = Arc::clone(&window.input);
+    let mut numbers: BTreeMap<Column, Option<Column>> = BTreeMap::new();
+    let keys = window.window_expr.iter().flat_map(partition_of).filter_map(plain);
+    for column in keys.filter(|column| is_text(window.input.schema(), column)) {
+        if numbers.contains_key(column) {
+            continue;
+        }
+        let found = numbered(&input, slice::from_ref(column))?;
+        let number = found.and_then(|(with_number, mut found)| {
+            input = Arc::new(with_number);
+            found.pop().map(|(number, _)| number)
+        });
+        numbers.insert(column.clone(), number);
+    }
+    if numbers.values().all(Option::is_none) {
+        return Ok(None);
+    }
+    let by_numbers = |expr: &Expr| with_partition(expr.clone(), &numbers);
+    let functions = window.window_expr.iter().map(by_numbers).collect();
+    let Ok(new) = Window::try_new(functions, Arc::clone(&input)) else { return Ok(None) };
+    // The columns that there were, under their names.
+    let own = window.input.schema().iter().map(|field| Expr::Column(Column::from(field)));
+    let made = new.schema.columns().into_iter().skip(input.schema().fields().len());
+    let names = window.schema.iter().skip(window.input.schema().fields().len());
+    let made = made.zip(names).map(|(column, (relation, field))| {
+        Expr::Column(column).alias_qualified(relation.cloned(), field.name())
+    });
+    let columns = own.chain(made).collect();
+    let plan = Projection::try_new(columns, Arc::new(LogicalPlan::Window(new)));
+    Ok(plan.ok().map(LogicalPlan::Projection))
+}
+
+fn partition_of(expr: &Expr) -> &[Expr] {
+    match expr {
+        Expr::Alias(alias) => partition_of(&alias.expr),
+        Expr::WindowFunction(call) => &call.params.partition_by,
+        _ => &[],
+    }
+}
+
+fn with_partition(expr: Expr, numbers: &BTreeMap<Column, Option<Column>>) -> Expr {
+    match expr {
+        Expr::Alias(mut alias) => {
+            alias.expr = Box::new(with_partition(*alias.expr, numbers));
+            Expr::Alias(alias)
+        }
+        Expr::WindowFunction(mut call) => {
+            for key in &mut call.params.partition_by {
+                let number = plain(key).and_then(|column| numbers.get(column)?.clone());
+                if let Some(number) = number {
+                    *key = Expr::Column(number);
+                }
+            }
+            Expr::WindowFunction(call)
+        }
+        other => other,
+    }
+}
