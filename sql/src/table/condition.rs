@@ -2,7 +2,7 @@
 //!
 //! A condition is taken only when nothing of it is left to check: what is not understood here stays with DataFusion.
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use arrow::{
     array::StringArray,
@@ -135,6 +135,13 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
                 list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
             among(subject(kind, expr)?, texts).map(|one| vec![one])
         }
+        Expr::InList(InList { expr, list, negated: true }) => {
+            let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
+            let others: Vec<String> =
+                list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
+            let is_other = move |text: &[u8]| others.iter().any(|other| other.as_bytes() == text);
+            Some(vec![matching(name, move |text| !is_other(text))])
+        }
         Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
         Expr::Between(between) if !between.negated => {
             let (low, high) = (literal(&between.low)?, literal(&between.high)?);
@@ -165,6 +172,13 @@ fn alike(kind: Kind, like: &Like) -> Option<Condition> {
         Ok(found.values().iter().map(|is_like| is_like != negated).collect())
     };
     Some(Condition::Alike(TextMatch::new(name, accepts)))
+}
+
+/// Values of a property that pass: each value of a segment is looked at once.
+fn matching(name: String, passes: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Condition {
+    let accepts =
+        move |table: &TextTable| Ok((0..table.len()).map(|at| passes(table.at(at))).collect());
+    Condition::Alike(TextMatch::new(name, accepts))
 }
 
 /// One of two lists for the same column.
@@ -257,6 +271,18 @@ fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> 
             Some(Condition::Number(name, min, max))
         }
         (subject, Operator::Eq) => among(subject, vec![text(value)?]),
+        (Subject::Text(name), _) => {
+            let other = text(value)?;
+            let is_asked: fn(Ordering) -> bool = match op {
+                Operator::NotEq => Ordering::is_ne,
+                Operator::Gt => Ordering::is_gt,
+                Operator::GtEq => Ordering::is_ge,
+                Operator::Lt => Ordering::is_lt,
+                Operator::LtEq => Ordering::is_le,
+                _ => return None,
+            };
+            Some(matching(name, move |text| is_asked(text.cmp(other.as_bytes()))))
+        }
         _ => None,
     }
 }

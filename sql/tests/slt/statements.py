@@ -11,6 +11,7 @@ AGGREGATES = (
 )  # fmt: skip
 GROUPS = ("tenant_id", "event_name", P, M, "date_trunc('day', timestamp)", "user_id IS NULL")
 CONDITIONS = (
+    f"{P} <> 'pro'", f"{M} NOT IN ('small', '', 'nothing')", f"{M} >= 'large' AND {M} < 'small'", f"'it''s' > {M}", f"{M} <> '' AND {P} NOT IN ('free')", f"NOT ({P} = 'team')", f"{M} <> 'small' OR {P} = 'pro'",
     "tenant_id = 't1'", "tenant_id <> 't1'", "tenant_id IN ('t1', 't2', 'none')", "tenant_id NOT IN ('t1', 't2')", "event_name = 'call' AND tenant_id = 't2'", "event_name = 'call' OR tenant_id = 't2'",
     "timestamp >= '2026-11-15'", "timestamp < TIMESTAMP '2026-11-15 12:34:56'", "timestamp BETWEEN '2026-11-14' AND '2026-11-16'", "timestamp = TIMESTAMP '2026-11-20 10:17:36.789'", "timestamp > TIMESTAMP '2026-11-20 10:17:36.788'", "timestamp >= '2026-11-15' AND timestamp < '2026-11-16' AND tenant_id = 't0'",
     "DATE '2026-11-15' < timestamp", "CAST(timestamp AS DATE) = DATE '2026-11-17'", f"{P} = 'pro'", f"{P} <> 'pro'", f"{P} IN ('pro', 'team')", f"{P} IN ('free', 'pro', 'team', 'none', 'x')", f"{P} = 'pro' OR {P} = 'team'", f"{P} IS NULL", f"{P} IS NOT NULL", f"{M} = ''", f"{M} = 'it''s'", f"{M} = 'Größe'", f"{M} LIKE 'a much%'", f"{M} LIKE '%e%'",
