@@ -37,12 +37,14 @@ use datafusion_physical_plan::{
 
 use crate::table::{ScanRequest, Source};
 
+mod barrier;
 mod exprs;
 
 mod aggregate;
 mod join;
 mod window;
 
+pub use barrier::KeepNamesApart;
 use exprs::Exprs;
 
 /// Makes physical plans of one statement.

@@ -17,12 +17,15 @@ use datafusion_functions_window as functions_window;
 use datafusion_optimizer::{
     Analyzer, Optimizer, OptimizerRule, optimize_projections::OptimizeProjections,
 };
-use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
 use super::functions;
-use crate::table::{
-    AddDurations, AddUpEarly, GroupByNumbers, JoinByNumbers, KeepCasts, PartitionByNumbers,
-    ReadProperties, aggregates,
+use crate::{
+    physical::KeepNamesApart,
+    table::{
+        AddDurations, AddUpEarly, ConstantsRight, GroupByNumbers, JoinByNumbers, KeepCasts,
+        PartitionByNumbers, ReadProperties, aggregates,
+    },
 };
 
 /// What plans are made with.
@@ -55,6 +58,7 @@ impl Library {
         analyzers.insert(0, Arc::new(KeepCasts::Written));
         analyzers.push(Arc::new(KeepCasts::Added));
         analyzers.push(Arc::new(AddDurations));
+        analyzers.push(Arc::new(ConstantsRight));
         Self {
             syntax: vec![
                 Arc::new(core::planner::CoreFunctionPlanner::default()),
@@ -69,9 +73,21 @@ impl Library {
             analyzer: Analyzer::with_rules(analyzers),
             optimizer: Optimizer::new(),
             of_tables: Optimizer::with_rules(ours),
-            physical: PhysicalOptimizer::new(),
+            physical: operator_rules(),
         }
     }
+}
+
+/// Rules for operators: those of the library, and ours before filters are pushed down, behind the one that swaps inputs of
+/// joins.
+fn operator_rules() -> PhysicalOptimizer {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
+        rule.name().to_lowercase().starts_with("filterpushdown")
+    };
+    let first = rules.iter().position(is_pushdown).unwrap_or(0);
+    rules.insert(first, Arc::new(KeepNamesApart));
+    PhysicalOptimizer::with_rules(rules)
 }
 
 /// Functions by all their names.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion_common::{
-    Column, DataFusionError, Result,
+    Column, DataFusionError, Result, TableReference,
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
@@ -103,7 +103,10 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some((provider, rows)) = read.provider(told_apart, conditions)? else {
         return Ok(None);
     };
-    let inner = TableScanBuilder::new(scan.table_name.clone(), Arc::new(Source(provider)));
+    // Scans are compared by their names and columns where subqueries are the same: conditions that are part of the table must
+    // tell.
+    let name = format!("groups {:x}", Arc::as_ptr(&provider).addr());
+    let inner = TableScanBuilder::new(TableReference::bare(name), Arc::new(Source(provider)));
     let mut inner = LogicalPlan::TableScan(inner.build()?);
     if let Some(condition) = conjunction(input.conditions) {
         inner = LogicalPlan::Filter(Filter::try_new(condition, Arc::new(inner))?);

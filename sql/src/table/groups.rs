@@ -5,7 +5,7 @@
 //! groups instead of all rows. `count(DISTINCT string_props['model'])` counts numbers likewise.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     slice,
     sync::Arc,
 };
@@ -84,9 +84,7 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         });
     }
     // The same text may be grouped by twice, under two names.
-    let mut once = new_groups.clone();
-    once.dedup();
-    if once.len() < new_groups.len() {
+    if new_groups.iter().collect::<HashSet<_>>().len() < new_groups.len() {
         return Ok(None);
     }
     let new = Aggregate::try_new(input, new_groups, new_aggregates)?;

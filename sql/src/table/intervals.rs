@@ -3,7 +3,8 @@
 //! `timestamp + INTERVAL '1 hour'` is an instant 3,600,000 ms later. The library finds it by way of a calendar, since months
 //! have no length of their own, which takes longer than everything else in a join by time. An interval without months is
 //! a duration, and so is the difference of two times: `timestamp - lag(timestamp) … <= INTERVAL '1 day'` compares
-//! durations. The library would compare days with days, of which a difference has none.
+//! durations. The library would compare days with days, of which a difference has none. Where intervals are compared, a month has
+//! thirty days.
 
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
 use datafusion_common::{
@@ -15,6 +16,8 @@ use datafusion_optimizer::AnalyzerRule;
 use super::rewrite::rewrite_exprs;
 
 const NANOS_A_DAY: i64 = 86_400_000_000_000;
+/// Days of a month where intervals are compared, as in PostgreSQL.
+const DAYS_A_MONTH: i32 = 30;
 
 /// Makes durations of intervals.
 #[derive(Debug)]
@@ -42,7 +45,8 @@ impl AnalyzerRule for AddDurations {
                     .or_else(|| with_duration(right, left, schema)),
                 Operator::Minus => with_duration(left, right, schema),
                 _ if op.supports_propagation() => compared(left, right, schema)
-                    .or_else(|| compared(right, left, schema).map(|(right, left)| (left, right))),
+                    .or_else(|| compared(right, left, schema).map(|(right, left)| (left, right)))
+                    .or_else(|| lengths(left, right)),
                 _ => None,
             };
             Ok(match new {
@@ -67,11 +71,22 @@ fn with_duration(time: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Exp
 
 /// A duration and the one that it is compared with: both were to be intervals.
 fn compared(cast: &Expr, interval: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
-    let interval = literal(interval)?;
+    let interval = days_for_months(literal(interval)?)?;
     let Expr::Cast(Cast { expr, field }) = cast else { return None };
     let Ok(DataType::Duration(unit)) = expr.get_type(schema) else { return None };
     let is_added = *field.data_type() == DataType::Interval(IntervalUnit::MonthDayNano);
     Some(((**expr).clone(), duration(interval, unit).filter(|_| is_added)?))
+}
+
+/// Two intervals that are compared, as durations.
+fn lengths(left: &Expr, right: &Expr) -> Option<(Expr, Expr)> {
+    let length = |expr| duration(days_for_months(literal(expr)?)?, TimeUnit::Nanosecond);
+    Some((length(left)?, length(right)?))
+}
+
+fn days_for_months(interval: IntervalMonthDayNano) -> Option<IntervalMonthDayNano> {
+    let days = interval.months.checked_mul(DAYS_A_MONTH)?.checked_add(interval.days)?;
+    Some(IntervalMonthDayNano { months: 0, days, nanoseconds: interval.nanoseconds })
 }
 
 fn between_durations(between: &Between, schema: &DFSchema) -> Option<Between> {

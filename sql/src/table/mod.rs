@@ -10,6 +10,7 @@ mod rewrite;
 mod schema;
 
 mod intervals;
+mod literals;
 mod times;
 
 mod condition;
@@ -59,6 +60,7 @@ pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
 pub use intervals::AddDurations;
 pub use keys::JoinByNumbers;
+pub use literals::ConstantsRight;
 pub use partitions::PartitionByNumbers;
 pub use properties::ReadProperties;
 pub use provider::all;

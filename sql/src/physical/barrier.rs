@@ -1,0 +1,127 @@
+//! A rule for operators: filters do not go through columns of the same name.
+//!
+//! `FROM events a RIGHT JOIN events b … WHERE length(a.user_id) > 1` has two columns `user_id` above the join. The library pushes
+//! a filter through a projection by the names of columns, and would ask the other one. Above such a projection stands an
+//! operator that hands rows on and lets no filter through, also none that another operator learns while it runs.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use datafusion_common::{
+    Result, Statistics,
+    config::ConfigOptions,
+    internal_err,
+    tree_node::{Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion},
+};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_optimizer::PhysicalOptimizerRule;
+use datafusion_physical_plan::{
+    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+    StatisticsArgs, projection::ProjectionExec,
+};
+
+/// Puts a barrier above projections that have a name twice.
+#[derive(Debug)]
+pub struct KeepNamesApart;
+
+impl PhysicalOptimizerRule for KeepNamesApart {
+    fn name(&self) -> &str {
+        "keep_names_apart"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let with_barriers = plan.transform_up(|plan| {
+            let is_projection = plan.downcast_ref::<ProjectionExec>().is_some();
+            Ok(match is_projection && has_name_twice(&plan) {
+                true => Transformed::yes(Arc::new(BarrierExec(plan)) as Arc<dyn ExecutionPlan>),
+                false => Transformed::no(plan),
+            })
+        });
+        with_barriers.data()
+    }
+}
+
+fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let schema = plan.schema();
+    let mut names = HashSet::new();
+    schema.fields().iter().any(|field| !names.insert(field.name()))
+}
+
+/// Hands on the rows of its input.
+#[derive(Debug)]
+struct BarrierExec(Arc<dyn ExecutionPlan>);
+
+impl DisplayAs for BarrierExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BarrierExec")
+    }
+}
+
+impl ExecutionPlan for BarrierExec {
+    fn name(&self) -> &str {
+        "BarrierExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.0.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.0]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.pop()) {
+            (Some(input), None) => Ok(Arc::new(Self(input))),
+            _ => internal_err!("a barrier has one input"),
+        }
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        self.0.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        match inputs {
+            [input] => Ok(Arc::clone(input)),
+            _ => internal_err!("a barrier has one input"),
+        }
+    }
+}
