@@ -61,13 +61,14 @@ impl Kind {
         fields.push(Field::new(self.time_column(), time, false));
         if self == Self::Events {
             fields.extend([text("event_id", true), text("user_id", true)]);
-            fields.push(Field::new(STRINGS, map_of(DataType::Utf8View), false));
-            fields.push(Field::new(NUMBERS, map_of(DataType::Float64), false));
+            // No map is null, but what is read of it may be: the library looks at the column alone where `NOT IN` has to know.
+            fields.push(Field::new(STRINGS, map_of(DataType::Utf8View), true));
+            fields.push(Field::new(NUMBERS, map_of(DataType::Float64), true));
         } else {
             fields.push(Field::new("count", DataType::Int64, false));
             fields.push(Field::new("users", DataType::Int64, false));
             fields.push(Field::new("users_state", DataType::Binary, false));
-            fields.push(Field::new(STATES, map_of(DataType::Binary), false));
+            fields.push(Field::new(STATES, map_of(DataType::Binary), true));
         }
         fields
     }
