@@ -18,23 +18,25 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
 }
 
 /// Limits that copies take over: so many bytes that a process may write to, which are operators, plans and stacks.
-/// What is only read of segments is not counted.
+/// What is only read of segments is not counted. Where memory runs out, they go before the server, the largest first; the
+/// kernel does not let everybody say so.
 ///
 /// Errors: what the kernel says.
 pub fn limits(data_bytes: u64) -> io::Result<()> {
     close_inherited();
+    // Once, and not by each copy: what has a file of its own under `/proc` in use takes the kernel longer to take down, and the
+    // template waits meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Data, data_bytes)
 }
 
-/// Limits of a copy: its time, and that it is the first to go where memory runs out, before the template and the server.
-/// The latter is not given everywhere.
+/// Limits of a copy: its time.
 ///
 /// Errors: what the kernel says.
 pub fn limits_of_copy() -> io::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "no file of ours but a setting of the process")]
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Cpu, CPU_SECONDS)
 }
 
