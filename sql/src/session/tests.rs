@@ -321,79 +321,6 @@ fn planned(engine: &Engine, sql: &'static str) -> String {
 }
 
 #[test]
-fn joins_compare_numbers_of_texts_and_no_column_that_is_the_same_in_all_rows() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = engine(directory.path());
-    for (sql, keys) in [
-        (
-            "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.tenant_id AND a.user_id = b.user_id \
-             WHERE a.tenant_id = 'acme'",
-            "on=[(number of user_id@0, number of user_id@0)]",
-        ),
-        (
-            "SELECT count(*) FROM events a WHERE NOT EXISTS (SELECT 1 FROM events b \
-             WHERE a.tenant_id = b.tenant_id AND b.event_name = 'login')",
-            "on=[(number of tenant_id@0, number of tenant_id@0)]",
-        ),
-        (
-            "SELECT a.plan, a.n FROM (SELECT string_props['plan'] AS plan, count(DISTINCT event_id) AS n FROM events GROUP BY 1) a \
-             JOIN events b ON a.plan = b.string_props['plan']",
-            "on=[(number of string_props['plan']@2, number of string_props['plan']@0)]",
-        ),
-        (
-            "SELECT e.tenant_id, count(*) AS n, max(e.numeric_props['ms']) AS most FROM events e WHERE e.event_name = 'call' \
-             AND e.numeric_props['ms'] > 5 * (SELECT avg(a.numeric_props['ms']) FROM events a \
-             WHERE a.tenant_id = e.tenant_id AND a.event_name = 'call') GROUP BY e.tenant_id ORDER BY n DESC",
-            "number of tenant_id",
-        ),
-        // Numbers of tenants are no numbers of users.
-        (
-            "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.user_id",
-            "on=[(tenant_id@0, user_id@0)]",
-        ),
-    ] {
-        let plan = planned(&engine, sql);
-        let join = plan.lines().find(|line| line.contains("HashJoinExec")).unwrap();
-        assert!(join.contains(keys), "{sql}\n{plan}");
-    }
-}
-
-#[test]
-fn partitions_of_windows_are_told_apart_by_numbers_of_texts() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = engine(directory.path());
-    let plan = planned(
-        &engine,
-        "SELECT tenant_id, max(before) FROM (SELECT tenant_id, lag(timestamp) OVER \
-         (PARTITION BY tenant_id, user_id ORDER BY timestamp) AS before FROM events) x GROUP BY 1",
-    );
-    let sort = plan.lines().find(|line| line.contains("SortExec")).unwrap();
-    assert!(sort.contains("number of tenant_id") && sort.contains("number of user_id"), "{plan}");
-    assert!(!plan.contains("Plain(User)]"), "{plan}");
-}
-
-#[test]
-fn intervals_without_months_are_durations() {
-    let directory = tempfile::tempdir().unwrap();
-    let engine = engine(directory.path());
-    for (sql, is_interval) in [
-        ("SELECT timestamp + INTERVAL '1 day 2 hours' FROM events", false),
-        (
-            "SELECT gap FROM (SELECT timestamp - lag(timestamp) OVER (ORDER BY timestamp) AS gap FROM events) g \
-             WHERE gap > INTERVAL '1 day'",
-            false,
-        ),
-        ("SELECT timestamp + INTERVAL '1 month' FROM events", true),
-        ("SELECT timestamp + INTERVAL '1 microsecond' FROM events", true),
-    ] {
-        let plan = planned(&engine, sql);
-        // The name of the column has what was written.
-        let plan = plan.split(" as ").next().unwrap_or_default();
-        assert_eq!(plan.contains("IntervalMonthDayNano"), is_interval, "{sql}\n{plan}");
-    }
-}
-
-#[test]
 fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
@@ -718,3 +645,5 @@ fn operators_share_the_memory_as_they_need_it() {
     let (kept, _) = ask_within(&engine, plain(sql, Vec::new(), Form::Rows), 20 << 20).unwrap();
     assert_eq!(String::from_utf8(kept.rows).unwrap(), "[40000,1]");
 }
+
+mod plans;

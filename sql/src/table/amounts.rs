@@ -54,7 +54,7 @@ impl Measure {
         }
     }
 
-    /// Its columns.
+    /// The columns of its parts: a count of rows, a sum, the least and the most, null where no row of a group has it.
     pub fn fields(&self) -> impl Iterator<Item = Field> + '_ {
         Part::ALL.into_iter().map(move |part| {
             let (kind, nullable) = match (self, part) {

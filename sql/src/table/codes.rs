@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 
 use super::{arrays::strings, errors::broken};
 
-/// No number yet.
+/// Stands for a user that was not met yet, and is the number of no text.
 const NONE: u32 = u32::MAX;
 /// Parts of the texts, so that threads seldom wait for each other.
 const PARTS: usize = 16;

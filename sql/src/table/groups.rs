@@ -4,19 +4,15 @@
 //! filters, names and projections, rows are grouped by numbers instead, and what comes out is turned into texts: a few
 //! groups instead of all rows. `count(DISTINCT string_props['model'])` counts numbers likewise.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
-    slice,
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use datafusion_common::{Column, Result, tree_node::Transformed};
 use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, expr::AggregateFunction};
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
-    codes::{Codes, text_of},
-    numbered::{is_text, numbered, plain},
+    codes::text_of,
+    numbered::{is_text, number_each, plain},
 };
 
 /// Groups by numbers where texts were to be grouped by.
@@ -55,15 +51,8 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         group_expr.iter().map(|expr| plain(expr).filter(is_text)).collect();
     let counts: Vec<Option<&Column>> =
         aggr_expr.iter().map(|expr| counted(expr).filter(is_text)).collect();
-    let wanted: BTreeSet<&Column> = groups.iter().chain(&counts).copied().flatten().collect();
-    let mut input = Arc::clone(input);
-    let mut numbers: BTreeMap<&Column, (Column, Arc<Codes>)> = BTreeMap::new();
-    for column in wanted {
-        if let Some((with_number, found)) = numbered(&input, slice::from_ref(column))? {
-            input = Arc::new(with_number);
-            numbers.extend(found.into_iter().map(|number| (column, number)));
-        }
-    }
+    let wanted = groups.iter().chain(&counts).copied().flatten();
+    let (input, numbers) = number_each(input, wanted)?;
     if numbers.is_empty() {
         return Ok(None);
     }

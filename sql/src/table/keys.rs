@@ -19,7 +19,7 @@ use super::{
     schema::number_column,
 };
 
-/// Joins by numbers.
+/// Replaces texts by their numbers in the keys of joins.
 #[derive(Debug, Default)]
 pub struct JoinByNumbers;
 
@@ -46,7 +46,7 @@ impl OptimizerRule for JoinByNumbers {
 }
 
 /// An input with the number of one of its columns, and what numbers stand for.
-type Found = (LogicalPlan, (Column, Arc<Codes>));
+type WithNumber = (LogicalPlan, (Column, Arc<Codes>));
 
 fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
     let mut on = telling(join);
@@ -57,7 +57,7 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
         if !is_text(left.schema(), of_left) || !is_text(right.schema(), of_right) {
             continue;
         }
-        let one = |input: &LogicalPlan, column: &Column| -> Result<Option<Found>> {
+        let one = |input: &LogicalPlan, column: &Column| -> Result<Option<WithNumber>> {
             let found = numbered(input, std::slice::from_ref(column))?;
             Ok(found.and_then(|(input, mut numbers)| Some((input, numbers.pop()?))))
         };
@@ -76,7 +76,7 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
         };
         // Texts that do not come straight from a table are looked up.
         let looked_up = number_of(&codes);
-        let number = |key: &mut Expr, input: &mut Arc<LogicalPlan>, found: Option<Found>| {
+        let number = |key: &mut Expr, input: &mut Arc<LogicalPlan>, found: Option<WithNumber>| {
             *key = match found {
                 Some((with_number, (number, _))) => {
                     *input = Arc::new(with_number);

@@ -4,7 +4,7 @@
 //! Numbers of one column are the same in all scans of a statement, so that columns of two inputs of a join can be compared by
 //! them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, slice, sync::Arc};
 
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, DFSchema, ExprSchema as _, JoinType, Result};
@@ -20,6 +20,29 @@ use super::{
 
 /// A plan with columns of numbers, and what each stands for.
 pub type Numbered = (LogicalPlan, Vec<(Column, Arc<Codes>)>);
+
+/// The number of each of some columns that have one, and what numbers stand for.
+pub type NumbersOf<'a> = BTreeMap<&'a Column, (Column, Arc<Codes>)>;
+
+/// The same plan with a column of numbers for each of these columns of texts that comes from a table, and which these are.
+///
+/// Errors: none that is expected.
+pub fn number_each<'a>(
+    plan: &Arc<LogicalPlan>,
+    columns: impl IntoIterator<Item = &'a Column>,
+) -> Result<(Arc<LogicalPlan>, NumbersOf<'a>)> {
+    let mut plan = Arc::clone(plan);
+    let mut numbers = NumbersOf::new();
+    for column in columns {
+        if !numbers.contains_key(column)
+            && let Some((with_number, found)) = numbered(&plan, slice::from_ref(column))?
+        {
+            plan = Arc::new(with_number);
+            numbers.extend(found.into_iter().map(|number| (column, number)));
+        }
+    }
+    Ok((plan, numbers))
+}
 
 /// Whether a column has texts.
 pub fn is_text(schema: &DFSchema, column: &Column) -> bool {

@@ -4,15 +4,15 @@
 //! does not matter which of them comes before the other: their numbers will do, and are sorted by several times as fast as
 //! texts.
 
-use std::{collections::BTreeMap, slice, sync::Arc};
+use std::sync::Arc;
 
 use datafusion_common::{Column, Result, tree_node::Transformed};
 use datafusion_expr::{Expr, LogicalPlan, Projection, Window};
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
-use super::numbered::{is_text, numbered, plain};
+use super::numbered::{NumbersOf, is_text, number_each, plain};
 
-/// Partitions by numbers.
+/// Replaces texts by their numbers in `PARTITION BY`.
 #[derive(Debug, Default)]
 pub struct PartitionByNumbers;
 
@@ -39,21 +39,10 @@ impl OptimizerRule for PartitionByNumbers {
 }
 
 fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
-    let mut input = Arc::clone(&window.input);
-    let mut numbers: BTreeMap<Column, Option<Column>> = BTreeMap::new();
     let keys = window.window_expr.iter().flat_map(partition_of).filter_map(plain);
-    for column in keys.filter(|column| is_text(window.input.schema(), column)) {
-        if numbers.contains_key(column) {
-            continue;
-        }
-        let found = numbered(&input, slice::from_ref(column))?;
-        let number = found.and_then(|(with_number, mut found)| {
-            input = Arc::new(with_number);
-            found.pop().map(|(number, _)| number)
-        });
-        numbers.insert(column.clone(), number);
-    }
-    if numbers.values().all(Option::is_none) {
+    let texts = keys.filter(|column| is_text(window.input.schema(), column));
+    let (input, numbers) = number_each(&window.input, texts)?;
+    if numbers.is_empty() {
         return Ok(None);
     }
     let by_numbers = |expr: &Expr| with_partition(expr.clone(), &numbers);
@@ -79,7 +68,7 @@ fn partition_of(expr: &Expr) -> &[Expr] {
     }
 }
 
-fn with_partition(expr: Expr, numbers: &BTreeMap<Column, Option<Column>>) -> Expr {
+fn with_partition(expr: Expr, numbers: &NumbersOf<'_>) -> Expr {
     match expr {
         Expr::Alias(mut alias) => {
             alias.expr = Box::new(with_partition(*alias.expr, numbers));
@@ -87,9 +76,8 @@ fn with_partition(expr: Expr, numbers: &BTreeMap<Column, Option<Column>>) -> Exp
         }
         Expr::WindowFunction(mut call) => {
             for key in &mut call.params.partition_by {
-                let number = plain(key).and_then(|column| numbers.get(column)?.clone());
-                if let Some(number) = number {
-                    *key = Expr::Column(number);
+                if let Some((number, _)) = plain(key).and_then(|column| numbers.get(column)) {
+                    *key = Expr::Column(number.clone());
                 }
             }
             Expr::WindowFunction(call)
