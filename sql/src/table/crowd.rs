@@ -243,43 +243,19 @@ impl<'a> Crowd<'a> {
         unit: &Unit,
         marks: Option<&[bool]>,
     ) -> Result<Vec<u32>> {
-        let values = source.read(unit, &Column::User).map_err(broken)?;
-        let mut users = Vec::with_capacity(unit.rows());
-        // A dictionary's users by their codes, each once it is met.
-        let mut of_codes = match &values {
-            Values::Codes(_, table) => vec![NONE; table.len() + 1],
-            _ => Vec::new(),
+        let Values::Texts(texts) = source.read(unit, &Column::User).map_err(broken)? else {
+            return Err(DataFusionError::Internal("users are no texts".to_owned()));
         };
+        let mut users = Vec::with_capacity(unit.rows());
         for strip in &unit.strips {
             let series = source.series().get(strip.series);
             let tenant = series.map_or(0, |series| series.tenant);
             let tenant = number_of(&self.layout.tenant_numbers, at, tenant)?;
             for _ in strip.rows.clone() {
                 let row = users.len();
-                if marks.is_some_and(|marks| !marks[row]) {
-                    users.push(NONE);
-                    continue;
-                }
-                users.push(match &values {
-                    Values::Codes(codes, table) => {
-                        let code = codes[row] as usize;
-                        match of_codes[code] {
-                            // Rows of all tenants that lack a user have the same code.
-                            user if user != NONE && self.users[user as usize].tenant == tenant => {
-                                user
-                            }
-                            _ => {
-                                let text = code.checked_sub(1).map_or(&[][..], |at| table.at(at));
-                                let user = self.user(tenant, text)?;
-                                of_codes[code] = user;
-                                user
-                            }
-                        }
-                    }
-                    Values::Texts(table) => self.user(tenant, table.at(row))?,
-                    Values::Times(_) | Values::Numbers(_) => {
-                        return Err(DataFusionError::Internal("users are no texts".to_owned()));
-                    }
+                users.push(match marks.is_some_and(|marks| !marks[row]) {
+                    true => NONE,
+                    false => self.user(tenant, texts.at(row))?,
                 });
             }
         }
