@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 
 use inlay_sql_protocol::{Ask, Done, FRAME_BYTES_MAX, Form, Frame, OutColumn, Reason, Refusal};
 
+use crate::gate::shown;
+
 /// Bytes that are collected before they are sent.
 const SEND_BYTES: usize = 64 * 1024;
 /// Integers from here on are no numbers any more in JavaScript.
@@ -46,7 +48,7 @@ impl<'a> Writer<'a> {
     /// Errors: when nobody takes them.
     pub fn new(schema: &Schema, ask: &Ask, out: &'a mut dyn Out) -> Result<Self, Refusal> {
         let columns = schema.fields().iter().map(|field| OutColumn {
-            name: field.name().clone(),
+            name: shown(field.name()).to_owned(),
             kind: sql_type(field.data_type()),
         });
         let columns: Vec<OutColumn> = columns.collect();

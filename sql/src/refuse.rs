@@ -4,7 +4,7 @@ use datafusion_common::{DataFusionError, SchemaError};
 
 use inlay_sql_protocol::{Reason, Refusal};
 
-use crate::table::Kind;
+use crate::{gate::without_positions, table::Kind};
 
 /// What is offered as "did you mean" resembles what was written at least so much.
 const ALIKE_MIN: f64 = 0.7;
@@ -28,7 +28,7 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
     };
     let message = match reason {
         Reason::TooLarge => "the statement takes more memory than there is for it".to_owned(),
-        _ => plain(&root.strip_backtrace()),
+        _ => without_positions(&plain(&root.strip_backtrace())),
     };
     let position = error.diagnostic().and_then(|diagnostic| diagnostic.span);
     let position = position.map(|span| (span.start.line, span.start.column));

@@ -30,7 +30,9 @@ use crate::{
 
 mod calendar;
 mod functions;
+mod in_subqueries;
 mod params;
+mod percentiles;
 
 mod library;
 

@@ -80,6 +80,17 @@ fn check_join(
         | JoinOperator::CrossJoin(constraint) => constraint,
         _ => return Err(Refusal::invalid("a join of this kind is not answered here")),
     };
+    let keeps_right = matches!(
+        operator,
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
+    );
+    if keeps_right && matches!(constraint, JoinConstraint::Using(_)) {
+        // The library takes the column of the left side, which is null where only the right one has a row.
+        let message = "USING in a RIGHT or FULL JOIN is not answered here";
+        return Err(
+            Refusal::invalid(message).hint("join ON a.x = b.x and select coalesce(a.x, b.x)")
+        );
+    }
     let has_equality = match constraint {
         JoinConstraint::On(expr) => equalities(expr) > 0,
         JoinConstraint::Using(names) => !names.is_empty(),

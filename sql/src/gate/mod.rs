@@ -7,6 +7,7 @@
 mod expand;
 mod joins;
 mod limits;
+mod names;
 mod parts;
 
 use std::ops::ControlFlow;
@@ -19,6 +20,8 @@ use datafusion_sql::sqlparser::{
 };
 
 use inlay_sql_protocol::Refusal;
+
+pub use names::{shown, without_positions};
 
 /// Bytes of a statement.
 const BYTES_MAX: usize = 64 * 1024;
@@ -52,7 +55,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     let parser = Parser::new(&dialect).with_recursion_limit(NESTED_MAX);
     let statements = parser.with_tokens_with_locations(tokens).parse_statements();
     let mut statements = statements.map_err(|error| syntax(&error))?;
-    let statement = match (statements.pop(), statements.len()) {
+    let mut statement = match (statements.pop(), statements.len()) {
         (Some(statement), 0) => statement,
         (None, _) => return Err(Refusal::invalid("there is no statement")),
         _ => return Err(Refusal::invalid("one statement at a time")),
@@ -66,6 +69,9 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         return Err(refusal);
     }
     expand::check(query)?;
+    if let Statement::Query(query) = &mut statement {
+        names::name_columns(query);
+    }
     Ok(statement)
 }
 

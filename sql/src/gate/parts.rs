@@ -1,8 +1,9 @@
 //! Which kinds of parts a statement may have.
 
 use datafusion_sql::sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArguments, GroupByExpr, LimitClause, Query, Select,
-    SelectFlavor, SetExpr, Subscript, TableFactor,
+    AccessExpr, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr,
+    LimitClause, NamedWindowDefinition, NamedWindowExpr, NullTreatment, Query, Select,
+    SelectFlavor, SetExpr, SetOperator, SetQuantifier, Subscript, TableFactor, WindowType,
 };
 
 use inlay_sql_protocol::Refusal;
@@ -67,7 +68,11 @@ pub fn check_query(query: &Query) -> Checked {
 fn check_body(body: &SetExpr) -> Checked {
     match body {
         SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => Ok(()),
-        SetExpr::SetOperation { left, right, .. } => {
+        SetExpr::SetOperation { left, right, op, set_quantifier } => {
+            let counts_rows = !matches!(op, SetOperator::Union)
+                && !matches!(set_quantifier, SetQuantifier::None | SetQuantifier::Distinct);
+            // The library would answer with all rows on the left that the right has, or has not.
+            refuse(counts_rows, "INTERSECT ALL or EXCEPT ALL")?;
             check_body(left)?;
             check_body(right)
         }
@@ -93,7 +98,15 @@ pub fn check_select(select: &Select) -> Checked {
     let modifiers = match &select.group_by {
         GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers) => modifiers,
     };
-    refuse(!modifiers.is_empty(), "GROUP BY … WITH")
+    refuse(!modifiers.is_empty(), "GROUP BY … WITH")?;
+    let is_extended = |window: &NamedWindowDefinition| matches!(&window.1, NamedWindowExpr::WindowSpec(spec) if spec.window_name.is_some());
+    check_window(select.named_window.iter().any(is_extended))
+}
+
+/// The library would leave the named window out.
+fn check_window(is_extended: bool) -> Checked {
+    refuse(is_extended, "a window that goes on from a named one")
+        .map_err(|refusal| refusal.hint("write PARTITION BY and ORDER BY out in each window"))
 }
 
 /// Something that rows come from.
@@ -196,7 +209,30 @@ fn check_function(function: &Function) -> Checked {
     if REFUSED.contains(&name.as_str()) {
         return Err(Refusal::invalid(format!("the function {name} is not offered")));
     }
-    Ok(())
+    if let Some(WindowType::WindowSpec(spec)) = &function.over {
+        check_window(spec.window_name.is_some())?;
+    }
+    // The library counts rows with nulls too.
+    let is_far = ["lag", "lead"].contains(&name.as_str()) && is_further_than_one(function);
+    refuse(
+        is_far && ignores_nulls(function),
+        "LAG or LEAD over more than one row with IGNORE NULLS",
+    )
+}
+
+/// Whether a second argument is there that is not 1.
+fn is_further_than_one(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else { return false };
+    list.args.get(1).is_some_and(|offset| offset.to_string() != "1")
+}
+
+fn ignores_nulls(function: &Function) -> bool {
+    let within = match &function.args {
+        FunctionArguments::List(list) => list.clauses.as_slice(),
+        _ => &[],
+    };
+    let ignores = FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::IgnoreNulls);
+    function.null_treatment == Some(NullTreatment::IgnoreNulls) || within.contains(&ignores)
 }
 
 /// What a function is called, without quotes.

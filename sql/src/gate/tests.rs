@@ -1,5 +1,7 @@
 //! What comes in and what does not.
 
+use datafusion_sql::sqlparser::ast::{SelectItem, SetExpr};
+
 use super::*;
 
 #[test]
@@ -23,6 +25,10 @@ fn plain_statements_come_in() {
         "SELECT * FROM (SELECT 1 AS a) x CROSS JOIN (SELECT 2 AS b) y CROSS JOIN events",
         "SELECT * FROM events a, events b WHERE lower(a.x) = lower(b.x)",
         "SELECT * FROM events JOIN events_daily USING (tenant_id)",
+        "SELECT * FROM events LEFT JOIN events_daily USING (tenant_id)",
+        "SELECT 1 EXCEPT SELECT 2",
+        "SELECT 1 UNION ALL SELECT 2",
+        "SELECT sum(x) OVER w, lag(x) IGNORE NULLS OVER (ORDER BY y), lag(x, 2) OVER w FROM events WINDOW w AS (PARTITION BY z)",
     ] {
         assert_eq!(admit(sql).err(), None, "{sql}");
     }
@@ -37,6 +43,14 @@ fn what_else_there_is_stays_out() {
         "INSERT INTO events VALUES (1)",
         "WITH x AS (DELETE FROM events RETURNING *) SELECT * FROM x",
         "EXPLAIN SELECT 1",
+        "SELECT 1 EXCEPT ALL SELECT 2",
+        "SELECT 1 INTERSECT ALL SELECT 2",
+        "SELECT sum(x) OVER (w ORDER BY y) FROM events WINDOW w AS (PARTITION BY z)",
+        "SELECT sum(x) OVER v FROM events WINDOW w AS (PARTITION BY z), v AS (w ORDER BY y)",
+        "SELECT lag(x, 2) IGNORE NULLS OVER (ORDER BY y) FROM events",
+        "SELECT lead(x, 2 IGNORE NULLS) OVER (ORDER BY y) FROM events",
+        "SELECT * FROM events FULL JOIN events_daily USING (tenant_id)",
+        "SELECT * FROM events RIGHT JOIN events_daily USING (tenant_id)",
         "EXPLAIN ANALYZE SELECT 1",
         "SHOW TABLES",
         "SET a = 1",
@@ -131,4 +145,49 @@ fn a_mistake_has_a_place() {
     assert!(refusal.message.starts_with("syntax: "), "{refusal:?}");
     let refusal = admit("SELECT * FROM events a, events b").unwrap_err();
     assert!(refusal.hint.is_some());
+}
+
+#[test]
+fn columns_without_a_name_get_one_of_their_own() {
+    for (sql, expected) in [
+        ("SELECT tenant_id, e.user_id FROM events e", vec!["tenant_id", "e.user_id"]),
+        ("SELECT tenant_id, tenant_id FROM events", vec!["tenant_id", "tenant_id\u{0}1"]),
+        ("SELECT count(*), count(*) FROM events", vec!["count\u{0}0", "count\u{0}1"]),
+        ("SELECT 1 AS a, 2 AS a", vec!["a", "a\u{0}1"]),
+        ("SELECT *, tenant_id FROM events", vec!["*", "tenant_id\u{0}1"]),
+        (
+            "SELECT avg(numeric_props['ms']), string_props['plan'] FROM events",
+            vec!["avg\u{0}0", "plan\u{0}1"],
+        ),
+        (
+            "SELECT CAST(x AS DATE), (y), (SELECT max(z) FROM events) FROM events",
+            vec!["x\u{0}0", "y\u{0}1", "max\u{0}2"],
+        ),
+        (
+            "SELECT a + 1, 'text', CASE WHEN a THEN b END",
+            vec!["a + 1\u{0}0", "'text'\u{0}1", "case\u{0}2"],
+        ),
+        ("SELECT 1 UNION ALL SELECT 2", vec!["1\u{0}0", "2\u{0}0"]),
+    ] {
+        let Ok(Statement::Query(query)) = admit(sql) else { panic!("{sql}") };
+        let mut names = Vec::new();
+        collect(&query.body, &mut names);
+        assert_eq!(names, expected, "{sql}");
+    }
+    assert_eq!((shown("count\u{0}1"), shown("a")), ("count", "a"));
+    assert_eq!(without_positions("no field \"count\u{0}12\" in x"), "no field \"count\" in x");
+}
+
+fn collect(body: &SetExpr, names: &mut Vec<String>) {
+    match body {
+        SetExpr::Select(select) => names.extend(select.projection.iter().map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
+            item => item.to_string(),
+        })),
+        SetExpr::SetOperation { left, right, .. } => {
+            collect(left, names);
+            collect(right, names);
+        }
+        body => panic!("{body}"),
+    }
 }

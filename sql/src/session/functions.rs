@@ -10,7 +10,7 @@ use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
-use super::calendar::quick;
+use super::{calendar::quick, percentiles::percentile_cont};
 
 const AGGREGATES: &[&str] = &[
     "count",
@@ -197,7 +197,13 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
 /// Functions of many values.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let all = datafusion_functions_aggregate::all_default_aggregate_functions();
-    offered(all, AGGREGATES, |function| function.name().to_owned())
+    let mut offered = offered(all, AGGREGATES, |function| function.name().to_owned());
+    for function in &mut offered {
+        if function.name() == "percentile_cont" {
+            *function = Arc::new(percentile_cont());
+        }
+    }
+    offered
 }
 
 /// Functions of rows around a row.

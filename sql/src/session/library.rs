@@ -19,12 +19,12 @@ use datafusion_optimizer::{
 };
 use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
-use super::functions;
+use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
     physical::KeepNamesApart,
     table::{
         AddDurations, AddUpEarly, ConstantsRight, GroupByNumbers, JoinByNumbers, KeepCasts,
-        PartitionByNumbers, ReadProperties, aggregates,
+        PartitionByNumbers, PropertiesAsColumns, aggregates,
     },
 };
 
@@ -46,7 +46,6 @@ impl Library {
     /// The functions and rules that statements have.
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
-            Arc::new(ReadProperties),
             Arc::new(AddUpEarly),
             Arc::new(GroupByNumbers),
             Arc::new(JoinByNumbers),
@@ -56,6 +55,8 @@ impl Library {
         ];
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
+        analyzers.insert(0, Arc::new(NullsOfIn));
+        analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.push(Arc::new(KeepCasts::Added));
         analyzers.push(Arc::new(AddDurations));
         analyzers.push(Arc::new(ConstantsRight));
@@ -71,11 +72,20 @@ impl Library {
             ],
             functions: Functions::new(options),
             analyzer: Analyzer::with_rules(analyzers),
-            optimizer: Optimizer::new(),
+            optimizer: rules_of_the_library(),
             of_tables: Optimizer::with_rules(ours),
             physical: operator_rules(),
         }
     }
+}
+
+/// The library's rules but for those that move parts of maps towards tables: properties are columns already.
+fn rules_of_the_library() -> Optimizer {
+    let mut rules = Optimizer::new().rules;
+    rules.retain(|rule| {
+        !["extract_leaf_expressions", "push_down_leaf_projections"].contains(&rule.name())
+    });
+    Optimizer::with_rules(rules)
 }
 
 /// Rules for operators: those of the library, and ours before filters are pushed down, behind the one that swaps inputs of

@@ -17,7 +17,7 @@ use inlay_engine::{
 
 use super::{
     arrays::strings,
-    schema::{Kind, NUMBERS, STRINGS},
+    schema::{Kind, NUMBERS, STRINGS, property_of_column},
     times::kept_cast,
 };
 
@@ -203,6 +203,11 @@ pub fn property(expr: &Expr) -> Option<(&str, &str)> {
     (call.func.name() == "get_field").then_some((&*column.name, name))
 }
 
+fn column_of_property(expr: &Expr) -> Option<(&str, &str)> {
+    let Expr::Column(column) = expr else { return None };
+    property_of_column(&column.name)
+}
+
 fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
     match expr {
         Expr::Column(column) if column.name == "tenant_id" => Some(Subject::Tenant),
@@ -213,7 +218,7 @@ fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
             let is_time = matches!(subject(kind, inner)?, Subject::Time);
             (is_time && literal_time_type(to)).then_some(Subject::Time)
         }
-        _ => match property(expr)? {
+        _ => match property(expr).or_else(|| column_of_property(expr))? {
             (STRINGS, name) => Some(Subject::Text(name.to_owned())),
             (NUMBERS, name) => Some(Subject::Number(name.to_owned())),
             _ => None,

@@ -52,7 +52,7 @@ mod early;
 mod groups;
 mod keys;
 mod partitions;
-mod properties;
+mod property_columns;
 
 mod states;
 
@@ -62,7 +62,7 @@ pub use intervals::AddDurations;
 pub use keys::JoinByNumbers;
 pub use literals::ConstantsRight;
 pub use partitions::PartitionByNumbers;
-pub use properties::ReadProperties;
+pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use schema::Kind;
 pub use source::{ScanRequest, Source};

@@ -107,8 +107,21 @@ impl Property {
     /// As a column, which no statement can name: its name is no identifier and not in the list of columns.
     pub fn field(&self) -> Field {
         let kind = Kind::property_type(&self.map).unwrap_or(DataType::Null);
-        Field::new(format!("{}['{}']", self.map, self.name), kind, true)
+        Field::new(property_column(&self.map, &self.name), kind, true)
     }
+}
+
+/// What a property is called as a column.
+pub fn property_column(map: &str, name: &str) -> String {
+    format!("{map}['{name}']")
+}
+
+/// The map and the name of the property that a column of a table is.
+pub fn property_of_column(column: &str) -> Option<(&'static str, &str)> {
+    [STRINGS, NUMBERS, STATES].into_iter().find_map(|map| {
+        let name = column.strip_prefix(map)?.strip_prefix("['")?.strip_suffix("']")?;
+        Some((map, name))
+    })
 }
 
 /// What the numbers of a column of texts are called as a column, which no statement can name.

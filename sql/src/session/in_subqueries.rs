@@ -1,0 +1,144 @@
+//! An analyzer's rule: `x IN (SELECT …)` where null is not as good as false.
+//!
+//! The library answers it by a join that marks the rows with a match. A mark is true or false; by SQL it is null where `x`
+//! is null, or where there is no match and the subquery has a null. In a condition null is as good as false, until somebody
+//! negates it:
+//!
+//! ```sql
+//! WHERE status = 500 OR user_id NOT IN (SELECT user_id FROM events WHERE event_name = 'purchase')
+//! ```
+//!
+//! There, and wherever the value itself is used, `x IN (SELECT y …)` becomes
+//!
+//! ```sql
+//! CASE WHEN (SELECT count(*) FROM …) = 0 THEN false  -- nothing is in an empty set, null neither
+//!      WHEN x IS NULL THEN null
+//!      WHEN x IN (SELECT y …) THEN true
+//!      WHEN (SELECT count(*) - count(y) FROM …) > 0 THEN null
+//!      ELSE false END
+//! ```
+//!
+//! A condition that is joined with others by `AND` alone has an anti join of the library, which knows nulls.
+
+use std::sync::Arc;
+
+use datafusion_common::{
+    Column, Result, ScalarValue,
+    config::ConfigOptions,
+    tree_node::{Transformed, TreeNode as _},
+};
+use datafusion_expr::{
+    BinaryExpr, Distinct, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    expr::{Exists, InSubquery},
+    expr_rewriter::NamePreserver,
+    ident, lit, when,
+};
+use datafusion_functions_aggregate::expr_fn::count;
+use datafusion_optimizer::AnalyzerRule;
+
+/// Gives `IN` its null where somebody can see it.
+#[derive(Debug)]
+pub struct NullsOfIn;
+
+impl AnalyzerRule for NullsOfIn {
+    fn name(&self) -> &str {
+        "nulls_of_in"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plain =
+            plan.transform_up_with_subqueries(|plan| plan.map_expressions(without_distinct));
+        let analyzed = plain?.data.transform_up_with_subqueries(|plan| match plan {
+            LogicalPlan::Filter(Filter { predicate, input, .. }) => {
+                let predicate = condition(predicate, Under::And)?;
+                Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, input)?)))
+            }
+            plan => {
+                let names = NamePreserver::new(&plan);
+                plan.map_expressions(|expr| {
+                    let saved = names.save(&expr);
+                    Ok(value(expr)?.update_data(|expr| saved.restore(expr)))
+                })
+            }
+        });
+        analyzed.map(|plan| plan.data)
+    }
+}
+
+/// An expression without `DISTINCT` in subqueries of `IN` and `EXISTS`, where it changes nothing: of those within other
+/// operators the library makes no join.
+fn without_distinct(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(|part| {
+        let (Expr::InSubquery(InSubquery { subquery, .. }) | Expr::Exists(Exists { subquery, .. })) = &part
+        else {
+            return Ok(Transformed::no(part));
+        };
+        let LogicalPlan::Distinct(Distinct::All(input)) = &*subquery.subquery else {
+            return Ok(Transformed::no(part));
+        };
+        let plain = subquery.with_plan(Arc::clone(input));
+        Ok(Transformed::yes(match part {
+            Expr::InSubquery(InSubquery { expr, negated, .. }) => {
+                Expr::InSubquery(InSubquery::new(expr, plain, negated))
+            }
+            Expr::Exists(Exists { negated, .. }) => Expr::Exists(Exists::new(plain, negated)),
+            part => part,
+        }))
+    })
+}
+
+/// What joins a part of a condition with the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Under {
+    And,
+    Or,
+}
+
+/// A condition, whose null is as good as false.
+fn condition(expr: Expr, under: Under) -> Result<Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            let under = if op == Operator::Or { Under::Or } else { under };
+            let (left, right) = (condition(*left, under)?, condition(*right, under)?);
+            Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
+        }
+        Expr::InSubquery(InSubquery { negated: false, .. }) => Ok(expr),
+        Expr::InSubquery(_) if under == Under::And => Ok(expr),
+        Expr::Not(inner) if under == Under::And && matches!(*inner, Expr::InSubquery(_)) => {
+            Ok(Expr::Not(inner))
+        }
+        expr => value(expr).map(|expr| expr.data),
+    }
+}
+
+/// An expression whose value is used, null too.
+fn value(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(|part| match part {
+        Expr::InSubquery(is_in) => three_valued(is_in).map(Transformed::yes),
+        part => Ok(Transformed::no(part)),
+    })
+}
+
+fn three_valued(InSubquery { expr, subquery, negated }: InSubquery) -> Result<Expr> {
+    let null = || lit(ScalarValue::Boolean(None));
+    let rows = counts(&subquery, |rows, _| rows)?;
+    let nulls = counts(&subquery, |rows, values| rows - values)?;
+    let has_match = Expr::InSubquery(InSubquery::new(expr.clone(), subquery, false));
+    when(rows.eq(lit(0_i64)), lit(negated))
+        .when(expr.is_null(), null())
+        .when(has_match, lit(!negated))
+        .when(nulls.gt(lit(0_i64)), null())
+        .otherwise(lit(negated))
+}
+
+/// A number made of how many rows a subquery has and how many values that are not null.
+fn counts(subquery: &Subquery, number: impl FnOnce(Expr, Expr) -> Expr) -> Result<Expr> {
+    let input = subquery.subquery.as_ref().clone();
+    let column = Expr::Column(Column::from(input.schema().qualified_field(0)));
+    let counted = [count(lit(1_i64)).alias("rows"), count(column).alias("values")];
+    let plan = LogicalPlanBuilder::from(input)
+        .aggregate(Vec::<Expr>::new(), counted)?
+        .project([number(ident("rows"), ident("values")).alias("number")])?
+        .build()?;
+    Ok(Expr::ScalarSubquery(subquery.with_plan(plan.into())))
+}

@@ -1,0 +1,349 @@
+//! `percentile_cont(0.95) WITHIN GROUP (ORDER BY x)`, exact.
+//!
+//! The library's own goes from one value to the next in steps of a millionth, and what it answers differs from PostgreSQL's
+//! in the seventh digit. Here the value at position `p · (n - 1)` of the sorted numbers is `low + (high - low) · rest`, as
+//! there. Of the four numbers 10, 20, 30 and 40 the third of four quarters is at position 2.25, thus 32.5.
+//!
+//! All numbers of a group are in memory until its value is known.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow::{
+    array::{Array, ArrayRef, AsArray as _, BooleanArray, Float64Array, ListArray, RecordBatch},
+    buffer::{NullBuffer, OffsetBuffer},
+    datatypes::{DataType, Field, FieldRef, Float64Type},
+};
+use datafusion_common::{
+    Result, ScalarValue, exec_datafusion_err, plan_err,
+    types::{NativeType, logical_float64},
+};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Coercion, ColumnarValue, EmitTo,
+    GroupsAccumulator, Signature, TypeSignatureClass, Volatility,
+    function::{AccumulatorArgs, StateFieldsArgs},
+    utils::format_state_name,
+};
+
+/// The function.
+pub fn percentile_cont() -> AggregateUDF {
+    AggregateUDF::from(PercentileCont::new())
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PercentileCont {
+    signature: Signature,
+    aliases: Vec<String>,
+}
+
+impl PercentileCont {
+    fn new() -> Self {
+        let number = || {
+            Coercion::new_implicit(
+                TypeSignatureClass::Native(logical_float64()),
+                vec![TypeSignatureClass::Numeric],
+                NativeType::Float64,
+            )
+        };
+        let signature = Signature::coercible(vec![number(), number()], Volatility::Immutable);
+        Self { signature, aliases: vec!["quantile_cont".to_owned()] }
+    }
+}
+
+impl AggregateUDFImpl for PercentileCont {
+    fn name(&self) -> &str {
+        "percentile_cont"
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        let name = format_state_name(args.name, "values");
+        Ok(vec![Arc::new(Field::new(name, DataType::List(item()), true))])
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let (part, is_distinct) = (part_of(&args)?, args.is_distinct);
+        Ok(Box::new(Numbers { part, is_distinct, values: Vec::new() }))
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        !args.is_distinct
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(Groups { part: part_of(&args)?, values: Vec::new(), bytes: 0 }))
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        true
+    }
+}
+
+/// The part that is asked for, of numbers in rising order.
+///
+/// Errors: when it is no number from 0 to 1.
+fn part_of(args: &AccumulatorArgs<'_>) -> Result<f64> {
+    let none = RecordBatch::new_empty(Arc::new(args.schema.clone()));
+    let part = args.exprs.get(1).map(|part| part.evaluate(&none)).transpose()?;
+    let part = match part {
+        Some(ColumnarValue::Scalar(ScalarValue::Float64(part))) => part,
+        Some(ColumnarValue::Scalar(ScalarValue::Float32(part))) => part.map(f64::from),
+        _ => None,
+    };
+    let Some(part) = part.filter(|part| (0.0..=1.0).contains(part)) else {
+        return plan_err!("percentile_cont: the percentile is a number from 0 to 1");
+    };
+    let is_falling = args.order_bys.first().is_some_and(|order| order.options.descending);
+    Ok(if is_falling { 1.0 - part } else { part })
+}
+
+/// What lies at a part of the way through the sorted numbers. Their order changes.
+fn at_part(numbers: &mut [f64], part: f64) -> Option<f64> {
+    let last = numbers.len().checked_sub(1)?;
+    let position = part * last as f64;
+    let (whole, rest) = (position.floor(), position.fract());
+    let (_, low, above) = numbers.select_nth_unstable_by(whole as usize, f64::total_cmp);
+    let low = *low;
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    // Between two infinities there is nothing to compute.
+    Some(if rest == 0.0 || low == high { low } else { low + (high - low) * rest })
+}
+
+fn item() -> FieldRef {
+    Arc::new(Field::new_list_field(DataType::Float64, true))
+}
+
+/// A list for each group.
+fn lists(groups: Vec<Vec<f64>>, nulls: Option<NullBuffer>) -> ListArray {
+    let offsets = OffsetBuffer::from_lengths(groups.iter().map(Vec::len));
+    let values: Float64Array = groups.into_iter().flatten().collect::<Vec<_>>().into();
+    ListArray::new(item(), offsets, Arc::new(values), nulls)
+}
+
+/// The numbers of an argument; a column without a type has none.
+fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
+    let Some(column) = values.first() else {
+        return Err(exec_datafusion_err!("percentile_cont: there is no argument"));
+    };
+    match column.as_primitive_opt::<Float64Type>() {
+        Some(numbers) => Ok(numbers.clone()),
+        None => Ok(Float64Array::new_null(column.len())),
+    }
+}
+
+/// Numbers of one group, or of a window that moves.
+#[derive(Debug)]
+struct Numbers {
+    part: f64,
+    is_distinct: bool,
+    values: Vec<f64>,
+}
+
+impl Accumulator for Numbers {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.values.extend(numbers(values)?.iter().flatten());
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let lists = states.first().and_then(|lists| lists.as_list_opt::<i32>());
+        for list in lists.into_iter().flat_map(|lists| lists.iter().flatten()) {
+            self.update_batch(&[list])?;
+        }
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let mut gone: HashMap<u64, usize> = HashMap::new();
+        for value in numbers(values)?.iter().flatten() {
+            *gone.entry(value.to_bits()).or_default() += 1;
+        }
+        self.values.retain(|value| match gone.get_mut(&value.to_bits()) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        });
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let list = lists(vec![std::mem::take(&mut self.values)], None);
+        Ok(vec![ScalarValue::List(Arc::new(list))])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        if !self.is_distinct {
+            return Ok(ScalarValue::Float64(at_part(&mut self.values, self.part)));
+        }
+        let mut distinct = self.values.clone();
+        distinct.sort_unstable_by(f64::total_cmp);
+        distinct.dedup();
+        Ok(ScalarValue::Float64(at_part(&mut distinct, self.part)))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.capacity() * size_of::<f64>()
+    }
+}
+
+/// Numbers of many groups.
+#[derive(Debug)]
+struct Groups {
+    part: f64,
+    values: Vec<Vec<f64>>,
+    /// Bytes of the inner lists.
+    bytes: usize,
+}
+
+impl Groups {
+    fn extend(&mut self, group: usize, more: impl Iterator<Item = f64>) {
+        if let Some(values) = self.values.get_mut(group) {
+            let before = values.capacity();
+            values.extend(more);
+            self.bytes += (values.capacity() - before) * size_of::<f64>();
+        }
+    }
+
+    fn take(&mut self, emit_to: EmitTo) -> Vec<Vec<f64>> {
+        let taken = emit_to.take_needed(&mut self.values);
+        self.bytes -= taken.iter().map(Vec::capacity).sum::<usize>() * size_of::<f64>();
+        taken
+    }
+}
+
+/// Whether a filter lets a row through.
+fn is_let_through(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
+}
+
+impl GroupsAccumulator for Groups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        filter: Option<&BooleanArray>,
+        groups: usize,
+    ) -> Result<()> {
+        self.values.resize(groups, Vec::new());
+        for (row, (number, &group)) in numbers(values)?.iter().zip(group_indices).enumerate() {
+            if is_let_through(filter, row) {
+                self.extend(group, number.into_iter());
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_batch(
+        &mut self,
+        states: &[ArrayRef],
+        group_indices: &[usize],
+        groups: usize,
+    ) -> Result<()> {
+        self.values.resize(groups, Vec::new());
+        let lists = states.first().and_then(|lists| lists.as_list_opt::<i32>());
+        let lists = lists.into_iter().flat_map(ListArray::iter);
+        for (list, &group) in lists.zip(group_indices) {
+            if let Some(list) = list {
+                self.extend(group, numbers(&[list])?.iter().flatten());
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let groups = self.take(emit_to);
+        Ok(vec![Arc::new(lists(groups, None))])
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let mut groups = self.take(emit_to);
+        let values = groups.iter_mut().map(|values| at_part(values, self.part));
+        Ok(Arc::new(values.collect::<Float64Array>()))
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let numbers = numbers(values)?;
+        let rows = numbers.iter().enumerate();
+        let groups = rows.map(|(row, number)| {
+            number.filter(|_| is_let_through(filter, row)).into_iter().collect()
+        });
+        Ok(vec![Arc::new(lists(groups.collect(), None))])
+    }
+
+    fn size(&self) -> usize {
+        self.values.capacity() * size_of::<Vec<f64>>() + self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_lies_between_its_neighbours() {
+        let of = |numbers: &[f64], part| at_part(&mut numbers.to_vec(), part);
+        assert_eq!(of(&[], 0.5), None);
+        assert_eq!(of(&[7.0], 0.99), Some(7.0));
+        assert_eq!(of(&[40.0, 10.0, 30.0, 20.0], 0.75), Some(32.5));
+        assert_eq!(of(&[40.0, 10.0, 30.0, 20.0], 0.0), Some(10.0));
+        assert_eq!(of(&[40.0, 10.0, 30.0, 20.0], 1.0), Some(40.0));
+        // A third is no multiple of a millionth.
+        assert_eq!(of(&[0.0, 3e9], 1.0 / 3.0), Some(1e9));
+        assert_eq!(of(&[f64::INFINITY, f64::INFINITY], 0.5), Some(f64::INFINITY));
+    }
+
+    #[test]
+    fn what_leaves_a_window_is_counted_no_more() {
+        let batch = |numbers: &[f64]| -> Vec<ArrayRef> {
+            vec![Arc::new(Float64Array::from(numbers.to_vec()))]
+        };
+        let mut window = Numbers { part: 0.5, is_distinct: false, values: Vec::new() };
+        window.update_batch(&batch(&[1.0, 5.0, 5.0, 9.0])).unwrap();
+        window.retract_batch(&batch(&[1.0, 5.0])).unwrap();
+        assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
+        let mut distinct = Numbers { part: 0.5, is_distinct: true, values: Vec::new() };
+        distinct.update_batch(&batch(&[1.0, 5.0, 5.0, 5.0, 9.0, 9.0, 9.0, 10.0])).unwrap();
+        assert_eq!(distinct.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
+    }
+
+    #[test]
+    fn groups_go_through_states() {
+        let values: Vec<ArrayRef> =
+            vec![Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0), Some(100.0)]))];
+        let filter = BooleanArray::from(vec![true, true, true, false]);
+        let mut whole = Groups { part: 0.5, values: Vec::new(), bytes: 0 };
+        whole.update_batch(&values, &[0, 0, 0, 1], Some(&filter), 2).unwrap();
+        let rows = whole.convert_to_state(&values, Some(&filter)).unwrap();
+        let states = whole.state(EmitTo::All).unwrap();
+        assert_eq!(whole.bytes, 0);
+        let mut merged = Groups { part: 0.5, values: Vec::new(), bytes: 0 };
+        merged.merge_batch(&states, &[1, 0], 2).unwrap();
+        merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
+        let answer = merged.evaluate(EmitTo::All).unwrap();
+        let answer: Vec<_> = answer.as_primitive::<Float64Type>().iter().collect();
+        assert_eq!(answer, [Some(2.0), Some(2.0)]);
+    }
+}
