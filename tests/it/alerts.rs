@@ -17,6 +17,10 @@ async fn start() -> (TestServer, Org, Value) {
     (server, org, dashboard)
 }
 
+/// Waits before attempts, with all that chance may add.
+const AFTER_30_S: i64 = 36_000;
+const AFTER_120_S: i64 = 144_000;
+
 fn rule(dashboard: &Value) -> Value {
     json!({
         "dashboard_id": dashboard, "widget_id": "calls", "name": "Too many", "condition_type": "threshold",
@@ -233,7 +237,8 @@ async fn receivers_that_misbehave_are_tried_three_times() {
             server.clock.advance((wait_s - 1) * 1_000);
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
             assert_eq!(receiver.count(), count, "{number}");
-            server.clock.advance(1_000);
+            // Chance adds up to a fifth.
+            server.clock.advance(1_000 + wait_s * 200);
         }
         let event = settled(&org, alert, 1).await;
         assert_eq!(event["deliveries"][0]["status"], "failed");
@@ -330,7 +335,7 @@ async fn a_recovery_never_overtakes_its_alarm() {
     eventually(|| async { attempts(&org).await.len() == 2 }).await;
     tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     assert_eq!(receiver.count(), 2, "the recovery waits");
-    server.clock.advance(120_000);
+    server.clock.advance(AFTER_120_S);
     eventually(|| async { receiver.count() == 4 }).await;
     let states: Vec<Value> =
         receiver.received().iter().map(|one| one.json()["state"].clone()).collect();
@@ -454,7 +459,7 @@ async fn webhooks_are_signed_on_demand() {
     send(&org, "a", 3).await;
     pass(&server, 1);
     eventually(|| async { attempts(&org).await.len() == 1 }).await;
-    server.clock.advance(30_000);
+    server.clock.advance(AFTER_30_S);
     eventually(|| async { attempts(&org).await.len() == 2 }).await;
     let received = receiver.received();
     let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
@@ -538,6 +543,22 @@ async fn a_preview_shows_when_a_rule_would_have_fired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_busy_receiver_is_left_alone_for_as_long_as_it_says() {
+    let (server, org, dashboard) = start().await;
+    let busy = Manner::RetryAfter(429, 600);
+    let receiver = Receiver::start(&[busy, Manner::Status(200, String::new())]).await;
+    make(&org, &with(&rule(&dashboard), json!({"webhook_url": receiver.url}))).await;
+    send(&org, "a", 3).await;
+    pass(&server, 1);
+    eventually(|| async { attempts(&org).await.len() == 1 }).await;
+    server.clock.advance(599_000);
+    tokio::time::sleep(std::time::Duration::from_millis(800)).await;
+    assert_eq!(receiver.count(), 1);
+    server.clock.advance(121_000);
+    eventually(|| async { receiver.count() == 2 }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_is_no_receiver_any_more_is_told_nothing_more() {
     let (server, org, dashboard) = start().await;
     let receiver = Receiver::start(&[Manner::Status(500, String::new())]).await;
@@ -546,7 +567,7 @@ async fn who_is_no_receiver_any_more_is_told_nothing_more() {
     pass(&server, 1);
     eventually(|| async { attempts(&org).await.len() == 1 }).await;
     org.admin.patch("/v1/alerts/1", &json!({"webhook_url": null})).await.expect(200);
-    server.clock.advance(30_000);
+    server.clock.advance(AFTER_30_S);
     tokio::time::sleep(std::time::Duration::from_millis(800)).await;
     assert_eq!(receiver.count(), 1);
 }

@@ -16,6 +16,8 @@ use tokio::{
 pub enum Manner {
     /// With this status and body.
     Status(u16, String),
+    /// With this status, and the seconds to stay away.
+    RetryAfter(u16, u32),
     /// Not at all: the connection is closed.
     Close,
     /// Not at all: the connection stays open.
@@ -132,6 +134,12 @@ async fn answer(stream: &mut TcpStream, manner: Manner) -> std::io::Result<()> {
                 "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
             );
             stream.write_all((head + &body).as_bytes()).await
+        }
+        Manner::RetryAfter(status, seconds) => {
+            let head = format!(
+                "HTTP/1.1 {status} X\r\nretry-after: {seconds}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await
         }
         Manner::Close => Ok(()),
         Manner::Hang => {

@@ -9,7 +9,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use inlay_engine::{KeyReader, Txn};
 
-use super::context::App;
+use super::{
+    backoff::{longest_ms, wait_ms},
+    context::App,
+};
 use crate::{
     error::Result,
     outbound::{DeliveryResult, OutboundMessage},
@@ -48,7 +51,7 @@ pub struct Outcome {
 #[derive(Debug, PartialEq, Eq)]
 enum After {
     Done,
-    Again { wait_ms: i64 },
+    Again { wait_s: u64 },
     Abandoned,
 }
 
@@ -58,7 +61,7 @@ fn after(attempt: u32, outcome: &Outcome, waits_s: &[u64]) -> After {
         return After::Done;
     }
     match waits_s.get(attempt as usize) {
-        Some(&wait) if !outcome.result.is_final => After::Again { wait_ms: wait as i64 * 1_000 },
+        Some(&wait_s) if !outcome.result.is_final => After::Again { wait_s },
         _ => After::Abandoned,
     }
 }
@@ -238,7 +241,7 @@ impl App {
             .into_iter()
             .flat_map(|channel| self.waits_s(channel))
             .max();
-        let latest = now + longest.map_or(0, |&wait| wait as i64 * 1_000).max(LEASE_MS);
+        let latest = now + longest.map_or(0, |&wait| longest_ms(wait)).max(LEASE_MS);
         let is_left = |one: &Delivery| one.is_leased || one.due_at > latest;
         let left: Vec<_> = left.into_iter().filter(|(_, one)| is_left(one)).collect();
         if left.is_empty() {
@@ -286,11 +289,12 @@ impl App {
                 After::Again { .. } | After::Abandoned => "failed",
             };
             set_status(&mut records, delivery, status, outcome.result.error.as_deref())?;
-            if let After::Again { wait_ms } = next
+            if let After::Again { wait_s } = next
                 && is_pending
             {
                 let attempt = delivery.attempt + 1;
-                let due_at = self.now_ms() + wait_ms;
+                let retry_after_s = outcome.result.retry_after_s;
+                let due_at = self.now_ms() + wait_ms(wait_s, retry_after_s, self.chance());
                 let again = Delivery { attempt, due_at, is_leased: false, ..delivery.clone() };
                 put(records.global(), &again)?;
             }
@@ -435,6 +439,7 @@ mod tests {
             error: error.map(str::to_owned),
             excerpt: None,
             is_final,
+            retry_after_s: None,
             took: Duration::ZERO,
         };
         Outcome { began_at: 0, result }
@@ -539,8 +544,8 @@ mod tests {
         let waits = [0, 30, 120];
         let failed = outcome(Some("no"), false);
         assert_eq!(after(1, &outcome(None, false), &waits), After::Done);
-        assert_eq!(after(1, &failed, &waits), After::Again { wait_ms: 30_000 });
-        assert_eq!(after(2, &failed, &waits), After::Again { wait_ms: 120_000 });
+        assert_eq!(after(1, &failed, &waits), After::Again { wait_s: 30 });
+        assert_eq!(after(2, &failed, &waits), After::Again { wait_s: 120 });
         assert_eq!(after(3, &failed, &waits), After::Abandoned);
         assert_eq!(after(1, &outcome(Some("no such mailbox"), true), &waits), After::Abandoned);
         assert_eq!(after(1, &failed, &[]), After::Abandoned);

@@ -24,6 +24,8 @@ pub struct DeliveryResult {
     pub error: Option<String>,
     /// How a webhook's answer began.
     pub excerpt: Option<String>,
+    /// Seconds until the receiver wants to see the next attempt, where it is busy and says so.
+    pub retry_after_s: Option<u64>,
     /// Whether trying again cannot help.
     pub is_final: bool,
     /// How long it took.
@@ -54,6 +56,7 @@ impl Dispatcher {
                     status_code: status,
                     error: posted.error.or_else(said_no),
                     excerpt: posted.excerpt,
+                    retry_after_s: posted.retry_after_s,
                     is_final: false,
                     took: posted.took,
                 }
@@ -66,6 +69,7 @@ impl Dispatcher {
                     is_final: bounce.as_ref().is_some_and(|bounce| bounce.is_final),
                     error: bounce.map(|bounce| bounce.message),
                     excerpt: None,
+                    retry_after_s: None,
                     took: began.elapsed(),
                 }
             }

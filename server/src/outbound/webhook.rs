@@ -55,13 +55,21 @@ pub struct Posted {
     pub error: Option<String>,
     /// How the answer began.
     pub excerpt: Option<String>,
+    /// `Retry-After` in seconds of an answer that says that there is too much to do.
+    pub retry_after_s: Option<u64>,
     /// How long it took.
     pub took: Duration,
 }
 
 impl Posted {
     fn failed(error: &str, began: Instant) -> Self {
-        Self { status_code: 0, error: Some(error.to_owned()), excerpt: None, took: began.elapsed() }
+        Self {
+            status_code: 0,
+            error: Some(error.to_owned()),
+            excerpt: None,
+            retry_after_s: None,
+            took: began.elapsed(),
+        }
     }
 }
 
@@ -150,10 +158,13 @@ impl Poster {
             Err(_) => return failed(format!("no answer within {} s", timeout.as_secs())),
         };
         let status_code = response.status().as_u16();
+        let retry_after =
+            response.headers().get("retry-after").filter(|_| [429, 503].contains(&status_code));
+        let retry_after_s = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
         // The status is the answer; how long its body takes changes nothing about it.
         let left = timeout.saturating_sub(began.elapsed());
         let excerpt = excerpt(response, left).await;
-        Posted { status_code, error: None, excerpt, took: began.elapsed() }
+        Posted { status_code, error: None, excerpt, retry_after_s, took: began.elapsed() }
     }
 
     /// Whether a webhook whose text passes may be saved: what its name leads to now is not internal. A name
