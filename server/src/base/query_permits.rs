@@ -108,6 +108,11 @@ impl QueryPermits {
         Self { at_once: at_once.max(1), state: Mutex::default(), waiting: AtomicUsize::new(0) }
     }
 
+    /// How many there are.
+    pub fn at_once(&self) -> usize {
+        self.at_once
+    }
+
     /// A permit for a query of an organisation, waited for so long; nothing when there was none.
     pub async fn acquire(self: &Arc<Self>, org: &str, wait: Duration) -> Option<QueryPermit> {
         let org: Arc<str> = org.into();

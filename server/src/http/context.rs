@@ -204,18 +204,35 @@ impl Http {
         org: &str,
         work: impl Fn(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let attempt = Arc::new(Attempt::new(ATTEMPT));
-        let done = {
-            let (app, _waits) = self.app_of_request(None);
-            let app = App { attempt: Some(Arc::clone(&attempt)), ..app };
-            // A panic fails the query, wherever it runs.
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&app)))
-        };
-        if !attempt.is_given_up() {
-            return done.unwrap_or_else(|_| Err(ApiError::internal("a query panicked")));
+        match self.attempt(&work) {
+            Some(done) => done,
+            None => self.run_after_attempt(org, work).await,
         }
-        drop(done);
+    }
+
+    /// Runs work that reads events on this thread. `None` where it takes longer than an attempt may.
+    pub fn attempt<T>(&self, work: &impl Fn(&App) -> Result<T>) -> Option<Result<T>> {
+        let attempt = Arc::new(Attempt::new(ATTEMPT));
+        let (app, _waits) = self.app_of_request(None);
+        let app = App { attempt: Some(Arc::clone(&attempt)), ..app };
+        // A panic fails the query, wherever it runs.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&app)));
+        let failed = |_| Err(ApiError::internal("a query panicked"));
+        (!attempt.is_given_up()).then(|| done.unwrap_or_else(failed))
+    }
+
+    /// Runs work anew that [`Http::attempt`] has given up. Its queries are counted already.
+    pub async fn run_after_attempt<T: Send + 'static>(
+        &self,
+        org: &str,
+        work: impl Fn(&App) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.run_query(org, move |app| work(&App { is_counted: true, ..app.clone() })).await
+    }
+
+    /// Queries that run at once, those of all organisations together.
+    pub fn queries_at_once(&self) -> usize {
+        self.queries.at_once()
     }
 
     /// Runs work that draws a file, which cannot pause.

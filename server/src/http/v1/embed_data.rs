@@ -19,12 +19,12 @@ use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinSet};
 use utoipa::{ToSchema, openapi::Content};
 
 use super::view::{self, For};
 use crate::{
-    app::{App, EmbedView, Offered, ViewFilters, Viewer, WidgetAnswer, WireFilters},
+    app::{App, EmbedView, Offered, ViewFilters, Viewer, WireFilters},
     error::{ApiError, Code, Result},
     http::{
         context::Http,
@@ -161,30 +161,60 @@ pub async fn data(
     if wants_lines {
         return Ok(DataResponse(stream(&http, shared, asked)));
     }
+    let expires_in_seconds = shared.1.expires_in_seconds;
+    let mut answers = Answers::new(&http, shared, asked);
     let mut widgets = BTreeMap::new();
-    for (widget, filters) in asked {
-        let id = widget.id.clone();
-        widgets.insert(id, answer(&http, &shared, widget, filters).await?);
+    while let Some((id, answer)) = answers.next().await? {
+        widgets.insert(id, answer?);
     }
-    let body = EmbeddedData { widgets, expires_in_seconds: shared.1.expires_in_seconds };
+    let body = EmbeddedData { widgets, expires_in_seconds };
     Ok(DataResponse(NotStored(body).into_response()))
 }
 
-/// The answer of one widget, or why there is none.
-///
-/// Errors: the server is too busy.
-async fn answer(
-    http: &Http,
-    shared: &Arc<(Viewer, EmbedView)>,
-    widget: Widget,
-    filters: ViewFilters,
-) -> Result<Box<RawValue>> {
-    let known = Arc::clone(shared);
-    let work = move |app: &App| one(app.embed_answer(&known.0, &known.1, &widget, &filters));
-    let answer = http.try_query(&shared.0.org, work).await;
-    // Many short ones must not keep others of this thread waiting.
-    tokio::task::yield_now().await;
-    answer
+/// Answers of widgets as they are ready: short ones are computed on this thread while as many others as there are permits
+/// have threads of their own.
+struct Answers {
+    http: Http,
+    shared: Arc<(Viewer, EmbedView)>,
+    asked: std::vec::IntoIter<(Widget, ViewFilters)>,
+    running: JoinSet<IdAndAnswer>,
+}
+
+/// A widget's id, and its answer or why it has none. Errors: the server is too busy.
+type IdAndAnswer = (String, Result<Box<RawValue>>);
+
+impl Answers {
+    fn new(
+        http: &Http,
+        shared: Arc<(Viewer, EmbedView)>,
+        asked: Vec<(Widget, ViewFilters)>,
+    ) -> Self {
+        let (http, asked) = (http.clone(), asked.into_iter());
+        Self { http, shared, asked, running: JoinSet::new() }
+    }
+
+    /// The next one. Errors: a task that was ended.
+    async fn next(&mut self) -> Result<Option<IdAndAnswer>> {
+        while self.running.len() < self.http.queries_at_once() {
+            let Some((widget, filters)) = self.asked.next() else { break };
+            let (id, shared) = (widget.id.clone(), Arc::clone(&self.shared));
+            // Why a widget has no answer is an answer too, but for an attempt that is given up.
+            let work = move |app: &App| {
+                let answer = app.embed_answer(&shared.0, &shared.1, &widget, &filters);
+                Ok(answer.and_then(|answer| view::widget(&answer, For::Viewer)))
+            };
+            if let Some(answer) = self.http.attempt(&work) {
+                // Many short ones must not keep others of this thread waiting.
+                tokio::task::yield_now().await;
+                return Ok(Some((id, answer.and_then(one))));
+            }
+            let (http, org) = (self.http.clone(), self.shared.0.org.clone());
+            self.running
+                .spawn(async move { (id, http.run_after_attempt(&org, work).await.and_then(one)) });
+        }
+        let ended = self.running.join_next().await.transpose();
+        ended.map_err(|error| ApiError::internal(format!("a task ended: {error}")))
+    }
 }
 
 /// The dashboard, and each widget with what it is asked. All rules are checked before anything is
@@ -244,8 +274,8 @@ pub fn first_data(app: &App, viewer: &Viewer, view: &EmbedView, limit: Duration)
 }
 
 /// A widget's answer, or why it has none.
-fn one(answer: Result<WidgetAnswer>) -> Result<Box<RawValue>> {
-    let error = match answer.and_then(|answer| view::widget(&answer, For::Viewer)) {
+fn one(answer: Result<Box<RawValue>>) -> Result<Box<RawValue>> {
+    let error = match answer {
         Ok(body) => return Ok(body),
         Err(error) => error,
     };
@@ -266,10 +296,16 @@ fn stream(
     let (sender, receiver) = mpsc::channel::<Bytes>(LINES_AHEAD);
     let http = http.clone();
     tokio::spawn(async move {
-        for (widget, filters) in asked {
-            let id = json!(widget.id);
-            let answer = answer(&http, &shared, widget, filters).await;
+        let expires_in_seconds = shared.1.expires_in_seconds;
+        let mut answers = Answers::new(&http, shared, asked);
+        loop {
+            let (id, answer) = match answers.next().await {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                Err(_) => return,
+            };
             let Ok(answer) = answer.or_else(|error| one(Err(error))) else { return };
+            let id = json!(id);
             // The answer is an object that is not empty: the id becomes its first field.
             let rest = answer.get().get(1..).unwrap_or_default();
             let line = format!("{{\"widget\":{id},{rest}");
@@ -278,7 +314,7 @@ fn stream(
                 return;
             }
         }
-        let last = json!({"expires_in_seconds": shared.1.expires_in_seconds});
+        let last = json!({"expires_in_seconds": expires_in_seconds});
         let _ = sender.send_timeout(Bytes::from(format!("{last}\n")), READER_TIMEOUT).await;
     });
     let lines = ResponseBody::new(Lines(receiver));
