@@ -140,6 +140,7 @@ pub async fn serve_with(
         settings,
         ids: Arc::default(),
         counters: Arc::default(),
+        key_callers: Arc::default(),
         acting: None,
         named: None,
         abandoned: Arc::default(),

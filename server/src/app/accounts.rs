@@ -4,15 +4,16 @@ use sha2::{Digest, Sha512};
 
 use super::{
     access::Principal,
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     sessions::{Client, SEEN_EVERY_MS, caller_of_user, no_environment, principal_of},
 };
 use crate::{
     base::{secret, text},
     error::{ApiError, Code, Faults, Result},
     store::{
-        self, Actor, Billing, Environment, KeyRef, Member, Org, OrgTxn, Role, Scope, Session,
-        SigningKey, User, global_end_session, global_find, global_put,
+        self, Billing, Environment, Member, Org, OrgTxn, Role, Scope, Session, SigningKey, User,
+        global_end_session, global_find, global_put,
     },
 };
 
@@ -246,19 +247,11 @@ impl App {
             .iter()
             .find(|(prefix, _)| secret::is_well_formed(prefix, key))
             .ok_or_else(refused)?;
-        let keys = self.engine.keys();
-        let found: KeyRef =
-            global_find(&keys, "api_key", &secret::digest(key))?.ok_or_else(refused)?;
-        let reader = self.org_reader(&found.org);
-        let record: store::ApiKey = reader.find(&found.id)?.ok_or_else(refused)?;
-        let org: Org = reader.find(&found.org)?.ok_or_else(refused)?;
-        let environment =
-            org.environment_by_id(&record.environment).cloned().ok_or_else(refused)?;
+        let found = self.key_callers.find(&self.engine.keys(), &secret::digest(key), principal)?;
+        let found = found.ok_or_else(refused)?;
         let now = self.now_ms();
-        let is_due = record.last_used_at.is_none_or(|used| now >= used + SEEN_EVERY_MS);
-        let actor = Actor { r#type: "api_key".to_owned(), id: record.id, label: record.label };
-        let caller = Caller { principal, org: org.id, environment, actor, ip: None, session: None };
-        Ok((caller, is_due))
+        let is_due = found.last_used_at.is_none_or(|used| now >= used + SEEN_EVERY_MS);
+        Ok((found.caller.clone(), is_due))
     }
 
     /// Writes down that a key or a session is used now.

@@ -16,7 +16,8 @@ use serde_json::json;
 use super::{
     access::Principal,
     alert_state::{Change, fresh, is_due, next_state, percent_change, phase},
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     widgets::watch_ask,
 };
 use crate::{

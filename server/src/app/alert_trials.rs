@@ -6,7 +6,8 @@ use super::{
     alert_checks::{watched_widget, window_ms},
     alert_state::{Change, fresh, next_state},
     alerts::{AlertChange, AlertSubject},
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     queue::{Outcome, alert_attempt, kind_of},
 };
 use crate::{

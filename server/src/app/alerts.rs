@@ -6,7 +6,8 @@ use serde_json::json;
 use super::{
     alert_checks::{has_single_value, tenant_statuses, watched_widget},
     alert_state::{fresh, recovery_fits},
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     queue::drop_deliveries,
     rules::{next_number, receivers, sign},
 };

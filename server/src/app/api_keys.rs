@@ -1,9 +1,6 @@
 //! API keys: made, listed by prefix, revoked.
 
-use super::{
-    context::{App, Caller},
-    plans,
-};
+use super::{callers::Caller, context::App, plans};
 use crate::{
     base::{secret, text},
     error::{ApiError, Code, Result},

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     error::Result,
     store::{AuditRow, OrgTxn},

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::{
     access::Principal,
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     plans::{PLANS, Plan, plan_of},
     settings::BillingSettings,
 };

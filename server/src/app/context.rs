@@ -10,11 +10,16 @@ use std::{
 
 use inlay_engine::{Clock, Engine, Rng, Txn};
 
-use super::{access::Principal, counters::Counters, named::NamedRequest, settings::Settings};
+use super::{
+    callers::{Caller, KeyCallers},
+    counters::Counters,
+    named::NamedRequest,
+    settings::Settings,
+};
 use crate::{
     base::{ids::Ids, query_permits::QueryPermit},
     error::{ApiError, Result},
-    store::{Actor, Environment, Org, OrgReader, OrgTxn},
+    store::{Org, OrgReader, OrgTxn},
 };
 
 /// The product: its state and its means. Cheap to clone.
@@ -32,6 +37,8 @@ pub struct App {
     pub ids: Arc<Ids>,
     /// What is counted in memory.
     pub counters: Arc<Counters>,
+    /// Callers of API keys that were decoded before.
+    pub key_callers: Arc<KeyCallers>,
     /// Who makes the request under way; looked at again where its change is made.
     pub acting: Option<Arc<Caller>>,
     /// The request under way, when its client named it.
@@ -76,35 +83,6 @@ impl Attempt {
     }
 }
 
-/// An authenticated caller within one organisation and environment.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// What he is.
-    pub principal: Principal,
-    /// His organisation.
-    pub org: String,
-    /// The environment that he works in.
-    pub environment: Environment,
-    /// For the audit.
-    pub actor: Actor,
-    /// Where the request came from.
-    pub ip: Option<String>,
-    /// Digest of the cookie of a console session.
-    pub session: Option<String>,
-}
-
-impl Caller {
-    /// Whether the caller may know where alerts and reports go.
-    pub fn sees_receivers(&self) -> bool {
-        matches!(self.principal, Principal::Admin | Principal::Owner | Principal::AdminKey)
-    }
-
-    /// Whether the caller is a key, which always names a tenant.
-    pub fn is_key(&self) -> bool {
-        matches!(self.principal, Principal::AdminKey | Principal::IngestKey)
-    }
-}
-
 impl App {
     /// Says when a query that begins now must stop: at its deadline, when nobody waits for it, or when the time of an
     /// attempt is over. While it is another query's turn, the answer comes later.
@@ -131,6 +109,13 @@ impl App {
         let mut random = [0; 8];
         self.rng.fill(&mut random);
         self.ids.next(u64::try_from(self.now_ms()).unwrap_or(0), random)
+    }
+
+    /// Any number.
+    pub fn chance(&self) -> u64 {
+        let mut random = [0; 8];
+        self.rng.fill(&mut random);
+        u64::from_le_bytes(random)
     }
 
     /// Records of an organisation as of now.
@@ -177,6 +162,7 @@ impl App {
             settings: Arc::new(Settings { password_cost: 4, ..Settings::default() }),
             ids: Arc::default(),
             counters: Arc::default(),
+            key_callers: Arc::default(),
             acting: None,
             named: None,
             abandoned: Arc::default(),

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     plans,
     query::parse_period,
     widgets::{Preview, WidgetAnswer, validate},

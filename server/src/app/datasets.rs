@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use inlay_engine::rows::Sizes;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::error::{ApiError, Result};
 
 /// A column: name, type, whether it may be null, what it holds.

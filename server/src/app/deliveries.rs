@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     error::Result,
     store::{AlertRule, ReportRule, WebhookDelivery},

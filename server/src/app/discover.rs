@@ -5,10 +5,7 @@ use std::time::Instant;
 use inlay_engine::{EventFacts, NumberFacts, ROLLUP_DIMENSIONS, TextFacts};
 use serde_json::{Value, json};
 
-use super::{
-    context::{App, Caller},
-    dashboards::NewDashboard,
-};
+use super::{callers::Caller, context::App, dashboards::NewDashboard};
 use crate::{
     error::{ApiError, Code, Result},
     store::{Dashboard, Settings, Widget},

@@ -8,11 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, erro
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    context::{App, Caller},
-    plans,
-    query::parse_period,
-};
+use super::{callers::Caller, context::App, plans, query::parse_period};
 use crate::{
     error::{ApiError, Code, More, PlanLimit, Result},
     store::{

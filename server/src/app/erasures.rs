@@ -6,7 +6,7 @@
 use inlay_engine::{Erasure, Scope, Whose};
 use serde_json::json;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     error::{ApiError, Code, Result},
     store::{Org, OrgTxn},

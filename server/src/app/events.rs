@@ -13,7 +13,7 @@ use serde::{
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     base::{instant, json as base_json},
     error::{ApiError, Code, Result},

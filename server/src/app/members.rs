@@ -10,7 +10,8 @@ use serde_json::json;
 use super::{
     access::Principal,
     accounts::{RESERVED_DOMAIN, SessionOpened},
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     passwords,
     sessions::{Client, caller_of_user, end_sessions, is_guest},
 };

@@ -5,11 +5,14 @@
 //! floor asks it before anything here runs. `query` is the one gate to data.
 
 mod access;
+mod backoff;
 
 mod counters;
 mod named;
 mod plans;
 mod settings;
+
+mod callers;
 
 mod context;
 
@@ -76,7 +79,8 @@ pub use alerts::{Alert, AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
 pub use audit::AuditFilter;
 pub use billing::{BillingState, Received};
-pub use context::{App, Attempt, Caller};
+pub use callers::Caller;
+pub use context::{App, Attempt};
 pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use datasets::Dataset;

@@ -1,6 +1,6 @@
 //! How far an organisation is with setting up.
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     error::Result,
     store::{AuditRow, Dashboard, Invite, Member, UsageDay},

@@ -2,7 +2,7 @@
 
 use inlay_engine::Whose;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     base::text,
     error::{ApiError, Result},

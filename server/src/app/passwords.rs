@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened, is_password},
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     sessions::{Client, caller_of_user, end_sessions},
 };
 use crate::{

@@ -15,10 +15,7 @@ use inlay_engine::{
 
 use jiff::tz::TimeZone;
 
-use super::{
-    context::{App, Caller},
-    counters::Counted,
-};
+use super::{callers::Caller, context::App, counters::Counted};
 use crate::{
     base::{civil, instant},
     error::{ApiError, Code, Result},

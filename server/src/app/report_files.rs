@@ -6,7 +6,8 @@ use askama::Template;
 
 use super::{
     alert_notifications::signature_headers,
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     report_runs::ReportWork,
     report_sheets::{artifact, kind_of_file},
 };

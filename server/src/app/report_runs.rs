@@ -12,7 +12,9 @@ use tracing::warn;
 
 use super::{
     alert_checks::system_caller,
-    context::{App, Caller},
+    backoff::wait_ms,
+    callers::Caller,
+    context::App,
     queue::{Outcome, attempt_row},
     run_queue::{self, is_under_way, key_of, put},
     schedule::Times,
@@ -31,7 +33,7 @@ const LEASE_MS: i64 = 15 * 60_000;
 /// Starts of a run, at most, with those of attempts.
 const STARTS_MAX: u32 = 8;
 /// Waits before each attempt of the mails of a run.
-const WAITS_MS: [i64; 3] = [0, 30_000, 120_000];
+const WAITS_S: [u64; 3] = [0, 30, 120];
 
 /// A run to go on with, and all that it needs.
 #[derive(Debug, Clone)]
@@ -316,7 +318,7 @@ impl App {
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             let Some(recipient) = run.deliveries.get_mut(at) else { return Ok(()) };
             let goes_on =
-                is_mail && !outcome.result.is_final && (of.work.attempt as usize) < WAITS_MS.len();
+                is_mail && !outcome.result.is_final && (of.work.attempt as usize) < WAITS_S.len();
             let status = match &outcome.result.error {
                 None => "sent",
                 Some(_) if goes_on => "pending",
@@ -360,9 +362,9 @@ impl App {
             let bytes = run.bytes.max(Some(bytes)).filter(|bytes| *bytes > 0);
             let run = ReportRun { bytes, ..run };
             let is_pending = run.deliveries.iter().any(|recipient| recipient.status == "pending");
-            let wait = WAITS_MS.get(of.work.attempt as usize).filter(|_| is_pending);
-            if let Some(wait) = wait {
-                let due_at = self.now_ms() + wait;
+            let wait_s = WAITS_S.get(of.work.attempt as usize).filter(|_| is_pending);
+            if let Some(&wait_s) = wait_s {
+                let due_at = self.now_ms() + wait_ms(wait_s, None, self.chance());
                 let attempt = of.work.attempt + 1;
                 let again = RunWork { due_at, attempt, is_leased: false, ..of.work.clone() };
                 put(records.global(), &again)?;

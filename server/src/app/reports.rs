@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     query::parse_period,
     rules::{next_number, receivers, sign},
     run_queue::drop_runs,

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use inlay_engine::Rng;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::context::{App, Caller};
+use super::{callers::Caller, context::App};
 use crate::{
     base::text,
     error::{ApiError, Code, Result},

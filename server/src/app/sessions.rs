@@ -3,10 +3,7 @@
 //! The cookie is random, and only its digest is stored. A session that was removed with its user or organisation, or is too old, is
 //! refused whether or not its record is still there.
 
-use super::{
-    access::Principal,
-    context::{App, Caller},
-};
+use super::{access::Principal, callers::Caller, context::App};
 use crate::{
     base::secret,
     error::{ApiError, Code, Result},

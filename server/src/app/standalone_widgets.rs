@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use super::{
-    context::{App, Caller},
-    widgets::validate,
-};
+use super::{callers::Caller, context::App, widgets::validate};
 use crate::{
     error::{ApiError, Code, Result},
     store::{OrgTxn, StandaloneWidget, Widget},

@@ -4,7 +4,8 @@
 //! written down from time to time: a write a question would be too much, and a crash loses seconds.
 
 use super::{
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     plans,
     query::{parse_period, period_ms},
 };

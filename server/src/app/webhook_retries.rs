@@ -10,11 +10,7 @@
 
 use serde_json::json;
 
-use super::{
-    context::{App, Caller},
-    queue,
-    run_queue::works_of,
-};
+use super::{callers::Caller, context::App, queue, run_queue::works_of};
 use crate::{
     error::{ApiError, Code, Result},
     store::{

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    context::{App, Caller},
+    callers::Caller,
+    context::App,
     query::{
         Ask, Compare, GROUPS_MAX, QueryAnswer, QueryRow, granularity, parse_filters,
         parse_granularity, parse_metric, parse_period, parse_timezone, period_ms, unknown_value,

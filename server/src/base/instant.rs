@@ -6,9 +6,20 @@ static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// `2026-11-13T00:00:00.000Z`. Instants that no calendar knows are shown as the nearest it does.
 pub fn format(ms: i64) -> String {
+    PRINTER.timestamp_to_string(&nearest(ms))
+}
+
+/// Appends an instant to `text` as [`format()`] shows it.
+pub fn write(text: &mut String, ms: i64) {
+    // A text takes whatever it is given.
+    let _ = PRINTER.print_timestamp(&nearest(ms), text);
+}
+
+/// The instant, or the nearest that the calendar has.
+fn nearest(ms: i64) -> Timestamp {
     let clamped =
         ms.clamp(Timestamp::MIN.as_millisecond() + 1, Timestamp::MAX.as_millisecond() - 1);
-    PRINTER.timestamp_to_string(&Timestamp::from_millisecond(clamped).unwrap_or_default())
+    Timestamp::from_millisecond(clamped).unwrap_or_default()
 }
 
 /// An instant for people, to the minute: `2026-11-13 10:17 UTC`.
@@ -85,6 +96,9 @@ mod tests {
     fn instants_are_shown_with_milliseconds() {
         assert_eq!(format(1_794_571_200_007), "2026-11-13T12:00:00.007Z");
         assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
+        let mut text = "at ".to_owned();
+        write(&mut text, 1_794_571_200_007);
+        assert_eq!(text, "at 2026-11-13T12:00:00.007Z");
         assert!(!format(i64::MAX).is_empty() && !format(i64::MIN).is_empty());
     }
 }

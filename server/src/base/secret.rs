@@ -44,7 +44,9 @@ pub fn digest(secret: &str) -> String {
 
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|at| char::from(DIGITS[usize::from(at)]));
+    bytes.iter().flat_map(digits).collect()
 }
 
 /// Bytes of lower-case hexadecimal digits.

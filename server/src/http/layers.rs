@@ -5,7 +5,7 @@ use std::time::Instant;
 use axum::{
     Json,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -19,6 +19,8 @@ use super::{
 use crate::error::{ApiError, Code};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 /// Gives the request an id, logs it, and puts the id on the answer and into an error's body.
 ///
@@ -27,13 +29,13 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     let id = uuid::Uuid::now_v7().to_string();
     let method = request.method().clone();
     let method_name = known_method(&method);
-    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let path = path.unwrap_or_else(|| "(none)".to_owned());
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
     let started = Instant::now();
     let mut response = in_one_shape(next.run(request).await);
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
-    http.requests.count((path.clone(), method_name, status), duration_ms / 1_000.0);
+    http.requests.count(path, method_name, status, duration_ms / 1_000.0);
     if let Some(ErrorNote(note)) = response.extensions_mut().remove() {
         let (code, cause) = (note.code.name(), note.cause.as_deref().unwrap_or_default());
         // A server without billing works as it was configured.
@@ -48,9 +50,7 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
         let mut rebuilt = Json(body).into_response();
         *rebuilt.status_mut() = parts.status;
         for (name, value) in &parts.headers {
-            if name != axum::http::header::CONTENT_LENGTH
-                && name != axum::http::header::CONTENT_TYPE
-            {
+            if name != header::CONTENT_LENGTH && name != header::CONTENT_TYPE {
                 rebuilt.headers_mut().append(name, value.clone());
             }
         }
@@ -69,19 +69,19 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
 /// has said so itself.
 fn secure(headers: &mut HeaderMap, is_https: bool) {
     let defaults = [
-        ("x-content-type-options", "nosniff"),
-        ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
-        ("referrer-policy", "no-referrer"),
-        ("cache-control", "no-store"),
-        ("cross-origin-resource-policy", "same-origin"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
     ];
+    headers.reserve(defaults.len() + 1);
     for (name, value) in defaults {
-        let name = HeaderName::from_static(name);
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     if is_https {
         let a_year = HeaderValue::from_static("max-age=31536000");
-        headers.insert("strict-transport-security", a_year);
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, a_year);
     }
 }
 
@@ -131,7 +131,7 @@ fn in_one_shape(response: Response) -> Response {
 
 /// A framework's text, not an answer or a page of ours.
 fn is_plain(response: &Response) -> bool {
-    let content_type = response.headers().get(axum::http::header::CONTENT_TYPE);
+    let content_type = response.headers().get(header::CONTENT_TYPE);
     content_type.is_none_or(|value| value.as_bytes().starts_with(b"text/plain"))
 }
 

@@ -11,6 +11,9 @@ use std::{
 /// What kind of request was answered how: pattern of the path, method, status.
 pub type Answered = (String, &'static str, u16);
 
+/// Requests of one path, by method and status.
+type OfPath = BTreeMap<(&'static str, u16), Taken>;
+
 /// How many there were, and how long they took in all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken {
@@ -24,22 +27,31 @@ pub struct Taken {
 /// that there are few.
 #[derive(Default)]
 pub struct Requests {
-    answered: Mutex<BTreeMap<Answered, Taken>>,
+    answered: Mutex<BTreeMap<String, OfPath>>,
     rejected: AtomicU64,
 }
 
 impl Requests {
     /// Counts an answer.
-    pub fn count(&self, answered: Answered, seconds: f64) {
+    pub fn count(&self, path: &str, method: &'static str, status: u16, seconds: f64) {
         let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = all.entry(answered).or_default();
+        if !all.contains_key(path) {
+            all.insert(path.to_owned(), BTreeMap::new());
+        }
+        let Some(of_path) = all.get_mut(path) else { return };
+        let taken = of_path.entry((method, status)).or_default();
         taken.count += 1;
         taken.seconds += seconds;
     }
 
     /// What was counted so far.
     pub fn read(&self) -> BTreeMap<Answered, Taken> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_path = |(path, kinds): (&String, &BTreeMap<_, _>)| {
+            let kind = |(&(method, status), &taken)| ((path.clone(), method, status), taken);
+            kinds.iter().map(kind).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of_path).collect()
     }
 
     /// Counts events of a batch that were refused while others were taken.

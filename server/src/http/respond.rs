@@ -53,8 +53,8 @@ pub struct List<T> {
     pub next: Option<String>,
 }
 
-/// 200 with an object that was written down already.
-pub struct Written<T>(pub Box<RawValue>, pub PhantomData<T>);
+/// 200 with an object whose JSON was written already.
+pub struct Written<T>(pub String, pub PhantomData<T>);
 
 /// 200 with an object of a version, which is its `ETag`; 304 for who has it already.
 pub struct Versioned<T> {
@@ -136,9 +136,16 @@ impl<T: Serialize> IntoResponse for List<T> {
     }
 }
 
+impl<T> From<Box<RawValue>> for Written<T> {
+    fn from(json: Box<RawValue>) -> Self {
+        Self(Box::<str>::from(json).into(), PhantomData)
+    }
+}
+
 impl<T> IntoResponse for Written<T> {
     fn into_response(self) -> Response {
-        Json(self.0).into_response()
+        let json = HeaderValue::from_static("application/json");
+        ([(header::CONTENT_TYPE, json)], self.0).into_response()
     }
 }
 

@@ -37,7 +37,7 @@ pub fn org_key(org: &str, kind: &str, id: &str) -> Vec<u8> {
 }
 
 /// Key of a record of nobody.
-fn global_key(kind: &str, id: &str) -> Vec<u8> {
+pub(super) fn global_key(kind: &str, id: &str) -> Vec<u8> {
     format!("g/{kind}/{id}").into_bytes()
 }
 

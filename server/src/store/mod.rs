@@ -14,6 +14,8 @@ mod org;
 
 mod records;
 
+mod key_records;
+
 mod alerts;
 mod boards;
 mod rules;
@@ -25,6 +27,7 @@ mod reports;
 pub use alerts::*;
 pub use boards::*;
 pub use deliveries::*;
+pub use key_records::KeyRecords;
 pub use keys::{
     Keys, decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,
     next_namespace,

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq as _};
 use serde_json::{Value as Json, json, value::RawValue};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -20,6 +20,10 @@ use crate::{
     http::respond::Written,
     store::RecipientStatus,
 };
+
+/// Bytes of `meta` and of a row with bucket and group, about.
+const META_BYTES: usize = 512;
+const ROW_BYTES: usize = 80;
 
 /// Tells a null from what is absent.
 pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
@@ -105,23 +109,25 @@ struct Rows<'a>(&'a [QueryRow]);
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut last: Option<(i64, Arc<str>)> = None;
-        let rows = self.0.iter().map(|row| {
+        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
+        let (mut text, mut written_ms) = (String::new(), None);
+        for row in self.0 {
             // Rows of one bucket stand side by side.
             if let Some(ms) = row.bucket
-                && last.as_ref().is_none_or(|(other, _)| *other != ms)
+                && written_ms != Some(ms)
             {
-                last = Some((ms, instant::format(ms).into()));
+                text.clear();
+                instant::write(&mut text, ms);
+                written_ms = Some(ms);
             }
-            let bucket = row.bucket.and(last.as_ref()).map(|(_, text)| Arc::clone(text));
-            DataRow {
-                bucket,
+            rows.serialize_element(&DataRow {
+                bucket: row.bucket.map(|_| text.as_str()),
                 group: row.group.as_ref().map(|group| group.as_deref()),
                 value: Number(row.value),
                 previous: row.previous.map(Number),
-            }
-        });
-        serializer.collect_seq(rows)
+            })?;
+        }
+        rows.end()
     }
 }
 
@@ -131,7 +137,7 @@ struct DataRow<'a> {
     /// Where the bucket begins; with `granularity` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Time>)]
-    bucket: Option<Arc<str>>,
+    bucket: Option<&'a str>,
     /// The group, null for events that lack the property; with `group_by` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "gpt-large")]
@@ -322,12 +328,19 @@ impl<'a> Meta<'a> {
 /// while the response is sent.
 pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Written<DataAnswer<'static>>> {
     let body = DataAnswer { data: Rows(&answer.rows), meta: Meta::of(ask, answer), spark: None };
-    Ok(Written(raw(&body)?, PhantomData))
+    // Not many answers are longer, and a text that grows is copied.
+    let mut text = Vec::with_capacity(META_BYTES + answer.rows.len() * ROW_BYTES);
+    serde_json::to_writer(&mut text, &body).map_err(unwritable)?;
+    let text = String::from_utf8(text).map_err(unwritable)?;
+    Ok(Written(text, PhantomData))
+}
+
+fn unwritable(error: impl std::fmt::Display) -> ApiError {
+    ApiError::internal(format!("an answer cannot be written: {error}"))
 }
 
 fn raw(body: &impl Serialize) -> Result<Box<RawValue>> {
-    serde_json::value::to_raw_value(body)
-        .map_err(|error| ApiError::internal(format!("an answer cannot be written: {error}")))
+    serde_json::value::to_raw_value(body).map_err(unwritable)
 }
 
 /// A widget's answer: rows as of a metric query, rows of a table, or nothing for a text.

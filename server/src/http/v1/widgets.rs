@@ -1,6 +1,6 @@
 //! `/v1/widgets`: standalone widgets, and a widget's data without saving it.
 
-use std::{collections::BTreeMap, marker::PhantomData};
+use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -187,7 +187,7 @@ pub async fn preview(
             view::widget(&app.preview_widget(&caller, &preview)?, view::For::Builder)
         })
         .await?;
-    Ok(Written(body, PhantomData))
+    Ok(body.into())
 }
 
 /// For whom, and over which time.
@@ -216,7 +216,7 @@ pub async fn data(
             view::widget(&answer, view::For::Builder)
         })
         .await?;
-    Ok(Written(body, PhantomData))
+    Ok(body.into())
 }
 
 fn standalone(widget: StandaloneWidget) -> StandaloneView {

@@ -1,0 +1,127 @@
+//! Who makes a request, and the callers of API keys that were decoded before.
+//!
+//! Three records say whose a key is. To decode them takes longer than to answer most queries, so a caller is decoded
+//! once, and again when one of the records has changed.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::access::Principal;
+use crate::{
+    error::Result,
+    store::{Actor, Environment, KeyRecords, Keys},
+};
+
+/// Callers that are cached, at most: about a kilobyte each.
+const CALLERS_MAX: usize = 4_096;
+
+/// An authenticated caller within one organisation and environment.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// What he is.
+    pub principal: Principal,
+    /// His organisation.
+    pub org: String,
+    /// The environment that he works in.
+    pub environment: Environment,
+    /// For the audit.
+    pub actor: Actor,
+    /// Where the request came from.
+    pub ip: Option<String>,
+    /// Digest of the cookie of a console session.
+    pub session: Option<String>,
+}
+
+impl Caller {
+    /// Whether the caller may know where alerts and reports go.
+    pub fn sees_receivers(&self) -> bool {
+        matches!(self.principal, Principal::Admin | Principal::Owner | Principal::AdminKey)
+    }
+
+    /// Whether the caller is a key, which always names a tenant.
+    pub fn is_key(&self) -> bool {
+        matches!(self.principal, Principal::AdminKey | Principal::IngestKey)
+    }
+}
+
+/// The caller of an API key, and the records that say so.
+pub struct KeyCaller {
+    /// The caller, of no address yet.
+    pub caller: Caller,
+    /// When the use of the key was last noted.
+    pub last_used_at: Option<i64>,
+    records: KeyRecords,
+}
+
+/// Callers of API keys, by the digest of the key.
+#[derive(Default)]
+pub struct KeyCallers(RwLock<HashMap<String, Arc<KeyCaller>>>);
+
+impl KeyCallers {
+    /// The caller of the key with this digest. `None` where the key, its organisation or its environment is missing.
+    ///
+    /// Errors: a record that cannot be read.
+    pub fn find(
+        &self,
+        keys: &impl Keys,
+        digest: &str,
+        principal: Principal,
+    ) -> Result<Option<Arc<KeyCaller>>> {
+        let cached = self.0.read().unwrap_or_else(PoisonError::into_inner).get(digest).cloned();
+        if let Some(found) = cached.filter(|found| found.records.are_current(keys)) {
+            return Ok(Some(found));
+        }
+        let Some((records, key, org)) = KeyRecords::read(keys, digest)? else { return Ok(None) };
+        let Some(environment) = org.environment_by_id(&key.environment).cloned() else {
+            return Ok(None);
+        };
+        let actor = Actor { r#type: "api_key".to_owned(), id: key.id, label: key.label };
+        let caller = Caller { principal, org: org.id, environment, actor, ip: None, session: None };
+        let found = Arc::new(KeyCaller { caller, last_used_at: key.last_used_at, records });
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= CALLERS_MAX {
+            all.clear();
+        }
+        all.insert(digest.to_owned(), Arc::clone(&found));
+        Ok(Some(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::{App, Client, KeyRequest},
+        base::secret,
+        error::Code,
+        store::Scope,
+    };
+
+    #[test]
+    fn a_caller_is_decoded_once_and_after_each_change() {
+        let app = App::in_memory();
+        let client = Client::default();
+        let made =
+            app.register("a@acme.example", "a long password", "Ada", "Acme", client).unwrap();
+        let (admin, _) = app.caller_of_key(&made.api_key.1).unwrap();
+        let label = "Backend".to_owned();
+        let request = KeyRequest { label, scope: Scope::Ingest, environment: None };
+        let new = app.create_api_key(&admin, &request).unwrap();
+        let find = || {
+            let digest = secret::digest(&new.secret);
+            app.key_callers.find(&app.engine.keys(), &digest, Principal::IngestKey).unwrap()
+        };
+        let found = find().unwrap();
+        assert_eq!((found.caller.org.as_str(), found.last_used_at), (made.org.id.as_str(), None));
+        assert!(Arc::ptr_eq(&found, &find().unwrap()));
+        assert!(app.caller_of_key(&new.secret).unwrap().1, "its use is to be noted");
+        app.note_use(&found.caller).unwrap();
+        assert!(find().unwrap().last_used_at.is_some());
+        assert!(!app.caller_of_key(&new.secret).unwrap().1);
+        app.revoke_api_key(&admin, &found.caller.actor.id).unwrap();
+        assert!(find().is_none());
+        assert_eq!(app.caller_of_key(&new.secret).unwrap_err().code, Code::Unauthenticated);
+    }
+}
