@@ -91,7 +91,7 @@ def main():
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        cases, size = {}, 0
+        cases, hosts = {}, []
         script = folder / "counting.lua"
         now_ms = int(time.time() * 1_000) // 1_000 * 1_000
         script.write_text(COUNTING.replace("TO", iso(now_ms)[:19]))
@@ -105,14 +105,15 @@ def main():
             query = {"tenant_id": "acme", "event_name": "call", "metric": "count", "granularity": "day"}
             known = "/v1/query?" + urllib.parse.urlencode(query | {"period": "90d"})
             moving = "/v1/query?" + urllib.parse.urlencode(query | {"from": iso(now_ms - DAYS * DAY_MS)})
-            time.sleep(40)
-            _, _, content = Connection(server.host, key).fetch("GET", known)
-            size = size or len(content)
             url = f"http://{server.host}"
+            hosts.append((server.host, key, known))
             cases[f"{name}`/healthz`"] = (server.pid, url + "/healthz", key, None)
             cases[f"{name}a query again"] = (server.pid, url + known, key, None)
             cases[f"{name}a query with another end"] = (server.pid, url + moving, key, script)
-        base = "`/healthz`"
+        # Rows are in segments after a minute.
+        time.sleep(75)
+        sizes = [len(Connection(host, key).fetch("GET", known)[2]) for host, key, known in hosts]
+        size, base = sizes[0], "`/healthz`"
         if arguments.bare:
             pid, url = start_bare(stack, arguments.bare, size)
             base = f"bare server, {size} bytes"

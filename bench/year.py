@@ -4,8 +4,9 @@
     python3 bench/year.py PATH/TO/inlay [--a-day 20000] [--days 365]
 
 Events of two hundred tenants are sent over HTTP in the order of their days. When everything is merged the server is
-ended and started again: the time until it is ready is printed, and that of the twelve queries of a dashboard about one
-tenant, one after the other over one connection, the first time and again.
+ended and started again: the time until it is ready is printed, and that of a dashboard of twelve widgets about one
+tenant, over one connection, the first time and again: as its embed page asks, all in one request, and as twelve queries one
+after the other. Each first time is that of a server that has just been started.
 """
 
 import argparse
@@ -87,6 +88,43 @@ def ask_all(connection, period):
     return sum(times), max(times)
 
 
+def kind_of(widget):
+    if "granularity" in widget:
+        return "line"
+    return "bar_list" if "group_by" in widget else "number"
+
+
+def mint(connection):
+    """Publishes a dashboard of all widgets; gives the token of a session of the tenant."""
+    widgets = []
+    for number, widget in enumerate(WIDGETS):
+        filters = {name.removeprefix("f_"): value for name, value in widget.items() if name.startswith("f_")}
+        query = {name: value for name, value in widget.items() if not name.startswith("f_")}
+        query |= {"event_name": "api_call"} | ({"filters": filters} if filters else {})
+        layout = {"x": number % 3 * 4, "y": number // 3 * 4, "w": 4, "h": 4}
+        widgets.append({
+            "id": f"w{number}", "kind": kind_of(widget), "title": f"Widget {number}", "query": query, "viz": {}, "layout": layout,
+        })  # fmt: skip
+    status, _, made = connection.call("POST", "/v1/dashboards", {"name": "Usage", "widgets": widgets})
+    assert status == 201, made
+    status, _, answer = connection.call("POST", f"/v1/dashboards/{made['id']}/publish")
+    assert status == 204, answer
+    asked = {"dashboard_id": made["id"], "tenant_id": TENANT, "expires_in": 86_400}
+    status, _, minted = connection.call("POST", "/v1/embed-sessions", asked)
+    assert status == 201, minted
+    return minted["token"]
+
+
+def ask_embed(connection, period):
+    """Milliseconds of all widgets in one request."""
+    asked = {"widgets": [f"w{number}" for number in range(len(WIDGETS))], "filters": {"period": period}}
+    started = time.perf_counter()
+    status, _, answer = connection.call("POST", "/v1/embed/data", asked)
+    taken = (time.perf_counter() - started) * 1e3
+    assert status == 200 and all("data" in widget for widget in answer["widgets"].values()), answer
+    return taken
+
+
 class Side:
     """A server as `customers.settle` knows it."""
 
@@ -107,6 +145,7 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "data"
         server = Server(chosen.binary, folder)
+        stack.callback(lambda: server.end())
         side = Side(server, register(server.host), folder)
         started = time.time()
         for body in bodies(chosen.a_day, chosen.days, int(time.time() * 1e3)):
@@ -117,27 +156,38 @@ def main():
         rows = chosen.a_day * chosen.days
         held = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.parent.name != "wal")
         print(f"{len(side.segments())} segments, {held / rows:.1f} bytes an event without the log")
+        token = mint(side.connection)
         server.end()
         times = []
-        for _ in range(5):
+
+        def restart():
+            nonlocal server
             began = time.perf_counter()
             server = Server(chosen.binary, folder)
             times.append((time.perf_counter() - began) * 1e3)
-            if len(times) < 5:
-                server.end()
-        stack.callback(server.end)
-        print(f"start until ready: {statistics.median(times):.0f} ms")
-        connection = Connection(server.host, side.key)
-        connection.call("GET", "/v1/query?" + urllib.parse.urlencode(
-            {"tenant_id": "nobody", "event_name": "api_call", "metric": "count", "period": "24h"}))  # fmt: skip
+            connection = Connection(server.host, side.key)
+            connection.call("GET", "/v1/query?" + urllib.parse.urlencode(
+                {"tenant_id": "nobody", "event_name": "api_call", "metric": "count", "period": "24h"}))  # fmt: skip
+            return connection
+
         for period in ("90d", "30d"):
+            connection = restart()
             first = ask_all(connection, period)
             again = [ask_all(connection, period) for _ in range(20)]
             all_ms, slowest_ms = (statistics.median(column) for column in zip(*again))
             print(
-                f"{period}: twelve widgets the first time {first[0]:.1f} ms (slowest {first[1]:.1f}), "
+                f"{period}: twelve queries the first time {first[0]:.1f} ms (slowest {first[1]:.1f}), "
                 f"again {all_ms:.1f} ms (slowest {slowest_ms:.2f})"
             )
+            server.end()
+            restart()
+            viewer = Connection(server.host, token)
+            viewer.call("GET", "/v1/embed/dashboard")
+            first = ask_embed(viewer, period)
+            again = statistics.median(ask_embed(viewer, period) for _ in range(20))
+            print(f"{period}: the embed's request for twelve widgets the first time {first:.1f} ms, again {again:.1f} ms")
+            server.end()
+        print(f"start until ready: {statistics.median(times):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 """Analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
 
     pip install -r bench/peers/requirements.txt
-    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign]
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh]
 
 The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
 HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
-instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py` has thirty more, beside DuckDB
-alone, that were written from the documentation by somebody who knew nothing of the code.
+instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py` and `fresh.py` have thirty more each,
+beside DuckDB alone, that were written from the documentation by somebody who had not read the code.
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
 statement, the answer as JSON. The others answer within their own process, already connected, in the form
@@ -34,6 +34,7 @@ from pathlib import Path
 
 import analysts
 import foreign
+import fresh
 from analysts import CLICK, DUCK, OURS
 from clickhouse import Click
 from duck import Duck
@@ -96,7 +97,7 @@ class RowsOfClick(Click):
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
-SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,))}
+SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,))}
 
 
 class Refused(Exception):
