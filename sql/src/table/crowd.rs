@@ -373,10 +373,10 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Batches of all groups with rows, each in one row.
+    /// Batches of all groups with rows, each in one row. Users are numbered from `first_number` on.
     ///
     /// Errors: more memory than there may be; texts that are none.
-    pub fn finish(mut self) -> Result<Batches> {
+    pub fn finish(mut self, first_number: u64) -> Result<Batches> {
         self.slots = Slots::Listed(Vec::new(), 0);
         self.known = HashTable::new();
         self.by_place = ByPlace::default();
@@ -386,6 +386,7 @@ impl<'a> Crowd<'a> {
         let nulls = NullBuffer::from_iter(is_there);
         let long = Buffer::from_vec(self.long);
         let people = People {
+            first_number,
             texts: Arc::new(StringViewArray::try_new(views.into(), vec![long], Some(nulls))?),
             tenants: self.users.iter().map(|user| user.tenant).collect(),
             tenant_texts: Arc::clone(&self.layout.tenants),

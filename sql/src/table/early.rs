@@ -24,6 +24,7 @@ use super::{
     scans::table_of,
     schema::Kind,
     source::Source,
+    wanted::USER_NUMBER,
 };
 
 /// Adds up while it is read.
@@ -183,12 +184,19 @@ fn argument(expr: Expr) -> Result<Expr> {
     argument.ok_or_else(|| DataFusionError::Internal("a part of nothing".to_owned()))
 }
 
-/// A part where users who are in one row each need not be told apart.
+/// A part where users who are in one row each need not be told apart, and others are by their numbers.
 fn once(mut part: Expr, rows: Rows) -> Expr {
     if let Expr::AggregateFunction(call) = &mut part
-        && rows == Rows::OneOfUser
+        && call.params.distinct
     {
-        call.params.distinct = false;
+        match rows {
+            Rows::OneOfUser => call.params.distinct = false,
+            Rows::Numbered => {
+                let number = Expr::Column(Column::new_unqualified(USER_NUMBER));
+                call.params.args = vec![number];
+            }
+            Rows::One | Rows::Many => {}
+        }
     }
     part
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::{
     array::{
-        ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, TimestampMillisecondArray,
-        UInt32Array,
+        Array as _, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions,
+        TimestampMillisecondArray, UInt32Array, UInt64Array,
     },
     compute::take,
 };
@@ -82,6 +82,8 @@ impl Found {
 
 /// What keys of groups stand for.
 pub struct People {
+    /// The number of the first; each has the one behind that of the user before.
+    pub first_number: u64,
     /// The text of each user; nothing for rows without one.
     pub texts: ArrayRef,
     /// The tenant of each user.
@@ -140,6 +142,14 @@ impl Batches {
         }
         for (measure, amounts) in wanted.measures.iter().zip(&found.amounts) {
             arrays.extend(measure.arrays(amounts[rows.clone()].iter().copied()));
+        }
+        if wanted.has_user_numbers {
+            let number = |user: u32| {
+                let is_there = people.texts.is_valid(user as usize);
+                is_there.then(|| people.first_number + u64::from(user))
+            };
+            let numbers: UInt64Array = keys.iter().map(|(user, _)| number(*user)).collect();
+            arrays.push(Arc::new(numbers));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         let schema = Arc::clone(&wanted.schema);

@@ -67,8 +67,8 @@ impl Readable for PerUser {
     }
 }
 
-/// Units of some tenants, each with the place of its source in the scan.
-type Chunk = Arc<Vec<(usize, Unit)>>;
+/// Units of some tenants, each with the place of its source in the scan; and the number of the chunk.
+type Chunk = Arc<(u32, Vec<(usize, Unit)>)>;
 
 /// Numbers of texts, in the order in which they are met.
 #[derive(Default)]
@@ -147,7 +147,8 @@ impl PerUser {
             name_numbers,
             grain: self.wanted.finest(),
         };
-        Ok((layout, chunks.into_iter().map(|(rows, units)| (rows, Arc::new(units))).collect()))
+        let numbered = (0..).zip(chunks).map(|(at, (rows, units))| (rows, Arc::new((at, units))));
+        Ok((layout, numbered.collect()))
     }
 }
 
@@ -183,7 +184,7 @@ impl Work for Reading {
         let mut crowd = Crowd::new(&self.of.wanted, &self.layout, memory);
         let sources = self.of.scan.sources();
         let filter = &self.of.conditions.filter;
-        for (at, unit) in &*chunk {
+        for (at, unit) in &chunk.1 {
             let source = sources
                 .get(*at)
                 .ok_or_else(|| DataFusionError::Internal("no source".to_owned()))?;
@@ -191,6 +192,7 @@ impl Work for Reading {
                 crowd.add(*at, source, unit)?;
             }
         }
-        Ok(Box::new(crowd.finish()?))
+        // A chunk has fewer users than numbers of this half.
+        Ok(Box::new(crowd.finish(u64::from(chunk.0) << 32)?))
     }
 }

@@ -23,11 +23,8 @@ use super::{
     shares,
     source::Provider,
     totals::Totals,
-    wanted::{Key, ROWS, SPAN, Wanted},
+    wanted::{Key, ROWS, SPAN, USER, Wanted},
 };
-
-/// The column of users.
-const USER: &str = "user_id";
 
 /// What groups of rows are read, found as expressions are looked at.
 pub struct Read<'a> {
@@ -45,6 +42,8 @@ pub struct Read<'a> {
 pub enum Rows {
     /// Any number.
     Many,
+    /// Any number, and [`USER_NUMBER`](super::wanted::USER_NUMBER) tells the users of a group apart.
+    Numbered,
     /// One for each of its users.
     OneOfUser,
     /// One.
@@ -112,7 +111,7 @@ impl<'a> Read<'a> {
                 *grain = (*grain).max(span.unwrap_or(*grain));
             }
         }
-        let wanted = Wanted::new(keys, span, measures, conditions.filter.clone());
+        let mut wanted = Wanted::new(keys, span, measures, conditions.filter.clone());
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
             let totals = Totals::new(scan, wanted, conditions);
@@ -131,13 +130,28 @@ impl<'a> Read<'a> {
                 _ => matches!(group, Expr::Column(column) if column.name == *name),
             })
         };
+        // Users of two tenants who are called alike have two numbers, and one text.
+        let is_of_one = |(name, key): &(String, Key)| match key {
+            Key::Tenant => is_group(&(name.clone(), Key::Tenant)),
+            _ => false,
+        };
         let rows = if !wanted.keys.iter().all(|key| key.1 == Key::User || is_group(key)) {
-            Rows::Many
+            match counts_users && (is_alone || wanted.keys.iter().any(is_of_one)) {
+                true => Rows::Numbered,
+                false => Rows::Many,
+            }
         } else if !counts_users && wanted.keys.iter().all(is_group) {
             Rows::One
         } else {
             Rows::OneOfUser
         };
+        // Users seldom do the same twice in an hour: their groups are nearly as many as rows, and must be grouped again.
+        if matches!(rows, Rows::Many | Rows::Numbered) && wanted.grain() == Some(Grain::Hour) {
+            return Ok(None);
+        }
+        if rows == Rows::Numbered {
+            wanted = wanted.with_user_numbers();
+        }
         let per_user = PerUser::new(scan, wanted, conditions);
         Ok(per_user.is_possible().then(|| (Arc::new(shares::Table(per_user)) as Arc<_>, rows)))
     }

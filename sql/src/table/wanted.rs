@@ -16,6 +16,10 @@ use super::{
 pub const ROWS: &str = "rows";
 /// The columns of where the first and the last hour, day or week begin in which a group has rows.
 pub const SPAN: [&str; 2] = ["earliest", "latest"];
+/// The column of users.
+pub const USER: &str = "user_id";
+/// The column of numbers that a tenant's users have in one statement.
+pub const USER_NUMBER: &str = "number of user_id";
 /// Rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
 /// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
@@ -48,7 +52,9 @@ pub struct Wanted {
     pub measures: Vec<Measure>,
     /// What rows must be like.
     pub filter: Filter,
-    /// A column for each key, that of the rows, those of the span, and those of each measure.
+    /// Whether users have a column of numbers.
+    pub has_user_numbers: bool,
+    /// A column for each key, that of the rows, those of the span, those of each measure, and that of the users' numbers.
     pub schema: SchemaRef,
 }
 
@@ -75,7 +81,16 @@ impl Wanted {
             fields.extend(SPAN.map(|name| Field::new(name, time.clone(), false)));
         }
         fields.extend(measures.iter().flat_map(Measure::fields));
-        Self { keys, span, measures, filter, schema: Arc::new(Schema::new(fields)) }
+        let schema = Arc::new(Schema::new(fields));
+        Self { keys, span, measures, filter, has_user_numbers: false, schema }
+    }
+
+    /// The same with a column of numbers of users.
+    pub fn with_user_numbers(self) -> Self {
+        let number = Arc::new(Field::new(USER_NUMBER, DataType::UInt64, true));
+        let fields = self.schema.fields().iter().cloned().chain([number]);
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Self { has_user_numbers: true, schema, ..self }
     }
 
     /// How finely groups are told apart by time, if they are.
