@@ -102,8 +102,11 @@ fn condition(expr: Expr, under: Under) -> Result<Expr> {
             let (left, right) = (condition(*left, under)?, condition(*right, under)?);
             Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
         }
-        Expr::InSubquery(InSubquery { negated: false, .. }) => Ok(expr),
         Expr::InSubquery(_) if under == Under::And => Ok(expr),
+        Expr::InSubquery(InSubquery { expr, subquery, negated: false }) => {
+            let subquery = with_plain_name(&subquery)?;
+            Ok(Expr::InSubquery(InSubquery::new(expr, subquery, false)))
+        }
         Expr::Not(inner) if under == Under::And && matches!(*inner, Expr::InSubquery(_)) => {
             Ok(Expr::Not(inner))
         }
@@ -121,6 +124,7 @@ fn value(expr: Expr) -> Result<Transformed<Expr>> {
 
 fn three_valued(InSubquery { expr, subquery, negated }: InSubquery) -> Result<Expr> {
     let null = || lit(ScalarValue::Boolean(None));
+    let subquery = with_plain_name(&subquery)?;
     let rows = counts(&subquery, |rows, _| rows)?;
     let nulls = counts(&subquery, |rows, values| rows - values)?;
     let has_match = Expr::InSubquery(InSubquery::new(expr.clone(), subquery, false));
@@ -129,6 +133,15 @@ fn three_valued(InSubquery { expr, subquery, negated }: InSubquery) -> Result<Ex
         .when(has_match, lit(!negated))
         .when(nulls.gt(lit(0_i64)), null())
         .otherwise(lit(negated))
+}
+
+/// A subquery whose column has a name without a dot: where it marks rows, the library takes `events.string_props[plan]` for a
+/// column of `events`.
+fn with_plain_name(subquery: &Subquery) -> Result<Subquery> {
+    let input = subquery.subquery.as_ref().clone();
+    let column = Expr::Column(Column::from(input.schema().qualified_field(0)));
+    let plan = LogicalPlanBuilder::from(input).project([column.alias("value")])?.build()?;
+    Ok(subquery.with_plan(plan.into()))
 }
 
 /// A number made of how many rows a subquery has and how many values that are not null.
