@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{DFSchema, Result};
+use datafusion_common::{
+    DFSchema, Result,
+    tree_node::{Transformed, TreeNode as _},
+};
 use datafusion_expr::{
     Expr, SortExpr, execution_props::ExecutionProps, expr::physical_name,
     physical_planning_context::PhysicalPlanningContext,
 };
 use datafusion_physical_expr::{
     PhysicalExpr, PhysicalSortExpr, create_physical_expr, create_physical_exprs,
-    create_physical_sort_exprs,
+    create_physical_sort_exprs, expressions::BinaryExpr,
 };
 
 /// What expressions are made with: when the statement began, and where results of scalar subqueries will be.
@@ -22,12 +25,13 @@ pub struct Exprs<'a> {
 impl Exprs<'_> {
     /// An expression over rows of this schema.
     pub fn one(&self, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
-        create_physical_expr(expr, schema, self.props, self.subqueries)
+        checked(create_physical_expr(expr, schema, self.props, self.subqueries)?)
     }
 
     /// Expressions over rows of this schema.
     pub fn all(&self, exprs: &[Expr], schema: &DFSchema) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
-        create_physical_exprs(exprs, schema, self.props, self.subqueries)
+        let exprs = create_physical_exprs(exprs, schema, self.props, self.subqueries)?;
+        exprs.into_iter().map(checked).collect()
     }
 
     /// An expression, and the name of its column.
@@ -39,4 +43,17 @@ impl Exprs<'_> {
     pub fn order(&self, exprs: &[SortExpr], schema: &DFSchema) -> Result<Vec<PhysicalSortExpr>> {
         create_physical_sort_exprs(exprs, schema, self.props, self.subqueries)
     }
+}
+
+/// An expression whose integers do not wrap: what is too large is an error, as in PostgreSQL.
+fn checked(expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+    let checked = expr.transform_up(|part| {
+        let Some(binary) = part.downcast_ref::<BinaryExpr>() else {
+            return Ok(Transformed::no(part));
+        };
+        let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
+        let checked = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
+        Ok(Transformed::yes(Arc::new(checked)))
+    });
+    checked.map(|expr| expr.data)
 }

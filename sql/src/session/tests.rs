@@ -300,6 +300,8 @@ fn mistakes_are_explained() {
         ("SELECT $1", "$1"),
         ("SELECT a.b.c.d FROM events", "a.b.c.d"),
         ("SELECT count(*) FROM events WHERE", "syntax"),
+        ("SELECT count(*) + 9223372036854775807 FROM events", "verflow"),
+        ("SELECT length(tenant_id) * 9223372036854775807 FROM events", "verflow"),
     ] {
         let refusal = refused(sql, Vec::new());
         assert_eq!(refusal.reason, Reason::Invalid, "{sql}: {refusal:?}");
