@@ -71,6 +71,15 @@ fn check_body(body: &SetExpr) -> Checked {
         SetExpr::SetOperation { left, right, op, set_quantifier } => {
             let counts_rows = !matches!(op, SetOperator::Union)
                 && !matches!(set_quantifier, SetQuantifier::None | SetQuantifier::Distinct);
+            refuse(
+                matches!(
+                    set_quantifier,
+                    SetQuantifier::ByName
+                        | SetQuantifier::AllByName
+                        | SetQuantifier::DistinctByName
+                ),
+                "BY NAME",
+            )?;
             // The library would answer with all rows on the left that the right has, or has not.
             refuse(counts_rows, "INTERSECT ALL or EXCEPT ALL")?;
             check_body(left)?;

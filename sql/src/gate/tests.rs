@@ -44,6 +44,7 @@ fn what_else_there_is_stays_out() {
         "WITH x AS (DELETE FROM events RETURNING *) SELECT * FROM x",
         "EXPLAIN SELECT 1",
         "SELECT 1 EXCEPT ALL SELECT 2",
+        "SELECT 1 AS a UNION ALL BY NAME SELECT 2 AS a",
         "SELECT 1 INTERSECT ALL SELECT 2",
         "SELECT sum(x) OVER (w ORDER BY y) FROM events WINDOW w AS (PARTITION BY z)",
         "SELECT sum(x) OVER v FROM events WINDOW w AS (PARTITION BY z), v AS (w ORDER BY y)",

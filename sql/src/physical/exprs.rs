@@ -41,7 +41,11 @@ impl Exprs<'_> {
 
     /// An order of rows of this schema.
     pub fn order(&self, exprs: &[SortExpr], schema: &DFSchema) -> Result<Vec<PhysicalSortExpr>> {
-        create_physical_sort_exprs(exprs, schema, self.props, self.subqueries)
+        let exprs = create_physical_sort_exprs(exprs, schema, self.props, self.subqueries)?;
+        let order = |order: PhysicalSortExpr| {
+            Ok(PhysicalSortExpr { expr: checked(order.expr)?, options: order.options })
+        };
+        exprs.into_iter().map(order).collect()
     }
 }
 

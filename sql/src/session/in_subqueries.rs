@@ -18,7 +18,8 @@
 //!      ELSE false END
 //! ```
 //!
-//! A condition that is joined with others by `AND` alone has an anti join of the library, which knows nulls.
+//! `NOT IN` that is joined with others by `AND` alone has an anti join of the library, which knows nulls, unless the subquery
+//! depends on the row.
 
 use std::sync::Arc;
 
@@ -102,16 +103,28 @@ fn condition(expr: Expr, under: Under) -> Result<Expr> {
             let (left, right) = (condition(*left, under)?, condition(*right, under)?);
             Ok(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))))
         }
-        Expr::InSubquery(_) if under == Under::And => Ok(expr),
+        // The library's join looks at nulls of all rows, where only those count that the subquery has for this row.
+        Expr::InSubquery(ref is_in)
+            if under == Under::And && !(is_in.negated && is_correlated(is_in)) =>
+        {
+            Ok(expr)
+        }
         Expr::InSubquery(InSubquery { expr, subquery, negated: false }) => {
             let subquery = with_plain_name(&subquery)?;
             Ok(Expr::InSubquery(InSubquery::new(expr, subquery, false)))
         }
-        Expr::Not(inner) if under == Under::And && matches!(*inner, Expr::InSubquery(_)) => {
+        Expr::Not(inner)
+            if under == Under::And
+                && matches!(&*inner, Expr::InSubquery(is_in) if !is_correlated(is_in)) =>
+        {
             Ok(Expr::Not(inner))
         }
         expr => value(expr).map(|expr| expr.data),
     }
+}
+
+fn is_correlated(is_in: &InSubquery) -> bool {
+    !is_in.subquery.outer_ref_columns.is_empty()
 }
 
 /// An expression whose value is used, null too.

@@ -24,7 +24,7 @@ use crate::{
     physical::KeepNamesApart,
     table::{
         AddDurations, AddUpEarly, ConstantsRight, GroupByNumbers, JoinByNumbers, KeepCasts,
-        PartitionByNumbers, PropertiesAsColumns, aggregates,
+        PartitionByNumbers, PropertiesAsColumns, SignedDifferences, aggregates,
     },
 };
 
@@ -55,6 +55,7 @@ impl Library {
         ];
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
+        analyzers.insert(0, Arc::new(SignedDifferences));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.push(Arc::new(KeepCasts::Added));

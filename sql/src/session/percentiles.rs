@@ -92,10 +92,10 @@ impl AggregateUDFImpl for PercentileCont {
     }
 }
 
-/// The part that is asked for, of numbers in rising order.
+/// The part that is asked for.
 ///
 /// Errors: when it is no number from 0 to 1.
-fn part_of(args: &AccumulatorArgs<'_>) -> Result<f64> {
+fn part_of(args: &AccumulatorArgs<'_>) -> Result<Part> {
     let none = RecordBatch::new_empty(Arc::new(args.schema.clone()));
     let part = args.exprs.get(1).map(|part| part.evaluate(&none)).transpose()?;
     let part = match part {
@@ -107,19 +107,27 @@ fn part_of(args: &AccumulatorArgs<'_>) -> Result<f64> {
         return plan_err!("percentile_cont: the percentile is a number from 0 to 1");
     };
     let is_falling = args.order_bys.first().is_some_and(|order| order.options.descending);
-    Ok(if is_falling { 1.0 - part } else { part })
+    Ok(Part { part, is_falling })
+}
+
+/// How far through the sorted numbers, and in which order.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    part: f64,
+    is_falling: bool,
 }
 
 /// What lies at a part of the way through the sorted numbers. Their order changes.
-fn at_part(numbers: &mut [f64], part: f64) -> Option<f64> {
+fn at_part(numbers: &mut [f64], Part { part, is_falling }: Part) -> Option<f64> {
     let last = numbers.len().checked_sub(1)?;
     let position = part * last as f64;
-    let (whole, rest) = (position.floor(), position.fract());
-    let (_, low, above) = numbers.select_nth_unstable_by(whole as usize, f64::total_cmp);
-    let low = *low;
-    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    let (whole, rest) = (position.floor() as usize, position.fract());
+    let order = |a: &f64, b: &f64| if is_falling { b.total_cmp(a) } else { a.total_cmp(b) };
+    let (_, here, behind) = numbers.select_nth_unstable_by(whole, order);
+    let here = *here;
+    let next = behind.iter().copied().min_by(order).unwrap_or(here);
     // Between two infinities there is nothing to compute.
-    Some(if rest == 0.0 || low == high { low } else { low + (high - low) * rest })
+    Some(if rest == 0.0 || here == next { here } else { here + (next - here) * rest })
 }
 
 fn item() -> FieldRef {
@@ -147,7 +155,7 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 /// Numbers of one group, or of a window that moves.
 #[derive(Debug)]
 struct Numbers {
-    part: f64,
+    part: Part,
     is_distinct: bool,
     values: Vec<f64>,
 }
@@ -208,7 +216,7 @@ impl Accumulator for Numbers {
 /// Numbers of many groups.
 #[derive(Debug)]
 struct Groups {
-    part: f64,
+    part: Part,
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
     bytes: usize,
@@ -302,9 +310,13 @@ impl GroupsAccumulator for Groups {
 mod tests {
     use super::*;
 
+    const HALF: Part = Part { part: 0.5, is_falling: false };
+
     #[test]
     fn a_percentile_lies_between_its_neighbours() {
-        let of = |numbers: &[f64], part| at_part(&mut numbers.to_vec(), part);
+        let of = |numbers: &[f64], part| {
+            at_part(&mut numbers.to_vec(), Part { part, is_falling: false })
+        };
         assert_eq!(of(&[], 0.5), None);
         assert_eq!(of(&[7.0], 0.99), Some(7.0));
         assert_eq!(of(&[40.0, 10.0, 30.0, 20.0], 0.75), Some(32.5));
@@ -313,6 +325,9 @@ mod tests {
         // A third is no multiple of a millionth.
         assert_eq!(of(&[0.0, 3e9], 1.0 / 3.0), Some(1e9));
         assert_eq!(of(&[f64::INFINITY, f64::INFINITY], 0.5), Some(f64::INFINITY));
+        // Nine tenths from the top are one tenth, which no float is.
+        let mut tens: Vec<f64> = (0..=10).map(|n| f64::from(n) * 10.0).collect();
+        assert_eq!(at_part(&mut tens, Part { part: 0.9, is_falling: true }), Some(10.0));
     }
 
     #[test]
@@ -320,11 +335,11 @@ mod tests {
         let batch = |numbers: &[f64]| -> Vec<ArrayRef> {
             vec![Arc::new(Float64Array::from(numbers.to_vec()))]
         };
-        let mut window = Numbers { part: 0.5, is_distinct: false, values: Vec::new() };
+        let mut window = Numbers { part: HALF, is_distinct: false, values: Vec::new() };
         window.update_batch(&batch(&[1.0, 5.0, 5.0, 9.0])).unwrap();
         window.retract_batch(&batch(&[1.0, 5.0])).unwrap();
         assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
-        let mut distinct = Numbers { part: 0.5, is_distinct: true, values: Vec::new() };
+        let mut distinct = Numbers { part: HALF, is_distinct: true, values: Vec::new() };
         distinct.update_batch(&batch(&[1.0, 5.0, 5.0, 5.0, 9.0, 9.0, 9.0, 10.0])).unwrap();
         assert_eq!(distinct.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
     }
@@ -334,12 +349,12 @@ mod tests {
         let values: Vec<ArrayRef> =
             vec![Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0), Some(100.0)]))];
         let filter = BooleanArray::from(vec![true, true, true, false]);
-        let mut whole = Groups { part: 0.5, values: Vec::new(), bytes: 0 };
+        let mut whole = Groups { part: HALF, values: Vec::new(), bytes: 0 };
         whole.update_batch(&values, &[0, 0, 0, 1], Some(&filter), 2).unwrap();
         let rows = whole.convert_to_state(&values, Some(&filter)).unwrap();
         let states = whole.state(EmitTo::All).unwrap();
         assert_eq!(whole.bytes, 0);
-        let mut merged = Groups { part: 0.5, values: Vec::new(), bytes: 0 };
+        let mut merged = Groups { part: HALF, values: Vec::new(), bytes: 0 };
         merged.merge_batch(&states, &[1, 0], 2).unwrap();
         merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
         let answer = merged.evaluate(EmitTo::All).unwrap();

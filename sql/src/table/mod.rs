@@ -11,6 +11,7 @@ mod schema;
 
 mod intervals;
 mod literals;
+mod signed;
 mod times;
 
 mod condition;
@@ -65,6 +66,7 @@ pub use partitions::PartitionByNumbers;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use schema::Kind;
+pub use signed::SignedDifferences;
 pub use source::{ScanRequest, Source};
 pub use states::aggregates;
 pub use times::KeepCasts;

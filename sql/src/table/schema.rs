@@ -111,15 +111,15 @@ impl Property {
     }
 }
 
-/// What a property is called as a column.
+/// What a property is called as a column, which no statement can name: none holds a NUL.
 pub fn property_column(map: &str, name: &str) -> String {
-    format!("{map}['{name}']")
+    format!("{map}['{name}']\0")
 }
 
 /// The map and the name of the property that a column of a table is.
 pub fn property_of_column(column: &str) -> Option<(&'static str, &str)> {
     [STRINGS, NUMBERS, STATES].into_iter().find_map(|map| {
-        let name = column.strip_prefix(map)?.strip_prefix("['")?.strip_suffix("']")?;
+        let name = column.strip_prefix(map)?.strip_prefix("['")?.strip_suffix("']\0")?;
         Some((map, name))
     })
 }
