@@ -148,19 +148,24 @@ fn three_valued(InSubquery { expr, subquery, negated }: InSubquery) -> Result<Ex
         .otherwise(lit(negated))
 }
 
+/// The plan of a subquery of one column, and that column.
+fn opened(subquery: &Subquery) -> (LogicalPlan, Expr) {
+    let plan = subquery.subquery.as_ref().clone();
+    let column = Expr::Column(Column::from(plan.schema().qualified_field(0)));
+    (plan, column)
+}
+
 /// A subquery whose column has a name without a dot: where it marks rows, the library takes `events.string_props[plan]` for a
 /// column of `events`.
 fn with_plain_name(subquery: &Subquery) -> Result<Subquery> {
-    let input = subquery.subquery.as_ref().clone();
-    let column = Expr::Column(Column::from(input.schema().qualified_field(0)));
+    let (input, column) = opened(subquery);
     let plan = LogicalPlanBuilder::from(input).project([column.alias("value")])?.build()?;
     Ok(subquery.with_plan(plan.into()))
 }
 
 /// A number made of how many rows a subquery has and how many values that are not null.
 fn counts(subquery: &Subquery, number: impl FnOnce(Expr, Expr) -> Expr) -> Result<Expr> {
-    let input = subquery.subquery.as_ref().clone();
-    let column = Expr::Column(Column::from(input.schema().qualified_field(0)));
+    let (input, column) = opened(subquery);
     let counted = [count(lit(1_i64)).alias("rows"), count(column).alias("values")];
     let plan = LogicalPlanBuilder::from(input)
         .aggregate(Vec::<Expr>::new(), counted)?

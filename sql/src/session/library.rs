@@ -23,8 +23,8 @@ use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
     physical::KeepNamesApart,
     table::{
-        AddDurations, AddUpEarly, ConstantsRight, GroupByNumbers, JoinByNumbers, KeepCasts,
-        PartitionByNumbers, PropertiesAsColumns, SignedDifferences, aggregates,
+        ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
+        PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
     },
 };
 
@@ -55,12 +55,12 @@ impl Library {
         ];
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
-        analyzers.insert(0, Arc::new(SignedDifferences));
+        analyzers.insert(0, Arc::new(SIGNED_DIFFERENCES));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.push(Arc::new(KeepCasts::Added));
-        analyzers.push(Arc::new(AddDurations));
-        analyzers.push(Arc::new(ConstantsRight));
+        analyzers.push(Arc::new(ADD_DURATIONS));
+        analyzers.push(Arc::new(CONSTANTS_RIGHT));
         Self {
             syntax: vec![
                 Arc::new(core::planner::CoreFunctionPlanner::default()),

@@ -95,7 +95,7 @@ impl AggregateUDFImpl for PercentileCont {
 /// The part that is asked for.
 ///
 /// Errors: when it is no number from 0 to 1.
-fn part_of(args: &AccumulatorArgs<'_>) -> Result<Part> {
+fn part_of(args: &AccumulatorArgs<'_>) -> Result<Percentile> {
     let none = RecordBatch::new_empty(Arc::new(args.schema.clone()));
     let part = args.exprs.get(1).map(|part| part.evaluate(&none)).transpose()?;
     let part = match part {
@@ -107,18 +107,18 @@ fn part_of(args: &AccumulatorArgs<'_>) -> Result<Part> {
         return plan_err!("percentile_cont: the percentile is a number from 0 to 1");
     };
     let is_falling = args.order_bys.first().is_some_and(|order| order.options.descending);
-    Ok(Part { part, is_falling })
+    Ok(Percentile { part, is_falling })
 }
 
 /// How far through the sorted numbers, and in which order.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct Percentile {
     part: f64,
     is_falling: bool,
 }
 
 /// What lies at a part of the way through the sorted numbers. Their order changes.
-fn at_part(numbers: &mut [f64], Part { part, is_falling }: Part) -> Option<f64> {
+fn at_part(numbers: &mut [f64], Percentile { part, is_falling }: Percentile) -> Option<f64> {
     let last = numbers.len().checked_sub(1)?;
     let position = part * last as f64;
     let (whole, rest) = (position.floor() as usize, position.fract());
@@ -155,7 +155,7 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 /// Numbers of one group, or of a window that moves.
 #[derive(Debug)]
 struct Numbers {
-    part: Part,
+    part: Percentile,
     is_distinct: bool,
     values: Vec<f64>,
 }
@@ -216,7 +216,7 @@ impl Accumulator for Numbers {
 /// Numbers of many groups.
 #[derive(Debug)]
 struct Groups {
-    part: Part,
+    part: Percentile,
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
     bytes: usize,
@@ -310,12 +310,12 @@ impl GroupsAccumulator for Groups {
 mod tests {
     use super::*;
 
-    const HALF: Part = Part { part: 0.5, is_falling: false };
+    const HALF: Percentile = Percentile { part: 0.5, is_falling: false };
 
     #[test]
     fn a_percentile_lies_between_its_neighbours() {
         let of = |numbers: &[f64], part| {
-            at_part(&mut numbers.to_vec(), Part { part, is_falling: false })
+            at_part(&mut numbers.to_vec(), Percentile { part, is_falling: false })
         };
         assert_eq!(of(&[], 0.5), None);
         assert_eq!(of(&[7.0], 0.99), Some(7.0));
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(of(&[f64::INFINITY, f64::INFINITY], 0.5), Some(f64::INFINITY));
         // Nine tenths from the top are one tenth, which no float is.
         let mut tens: Vec<f64> = (0..=10).map(|n| f64::from(n) * 10.0).collect();
-        assert_eq!(at_part(&mut tens, Part { part: 0.9, is_falling: true }), Some(10.0));
+        assert_eq!(at_part(&mut tens, Percentile { part: 0.9, is_falling: true }), Some(10.0));
     }
 
     #[test]

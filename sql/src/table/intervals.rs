@@ -7,57 +7,46 @@
 //! thirty days.
 
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
-use datafusion_common::{
-    DFSchema, Result, ScalarValue, config::ConfigOptions, tree_node::Transformed,
-};
-use datafusion_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable as _, LogicalPlan, Operator};
-use datafusion_optimizer::AnalyzerRule;
+use datafusion_common::{DFSchema, Result, ScalarValue, tree_node::Transformed};
+use datafusion_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable as _, Operator};
 
-use super::rewrite::rewrite_exprs;
+use super::rewrite::ExprRule;
 
 const NANOS_A_DAY: i64 = 86_400_000_000_000;
 /// Days of a month where intervals are compared, as in PostgreSQL.
 const DAYS_A_MONTH: i32 = 30;
 
 /// Makes durations of intervals.
-#[derive(Debug)]
-pub struct AddDurations;
+pub const ADD_DURATIONS: ExprRule = ExprRule { name: "add_durations", rewrite: add_durations };
 
-impl AnalyzerRule for AddDurations {
-    fn name(&self) -> &str {
-        "add_durations"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        rewrite_exprs(plan, &|expr, schema| {
-            let (left, op, right) = match &expr {
-                Expr::BinaryExpr(BinaryExpr { left, op, right }) => (left, op, right),
-                Expr::Between(between) => {
-                    return Ok(match between_durations(between, schema) {
-                        Some(between) => Transformed::yes(Expr::Between(between)),
-                        None => Transformed::no(expr),
-                    });
-                }
-                _ => return Ok(Transformed::no(expr)),
-            };
-            let new = match op {
-                Operator::Plus => with_duration(left, right, schema)
-                    .or_else(|| with_duration(right, left, schema)),
-                Operator::Minus => with_duration(left, right, schema),
-                _ if op.supports_propagation() => compared(left, right, schema)
-                    .or_else(|| compared(right, left, schema).map(|(right, left)| (left, right)))
-                    .or_else(|| lengths(left, right)),
-                _ => None,
-            };
-            Ok(match new {
-                Some((left, right)) => {
-                    let new = BinaryExpr::new(Box::new(left), *op, Box::new(right));
-                    Transformed::yes(Expr::BinaryExpr(new))
-                }
+fn add_durations(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (left, op, right) = match &expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => (left, op, right),
+        Expr::Between(between) => {
+            return Ok(match between_durations(between, schema) {
+                Some(between) => Transformed::yes(Expr::Between(between)),
                 None => Transformed::no(expr),
-            })
-        })
-    }
+            });
+        }
+        _ => return Ok(Transformed::no(expr)),
+    };
+    let new = match op {
+        Operator::Plus => {
+            with_duration(left, right, schema).or_else(|| with_duration(right, left, schema))
+        }
+        Operator::Minus => with_duration(left, right, schema),
+        _ if op.supports_propagation() => compared(left, right, schema)
+            .or_else(|| compared(right, left, schema).map(|(right, left)| (left, right)))
+            .or_else(|| lengths(left, right)),
+        _ => None,
+    };
+    Ok(match new {
+        Some((left, right)) => {
+            let new = BinaryExpr::new(Box::new(left), *op, Box::new(right));
+            Transformed::yes(Expr::BinaryExpr(new))
+        }
+        None => Transformed::no(expr),
+    })
 }
 
 /// A time and the duration that is added to it or taken from it.

@@ -3,39 +3,30 @@
 //! The library takes `'acme' = tenant_id AND tenant_id = 'acme'` for two conditions that exclude each other, since it
 //! compares them as they are written.
 
-use datafusion_common::{Result, config::ConfigOptions, tree_node::Transformed};
-use datafusion_expr::{BinaryExpr, Expr, LogicalPlan};
-use datafusion_optimizer::AnalyzerRule;
+use datafusion_common::{DFSchema, Result, tree_node::Transformed};
+use datafusion_expr::{BinaryExpr, Expr};
 
-use super::rewrite::rewrite_exprs;
+use super::rewrite::ExprRule;
 
 /// Turns comparisons around that have a constant on the left.
-#[derive(Debug)]
-pub struct ConstantsRight;
+pub const CONSTANTS_RIGHT: ExprRule =
+    ExprRule { name: "constants_right", rewrite: constants_right };
 
-impl AnalyzerRule for ConstantsRight {
-    fn name(&self) -> &str {
-        "constants_right"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        rewrite_exprs(plan, &|expr, _| {
-            Ok(match &expr {
-                Expr::BinaryExpr(BinaryExpr { left, op, right })
-                    if is_constant(left) && !is_constant(right) =>
-                {
-                    match op.swap() {
-                        Some(op) => {
-                            let new = BinaryExpr::new(right.clone(), op, left.clone());
-                            Transformed::yes(Expr::BinaryExpr(new))
-                        }
-                        None => Transformed::no(expr),
-                    }
+fn constants_right(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match &expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if is_constant(left) && !is_constant(right) =>
+        {
+            match op.swap() {
+                Some(op) => {
+                    let new = BinaryExpr::new(right.clone(), op, left.clone());
+                    Transformed::yes(Expr::BinaryExpr(new))
                 }
-                _ => Transformed::no(expr),
-            })
-        })
-    }
+                None => Transformed::no(expr),
+            }
+        }
+        _ => Transformed::no(expr),
+    })
 }
 
 fn is_constant(expr: &Expr) -> bool {

@@ -59,14 +59,14 @@ mod states;
 
 pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
-pub use intervals::AddDurations;
+pub use intervals::ADD_DURATIONS;
 pub use keys::JoinByNumbers;
-pub use literals::ConstantsRight;
+pub use literals::CONSTANTS_RIGHT;
 pub use partitions::PartitionByNumbers;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use schema::Kind;
-pub use signed::SignedDifferences;
+pub use signed::SIGNED_DIFFERENCES;
 pub use source::{ScanRequest, Source};
 pub use states::aggregates;
 pub use times::KeepCasts;

@@ -1,7 +1,7 @@
 //! An analyzer's rule: a property is a column of its table from the start.
 //!
 //! `a.string_props['plan']` is planned as a function of a map, which the library's rules move about between joins and
-//! subqueries as well as they can. So the map's columns are read, or names are lost on the way. Here the scan of each table gets a
+//! subqueries as well as they can. Where they cannot, the whole map is read, or the name of its column is lost. Here the scan of each table gets a
 //! column for each property of it that the statement names, and the function becomes that column, wherever it is:
 //!
 //! ```text

@@ -1,10 +1,34 @@
-//! Rewriting all expressions of a statement.
+//! Rewriting all expressions of a statement, and the rule of the analyzer that does only that.
 
 use datafusion_common::{
     DFSchema, Result,
+    config::ConfigOptions,
     tree_node::{Transformed, TreeNode as _},
 };
 use datafusion_expr::{Expr, LogicalPlan, expr_rewriter::NamePreserver, utils::merge_schema};
+use datafusion_optimizer::AnalyzerRule;
+
+/// What a part of an expression becomes over the columns there are.
+type Rewrite = fn(Expr, &DFSchema) -> Result<Transformed<Expr>>;
+
+/// A rule of the analyzer that rewrites expressions part by part.
+#[derive(Debug)]
+pub struct ExprRule {
+    /// Its name in plans and errors.
+    pub name: &'static str,
+    /// What it does.
+    pub rewrite: Rewrite,
+}
+
+impl AnalyzerRule for ExprRule {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewrite_exprs(plan, &self.rewrite)
+    }
+}
 
 /// A plan, subqueries included, each part of whose expressions has become what `rewrite` makes of it over the columns
 /// there are. Columns of the answer have the names that they had.

@@ -4,40 +4,31 @@
 //! there would be none. In PostgreSQL they are `bigint`, so what is taken from something, and what it is taken from, is that here.
 
 use arrow::datatypes::DataType;
-use datafusion_common::{Result, config::ConfigOptions, tree_node::Transformed};
-use datafusion_expr::{BinaryExpr, Expr, ExprSchemable as _, LogicalPlan, Operator, cast};
-use datafusion_optimizer::AnalyzerRule;
+use datafusion_common::{DFSchema, Result, tree_node::Transformed};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable as _, Operator, cast};
 
-use super::rewrite::rewrite_exprs;
+use super::rewrite::ExprRule;
 
 /// Makes operands of differences signed.
-#[derive(Debug)]
-pub struct SignedDifferences;
+pub const SIGNED_DIFFERENCES: ExprRule =
+    ExprRule { name: "signed_differences", rewrite: signed_differences };
 
-impl AnalyzerRule for SignedDifferences {
-    fn name(&self) -> &str {
-        "signed_differences"
+fn signed_differences(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) = &expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let signed = |operand: &Expr| match operand.get_type(schema) {
+        Ok(DataType::UInt64 | DataType::UInt32) => {
+            Some(Box::new(cast(operand.clone(), DataType::Int64)))
+        }
+        _ => None,
+    };
+    let (new_left, new_right) = (signed(left), signed(right));
+    if new_left.is_none() && new_right.is_none() {
+        return Ok(Transformed::no(expr));
     }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        rewrite_exprs(plan, &|expr, schema| {
-            let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) = &expr else {
-                return Ok(Transformed::no(expr));
-            };
-            let signed = |operand: &Expr| match operand.get_type(schema) {
-                Ok(DataType::UInt64 | DataType::UInt32) => {
-                    Some(Box::new(cast(operand.clone(), DataType::Int64)))
-                }
-                _ => None,
-            };
-            let (new_left, new_right) = (signed(left), signed(right));
-            if new_left.is_none() && new_right.is_none() {
-                return Ok(Transformed::no(expr));
-            }
-            let left = new_left.unwrap_or_else(|| left.clone());
-            let right = new_right.unwrap_or_else(|| right.clone());
-            let new = BinaryExpr::new(left, Operator::Minus, right);
-            Ok(Transformed::yes(Expr::BinaryExpr(new)))
-        })
-    }
+    let left = new_left.unwrap_or_else(|| left.clone());
+    let right = new_right.unwrap_or_else(|| right.clone());
+    let new = BinaryExpr::new(left, Operator::Minus, right);
+    Ok(Transformed::yes(Expr::BinaryExpr(new)))
 }
