@@ -11,9 +11,14 @@ program for each crate of the workspace, with the path of rustc and its argument
 
 A warning of clippy or of rustdoc fails the crate. The documentation is that of `cargo doc`, in the same folder; tests,
 benches and build scripts are linted only.
+
+Clippy's compiler names the workspace's manifest and clippy's own settings as inputs of each crate. Cargo records them by
+their absolute paths, which a later clone does not have, and would compile everything again there: they are taken out of
+the list. `unchanged.py` compiles everything again when one of these files changed.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +28,8 @@ SAME = ("--edition=", "--allow=", "--warn=", "--deny=", "--forbid=", "--cap-lint
 SAME_WITH_VALUE = ("--crate-name", "--crate-type", "--cfg", "--check-cfg", "--extern", "-L", "--cap-lints", "--target")
 # For both. In the environment cargo would find another value than at the last build, and compile again.
 LINTS = ["-D", "warnings"]
+# By the names that clippy's compiler gives them.
+SETTINGS = re.compile(r"Cargo\.toml|(.*/)?\.?clippy\.toml")
 
 
 def documentation(arguments, directory):
@@ -47,6 +54,28 @@ def documentation(arguments, directory):
     return [*LINTS, "--document-private-items", "-o", str(directory), *chosen, source]
 
 
+def value(arguments, option):
+    """The value behind an option of the compiler."""
+    return next((following for name, following in zip(arguments, arguments[1:]) if name == option), None)
+
+
+def dependencies_file(arguments):
+    """The path of the list of a crate's inputs, or none where the compiler writes none."""
+    directory, name = value(arguments, "--out-dir"), value(arguments, "--crate-name")
+    suffix = [argument.partition("=")[2] for argument in arguments if argument.startswith("extra-filename=")]
+    return Path(directory, f"{name}{''.join(suffix)}.d") if directory and name else None
+
+
+def without_settings(text):
+    """The list of inputs without the files that concern all crates.
+
+    >>> without_settings("/t/one.d: /clone/.clippy.toml one/src/lib.rs Cargo.toml\\n\\nCargo.toml:\\n")
+    '/t/one.d: one/src/lib.rs\\n\\n'
+    """
+    lines = [line for line in text.split("\n") if not SETTINGS.fullmatch(line.removesuffix(":"))]
+    return "\n".join(" ".join(part for part in line.split(" ") if not SETTINGS.fullmatch(part)) for line in lines)
+
+
 def main():
     rustc, *arguments = sys.argv[1:]
     tools = Path(rustc).parent if os.sep in rustc else Path()
@@ -59,6 +88,9 @@ def main():
         [tools / "rustdoc", *documented], stdout=subprocess.DEVNULL, close_fds=False
     )
     status = compiler.wait()
+    inputs = dependencies_file(arguments)
+    if status == 0 and inputs and inputs.exists():
+        inputs.write_text(without_settings(inputs.read_text()))
     if rustdoc and rustdoc.wait() != 0:
         status = status or 1
     sys.exit(status)

@@ -10,7 +10,8 @@ use std::{
     process::Command,
 };
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
+    (".clippy.toml", "too-many-arguments-threshold = 9\n"),
     ("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"one\", \"two\"]\n"),
     ("one/Cargo.toml", "[package]\nname = \"inlay-one\"\nedition = \"2024\"\n"),
     ("one/src/lib.rs", "pub const ONE: u32 = 1;\n"),
@@ -23,6 +24,8 @@ const BOTH: [&str; 2] = ["inlay_one", "inlay_two"];
 struct Builds {
     directory: tempfile::TempDir,
     runs: u32,
+    /// The program that cargo calls in place of the compiler.
+    wrapper: Option<PathBuf>,
 }
 
 impl Builds {
@@ -34,7 +37,7 @@ impl Builds {
             eprintln!("skipped: the times of files are set by a script in Python");
             return None;
         }
-        Some(Self { directory: tempfile::tempdir().unwrap(), runs: 0 })
+        Some(Self { directory: tempfile::tempdir().unwrap(), runs: 0, wrapper: None })
     }
 
     fn target(&self) -> PathBuf {
@@ -61,12 +64,15 @@ impl Builds {
 
     /// The crates that cargo compiles.
     fn build(&self, root: &Path) -> Vec<String> {
-        let output = Command::new(env!("CARGO"))
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
             .args(["build", "--offline", "--message-format", "json"])
             .current_dir(root)
-            .env("CARGO_TARGET_DIR", self.target())
-            .output()
-            .unwrap();
+            .env("CARGO_TARGET_DIR", self.target());
+        if let Some(wrapper) = &self.wrapper {
+            cargo.env("RUSTC_WORKSPACE_WRAPPER", wrapper);
+        }
+        let output = cargo.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let lines = String::from_utf8(output.stdout).unwrap();
         let messages = lines.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -77,12 +83,13 @@ impl Builds {
         names
     }
 
-    /// A whole run in a new clone, as `.ci/run` does it.
+    /// A whole run in a new clone, as `.ci/run` does it. No file of it is there for the next one.
     fn run(&mut self, changes: &[(&str, &str)]) -> Vec<String> {
         let root = self.clone_with(changes);
         self.unchanged("begin", &root);
         let built = self.build(&root);
         self.unchanged("end", &root);
+        fs::remove_dir_all(&root).unwrap();
         built
     }
 }
@@ -141,4 +148,22 @@ fn the_manifest_of_the_workspace_is_everybodys() {
     let manifest =
         [("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"one\", \"two\"]\n\n")];
     assert_eq!(builds.run(&manifest), BOTH);
+}
+
+#[test]
+fn settings_of_a_clone_that_is_gone_are_not_missed() {
+    let Some(mut builds) = Builds::new() else { return };
+    if Command::new("clippy-driver").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI has clippy");
+        return;
+    }
+    builds.wrapper = Some(Path::new("../.ci/checked_rustc.py").canonicalize().unwrap());
+    let documented = [
+        ("one/src/lib.rs", "//! One.\n\n/// One.\npub const ONE: u32 = 1;\n"),
+        ("two/src/lib.rs", "//! Two.\n\n/// Two.\npub const TWO: u32 = 2;\n"),
+    ];
+    assert_eq!(builds.run(&documented), BOTH);
+    assert!(builds.run(&documented).is_empty());
+    let settings = (".clippy.toml", "too-many-arguments-threshold = 8\n");
+    assert_eq!(builds.run(&[documented[0], documented[1], settings]), BOTH);
 }
