@@ -220,7 +220,8 @@ impl Recent {
         })
     }
 
-    fn dictionary(&self, name: &str) -> Arc<TextTable> {
+    /// All values of a string property.
+    pub fn dictionary(&self, name: &str) -> Arc<TextTable> {
         let mut known = self.dictionaries.lock();
         if let Some(table) = known.get(name) {
             return Arc::clone(table);

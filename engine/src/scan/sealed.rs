@@ -458,7 +458,16 @@ impl Sealed {
         }
     }
 
-    /// The dictionary of a property.
+    /// All values of a string property; none where no row has it.
+    ///
+    /// Errors: `Corrupt`; `Limit` when they take more than 4 GiB.
+    pub fn dictionary(&self, name: &str) -> Result<Arc<TextTable>> {
+        match self.file.text(name)? {
+            Some(reader) => self.table(name, &reader),
+            None => Ok(Arc::default()),
+        }
+    }
+
     fn table(&self, name: &str, reader: &TextReader<'_>) -> Result<Arc<TextTable>> {
         if let Some(table) = self.tables.lock().get(name) {
             return Ok(Arc::clone(table));

@@ -310,6 +310,16 @@ impl Source {
         }
     }
 
+    /// All values of a string property here, in the order of their codes; code 1 stands for the first.
+    ///
+    /// Errors: `Corrupt`; `Limit` when they take more than 4 GiB.
+    pub fn dictionary(&self, name: &str) -> Result<Arc<TextTable>> {
+        match &self.0 {
+            Kind::Sealed(sealed) => sealed.dictionary(name),
+            Kind::Recent(recent) => Ok(recent.dictionary(name)),
+        }
+    }
+
     /// What the rows of a series add up to, hour by hour, of the hours that begin from `times.start` to
     /// before `times.end`.
     ///

@@ -67,6 +67,13 @@ impl TextMatch {
         Self { name, accepts: Arc::new(accepts), known: Arc::default() }
     }
 
+    /// Which strings of a table pass.
+    ///
+    /// Errors: when it cannot be told.
+    pub fn accepted(&self, table: &TextTable) -> Result<Vec<bool>> {
+        (self.accepts)(table).map_err(|error| Error::limit(Limit::QueryMemory, error))
+    }
+
     /// Takes the mark from rows whose codes stand for values that do not pass. A dictionary is looked at once; where it has
     /// more values than there are rows, the rows' values are.
     ///
@@ -76,10 +83,8 @@ impl TextMatch {
             marks.fill(false);
             return Ok(());
         }
-        let accepts = |table: &TextTable| -> Result<Arc<[bool]>> {
-            let accepted = (self.accepts)(table);
-            accepted.map(Arc::from).map_err(|error| Error::limit(Limit::QueryMemory, error))
-        };
+        let accepts =
+            |table: &TextTable| -> Result<Arc<[bool]>> { self.accepted(table).map(Arc::from) };
         let at = |code: &u32| (*code as usize).checked_sub(1);
         if table.len() > codes.len() {
             let mut of_rows = TextTable::default();

@@ -16,6 +16,7 @@ use datafusion_functions_nested as functions_nested;
 use datafusion_functions_window as functions_window;
 use datafusion_optimizer::{
     Analyzer, Optimizer, OptimizerRule, optimize_projections::OptimizeProjections,
+    single_distinct_to_groupby::SingleDistinctToGroupBy,
 };
 use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
@@ -46,6 +47,9 @@ impl Library {
     /// The functions and rules that statements have.
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(AddUpEarly),
+            // One that was not added up as it stands may be by the groups whose rows are counted once.
+            Arc::new(SingleDistinctToGroupBy::new()),
             Arc::new(AddUpEarly),
             Arc::new(GroupByNumbers),
             Arc::new(JoinByNumbers),
@@ -80,12 +84,17 @@ impl Library {
     }
 }
 
-/// The library's rules but for those that move parts of maps towards tables: properties are columns already.
+/// Rules of the library that it does without: two move parts of maps towards tables, but properties are columns already; one
+/// makes groups of what is counted once, which comes behind ours.
+const LEFT_OUT: [&str; 3] = [
+    "extract_leaf_expressions",
+    "push_down_leaf_projections",
+    "single_distinct_aggregation_to_group_by",
+];
+
 fn rules_of_the_library() -> Optimizer {
     let mut rules = Optimizer::new().rules;
-    rules.retain(|rule| {
-        !["extract_leaf_expressions", "push_down_leaf_projections"].contains(&rule.name())
-    });
+    rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
     Optimizer::with_rules(rules)
 }
 

@@ -1,6 +1,7 @@
 //! What a number comes to in a group of rows: how many have it, their sum, the least, the most.
 //!
-//! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property.
+//! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property. So has `max(string_props['plan']),
+//! count(*) FILTER (WHERE string_props['status'] = 'error')`: the rank of a text, and a number that is computed of one.
 
 use std::sync::Arc;
 
@@ -11,39 +12,47 @@ use arrow::{
 use datafusion_common::{DataFusionError, Result};
 use inlay_engine::rows::{Column, Source, Unit, Values};
 
-use super::errors::broken;
+use super::{
+    errors::broken,
+    text_values::{TextOrder, TextValues},
+};
 
 /// What is added up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
+    /// One for each row.
+    Rows,
     /// The time, in milliseconds, which every row has.
     Time,
     /// A numeric property.
     Property(String),
+    /// A string property, of which the first and the last in order are known; its sum means nothing.
+    Text(Arc<TextOrder>),
+    /// A number that is computed of a string property, or of the event's name.
+    Computed(Arc<TextValues>),
+    /// Another measure in rows whose string property, or event's name, meets a condition; other rows lack it, or have zero.
+    Where { of: Box<Measure>, condition: Arc<TextValues>, is_else_zero: bool },
 }
 
 impl Measure {
-    /// The column of a part, which no statement can name.
-    pub fn column(&self, part: Part) -> String {
-        let of = match part {
-            Part::Count => "count",
-            Part::Sum => "sum",
-            Part::Least => "least",
-            Part::Most => "most",
-        };
-        match self {
-            Self::Time => format!("{of} of times"),
-            Self::Property(name) => format!("{of} of property {name}"),
-        }
-    }
-
     /// Of each row of a unit; NaN where the row lacks it.
     ///
     /// Errors: damage of a segment.
     pub fn read(&self, source: &Source, unit: &Unit) -> Result<Vec<f64>> {
         let column = match self {
+            Self::Rows => return Ok(vec![1.0; unit.rows()]),
             Self::Time => Column::Time,
             Self::Property(name) => Column::Number(name.clone()),
+            Self::Text(order) => return order.read(source, unit),
+            Self::Computed(values) => return values.read(source, unit),
+            Self::Where { of, condition, is_else_zero } => {
+                let mut values = of.read(source, unit)?;
+                let passes = condition.read(source, unit)?;
+                let other = if *is_else_zero { 0.0 } else { f64::NAN };
+                let left_out = values.iter_mut().zip(passes).filter(|(_, passes)| *passes != 1.0);
+                left_out.for_each(|(value, _)| *value = other);
+                return Ok(values);
+            }
         };
         match source.read(unit, &column).map_err(broken)? {
             Values::Times(times) => Ok(times.into_iter().map(|ms| ms as f64).collect()),
@@ -54,35 +63,54 @@ impl Measure {
         }
     }
 
-    /// The columns of its parts: a count of rows, a sum, the least and the most, null where no row of a group has it.
-    pub fn fields(&self) -> impl Iterator<Item = Field> + '_ {
+    /// The measure whose values these are in the rows that count.
+    fn innermost(&self) -> &Self {
+        match self {
+            Self::Where { of, .. } => of.innermost(),
+            other => other,
+        }
+    }
+
+    /// The columns of its parts, by the measure's place among others: a count of rows, a sum, the least and the most, null where
+    /// no row of a group has it.
+    pub fn fields(&self, at: usize) -> impl Iterator<Item = Field> + '_ {
         Part::ALL.into_iter().map(move |part| {
-            let (kind, nullable) = match (self, part) {
+            let (kind, nullable) = match (self.innermost(), part) {
                 (_, Part::Count) => (DataType::Int64, false),
                 (Self::Time, Part::Least | Part::Most) => {
                     (DataType::Timestamp(TimeUnit::Millisecond, None), true)
                 }
+                (Self::Text(_), Part::Least | Part::Most) => (DataType::Utf8View, true),
                 _ => (DataType::Float64, true),
             };
-            Field::new(self.column(part), kind, nullable)
+            Field::new(part.column(at), kind, nullable)
         })
     }
 
     /// Its columns, a row for each amount.
-    pub fn arrays(&self, amounts: impl ExactSizeIterator<Item = Amount> + Clone) -> Vec<ArrayRef> {
+    ///
+    /// Errors: damage of a segment.
+    pub fn arrays(
+        &self,
+        amounts: impl ExactSizeIterator<Item = Amount> + Clone,
+    ) -> Result<Vec<ArrayRef>> {
         let mut counts = Int64Builder::with_capacity(amounts.len());
         amounts.clone().for_each(|amount| counts.append_value(amount.count as i64));
         let sums = numbers(amounts.clone(), |amount| amount.sum);
-        let extreme = |value: fn(Amount) -> f64| match self {
-            Self::Time => times(amounts.clone(), value),
-            Self::Property(_) => numbers(amounts.clone(), value),
+        let extreme = |value: fn(Amount) -> f64| match self.innermost() {
+            Self::Time => Ok(times(amounts.clone(), value)),
+            Self::Text(order) => {
+                let rank = |amount: Amount| (amount.count > 0).then(|| value(amount) as u32);
+                order.texts(&amounts.clone().map(rank).collect())
+            }
+            _ => Ok(numbers(amounts.clone(), value)),
         };
-        vec![
+        Ok(vec![
             Arc::new(counts.finish()),
             sums,
-            extreme(|amount| amount.least),
-            extreme(|amount| amount.most),
-        ]
+            extreme(|amount| amount.least)?,
+            extreme(|amount| amount.most)?,
+        ])
     }
 }
 
@@ -102,6 +130,17 @@ pub enum Part {
 impl Part {
     /// All of them, in the order of their columns.
     const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
+
+    /// The column of a measure's part, which no statement can name.
+    pub fn column(self, measure: usize) -> String {
+        let of = match self {
+            Self::Count => "count",
+            Self::Sum => "sum",
+            Self::Least => "least",
+            Self::Most => "most",
+        };
+        format!("{of} of measure {measure}")
+    }
 }
 
 /// What a number comes to.

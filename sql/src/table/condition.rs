@@ -2,7 +2,7 @@
 //!
 //! A condition is taken only when nothing of it is left to check: what is not understood here stays with DataFusion.
 
-use std::{cmp::Ordering, ops::Range};
+use std::{borrow::Cow, cmp::Ordering, ops::Range};
 
 use arrow::{
     array::StringArray,
@@ -28,6 +28,10 @@ pub struct Conditions {
     pub tenants: Option<Vec<String>>,
     /// Event names, where they are limited.
     pub events: Option<Vec<String>>,
+    /// What tenants must be like besides.
+    tenants_alike: Vec<TextMatch>,
+    /// What event names must be like besides.
+    events_alike: Vec<TextMatch>,
     /// Earliest millisecond.
     pub from_ms: Option<i64>,
     /// First millisecond that is too late.
@@ -45,6 +49,8 @@ enum Condition {
     Text(String, Vec<String>),
     Number(String, f64, f64),
     Alike(TextMatch),
+    TenantsAlike(TextMatch),
+    EventsAlike(TextMatch),
 }
 
 /// What is compared.
@@ -85,7 +91,15 @@ impl Conditions {
     ///
     /// Errors: damage of a segment.
     pub fn units(&self, source: &Source) -> inlay_engine::Result<Vec<Unit>> {
-        let chosen = Chosen { tenants: self.tenants.as_deref(), names: self.events.as_deref() };
+        let tenants = alike_ones(self.tenants.as_deref(), &self.tenants_alike, || {
+            Cow::Borrowed(source.tenants())
+        })?;
+        let events = alike_ones(self.events.as_deref(), &self.events_alike, || {
+            let mut names = TextTable::default();
+            source.names().iter().for_each(|name| names.push(name.as_bytes()));
+            Cow::Owned(names)
+        })?;
+        let chosen = Chosen { tenants: tenants.as_deref(), names: events.as_deref() };
         source.units(chosen, &self.times())
     }
 
@@ -109,8 +123,36 @@ impl Conditions {
                 self.filter.numbers.push(NumberFilter { name, min, max });
             }
             Condition::Alike(alike) => self.filter.alike.push(alike),
+            Condition::TenantsAlike(alike) => self.tenants_alike.push(alike),
+            Condition::EventsAlike(alike) => self.events_alike.push(alike),
         }
     }
+}
+
+/// Those of a list, or of all texts of a source, that are like all of something; nothing where every text is.
+fn alike_ones<'a>(
+    list: Option<&'a [String]>,
+    alike: &[TextMatch],
+    all: impl FnOnce() -> Cow<'a, TextTable>,
+) -> inlay_engine::Result<Option<Cow<'a, [String]>>> {
+    if alike.is_empty() {
+        return Ok(list.map(Cow::Borrowed));
+    }
+    let table = match list {
+        Some(list) => {
+            let mut table = TextTable::default();
+            list.iter().for_each(|text| table.push(text.as_bytes()));
+            Cow::Owned(table)
+        }
+        None => all(),
+    };
+    let mut marks = vec![true; table.len()];
+    for alike in alike {
+        let accepted = alike.accepted(&table)?;
+        marks.iter_mut().zip(accepted).for_each(|(mark, accepted)| *mark &= accepted);
+    }
+    let passing = (0..table.len()).filter(|at| marks[*at]);
+    Ok(Some(Cow::Owned(passing.map(|at| table.text(at).to_owned()).collect())))
 }
 
 fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
@@ -136,11 +178,11 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
             among(subject(kind, expr)?, texts).map(|one| vec![one])
         }
         Expr::InList(InList { expr, list, negated: true }) => {
-            let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
+            let subject = subject(kind, expr)?;
             let others: Vec<String> =
                 list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
             let is_other = move |text: &[u8]| others.iter().any(|other| other.as_bytes() == text);
-            Some(vec![matching(name, move |text| !is_other(text))])
+            Some(vec![matching(kind, subject, move |text| !is_other(text))?])
         }
         Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
         Expr::Between(between) if !between.negated => {
@@ -155,7 +197,7 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
 /// Values of a property that are like a pattern: each value of a segment is looked at once, not each row.
 fn alike(kind: Kind, like: &Like) -> Option<Condition> {
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
-    let Some(Subject::Text(name)) = subject(kind, expr) else { return None };
+    let subject = subject(kind, expr)?;
     let pattern = text(literal(pattern)?).filter(|_| escape_char.is_none())?;
     // What everything is like, and what only itself is like, is rewritten later and would not be understood any more.
     if pattern.chars().all(|char| char == '%') || !pattern.contains(['%', '_']) {
@@ -171,14 +213,33 @@ fn alike(kind: Kind, like: &Like) -> Option<Condition> {
         let found = found.map_err(|error| error.to_string())?;
         Ok(found.values().iter().map(|is_like| is_like != negated).collect())
     };
-    Some(Condition::Alike(TextMatch::new(name, accepts)))
+    accepted(kind, subject, accepts)
 }
 
-/// Values of a property that pass: each value of a segment is looked at once.
-fn matching(name: String, passes: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Condition {
-    let accepts =
-        move |table: &TextTable| Ok((0..table.len()).map(|at| passes(table.at(at))).collect());
-    Condition::Alike(TextMatch::new(name, accepts))
+/// Texts that pass: each one of a segment is looked at once.
+fn matching(
+    kind: Kind,
+    subject: Subject,
+    passes: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+) -> Option<Condition> {
+    accepted(kind, subject, move |table| {
+        Ok((0..table.len()).map(|at| passes(table.at(at))).collect())
+    })
+}
+
+/// Texts that are accepted, where a column's texts are listed: tables of sums have lists of tenants and events alone.
+fn accepted(
+    kind: Kind,
+    subject: Subject,
+    accepts: impl Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync + 'static,
+) -> Option<Condition> {
+    let of_name = |name: &str| TextMatch::new(name.to_owned(), accepts);
+    match subject {
+        Subject::Text(name) => Some(Condition::Alike(of_name(&name))),
+        Subject::Tenant if kind == Kind::Events => Some(Condition::TenantsAlike(of_name(""))),
+        Subject::Event if kind == Kind::Events => Some(Condition::EventsAlike(of_name(""))),
+        _ => None,
+    }
 }
 
 /// One of two lists for the same column.
@@ -276,7 +337,7 @@ fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> 
             Some(Condition::Number(name, min, max))
         }
         (subject, Operator::Eq) => among(subject, vec![text(value)?]),
-        (Subject::Text(name), _) => {
+        (subject, _) => {
             let other = text(value)?;
             let is_asked: fn(Ordering) -> bool = match op {
                 Operator::NotEq => Ordering::is_ne,
@@ -286,9 +347,8 @@ fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> 
                 Operator::LtEq => Ordering::is_le,
                 _ => return None,
             };
-            Some(matching(name, move |text| is_asked(text.cmp(other.as_bytes()))))
+            matching(kind, subject, move |text| is_asked(text.cmp(other.as_bytes())))
         }
-        _ => None,
     }
 }
 

@@ -12,9 +12,10 @@ use arrow::{
 use datafusion_common::{DataFusionError, Result, hash_utils::RandomState, resources_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;
-use inlay_engine::rows::{Column, Grain, Source, Unit, Values};
+use inlay_engine::rows::{Column, Grain, Source, Stretch, Unit, Values};
 
 use super::{
+    distinct::Distinct,
     errors::broken,
     found::{Batches, Found, People, Place},
     wanted::{Key, Wanted},
@@ -348,12 +349,12 @@ impl<'a> Crowd<'a> {
         let mut rows = self.users(at, source, unit, marks.as_deref())?;
         self.memory.try_resize(self.bytes_used(unit.rows()))?;
         let mut rest = &mut *rows;
-        let (by_name, by_time) = (self.wanted.has(&Key::Event), self.wanted.grain().is_some());
-        for stretch in stretches {
+        let (by_name, grain) = (self.wanted.has(&Key::Event), self.wanted.grain());
+        for stretch in &stretches {
             let name = source.series().get(stretch.series).map_or(0, |series| series.name);
             let place = (
                 if by_name { number_of(&self.layout.name_numbers, at, name)? } else { 0 },
-                if by_time { stretch.start_ms } else { 0 },
+                grain.map_or(0, |grain| grain.start(stretch.start_ms)),
             );
             let place = self.place(place);
             self.list(place);
@@ -369,6 +370,46 @@ impl<'a> Crowd<'a> {
             let values = measure.read(source, unit)?;
             let slots = rows.iter().zip(values).filter(|(slot, _)| **slot != NONE);
             slots.for_each(|(slot, value)| self.found.add(at, *slot as usize, value));
+        }
+        self.note_distinct(at, source, unit, &stretches, &rows)
+    }
+
+    /// Notes what is counted once of the rows of a unit, whose groups are known.
+    fn note_distinct(
+        &mut self,
+        at: usize,
+        source: &Source,
+        unit: &Unit,
+        stretches: &[Stretch],
+        slots: &[u32],
+    ) -> Result<()> {
+        for (which, distinct) in self.wanted.distinct.iter().enumerate() {
+            if let Distinct::Texts { order, .. } = distinct {
+                let ranks = order.read(source, unit)?;
+                let known =
+                    slots.iter().zip(ranks).filter(|(slot, rank)| **slot != NONE && !rank.is_nan());
+                known
+                    .for_each(|(slot, rank)| self.found.note(which, *slot as usize, rank as usize));
+                continue;
+            }
+            let mut rest = slots;
+            for stretch in stretches {
+                let number = match distinct {
+                    Distinct::Starts { grain, first_ms, .. } => {
+                        let steps = (grain.start(stretch.start_ms) - first_ms) / grain.step_ms();
+                        usize::try_from(steps).unwrap_or(usize::MAX)
+                    }
+                    Distinct::Events { .. } | Distinct::Texts { .. } => {
+                        let name =
+                            source.series().get(stretch.series).map_or(0, |series| series.name);
+                        number_of(&self.layout.name_numbers, at, name)? as usize
+                    }
+                };
+                let (here, behind) = rest.split_at(stretch.rows as usize);
+                rest = behind;
+                let here = here.iter().filter(|slot| **slot != NONE);
+                here.for_each(|slot| self.found.note(which, *slot as usize, number));
+            }
         }
         Ok(())
     }

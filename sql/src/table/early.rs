@@ -63,7 +63,6 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     };
     let of_scan = |expr: &Expr| replaced(expr, &aggregate.input, &input.columns);
-    let mut read = Read::new(scan, table);
     let set = match &*aggregate.group_expr {
         [Expr::GroupingSet(set)] => Some(set),
         _ => None,
@@ -72,13 +71,15 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         Some(set) => set.distinct_expr(),
         None => aggregate.group_expr.iter().collect(),
     };
-    let mut groups = Vec::new();
-    for expr in &group_exprs {
-        let Some(group) = of_scan(expr)? else { return Ok(None) };
-        if !read.takes_group(&group)? {
+    let groups =
+        group_exprs.iter().map(|expr| of_scan(expr)).collect::<Result<Option<Vec<_>>>>()?;
+    let exprs = aggregate.aggr_expr.iter().map(of_scan).collect::<Result<Option<Vec<_>>>>()?;
+    let Some((groups, exprs)) = groups.zip(exprs) else { return Ok(None) };
+    let mut read = Read::new(scan, table, &groups, &exprs)?;
+    for group in &groups {
+        if !read.takes_group(group)? {
             return Ok(None);
         }
-        groups.push(group);
     }
     for condition in &input.conditions {
         if !read.takes_key(condition)? {
@@ -87,9 +88,8 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     }
     let mut aggregates = Vec::new();
     let mut outputs = Vec::new();
-    for expr in &aggregate.aggr_expr {
-        let Some(expr) = of_scan(expr)? else { return Ok(None) };
-        let Some(parts) = read.takes_aggregate(&expr)? else { return Ok(None) };
+    for expr in &exprs {
+        let Some(parts) = read.takes_aggregate(expr)? else { return Ok(None) };
         let mut names = Vec::new();
         for part in parts.aggregates {
             let name = format!("part {}", aggregates.len());

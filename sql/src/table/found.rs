@@ -14,6 +14,7 @@ use datafusion_execution::memory_pool::MemoryReservation;
 
 use super::{
     amounts::Amount,
+    distinct::Bits,
     wanted::{BATCH_ROWS, Key, Wanted},
 };
 
@@ -29,6 +30,7 @@ pub struct Found {
     /// Where their first and last hour, day or week begin, if that is asked for.
     span: Option<[Vec<i64>; 2]>,
     amounts: Vec<Vec<Amount>>,
+    distinct: Vec<Bits>,
 }
 
 impl Found {
@@ -39,6 +41,7 @@ impl Found {
             counts: Vec::new(),
             span: wanted.span.map(|_| Default::default()),
             amounts: vec![Vec::new(); wanted.measures.len()],
+            distinct: wanted.distinct.iter().map(|of| Bits::new(of.words())).collect(),
         }
     }
 
@@ -51,7 +54,8 @@ impl Found {
     pub fn group_bytes(&self) -> usize {
         let here =
             size_of::<(u32, u32)>() + size_of::<i64>() * if self.span.is_some() { 3 } else { 1 };
-        2 * (here + self.amounts.len() * size_of::<Amount>())
+        let distinct: usize = self.distinct.iter().map(Bits::group_bytes).sum();
+        2 * (here + self.amounts.len() * size_of::<Amount>() + distinct)
     }
 
     /// Another one, without rows yet.
@@ -63,6 +67,7 @@ impl Found {
             latest.push(i64::MIN);
         }
         self.amounts.iter_mut().for_each(|list| list.push(Amount::NONE));
+        self.distinct.iter_mut().for_each(Bits::push);
     }
 
     /// Counts a row whose hour, day or week begins then.
@@ -72,6 +77,11 @@ impl Found {
             earliest[slot] = earliest[slot].min(start_ms);
             latest[slot] = latest[slot].max(start_ms);
         }
+    }
+
+    /// Notes what a row has of what is counted once, by its number.
+    pub fn note(&mut self, distinct: usize, slot: usize, number: usize) {
+        self.distinct[distinct].set(slot, number);
     }
 
     /// Adds a row's number to a measure.
@@ -141,7 +151,11 @@ impl Batches {
             arrays.push(times(list[rows.clone()].to_vec()));
         }
         for (measure, amounts) in wanted.measures.iter().zip(&found.amounts) {
-            arrays.extend(measure.arrays(amounts[rows.clone()].iter().copied()));
+            arrays.extend(measure.arrays(amounts[rows.clone()].iter().copied())?);
+        }
+        for bits in &found.distinct {
+            let counts: Int64Array = rows.clone().map(|group| Some(bits.count(group))).collect();
+            arrays.push(Arc::new(counts));
         }
         if wanted.has_user_numbers {
             let number = |user: u32| {

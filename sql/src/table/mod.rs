@@ -22,7 +22,10 @@ mod source;
 
 mod shares;
 
+mod text_values;
+
 mod amounts;
+mod distinct;
 
 mod wanted;
 

@@ -17,7 +17,7 @@ use super::{
     crowd::{Crowd, Layout},
     errors::broken,
     shares::{Batches, Pieces, Readable, Work},
-    wanted::{Key, Wanted},
+    wanted::Wanted,
 };
 
 /// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is wanted,
@@ -115,7 +115,7 @@ impl PerUser {
                 rows[*number as usize] += strip.rows.len();
             }
             tenant_numbers.push(numbers);
-            if self.wanted.has(&Key::Event) {
+            if self.wanted.needs_names() {
                 let numbers = source.names().iter().map(|name| names.number(name.as_bytes()));
                 name_numbers.push(numbers.collect());
             }

@@ -8,8 +8,11 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Case, Cast, Expr, ExprSchemable as _, TableScan, cast, expr::AggregateFunction, lit,
-    utils::conjunction, when,
+    Case, Cast, Expr, ExprSchemable as _, Operator, TableScan, cast,
+    expr::AggregateFunction,
+    lit,
+    utils::{conjunction, split_conjunction},
+    when,
 };
 use datafusion_functions_aggregate::expr_fn::{max, min, sum};
 use inlay_engine::rows::Grain;
@@ -17,14 +20,21 @@ use inlay_engine::rows::Grain;
 use super::{
     amounts::{Measure, Part},
     condition::Conditions,
+    distinct::{DISTINCT_MAX, Distinct},
     per_user::PerUser,
     provider::Table,
     schema::{Kind, NUMBERS, Property, STRINGS},
     shares,
     source::Provider,
+    text_values::{EVENT, TextColumn, TextOrder, TextValues},
     totals::Totals,
     wanted::{Key, ROWS, SPAN, USER, Wanted},
 };
+
+/// Texts of a property that are put in order, at most.
+const ORDERED_MAX: usize = 65_536;
+/// With four thousand million rows, a sum stays below 2^52.
+const SUMMED_MAX: i64 = 1 << 20;
 
 /// What groups of rows are read, found as expressions are looked at.
 pub struct Read<'a> {
@@ -33,6 +43,10 @@ pub struct Read<'a> {
     keys: Vec<(String, Key)>,
     span: Option<Grain>,
     measures: Vec<Measure>,
+    distinct: Vec<Distinct>,
+    /// Whether groups are told apart by users, who are grouped by or counted. Such groups have no texts of properties for keys:
+    /// they would be nearly as many as rows.
+    is_by_user: bool,
     /// Whether users are counted, each once.
     counts_users: bool,
 }
@@ -84,16 +98,29 @@ fn of_scan(name: impl Into<String>) -> Expr {
 }
 
 impl<'a> Read<'a> {
-    /// Of a scan of a table; nothing yet.
-    pub fn new(scan: &'a TableScan, table: &'a Table) -> Self {
-        Self {
+    /// Of a scan of a table, for groups and aggregates over its columns; nothing yet.
+    ///
+    /// Errors: none that is expected.
+    pub fn new(
+        scan: &'a TableScan,
+        table: &'a Table,
+        groups: &[Expr],
+        aggregates: &[Expr],
+    ) -> Result<Self> {
+        let mut is_by_user = aggregates.iter().any(counts_users);
+        for group in groups {
+            is_by_user |= group.exists(|expr| Ok(is_user(expr)))?;
+        }
+        Ok(Self {
             scan,
             table,
             keys: Vec::new(),
             span: None,
             measures: Vec::new(),
+            distinct: Vec::new(),
+            is_by_user,
             counts_users: false,
-        }
+        })
     }
 
     /// The table of the groups, and how many of its rows are of a group that is asked for; nothing where rows are better read
@@ -105,13 +132,8 @@ impl<'a> Read<'a> {
         groups: &[Expr],
         conditions: Conditions,
     ) -> Result<Option<(Arc<dyn Provider>, Rows)>> {
-        let Self { mut keys, span, measures, counts_users, .. } = self;
-        for (_, key) in &mut keys {
-            if let Key::Time(grain) = key {
-                *grain = (*grain).max(span.unwrap_or(*grain));
-            }
-        }
-        let mut wanted = Wanted::new(keys, span, measures, conditions.filter.clone());
+        let Self { keys, span, measures, distinct, counts_users, .. } = self;
+        let mut wanted = Wanted::new(keys, span, measures, distinct, conditions.filter.clone());
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
             let totals = Totals::new(scan, wanted, conditions);
@@ -149,6 +171,10 @@ impl<'a> Read<'a> {
         if matches!(rows, Rows::Many | Rows::Numbered) && wanted.grain() == Some(Grain::Hour) {
             return Ok(None);
         }
+        // What two rows of a group have both counted cannot be told from their numbers.
+        if rows != Rows::One && !wanted.distinct.is_empty() {
+            return Ok(None);
+        }
         if rows == Rows::Numbered {
             wanted = wanted.with_user_numbers();
         }
@@ -160,8 +186,7 @@ impl<'a> Read<'a> {
     ///
     /// Errors: none that is expected.
     pub fn takes_group(&mut self, expr: &Expr) -> Result<bool> {
-        let is_user = |expr: &Expr| Ok(matches!(expr, Expr::Column(column) if column.name == USER));
-        if expr.exists(is_user)? {
+        if expr.exists(|expr| Ok(is_user(expr)))? {
             self.add_key(USER.to_owned(), Key::User);
         }
         self.takes_key(expr)
@@ -209,57 +234,124 @@ impl<'a> Read<'a> {
             "event_name" => Some(Key::Event),
             // Groups are by user only where that was asked for.
             USER => self.keys.iter().find(|(name, _)| name == USER).map(|(_, key)| key.clone()),
-            _ => self.property(column, STRINGS).map(Key::Text),
+            _ if self.is_by_user => None,
+            _ => Some(Key::Text(self.property(column, STRINGS)?.name.clone())),
         }
     }
 
-    /// The name of a property that has a column.
-    fn property(&self, column: &str, map: &str) -> Option<String> {
+    /// The property that a column is.
+    fn property(&self, column: &str, map: &str) -> Option<&Property> {
         let is_it = |property: &&Property| property.map == map && property.field().name() == column;
-        self.table.properties().iter().find(is_it).map(|property| property.name.clone())
+        self.table.properties().iter().find(is_it)
     }
 
-    /// The measure that an expression is.
-    fn measure(&mut self, expr: &Expr) -> Option<Measure> {
-        let Expr::Column(column) = expr else { return None };
-        let measure = match is_time(expr) {
-            true => Measure::Time,
-            false => Measure::Property(self.property(&column.name, NUMBERS)?),
-        };
-        if !self.measures.contains(&measure) {
-            self.measures.push(measure.clone());
+    /// The measure that an expression is by itself.
+    fn plain_measure(&self, expr: &Expr, function: &str) -> Result<Option<Measure>> {
+        let Expr::Column(column) = expr else { return Ok(None) };
+        if is_time(expr) {
+            return Ok(Some(Measure::Time));
         }
-        Some(measure)
+        if let Some(property) = self.property(&column.name, NUMBERS) {
+            return Ok(Some(Measure::Property(property.name.clone())));
+        }
+        if self.is_by_user && ["min", "max"].contains(&function) {
+            return Ok(self.order(&column.name, ORDERED_MAX)?.map(Measure::Text));
+        }
+        Ok(None)
+    }
+
+    /// The order of a string property's texts, if there are no more than that.
+    fn order(&self, column: &str, values_max: usize) -> Result<Option<Arc<TextOrder>>> {
+        let Some(property) = self.property(column, STRINGS) else { return Ok(None) };
+        let order = TextOrder::new(&self.table.scan_of_rows(), property.clone(), values_max)?;
+        Ok(order.map(Arc::new))
+    }
+
+    /// What an expression comes to by the texts of one column, if it is over one and cannot fail.
+    fn text_values(&self, expr: &Expr) -> Result<Option<Arc<TextValues>>> {
+        if !self.is_by_user || !is_total(expr) {
+            return Ok(None);
+        }
+        let columns = expr.column_refs();
+        let column = match columns.iter().next() {
+            Some(column) if columns.len() == 1 && column.name == EVENT => TextColumn::Event,
+            Some(column) if columns.len() == 1 => match self.property(&column.name, STRINGS) {
+                Some(property) => TextColumn::Property(property.clone()),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(Arc::new(TextValues::new(column, expr.clone())?)))
     }
 
     /// A measure, and what of it an aggregate is asked for: `CASE WHEN event_name = 'call' THEN timestamp END`, where the
-    /// condition is the same for all rows of a group.
-    fn measured(&mut self, expr: &Expr, filter: Option<&Expr>) -> Result<Option<Measured>> {
-        let (of, mut conditions, is_else_zero) = match expr {
-            Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
-                let [(condition, then)] = &**when_then_expr else { return Ok(None) };
-                let is_else_zero = match else_expr.as_deref() {
-                    None => false,
-                    Some(Expr::Literal(value, _)) if value.is_null() => false,
-                    Some(Expr::Literal(ScalarValue::Float64(Some(0.0)), _)) => true,
-                    Some(_) => return Ok(None),
-                };
-                (&**then, vec![(**condition).clone()], is_else_zero)
-            }
-            _ => (expr, Vec::new(), false),
-        };
-        let Some(measure) = self.measure(of) else { return Ok(None) };
+    /// condition is the same for all rows of a group, or can be told by one text of a row.
+    fn measured(
+        &mut self,
+        function: &str,
+        expr: &Expr,
+        filter: Option<&Expr>,
+    ) -> Result<Option<Measured>> {
+        let (of, condition, is_else_zero) = conditional(expr).unwrap_or((expr, None, false));
         // Rows that a filter leaves out are not zero.
         if is_else_zero && filter.is_some() {
             return Ok(None);
         }
-        conditions.extend(filter.cloned());
-        for condition in &conditions {
-            if !self.takes_key(condition)? {
+        if let Some(measure) = self.plain_measure(of, function)? {
+            return self.measured_where(measure, condition.into_iter().chain(filter), is_else_zero);
+        }
+        if is_number_of_few(expr)
+            && let Some(values) = self.text_values(expr)?
+        {
+            return self.measured_where(Measure::Computed(values), filter, false);
+        }
+        Ok(None)
+    }
+
+    /// A measure in rows that meet some conditions.
+    fn measured_where<'e>(
+        &mut self,
+        mut measure: Measure,
+        conditions: impl IntoIterator<Item = &'e Expr>,
+        is_else_zero: bool,
+    ) -> Result<Option<Measured>> {
+        let mut of_groups = Vec::new();
+        for condition in conditions.into_iter().flat_map(split_conjunction) {
+            if let Some(condition) = self.text_values(condition)? {
+                measure = Measure::Where { of: Box::new(measure), condition, is_else_zero };
+            } else if self.takes_key(condition)? {
+                of_groups.push(condition.clone());
+            } else {
                 return Ok(None);
             }
         }
-        Ok(Some(Measured { measure, condition: conjunction(conditions), is_else_zero }))
+        let known = self.measures.iter().position(|known| *known == measure);
+        let at = known.unwrap_or(self.measures.len());
+        if known.is_none() {
+            self.measures.push(measure);
+        }
+        Ok(Some(Measured { measure: at, condition: conjunction(of_groups), is_else_zero }))
+    }
+
+    /// What is counted once in a group by user.
+    fn takes_distinct(&mut self, expr: &Expr) -> Result<Option<Parts>> {
+        if !self.keys.iter().any(|(_, key)| *key == Key::User) {
+            return Ok(None);
+        }
+        let scan = self.table.scan_of_rows();
+        let distinct = match expr {
+            Expr::Column(column) if column.name == EVENT => Distinct::events(&scan),
+            Expr::Column(column) => match self.order(&column.name, DISTINCT_MAX)? {
+                Some(order) => Some(Distinct::texts(order)?),
+                None => None,
+            },
+            _ => truncated(expr).and_then(|grain| Distinct::starts(&scan, grain)),
+        };
+        Ok(distinct.map(|distinct| {
+            let at = self.distinct.len();
+            self.distinct.push(distinct);
+            Parts::count(sum(of_scan(Distinct::column(at))))
+        }))
     }
 
     /// The first or the last hour, day or week of a group by user, as the least or most of a column of the group.
@@ -288,16 +380,13 @@ impl<'a> Read<'a> {
             Expr::AggregateFunction(function) => function,
             _ => return Ok(None),
         };
-        if let ("count", [Expr::Column(column)]) = (func.name(), &*params.args)
-            && params.distinct
-            && column.name == USER
-            && params.filter.is_none()
-            && params.order_by.is_empty()
-            && params.null_treatment.is_none()
-        {
+        if counts_users(expr) {
             self.counts_users = true;
             self.add_key(USER.to_owned(), Key::User);
             return Ok(Some(Parts::one(expr.clone())));
+        }
+        if let Some(once) = counted_once(expr) {
+            return self.takes_distinct(once);
         }
         if params.distinct || !params.order_by.is_empty() || params.null_treatment.is_some() {
             return Ok(None);
@@ -308,12 +397,18 @@ impl<'a> Read<'a> {
             _ => return Ok(None),
         };
         let filter = params.filter.as_deref();
-        if let Some(measured) = self.measured(&only, filter)? {
+        if let Some(measured) = self.measured(func.name(), &only, filter)? {
             return measured.aggregate(func.name());
+        }
+        let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
+        if self.is_by_user && func.name() == "count" && (filter.is_some() || !is_all) {
+            let is_there = only.is_not_null();
+            let conditions = (!is_all).then_some(&is_there).into_iter().chain(filter);
+            let measured = self.measured_where(Measure::Rows, conditions, false)?;
+            return measured.map_or(Ok(None), |measured| measured.aggregate("count"));
         }
         if let Some(filter) = filter {
             // Only rows are counted by a condition; sums of keys would need a state for each answer to it.
-            let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
             if func.name() != "count" || !is_all || !self.takes_key(filter)? {
                 return Ok(None);
             }
@@ -332,9 +427,7 @@ impl<'a> Read<'a> {
         let nothing = || Expr::Literal(ScalarValue::Int64(None), None);
         let kind = only.get_type(&*self.scan.projected_schema);
         Ok(match (func.name(), kind) {
-            ("count", _) if matches!(&only, Expr::Literal(value, _) if !value.is_null()) => {
-                Some(Parts::count(sum(of_scan(ROWS))))
-            }
+            ("count", _) if is_all => Some(Parts::count(sum(of_scan(ROWS)))),
             ("count", _) => {
                 let some = when(only.is_not_null(), of_scan(ROWS)).otherwise(nothing())?;
                 Some(Parts::count(sum(some)))
@@ -352,7 +445,8 @@ impl<'a> Read<'a> {
 
 /// A measure of the groups that meet a condition.
 struct Measured {
-    measure: Measure,
+    /// By its place.
+    measure: usize,
     condition: Option<Expr>,
     /// Whether other groups count as zero, rather than not at all.
     is_else_zero: bool,
@@ -360,7 +454,7 @@ struct Measured {
 
 impl Measured {
     fn part(&self, part: Part) -> Result<Expr> {
-        let column = of_scan(self.measure.column(part));
+        let column = of_scan(part.column(self.measure));
         match &self.condition {
             Some(condition) if self.is_else_zero => {
                 when(condition.clone(), column).otherwise(lit(0.0))
@@ -394,6 +488,110 @@ impl Measured {
             },
             _ => return Ok(None),
         }))
+    }
+}
+
+/// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise.
+fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
+    let Expr::Case(Case { expr: None, when_then_expr, else_expr }) = expr else { return None };
+    let [(condition, then)] = &**when_then_expr else { return None };
+    let is_else_zero = match else_expr.as_deref() {
+        None => false,
+        Some(Expr::Literal(value, _)) if value.is_null() => false,
+        Some(Expr::Literal(ScalarValue::Float64(Some(0.0)), _)) => true,
+        Some(_) => return None,
+    };
+    Some((then, Some(condition), is_else_zero))
+}
+
+fn is_user(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == USER)
+}
+
+/// The argument of `count(DISTINCT argument)`.
+fn counted_once(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Alias(alias) => counted_once(&alias.expr),
+        Expr::AggregateFunction(AggregateFunction { func, params }) => {
+            let is_plain = params.distinct
+                && params.filter.is_none()
+                && params.order_by.is_empty()
+                && params.null_treatment.is_none();
+            let [only] = &*params.args else { return None };
+            (is_plain && func.name() == "count").then_some(only)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression counts users, each once.
+fn counts_users(expr: &Expr) -> bool {
+    counted_once(expr).is_some_and(is_user)
+}
+
+/// Whether an expression has a value, or none, for every text: it may be computed for texts of rows that a condition leaves out.
+fn is_total(expr: &Expr) -> bool {
+    let is_failing = expr.exists(|part| {
+        Ok(!match part {
+            Expr::Column(_)
+            | Expr::Literal(..)
+            | Expr::Alias(_)
+            | Expr::Case(_)
+            | Expr::Like(_)
+            | Expr::InList(_)
+            | Expr::Between(_)
+            | Expr::Not(_)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsNotUnknown(_) => true,
+            Expr::BinaryExpr(binary) => matches!(
+                binary.op,
+                Operator::Eq
+                    | Operator::NotEq
+                    | Operator::Lt
+                    | Operator::LtEq
+                    | Operator::Gt
+                    | Operator::GtEq
+                    | Operator::IsDistinctFrom
+                    | Operator::IsNotDistinctFrom
+                    | Operator::And
+                    | Operator::Or
+            ),
+            Expr::Cast(Cast { expr, field }) => {
+                *field.data_type() == DataType::Float64 && is_number_of_few(expr)
+            }
+            Expr::ScalarFunction(call) => TOTAL_FUNCTIONS.contains(&call.func.name()),
+            _ => false,
+        })
+    });
+    is_failing.is_ok_and(|is_failing| !is_failing)
+}
+
+/// Functions of texts that fail for none.
+const TOTAL_FUNCTIONS: [&str; 5] = ["coalesce", "nullif", "lower", "upper", "starts_with"];
+
+/// Whether an expression is one of a few written numbers, of which a double has the exact sum over all rows.
+fn is_number_of_few(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => match value {
+            ScalarValue::Int64(number) => number.is_none_or(|number| number.abs() <= SUMMED_MAX),
+            ScalarValue::Float64(_) | ScalarValue::Null => true,
+            _ => false,
+        },
+        Expr::Alias(alias) => is_number_of_few(&alias.expr),
+        Expr::Cast(Cast { expr, field }) => {
+            *field.data_type() == DataType::Float64 && is_number_of_few(expr)
+        }
+        Expr::Case(Case { when_then_expr, else_expr, .. }) => {
+            let values = when_then_expr.iter().map(|(_, value)| value).chain(else_expr);
+            values.into_iter().all(|value| is_number_of_few(value))
+        }
+        _ => false,
     }
 }
 

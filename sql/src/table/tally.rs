@@ -250,7 +250,7 @@ impl<'a> Groups<'a> {
         slots.iter().for_each(|slot| rows.append_value(self.counts[*slot] as i64));
         arrays.push(Arc::new(rows.finish()));
         for (measure, amounts) in wanted.measures.iter().zip(&self.amounts) {
-            arrays.extend(measure.arrays(slots.iter().map(|slot| amounts[*slot])));
+            arrays.extend(measure.arrays(slots.iter().map(|slot| amounts[*slot]))?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(places.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&wanted.schema), arrays, &options)?)

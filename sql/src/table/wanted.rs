@@ -8,6 +8,7 @@ use inlay_engine::rows::{Filter, Grain, Source};
 
 use super::{
     amounts::{Amount, Measure},
+    distinct::Distinct,
     errors::broken,
     schema::Kind,
 };
@@ -50,11 +51,13 @@ pub struct Wanted {
     pub span: Option<Grain>,
     /// What is added up.
     pub measures: Vec<Measure>,
+    /// What is counted once in each group; only where a group is in one row.
+    pub distinct: Vec<Distinct>,
     /// What rows must be like.
     pub filter: Filter,
     /// Whether users have a column of numbers.
     pub has_user_numbers: bool,
-    /// A column for each key, that of the rows, those of the span, those of each measure, and that of the users' numbers.
+    /// A column for each key, that of the rows, those of the span, those of each measure, of what is distinct, and that of the users' numbers.
     pub schema: SchemaRef,
 }
 
@@ -64,6 +67,7 @@ impl Wanted {
         keys: Vec<(String, Key)>,
         span: Option<Grain>,
         measures: Vec<Measure>,
+        distinct: Vec<Distinct>,
         filter: Filter,
     ) -> Self {
         let mut fields: Vec<Field> = Vec::new();
@@ -80,9 +84,10 @@ impl Wanted {
             let time = DataType::Timestamp(TimeUnit::Millisecond, None);
             fields.extend(SPAN.map(|name| Field::new(name, time.clone(), false)));
         }
-        fields.extend(measures.iter().flat_map(Measure::fields));
+        fields.extend(measures.iter().enumerate().flat_map(|(at, measure)| measure.fields(at)));
+        fields.extend((0..distinct.len()).map(Distinct::field));
         let schema = Arc::new(Schema::new(fields));
-        Self { keys, span, measures, filter, has_user_numbers: false, schema }
+        Self { keys, span, measures, distinct, filter, has_user_numbers: false, schema }
     }
 
     /// The same with a column of numbers of users.
@@ -103,12 +108,19 @@ impl Wanted {
 
     /// How finely times have to be known.
     pub fn finest(&self) -> Option<Grain> {
-        self.grain().max(self.span)
+        let of_distinct = self.distinct.iter().filter_map(Distinct::grain).max();
+        self.grain().max(self.span).max(of_distinct)
     }
 
     /// Whether it is a key.
     pub fn has(&self, wanted: &Key) -> bool {
         self.keys.iter().any(|(_, key)| key == wanted)
+    }
+
+    /// Whether names of events are told apart.
+    pub fn needs_names(&self) -> bool {
+        let counts_events = |distinct: &Distinct| matches!(distinct, Distinct::Events { .. });
+        self.has(&Key::Event) || self.distinct.iter().any(counts_events)
     }
 
     /// How many groups of a source there could be, by keys that whole strips have.
