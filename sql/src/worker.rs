@@ -9,6 +9,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     time::{Duration, Instant},
 };
@@ -20,7 +21,7 @@ use inlay_engine::{
 use tokio::runtime::Runtime;
 
 use inlay_sql_protocol::{
-    Ask, Form, Frame, Reason, Refusal, Request, read_recent, read_request, receive_memory,
+    Ask, Done, Form, Frame, Reason, Refusal, Request, read_recent, read_request, receive_memory,
 };
 
 use crate::{
@@ -44,6 +45,17 @@ const UNFIT: &[u8] = b"-";
 /// server, which knows better how to tell it.
 const LINGER: Duration = Duration::from_millis(600);
 
+/// Statements that are answered before any other.
+const FIRST: [&str; 2] = [
+    "SELECT event_name, date_trunc('day', timestamp) AS day, count(*), avg(numeric_props['n']) \
+     FROM events WHERE string_props['s'] = 'x' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5",
+    "WITH a AS (SELECT tenant_id, user_id, min(timestamp) AS t, count(DISTINCT event_name) AS n FROM events GROUP BY 1, 2) \
+     SELECT e.event_name, a.n, CASE WHEN a.t < e.timestamp THEN 'x' END AS x, \
+     row_number() OVER (PARTITION BY e.user_id ORDER BY e.timestamp, e.event_id) AS r \
+     FROM events e JOIN a ON a.tenant_id = e.tenant_id AND a.user_id = e.user_id \
+     WHERE e.timestamp >= TIMESTAMP '2026-01-01 00:00:00' ORDER BY r LIMIT 5",
+];
+
 /// What every worker begins with.
 pub struct Prepared {
     session: Session,
@@ -56,21 +68,23 @@ pub struct Prepared {
 /// Errors: when nobody is there to ask or to listen; when memory does not come.
 pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Result<()> {
     let mut stdout = io::stdout();
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
+    let (runtime, end_after) = match runtime().and_then(|runtime| Ok((runtime, spawn_end()?))) {
+        Ok(threads) => threads,
         Err(error) => return say_unfit(&mut stdout, &format!("its threads: {error}")),
     };
     stdout.write_all(READY)?;
     stdout.flush()?;
+    // A copy has none of the memory and code mapped that the template has: it is touched before a statement comes. One that
+    // comes at once does not wait for it.
+    let first = session.clone();
+    drop(runtime.spawn(async move { answer_first(first).await }));
     let mut stdin = io::stdin().lock();
     let (request, ask, opened) = wait_for_statement(&mut stdin, &mut stdout)?;
+    drop(stdin);
     let wall = Duration::from_millis(ask.wall_ms);
     let deadline = Instant::now() + wall;
     // Whatever computes: the server may be gone, and the runtime waits for what does not yield.
-    std::thread::spawn(move || {
-        std::thread::sleep(wall + LINGER);
-        std::process::exit(1);
-    });
+    let _ = end_after.send(wall + LINGER);
     let opened = opened.filter(|opened| opened.is_of(&request.segments));
     let opened = match opened {
         Some(opened) => Ok(opened),
@@ -95,38 +109,67 @@ pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Re
         let message = format!("the process cannot give up what it need not have: {error}");
         end(&Frame::Refused(Refusal::new(Reason::Broken, message)));
     }
-    // On a thread of the runtime, which has the stack for it.
-    let sql = ask.sql.clone();
-    let statement = match runtime.block_on(runtime.spawn(async move { gate::admit(&sql) })) {
-        Ok(Ok(statement)) => statement,
-        Ok(Err(refusal)) => end(&Frame::Refused(refusal)),
-        Err(_) => end(&Frame::Refused(Refusal::invalid("this statement cannot be read"))),
-    };
-    Frame::Wanted.write(&mut stdout)?;
-    stdout.flush()?;
-    let scan = match opened.with_rows(shared, read_recent(&mut stdin)?) {
-        Ok(scan) => Arc::new(scan),
-        Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
-    };
     // It is never taken down: the process ends as it is.
-    let shared = Arc::clone(&scan);
+    let _session = session.clone();
+    // On a thread of the runtime, which has the stack for it. It says the last word itself: another thread would have to
+    // wake up for it.
+    let has_recent = request.head.has_recent;
     let answering = runtime.spawn(async move {
-        let mut out = Stdout;
-        session::answer_admitted(session, shared, statement, &ask, &mut out).await
+        let mut out = Stdout::default();
+        let answered = answer(session, opened, shared, has_recent, &ask, &mut out);
+        let last = answered.await.map_or_else(Frame::Refused, Frame::Done);
+        end_behind(out, &last)
     });
     let ended =
         runtime.block_on(async { tokio::time::timeout_at(deadline.into(), answering).await });
-    let frame = match ended {
-        Ok(Ok(Ok(done))) => Frame::Done(done),
-        Ok(Ok(Err(refusal))) => Frame::Refused(refusal),
+    let refusal = match ended {
         // A fault of the library that this statement met; what it said is nothing to show.
-        Ok(Err(_)) => Frame::Refused(Refusal::invalid("a function of this statement fails")),
+        Ok(_) => Refusal::invalid("a function of this statement fails"),
         Err(_) => {
             let message = format!("the statement took longer than {} s", wall.as_secs_f64());
-            Frame::Refused(Refusal::new(Reason::TooSlow, message))
+            Refusal::new(Reason::TooSlow, message)
         }
     };
-    end(&frame)
+    end(&Frame::Refused(refusal))
+}
+
+/// Answers a statement over segments, rows that were mapped, and rows that are still to come, if there are any.
+async fn answer(
+    session: Session,
+    opened: Opened,
+    shared: Vec<View>,
+    has_recent: bool,
+    ask: &Ask,
+    out: &mut Stdout,
+) -> Result<Done, Refusal> {
+    let broken = |error: io::Error| Refusal::new(Reason::Broken, error.to_string());
+    let statement = gate::admit(&ask.sql)?;
+    let recent = match has_recent {
+        true => {
+            out.send(Frame::Wanted).and_then(|()| out.flush()).map_err(broken)?;
+            read_recent(&mut io::stdin().lock()).map_err(broken)?
+        }
+        false => Vec::new(),
+    };
+    let scan = opened.with_rows(shared, recent);
+    let scan = scan.map_err(|error| Refusal::new(Reason::Broken, error.to_string()))?;
+    // The last one is nobody's: what it shows is never taken down either.
+    let scan = Arc::new(scan);
+    let _ = Arc::into_raw(Arc::clone(&scan));
+    session::answer_admitted(session, scan, statement, ask, out).await
+}
+
+/// A thread that ends the process so long after it was told to.
+fn spawn_end() -> io::Result<mpsc::Sender<Duration>> {
+    let (sender, receiver) = mpsc::channel();
+    let ending = std::thread::Builder::new().name("inlay-sql-end".to_owned());
+    ending.spawn(move || {
+        if let Ok(time) = receiver.recv() {
+            std::thread::sleep(time);
+            std::process::exit(1);
+        }
+    })?;
+    Ok(sender)
 }
 
 fn map_all(descriptors: Vec<OwnedFd>) -> io::Result<Vec<View>> {
@@ -213,19 +256,40 @@ fn runtime() -> io::Result<Runtime> {
 
 /// Says the last word. What still runs is not waited for, whether anybody was told or not.
 fn end(last: &Frame) -> ! {
-    let mut stdout = io::stdout();
-    let told = last.write(&mut stdout).and_then(|()| stdout.flush());
+    end_behind(Stdout::default(), last)
+}
+
+/// Says the last word behind what was not sent yet.
+fn end_behind(mut out: Stdout, last: &Frame) -> ! {
+    let told = last.write(&mut out.0).and_then(|()| out.flush());
     std::process::exit(i32::from(told.is_err()))
 }
 
-/// Frames to the standard output.
-struct Stdout;
+/// Bytes of frames that are sent together: a small answer is one message.
+const SENT_TOGETHER: usize = 32 << 10;
+
+/// Frames to the standard output, which are sent when there are enough.
+#[derive(Default)]
+struct Stdout(Vec<u8>);
+
+impl Stdout {
+    /// Sends what was not sent yet.
+    fn flush(&mut self) -> io::Result<()> {
+        // Frames of two threads do not mix.
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(&self.0)?;
+        self.0.clear();
+        stdout.flush()
+    }
+}
 
 impl Out for Stdout {
     fn send(&mut self, frame: Frame) -> io::Result<()> {
-        let mut stdout = io::stdout();
-        frame.write(&mut stdout)?;
-        stdout.flush()
+        frame.write(&mut self.0)?;
+        if self.0.len() < SENT_TOGETHER {
+            return Ok(());
+        }
+        self.flush()
     }
 }
 
@@ -238,24 +302,28 @@ impl Out for Nowhere {
     }
 }
 
-/// A session through which a statement has gone.
+/// A session through which statements have gone.
 fn warm(pool_bytes: usize) -> io::Result<Session> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let made = |refusal: Refusal| io::Error::other(refusal.message);
     let session = session::blank(THREADS, pool_bytes).map_err(made)?;
-    let ask = Ask {
-        sql: "SELECT event_name, date_trunc('day', timestamp) AS day, count(*), avg(numeric_props['n']) \
-              FROM events WHERE string_props['s'] = 'x' GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5"
-            .to_owned(),
-        params: Vec::new(),
-        form: Form::Rows,
-        rows_max: 1,
-        bytes_max: 1,
-        wall_ms: 0,
-    };
-    let first = session.clone();
-    let warmed =
-        async { session::answer(first, Arc::new(Scan::empty()), &ask, &mut Nowhere).await };
-    runtime.block_on(warmed).map_err(made)?;
+    runtime.block_on(answer_first(session.clone())).map_err(made)?;
     Ok(session)
+}
+
+/// Answers statements over nothing that have what most have: groups, joins, windows, orders.
+async fn answer_first(session: Session) -> Result<(), Refusal> {
+    for sql in FIRST {
+        let ask = Ask {
+            sql: sql.to_owned(),
+            params: Vec::new(),
+            form: Form::Rows,
+            rows_max: 1,
+            bytes_max: 1,
+            wall_ms: 0,
+        };
+        let scan = Arc::new(Scan::empty());
+        session::answer(session.clone(), scan, &ask, &mut Nowhere).await?;
+    }
+    Ok(())
 }

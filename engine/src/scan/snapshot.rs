@@ -57,6 +57,12 @@ impl Snapshot {
         builder.finish()
     }
 
+    /// Whether there are rows of the namespace that no segment holds yet. They may have expired.
+    pub fn has_recent(&self) -> bool {
+        let mut chunks = self.version.memtables().flat_map(|memtable| memtable.chunks());
+        chunks.any(|chunk| chunk.series.iter().any(|key| key.namespace == self.namespace))
+    }
+
     /// For another process of this machine.
     pub fn hand_over(&self) -> HandedOver {
         HandedOver {

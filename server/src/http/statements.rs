@@ -168,12 +168,7 @@ pub async fn begin(
         if started.elapsed() >= wall {
             break;
         }
-        let taken = http.run(move |app| {
-            let snapshot = app.engine.snapshot(namespace);
-            let shown = Shown { segments: snapshot.list(), memory: snapshot.shared_images() };
-            Ok((Held(Some(snapshot)), shown))
-        });
-        let (mut snapshot, shown) = taken.await?;
+        let (mut snapshot, shown) = shown(http, namespace).await?;
         let mut answering = match handed(http, namespace, &ask, &shown, started + wall).await {
             Ok(answering) => answering,
             Err(error) => {
@@ -206,6 +201,20 @@ pub async fn begin(
     }
     let message = "statements cannot be run right now; retry soon";
     Err(ApiError { cause, ..ApiError::new(Code::Overloaded, message) })
+}
+
+/// What a statement is about. Rows in memory are laid out where that keeps nobody waiting.
+async fn shown(http: &Http, namespace: Namespace) -> Result<(Held, Shown)> {
+    let snapshot = http.app.engine.snapshot(namespace);
+    let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
+    if !has_recent {
+        return Ok((Held(Some(snapshot)), Shown { segments, memory: Vec::new(), has_recent }));
+    }
+    let laid_out = http.run(move |_| {
+        let memory = snapshot.shared_images();
+        Ok((Held(Some(snapshot)), Shown { segments, memory, has_recent }))
+    });
+    laid_out.await
 }
 
 /// A worker that has a statement and what it is about.

@@ -47,6 +47,8 @@ pub struct Shown {
     pub segments: Vec<u8>,
     /// Rows that no segment holds yet.
     pub memory: Vec<Arc<SharedMemory>>,
+    /// Whether there may be others, which are copied.
+    pub has_recent: bool,
 }
 
 /// A worker that waits for its statement. Dropped, it ends.
@@ -118,8 +120,9 @@ impl Worker {
     }
 
     async fn send(&mut self, head: &Head, segments: &[u8]) -> io::Result<()> {
-        self.stdin.write_all(&request_head(head, segments.len())?).await?;
-        self.stdin.write_all(segments).await
+        let mut request = request_head(head, segments.len())?;
+        request.extend_from_slice(segments);
+        self.stdin.write_all(&request).await
     }
 
     /// Has it open segments before there is a statement about them.
@@ -128,7 +131,8 @@ impl Worker {
     pub async fn open(&mut self, directory: &Path, segments: &[u8]) -> io::Result<()> {
         let deadline = Instant::now() + READY_WITHIN;
         self.ready(deadline).await?;
-        let head = Head { directory: directory.to_owned(), memory: 0, ask: None };
+        let directory = directory.to_owned();
+        let head = Head { directory, memory: 0, has_recent: false, ask: None };
         tokio::time::timeout_at(deadline, self.send(&head, segments)).await?
     }
 
@@ -150,7 +154,8 @@ impl Worker {
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let (directory, memory) = (directory.to_owned(), descriptors.len());
-            self.send(&Head { directory, memory, ask: Some(ask) }, &shown.segments).await?;
+            let head = Head { directory, memory, has_recent: shown.has_recent, ask: Some(ask) };
+            self.send(&head, &shown.segments).await?;
             read_frame(&mut self.stdout).await
         };
         // What is written to one that is being ended goes nowhere, and nobody says so.
@@ -322,7 +327,8 @@ mod tests {
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
             let worker = Worker::over(run(&program)).unwrap();
             let deadline = Instant::now() + READY_WITHIN;
-            let shown = Shown { segments: Vec::new(), memory: Vec::new() };
+            let (segments, memory) = (Vec::new(), Vec::new());
+            let shown = Shown { segments, memory, has_recent: false };
             let asked = worker.ask(directory.path(), &ask, &shown, deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
             if let Ok(mut answering) = asked {

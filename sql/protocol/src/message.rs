@@ -3,8 +3,8 @@
 //! The server writes requests: the lengths of a head (u32) and of the list of segments (u64), little endian; the head as
 //! JSON, the list as the engine gave it. One that has no statement asks to open the segments ahead of need and is not
 //! answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many bytes. It
-//! wants the rows that segments lack when the statement is one that may be asked; the server writes their length (u64) and
-//! them. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+//! wants the rows that segments lack when the statement is one that may be asked and the head says that there may be some; the
+//! server writes their length (u64) and them. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
 
 use std::{
     io::{self, Read, Write},
@@ -58,6 +58,8 @@ pub struct Head {
     pub directory: PathBuf,
     /// How many descriptors of shared memory with rows belong to it. They are sent before it.
     pub memory: usize,
+    /// Whether there may be rows that are copied, for which the worker has to ask.
+    pub has_recent: bool,
     /// The statement, if there is one yet.
     pub ask: Option<Ask>,
 }
@@ -129,7 +131,7 @@ impl Refusal {
 pub enum Frame {
     /// It has a statement: what becomes of it from now on is the statement's doing.
     Taken,
-    /// The statement may be asked: it needs the rows that no segment holds.
+    /// The statement may be asked: it needs the rows that no segment holds, of which there may be some.
     Wanted,
     /// Its columns.
     Columns(Vec<OutColumn>),
@@ -272,7 +274,8 @@ mod tests {
             bytes_max: 6,
             wall_ms: 7,
         };
-        let head = Head { directory: "/x".into(), memory: 3, ask: Some(ask.clone()) };
+        let head =
+            Head { directory: "/x".into(), memory: 3, has_recent: true, ask: Some(ask.clone()) };
         let mut bytes = request_head(&head, 3).unwrap();
         bytes.extend_from_slice(b"abc");
         bytes.extend_from_slice(&recent_head(2));
