@@ -9,6 +9,7 @@ mod joins;
 mod limits;
 mod names;
 mod parts;
+mod precedence;
 
 use std::ops::ControlFlow;
 
@@ -70,6 +71,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     }
     expand::check(query)?;
     if let Statement::Query(query) = &mut statement {
+        precedence::put_right(query);
         names::name_columns(query);
     }
     Ok(statement)

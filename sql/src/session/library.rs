@@ -25,7 +25,7 @@ use crate::{
     physical::KeepNamesApart,
     table::{
         ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
-        PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
+        NULLS_OF_LISTS, PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
     },
 };
 
@@ -65,6 +65,7 @@ impl Library {
         analyzers.push(Arc::new(KeepCasts::Added));
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
+        analyzers.push(Arc::new(NULLS_OF_LISTS));
         Self {
             syntax: vec![
                 Arc::new(core::planner::CoreFunctionPlanner::default()),

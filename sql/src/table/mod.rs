@@ -9,6 +9,7 @@ mod errors;
 mod rewrite;
 mod schema;
 
+mod in_lists;
 mod intervals;
 mod literals;
 mod signed;
@@ -62,6 +63,7 @@ mod states;
 
 pub use early::AddUpEarly;
 pub use groups::GroupByNumbers;
+pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
 pub use keys::JoinByNumbers;
 pub use literals::CONSTANTS_RIGHT;

@@ -35,7 +35,15 @@ STATEMENTS = {
         "SELECT tenant_id, count(DISTINCT user_id), count(DISTINCT event_id), count(*) FROM events GROUP BY 1", f"SELECT round(avg({MS}), 2), round(sum({COST})) FROM events", f"SELECT sum({MS}) / count({MS}), avg({MS}) FROM events",
     ],
     "conditions": [f"SELECT count(*), min(user_id), sum({MS}) FROM events WHERE {c}" for c in CONDITIONS]
-    + [f"SELECT {ROW} FROM events WHERE {c} ORDER BY timestamp DESC, event_id NULLS LAST, user_id NULLS LAST LIMIT 3" for c in CONDITIONS[::4]],
+    + [f"SELECT {ROW} FROM events WHERE {c} ORDER BY timestamp DESC, event_id NULLS LAST, user_id NULLS LAST LIMIT 3" for c in CONDITIONS[::4]]
+    + [
+        f"SELECT count(*) FROM events WHERE {c}"
+        for c in (
+            f"{P} NOT IN ('team', 'free') OR {P} NOT IN ('none', 'x')", f"NOT ({P} IN ('team', 'free') AND {P} IN ('none', 'x'))", f"({P} IN ('team', 'free') AND {P} IN ('none', 'x')) IS NULL", f"({P} IN ('team') AND {P} NOT IN ('team', 'x')) IS NULL", f"({P} NOT IN ('team') OR {P} IN ('team', 'x')) IS NULL", f"NOT ({P} IN ('team', 'free') OR {P} NOT IN ('free'))",
+            f"{MS} IN (1, 2, 12.5) AND {MS} IN (12.5, 5)", f"{MS} IN (12.50, 3) AND {MS} IN (12.5) OR {MS} IN (3)", f"{P} IN ('pro', NULL) IS NULL", f"({P} NOT IN ('pro', NULL)) IS NULL", f"({P} IN ('pro', NULL) AND {P} IN ('team')) IS NULL", f"{P} NOT IN ('pro', NULL) OR {P} NOT IN ('team')",
+            f"{P} IS DISTINCT FROM 'pro' AND event_name = 'call'", f"{P} IS NOT DISTINCT FROM 'pro' OR event_name = 'call' AND {P} IS NULL", f"event_name = 'call' AND {P} IS DISTINCT FROM 'pro' OR {MS} > 200", f"NOT {P} IS DISTINCT FROM 'pro' AND {MS} > 100 OR {P} IS DISTINCT FROM {M} AND NOT {M} IS DISTINCT FROM 'large' AND true",
+        )
+    ],
     "times": [f"SELECT date_trunc('{t}', timestamp) AS t, count(*) FROM events GROUP BY 1 ORDER BY 1 DESC LIMIT 12" for t in TIMES]
     + [f"SELECT date_part('{f}', timestamp), count(*) FROM events GROUP BY 1" for f in FIELDS]
     + [f"SELECT EXTRACT({f} FROM timestamp), max({MS}) FROM events GROUP BY 1 ORDER BY 1 LIMIT 10" for f in FIELDS[:5]]
