@@ -488,9 +488,8 @@ impl Sealed {
                 table.push(value);
             }
         }
-        let table = Arc::new(table);
-        self.tables.lock().insert(name.to_owned(), Arc::clone(&table));
-        Ok(table)
+        // Of two threads that have made it, both take that of the first: others know it by its address.
+        Ok(Arc::clone(self.tables.lock().entry(name.to_owned()).or_insert(Arc::new(table))))
     }
 }
 

@@ -59,8 +59,7 @@ impl Snapshot {
 
     /// Whether there are rows of the namespace that no segment holds yet. They may have expired.
     pub fn has_recent(&self) -> bool {
-        let mut chunks = self.version.memtables().flat_map(|memtable| memtable.chunks());
-        chunks.any(|chunk| chunk.series.iter().any(|key| key.namespace == self.namespace))
+        self.version.memtables().any(|memtable| memtable.has_rows_of(self.namespace))
     }
 
     /// For another process of this machine.

@@ -1,6 +1,6 @@
 //! Where rows come from: a segment, or rows that no segment holds yet.
 
-use std::{ops::Range, sync::Arc};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use super::{
     hours::{HourStates, Wanted},
@@ -104,9 +104,9 @@ impl Source {
     ///
     /// Errors: `Corrupt`.
     pub fn units(&self, chosen: Chosen<'_>, times: &Range<i64>) -> Result<Vec<Unit>> {
-        let is_chosen = |name: &Arc<str>| {
-            chosen.names.is_none_or(|some| some.iter().any(|other| **other == **name))
-        };
+        let some: Option<HashSet<&str>> =
+            chosen.names.map(|names| names.iter().map(String::as_str).collect());
+        let is_chosen = |name: &Arc<str>| some.as_ref().is_none_or(|some| some.contains(&**name));
         let names: Vec<bool> = self.names().iter().map(is_chosen).collect();
         let mut units: Vec<Unit> = Vec::new();
         let mut open: Option<usize> = None;

@@ -35,6 +35,8 @@ pub struct Memtable {
     bytes: usize,
     /// Names of all properties, numbers marked. Shared between versions until a new one appears.
     names: Arc<BTreeSet<(bool, Arc<str>)>>,
+    /// Whose rows there are. Shared alike.
+    namespaces: Arc<BTreeSet<Namespace>>,
 }
 
 impl Memtable {
@@ -42,6 +44,7 @@ impl Memtable {
     pub fn append(&mut self, rows: Arc<Rows>, seed: u64) {
         self.rows += rows.len();
         self.remember_names(&rows);
+        self.remember_namespaces(&rows);
         let tail = self.chunks.last().map_or(0, |tail| tail.len());
         let joins = rows.len() < OWN_CHUNK_ROWS && tail > 0 && tail + rows.len() <= CHUNK_ROWS;
         let tail = if joins { self.chunks.pop() } else { None };
@@ -120,6 +123,22 @@ impl Memtable {
     /// Number of different properties: a segment of these rows has a column for each.
     pub fn columns(&self) -> usize {
         self.names.len()
+    }
+
+    /// Whether some of the rows are or were of a namespace.
+    pub fn has_rows_of(&self, namespace: Namespace) -> bool {
+        self.namespaces.contains(&namespace)
+    }
+
+    fn remember_namespaces(&mut self, rows: &Rows) {
+        // Series of a namespace stand beside each other mostly.
+        let mut last = None;
+        for namespace in rows.series.iter().map(|key| key.namespace) {
+            if last != Some(namespace) && !self.namespaces.contains(&namespace) {
+                Arc::make_mut(&mut self.namespaces).insert(namespace);
+            }
+            last = Some(namespace);
+        }
     }
 
     fn remember_names(&mut self, rows: &Rows) {

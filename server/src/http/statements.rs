@@ -25,7 +25,8 @@ const BYTES_MAX: usize = 16 << 20;
 /// So often it is tried again with another snapshot, when segments were merged away while it was handed over, or with
 /// another worker, when one has ended while it waited.
 const TRIES: usize = 4;
-/// Runs of segments that are opened before there is a statement about them: some 40 MB of a worker that waits.
+/// Runs of segments that are opened before there is a statement about them: some 40 MB of a worker that waits,
+/// besides 64 MB that it touches.
 const RUNS_AHEAD_MAX: usize = 1_000_000;
 
 /// A statement that is being answered.

@@ -167,14 +167,15 @@ impl Worker {
         }
         let deadline = deadline + GRACE;
         let Self { life, stdin, stdout, beating, .. } = self;
-        Ok(Answering { life, stdin: Some(stdin), stdout, deadline, _beating: beating })
+        Ok(Answering { life, stdin, stdout, deadline, _beating: beating })
     }
 }
 
 /// A worker that answers. Dropped, it ends.
 pub struct Answering {
     life: UnixStream,
-    stdin: Option<Sender>,
+    /// Open until it is dropped: by that the worker knows that its answer was heard.
+    stdin: Sender,
     stdout: BufReader<Receiver>,
     deadline: Instant,
     _beating: Option<Beating>,
@@ -188,7 +189,7 @@ impl Answering {
 
     /// Gives it the rows that segments lack. What keeps it from taking them is told by what comes next.
     pub async fn give(&mut self, recent: &[u8]) {
-        let Some(mut stdin) = self.stdin.take() else { return };
+        let stdin = &mut self.stdin;
         let given = async {
             stdin.write_all(&recent_head(recent.len())).await?;
             stdin.write_all(recent).await

@@ -48,7 +48,7 @@ impl Library {
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(AddUpEarly),
-            // One that was not added up as it stands may be by the groups whose rows are counted once.
+            // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
             Arc::new(AddUpEarly),
             Arc::new(GroupByNumbers),

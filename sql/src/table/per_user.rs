@@ -15,14 +15,17 @@ use super::{
     arrays::strings,
     condition::Conditions,
     crowd::{Crowd, Layout},
+    distinct::Distinct,
     errors::broken,
     shares::{Batches, Pieces, Readable, Work},
-    wanted::Wanted,
+    wanted::{Key, Wanted},
 };
 
 /// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is wanted,
 /// few enough that their users stay in the processor's caches.
 const CHUNK_ROWS: usize = if cfg!(test) { 700 } else { 131_072 };
+/// Bytes for what is counted once in groups of tenants that are read together, at most.
+const DISTINCT_BYTES: usize = 32 << 20;
 /// No number yet.
 const NONE: u32 = u32::MAX;
 
@@ -41,10 +44,29 @@ impl PerUser {
         Self { scan, conditions, wanted }
     }
 
-    /// Whether users and groups can be numbered.
-    pub fn is_possible(&self) -> bool {
-        let series = self.scan.sources().iter().flat_map(Source::series);
-        series.map(|series| series.rows.len()).sum::<usize>() < u32::MAX as usize
+    /// Whether users and groups can be numbered, and what is counted once in each fits into memory.
+    ///
+    /// Errors: damage of a segment.
+    pub fn is_possible(&self) -> Result<bool> {
+        let (mut rows, mut users, mut largest) = (0usize, 0usize, 0usize);
+        for source in self.scan.sources() {
+            let mut of_tenants = vec![0usize; source.tenants().len()];
+            for series in source.series() {
+                of_tenants[series.tenant as usize] += series.rows.len();
+            }
+            let here: usize = of_tenants.iter().sum();
+            rows += here;
+            // A tenant has as many rows at most as its largest parts have together.
+            largest += of_tenants.into_iter().max().unwrap_or_default();
+            users += source.user_texts().map_err(broken)?.map_or(here, |(_, users)| users + 1);
+        }
+        let is_by_user_alone =
+            self.wanted.keys.iter().all(|(_, key)| matches!(key, Key::Tenant | Key::User));
+        let groups = if is_by_user_alone { users.min(rows) } else { rows };
+        let at_once = groups.min(largest.max(CHUNK_ROWS));
+        let words: usize = self.wanted.distinct.iter().map(Distinct::words).sum();
+        let bytes = at_once.saturating_mul(words * size_of::<u64>());
+        Ok(rows < u32::MAX as usize && bytes <= DISTINCT_BYTES)
     }
 }
 

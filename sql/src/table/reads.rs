@@ -26,12 +26,12 @@ use super::{
     schema::{Kind, NUMBERS, Property, STRINGS},
     shares,
     source::Provider,
-    text_values::{EVENT, TextColumn, TextOrder, TextValues},
+    text_values::{EVENT, TextColumn, TextOrder, TextValues, has_few},
     totals::Totals,
     wanted::{Key, ROWS, SPAN, USER, Wanted},
 };
 
-/// Texts of a property that are put in order, at most.
+/// Texts of a property that are put in order or looked up, at most.
 const ORDERED_MAX: usize = 65_536;
 /// With four thousand million rows, a sum stays below 2^52.
 const SUMMED_MAX: i64 = 1 << 20;
@@ -179,7 +179,7 @@ impl<'a> Read<'a> {
             wanted = wanted.with_user_numbers();
         }
         let per_user = PerUser::new(scan, wanted, conditions);
-        Ok(per_user.is_possible().then(|| (Arc::new(shares::Table(per_user)) as Arc<_>, rows)))
+        Ok(per_user.is_possible()?.then(|| (Arc::new(shares::Table(per_user)) as Arc<_>, rows)))
     }
 
     /// Whether groups are told apart by an expression.
@@ -276,8 +276,12 @@ impl<'a> Read<'a> {
         let column = match columns.iter().next() {
             Some(column) if columns.len() == 1 && column.name == EVENT => TextColumn::Event,
             Some(column) if columns.len() == 1 => match self.property(&column.name, STRINGS) {
-                Some(property) => TextColumn::Property(property.clone()),
-                None => return Ok(None),
+                Some(property)
+                    if has_few(&self.table.scan_of_rows(), &property.name, ORDERED_MAX)? =>
+                {
+                    TextColumn::Property(property.clone())
+                }
+                _ => return Ok(None),
             },
             _ => return Ok(None),
         };
@@ -580,7 +584,9 @@ fn is_number_of_few(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => match value {
             ScalarValue::Int64(number) => number.is_none_or(|number| number.abs() <= SUMMED_MAX),
-            ScalarValue::Float64(_) | ScalarValue::Null => true,
+            // Rows without a value are told by NaN.
+            ScalarValue::Float64(number) => number.is_none_or(f64::is_finite),
+            ScalarValue::Null => true,
             _ => false,
         },
         Expr::Alias(alias) => is_number_of_few(&alias.expr),

@@ -1,7 +1,7 @@
 //! Numbers that stand for texts of one string property, or for names of events: what an expression comes to for each text,
 //! and where each text stands among all of them.
 //!
-//! Both are computed once for each dictionary, not for each row. `sum(CASE WHEN string_props['status'] = 'ok' THEN 0 ELSE 1
+//! Both are computed for dictionaries, not for rows. `sum(CASE WHEN string_props['status'] = 'ok' THEN 0 ELSE 1
 //! END)` by user looks up a number for each row's code, and `max(string_props['plan'])` compares ranks:
 //!
 //! ```text
@@ -172,23 +172,20 @@ impl TextOrder {
     ///
     /// Errors: damage of a segment.
     pub fn new(scan: &Arc<Scan>, property: Property, values_max: usize) -> Result<Option<Self>> {
-        let mut values = 0usize;
-        for source in scan.sources() {
-            values = values.saturating_add(source.values(&property.name).map_err(broken)?);
-        }
+        let is_possible = has_few(scan, &property.name, values_max)?;
         let order = || Self { scan: Arc::clone(scan), property, ranked: Mutex::default() };
-        Ok((values <= values_max).then(order))
+        Ok(is_possible.then(order))
     }
 
     /// The rank of each row's text; NaN for rows without the property.
     ///
     /// Errors: damage of a segment.
     pub fn read(&self, source: &Source, unit: &Unit) -> Result<Vec<f64>> {
+        let ranked = self.ranked()?;
         let (codes, table) = codes(source, unit, &self.property.name)?;
         if table.is_empty() {
             return Ok(vec![f64::NAN; codes.len()]);
         }
-        let ranked = self.ranked()?;
         let Some((_, ranks)) = ranked.ranks.get(&Arc::as_ptr(&table).addr()) else {
             return Err(DataFusionError::Internal("a dictionary of no source".to_owned()));
         };
@@ -233,6 +230,17 @@ impl TextOrder {
         *known = Some(Arc::clone(&ranked));
         Ok(ranked)
     }
+}
+
+/// Whether the dictionaries of a string property have so many values in all, at most.
+///
+/// Errors: damage of a segment.
+pub fn has_few(scan: &Scan, property: &str, values_max: usize) -> Result<bool> {
+    let mut values = 0usize;
+    for source in scan.sources() {
+        values = values.saturating_add(source.values(property).map_err(broken)?);
+    }
+    Ok(values <= values_max)
 }
 
 fn codes(source: &Source, unit: &Unit, name: &str) -> Result<(Vec<u32>, Arc<TextTable>)> {
