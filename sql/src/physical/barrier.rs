@@ -56,7 +56,7 @@ fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// Hands on the rows of its input.
 #[derive(Debug)]
-struct BarrierExec(Arc<dyn ExecutionPlan>);
+pub struct BarrierExec(Arc<dyn ExecutionPlan>);
 
 impl DisplayAs for BarrierExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {

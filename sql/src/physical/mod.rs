@@ -41,11 +41,13 @@ mod barrier;
 mod exprs;
 
 mod aggregate;
+mod first_rows;
 mod join;
 mod window;
 
 pub use barrier::KeepNamesApart;
 use exprs::Exprs;
+pub use first_rows::ReadFirstRows;
 
 /// Makes physical plans of one statement.
 #[derive(Clone, Copy, Debug)]

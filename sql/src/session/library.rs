@@ -22,7 +22,7 @@ use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOp
 
 use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
-    physical::KeepNamesApart,
+    physical::{KeepNamesApart, ReadFirstRows},
     table::{
         ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
         NULLS_OF_LISTS, PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
@@ -99,8 +99,8 @@ fn rules_of_the_library() -> Optimizer {
     Optimizer::with_rules(rules)
 }
 
-/// Rules for operators: those of the library, and ours before filters are pushed down, behind the one that swaps inputs of
-/// joins.
+/// Rules for operators: those of the library, ours before filters are pushed down, behind the one that swaps inputs of
+/// joins, and ours at the end.
 fn operator_rules() -> PhysicalOptimizer {
     let mut rules = PhysicalOptimizer::new().rules;
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
@@ -108,6 +108,8 @@ fn operator_rules() -> PhysicalOptimizer {
     };
     let first = rules.iter().position(is_pushdown).unwrap_or(0);
     rules.insert(first, Arc::new(KeepNamesApart));
+    // When nothing is pushed down any more: conditions of the scan come before.
+    rules.push(Arc::new(ReadFirstRows));
     PhysicalOptimizer::with_rules(rules)
 }
 

@@ -18,6 +18,7 @@ mod times;
 mod condition;
 
 mod codes;
+mod first_rows;
 mod scan_filters;
 mod source;
 
@@ -62,6 +63,7 @@ mod property_columns;
 mod states;
 
 pub use early::AddUpEarly;
+pub use first_rows::FIRST_MAX;
 pub use groups::GroupByNumbers;
 pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
@@ -70,6 +72,7 @@ pub use literals::CONSTANTS_RIGHT;
 pub use partitions::PartitionByNumbers;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
+pub use rows::RowsExec;
 pub use schema::Kind;
 pub use signed::SIGNED_DIFFERENCES;
 pub use source::{ScanRequest, Source};

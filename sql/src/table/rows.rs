@@ -26,7 +26,8 @@ use inlay_engine::rows::{Scan, Unit};
 
 use super::{
     errors::broken,
-    reading::Reading,
+    first_rows::FirstRows,
+    reading::{ColumnSource, Reading},
     scan_filters::{ScanFilters, TimeBounds},
     shares::shared,
     wanted::BATCH_ROWS,
@@ -83,6 +84,32 @@ impl RowsExec {
         let (reading, properties) = (Arc::new(reading), Arc::new(properties));
         let (filters, metrics) = (ScanFilters::default(), ExecutionPlanMetricsSet::new());
         Self { reading, partitions, properties, filters, descending: None, metrics }
+    }
+
+    /// Without rows that are behind so many others of their partition, by the columns of numbers that tell partitions apart and the
+    /// time. Nothing where the columns are others.
+    pub fn with_first(
+        &self,
+        partition: &[usize],
+        time: usize,
+        descending: bool,
+        count: usize,
+    ) -> Option<Self> {
+        let is_number =
+            |at: &usize| matches!(self.reading.columns.get(*at), Some(ColumnSource::Number(..)));
+        let is_known = self.reading.time() == Some(time) && partition.iter().all(is_number);
+        if !is_known || self.reading.limit.is_some() {
+            return None;
+        }
+        let column = |at: usize| {
+            let name = self.reading.schema.field(at).name();
+            Arc::new(ColumnExpr::new(name, at)) as Arc<dyn PhysicalExpr>
+        };
+        let partition = partition.iter().map(|at| column(*at)).collect();
+        let first = FirstRows::new(partition, column(time), descending, count);
+        let mut with_first = self.clone();
+        with_first.filters.extend([Arc::new(first) as Arc<dyn PhysicalExpr>]);
+        Some(with_first)
     }
 
     /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.

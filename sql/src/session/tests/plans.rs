@@ -74,3 +74,48 @@ fn intervals_without_months_are_durations() {
         assert_eq!(plan.contains("IntervalMonthDayNano"), is_interval, "{sql}\n{plan}");
     }
 }
+
+#[test]
+fn scans_read_the_first_rows_of_partitions_where_no_other_window_needs_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (windows, condition, is_known) in [
+        (
+            "row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp, event_id) AS r",
+            "r = 1",
+            true,
+        ),
+        (
+            "rank() OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp DESC) AS r",
+            "r < 4",
+            true,
+        ),
+        (
+            "row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp) AS r",
+            "r = 1 AND p = 'pro'",
+            true,
+        ),
+        ("row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp) AS r", "r > 1", false),
+        (
+            "row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp) AS r",
+            "r = 1 OR p = 'pro'",
+            false,
+        ),
+        ("dense_rank() OVER (PARTITION BY tenant_id ORDER BY timestamp) AS r", "r = 1", false),
+        ("row_number() OVER (ORDER BY timestamp) AS r", "r = 1", false),
+        (
+            "row_number() OVER (PARTITION BY tenant_id ORDER BY numeric_props['ms']) AS r",
+            "r = 1",
+            false,
+        ),
+        ("row_number() OVER w AS r, lead(user_id) OVER w AS n", "r = 1", false),
+    ] {
+        let sql = format!(
+            "SELECT * FROM (SELECT tenant_id, user_id, string_props['plan'] AS p, {windows} FROM events \
+             WINDOW w AS (PARTITION BY tenant_id ORDER BY timestamp)) x WHERE {condition}"
+        );
+        let sql: &'static str = sql.leak();
+        let plan = planned(&engine, sql);
+        assert_eq!(plan.contains("FirstRows"), is_known, "{sql}\n{plan}");
+    }
+}

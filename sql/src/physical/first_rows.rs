@@ -1,0 +1,186 @@
+//! A rule for operators: a scan below a window of which the first rows are asked for leaves out rows that cannot be among them.
+//!
+//! ```text
+//! FilterExec: place = 1
+//!   BoundedWindowAggExec: row_number() PARTITION BY [number of tenant_id] ORDER BY [timestamp, event_id]
+//!     SortExec, RepartitionExec
+//!       RowsExec                                   + the 1 earliest by number of tenant_id
+//! ```
+//!
+//! The window and the filter stay: what the scan leaves out they would have left out, and what it lets pass they number.
+
+use std::sync::Arc;
+
+use datafusion_common::{
+    Result, ScalarValue,
+    config::ConfigOptions,
+    tree_node::{Transformed, TransformedResult as _, TreeNode as _},
+};
+use datafusion_expr::Operator;
+use datafusion_physical_expr::{
+    expressions::{BinaryExpr, Column, Literal},
+    utils::split_conjunction,
+    window::StandardWindowExpr,
+};
+use datafusion_physical_optimizer::PhysicalOptimizerRule;
+use datafusion_physical_plan::{
+    ExecutionPlan, PhysicalExpr, WindowExpr,
+    coalesce_partitions::CoalescePartitionsExec,
+    execution_plan::replace_children_if_necessary,
+    filter::FilterExec,
+    projection::ProjectionExec,
+    repartition::RepartitionExec,
+    sorts::{sort::SortExec, sort_preserving_merge::SortPreservingMergeExec},
+    windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr},
+};
+
+use super::barrier::BarrierExec;
+use crate::table::{FIRST_MAX, RowsExec};
+
+/// Has scans leave out rows behind the first of their partitions.
+#[derive(Debug)]
+pub struct ReadFirstRows;
+
+impl PhysicalOptimizerRule for ReadFirstRows {
+    fn name(&self) -> &str {
+        "read_first_rows"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let with_first = plan.transform_up(|plan| {
+            let Some(filter) = plan.downcast_ref::<FilterExec>() else {
+                return Ok(Transformed::no(plan));
+            };
+            let asked = split_conjunction(filter.predicate()).into_iter().find_map(asked_for);
+            let new = match asked {
+                Some((column, count)) => below_filter(filter.input(), column, count)?,
+                None => None,
+            };
+            Ok(match new {
+                Some(input) => Transformed::yes(replace_children_if_necessary(plan, vec![input])?),
+                None => Transformed::no(plan),
+            })
+        });
+        with_first.data()
+    }
+}
+
+/// The column of which a condition asks for so many of the smallest numbers: `place = 2`, `place <= 2`, `place < 3`.
+fn asked_for(condition: &Arc<dyn PhysicalExpr>) -> Option<(usize, usize)> {
+    let binary = condition.downcast_ref::<BinaryExpr>()?;
+    let column = binary.left().downcast_ref::<Column>()?;
+    let number = binary.right().downcast_ref::<Literal>()?;
+    let number = match *number.value() {
+        ScalarValue::UInt64(Some(number)) => usize::try_from(number).ok()?,
+        ScalarValue::Int64(Some(number)) => usize::try_from(number).ok()?,
+        _ => return None,
+    };
+    let count = match binary.op() {
+        Operator::Eq | Operator::LtEq => number,
+        Operator::Lt => number.checked_sub(1)?,
+        _ => return None,
+    };
+    (1..=FIRST_MAX).contains(&count).then_some((column.index(), count))
+}
+
+/// The plan below a filter on a column, if that numbers the rows of partitions.
+fn below_filter(
+    plan: &Arc<dyn ExecutionPlan>,
+    column: usize,
+    count: usize,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let windows =
+        plan.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
+    let windows = windows.or(plan.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr));
+    if let (Some(windows), [input]) = (windows, &*plan.children()) {
+        if column < input.schema().fields().len() {
+            return Ok(None);
+        }
+        let Some(wanted) = Wanted::of(windows, count) else { return Ok(None) };
+        let input = wanted.below(input)?;
+        return input
+            .map(|input| replace_children_if_necessary(Arc::clone(plan), vec![input]))
+            .transpose();
+    }
+    let Some((input, columns)) = through(plan, &[column]) else { return Ok(None) };
+    let [column] = *columns else { return Ok(None) };
+    let input = below_filter(&input, column, count)?;
+    input.map(|input| replace_children_if_necessary(Arc::clone(plan), vec![input])).transpose()
+}
+
+/// What is looked for, by places of columns.
+#[derive(Clone)]
+struct Wanted {
+    partition: Vec<usize>,
+    time: usize,
+    descending: bool,
+    count: usize,
+}
+
+impl Wanted {
+    /// Of windows that number rows, and only that: others would miss what is left out.
+    fn of(windows: &[Arc<dyn WindowExpr>], count: usize) -> Option<Self> {
+        let place = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.index());
+        let first = windows.first()?;
+        for window in windows {
+            let standard = window.as_any().downcast_ref::<StandardWindowExpr>()?;
+            let function = standard.get_standard_func_expr();
+            let function = function.as_any().downcast_ref::<WindowUDFExpr>()?;
+            let is_alike = window.partition_by() == first.partition_by()
+                && window.order_by() == first.order_by();
+            if !is_alike || !["row_number", "rank"].contains(&function.fun().name()) {
+                return None;
+            }
+        }
+        let partition = first.partition_by().iter().map(place).collect::<Option<Vec<_>>>()?;
+        let order = first.order_by().first()?;
+        let (time, descending) = (place(&order.expr)?, order.options.descending);
+        ((1..=2).contains(&partition.len())).then_some(Self { partition, time, descending, count })
+    }
+
+    /// A plan whose scan knows.
+    fn below(self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(rows) = plan.downcast_ref::<RowsExec>() {
+            let Self { partition, time, descending, count } = &self;
+            let rows = rows.with_first(partition, *time, *descending, *count);
+            return Ok(rows.map(|rows| Arc::new(rows) as Arc<dyn ExecutionPlan>));
+        }
+        let columns: Vec<usize> = self.partition.iter().copied().chain([self.time]).collect();
+        let Some((input, mut columns)) = through(plan, &columns) else { return Ok(None) };
+        let Some(time) = columns.pop() else { return Ok(None) };
+        let below = Self { partition: columns, time, ..self }.below(&input)?;
+        below.map(|input| replace_children_if_necessary(Arc::clone(plan), vec![input])).transpose()
+    }
+}
+
+/// The input of an operator that has the same rows, and where these columns stand there.
+fn through(
+    plan: &Arc<dyn ExecutionPlan>,
+    columns: &[usize],
+) -> Option<(Arc<dyn ExecutionPlan>, Vec<usize>)> {
+    let [input] = &*plan.children() else { return None };
+    let same = || Some((Arc::clone(input), columns.to_vec()));
+    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+        let place = |at: &usize| {
+            let column = projection.expr().get(*at)?.expr.downcast_ref::<Column>()?;
+            Some(column.index())
+        };
+        return Some((Arc::clone(input), columns.iter().map(place).collect::<Option<_>>()?));
+    }
+    let has_all = plan.downcast_ref::<RepartitionExec>().is_some()
+        || plan.downcast_ref::<CoalescePartitionsExec>().is_some()
+        || plan.downcast_ref::<BarrierExec>().is_some()
+        || plan.downcast_ref::<SortExec>().is_some_and(|sort| sort.fetch().is_none())
+        || plan
+            .downcast_ref::<SortPreservingMergeExec>()
+            .is_some_and(|merge| merge.fetch().is_none());
+    if has_all { same() } else { None }
+}
