@@ -7,45 +7,27 @@
 use std::{collections::HashSet, fmt, sync::Arc};
 
 use datafusion_common::{
-    Result, Statistics,
-    config::ConfigOptions,
-    internal_err,
-    tree_node::{Transformed, TransformedResult as _, TreeNode as _, TreeNodeRecursion},
+    Result, Statistics, internal_err,
+    tree_node::{Transformed, TreeNodeRecursion},
 };
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
     StatisticsArgs, projection::ProjectionExec,
 };
 
+use super::rewrite::PlanRule;
+
 /// Puts a barrier above projections that have a name twice.
-#[derive(Debug)]
-pub struct KeepNamesApart;
+pub const KEEP_NAMES_APART: PlanRule =
+    PlanRule { name: "keep_names_apart", rewrite: keep_names_apart };
 
-impl PhysicalOptimizerRule for KeepNamesApart {
-    fn name(&self) -> &str {
-        "keep_names_apart"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let with_barriers = plan.transform_up(|plan| {
-            let is_projection = plan.downcast_ref::<ProjectionExec>().is_some();
-            Ok(match is_projection && has_name_twice(&plan) {
-                true => Transformed::yes(Arc::new(BarrierExec(plan)) as Arc<dyn ExecutionPlan>),
-                false => Transformed::no(plan),
-            })
-        });
-        with_barriers.data()
-    }
+fn keep_names_apart(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let is_projection = plan.downcast_ref::<ProjectionExec>().is_some();
+    Ok(match is_projection && has_name_twice(&plan) {
+        true => Transformed::yes(Arc::new(BarrierExec(plan))),
+        false => Transformed::no(plan),
+    })
 }
 
 fn has_name_twice(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -11,18 +11,13 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{
-    Result, ScalarValue,
-    config::ConfigOptions,
-    tree_node::{Transformed, TransformedResult as _, TreeNode as _},
-};
+use datafusion_common::{Result, ScalarValue, tree_node::Transformed};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::{
     expressions::{BinaryExpr, Column, Literal},
     utils::split_conjunction,
     window::StandardWindowExpr,
 };
-use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_plan::{
     ExecutionPlan, PhysicalExpr, WindowExpr,
     coalesce_partitions::CoalescePartitionsExec,
@@ -34,43 +29,24 @@ use datafusion_physical_plan::{
     windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr},
 };
 
-use super::barrier::BarrierExec;
+use super::{barrier::BarrierExec, rewrite::PlanRule};
 use crate::table::{FIRST_MAX, RowsExec};
 
 /// Has scans leave out rows behind the first of their partitions.
-#[derive(Debug)]
-pub struct ReadFirstRows;
+pub const READ_FIRST_ROWS: PlanRule =
+    PlanRule { name: "read_first_rows", rewrite: read_first_rows };
 
-impl PhysicalOptimizerRule for ReadFirstRows {
-    fn name(&self) -> &str {
-        "read_first_rows"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let with_first = plan.transform_up(|plan| {
-            let Some(filter) = plan.downcast_ref::<FilterExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            let asked = split_conjunction(filter.predicate()).into_iter().find_map(asked_for);
-            let new = match asked {
-                Some((column, count)) => below_filter(filter.input(), column, count)?,
-                None => None,
-            };
-            Ok(match new {
-                Some(input) => Transformed::yes(replace_children_if_necessary(plan, vec![input])?),
-                None => Transformed::no(plan),
-            })
-        });
-        with_first.data()
-    }
+fn read_first_rows(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(filter) = plan.downcast_ref::<FilterExec>() else { return Ok(Transformed::no(plan)) };
+    let asked = split_conjunction(filter.predicate()).into_iter().find_map(asked_for);
+    let input = match asked {
+        Some((column, count)) => below_filter(filter.input(), column, count)?,
+        None => None,
+    };
+    Ok(match input {
+        Some(input) => Transformed::yes(replace_children_if_necessary(plan, vec![input])?),
+        None => Transformed::no(plan),
+    })
 }
 
 /// The column of which a condition asks for so many of the smallest numbers: `place = 2`, `place <= 2`, `place < 3`.
@@ -104,8 +80,8 @@ fn below_filter(
         if column < input.schema().fields().len() {
             return Ok(None);
         }
-        let Some(wanted) = Wanted::of(windows, count) else { return Ok(None) };
-        let input = wanted.below(input)?;
+        let Some(request) = FirstRowsRequest::of(windows, count) else { return Ok(None) };
+        let input = request.below(input)?;
         return input
             .map(|input| replace_children_if_necessary(Arc::clone(plan), vec![input]))
             .transpose();
@@ -118,14 +94,14 @@ fn below_filter(
 
 /// What is looked for, by places of columns.
 #[derive(Clone)]
-struct Wanted {
+struct FirstRowsRequest {
     partition: Vec<usize>,
     time: usize,
     descending: bool,
     count: usize,
 }
 
-impl Wanted {
+impl FirstRowsRequest {
     /// Of windows that number rows, and only that: others would miss what is left out.
     fn of(windows: &[Arc<dyn WindowExpr>], count: usize) -> Option<Self> {
         let place = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.index());

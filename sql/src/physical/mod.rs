@@ -37,17 +37,19 @@ use datafusion_physical_plan::{
 
 use crate::table::{ScanRequest, Source};
 
-mod barrier;
 mod exprs;
+mod rewrite;
+
+mod barrier;
 
 mod aggregate;
 mod first_rows;
 mod join;
 mod window;
 
-pub use barrier::KeepNamesApart;
+pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
-pub use first_rows::ReadFirstRows;
+pub use first_rows::READ_FIRST_ROWS;
 
 /// Makes physical plans of one statement.
 #[derive(Clone, Copy, Debug)]

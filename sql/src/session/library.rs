@@ -22,7 +22,7 @@ use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOp
 
 use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
-    physical::{KeepNamesApart, ReadFirstRows},
+    physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
         ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
         NULLS_OF_LISTS, PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
@@ -107,9 +107,9 @@ fn operator_rules() -> PhysicalOptimizer {
         rule.name().to_lowercase().starts_with("filterpushdown")
     };
     let first = rules.iter().position(is_pushdown).unwrap_or(0);
-    rules.insert(first, Arc::new(KeepNamesApart));
+    rules.insert(first, Arc::new(KEEP_NAMES_APART));
     // When nothing is pushed down any more: conditions of the scan come before.
-    rules.push(Arc::new(ReadFirstRows));
+    rules.push(Arc::new(READ_FIRST_ROWS));
     PhysicalOptimizer::with_rules(rules)
 }
 

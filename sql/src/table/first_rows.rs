@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 
 /// Rows of a partition that are looked for, at most.
 pub const FIRST_MAX: usize = 16;
-/// Partitions that are known, at most. Rows of others pass.
+/// Partitions whose best times are remembered, at most. Rows of others pass.
 const PARTITIONS_MAX: usize = 1 << 18;
 /// The number of a partition without a text.
 const NONE: u32 = u32::MAX;
@@ -42,12 +42,12 @@ pub struct FirstRows {
     descending: bool,
     count: usize,
     /// Of all partitions of the scan.
-    known: Arc<Mutex<Known>>,
+    best_times: Arc<Mutex<BestTimes>>,
 }
 
 /// The best times of each partition, the worst of them last. Later times count as better when they are turned around.
 #[derive(Debug, Default)]
-struct Known {
+struct BestTimes {
     places: HashMap<[u32; 2], u32>,
     best: Vec<Vec<i64>>,
 }
@@ -61,13 +61,13 @@ impl FirstRows {
         count: usize,
     ) -> Self {
         let columns = partition.into_iter().chain([time]).collect();
-        Self { columns, descending, count, known: Arc::default() }
+        Self { columns, descending, count, best_times: Arc::default() }
     }
 }
 
 impl PartialEq for FirstRows {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.known, &other.known) && self.columns == other.columns
+        Arc::ptr_eq(&self.best_times, &other.best_times) && self.columns == other.columns
     }
 }
 
@@ -75,7 +75,7 @@ impl Eq for FirstRows {}
 
 impl Hash for FirstRows {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.known).hash(state);
+        Arc::as_ptr(&self.best_times).hash(state);
     }
 }
 
@@ -111,8 +111,8 @@ impl PhysicalExpr for FirstRows {
             true => !times.value(row),
             false => times.value(row),
         };
-        let mut known = self.known.lock();
-        let Known { places, best } = &mut *known;
+        let mut best_times = self.best_times.lock();
+        let BestTimes { places, best } = &mut *best_times;
         // The best of all rows are found first, so that few of a rising order pass.
         let mut of_rows = Vec::with_capacity(rows);
         let mut last = None;
