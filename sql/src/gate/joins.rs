@@ -1,29 +1,42 @@
-//! Joins: few, and each by an equality, or with a single row.
+//! Joins: few, and each by an equality, or with few rows.
 //!
 //! Without an equality every row meets every other one; a million of each would run for ever.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, JoinConstraint, JoinOperator, LimitClause, Query, Select,
-    SelectItem, SetExpr, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
+    BinaryOperator, Expr, JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins,
+    Visit as _, Visitor,
 };
 
-use super::parts::name_of;
+use super::bounds::Scopes;
 use inlay_sql_protocol::Refusal;
 
 /// Joins of a statement.
-pub const JOINS_MAX: usize = 4;
-const HINT: &str =
-    "join ON an equality, or with a subquery of one row: aggregates without GROUP BY, or LIMIT 1";
+pub const JOINS_MAX: usize = 8;
+/// Rows that each row of another table may meet without an equality, by all joins of a SELECT.
+const FEW_ROWS: u64 = 32;
+const HINT: &str = "join ON an equality, or with few rows: aggregates without GROUP BY, VALUES or a LIMIT, \
+                    32 rows at most";
 
 /// Number of joins of a SELECT.
 ///
 /// Errors: when one lets every row meet every other.
-pub fn check(select: &Select) -> Result<usize, Refusal> {
+pub fn check(select: &Select, scopes: &mut Scopes) -> Result<usize, Refusal> {
+    let mut check = Check { scopes, meets: 1 };
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
-    let wide = select.from.iter().filter(|from| !are_one_row(from)).count();
+    let mut bounds: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
+    // Rows of the largest meet those of the others; without a bound is largest.
+    bounds.sort_by_key(|rows| rows.unwrap_or(u64::MAX));
+    let largest = bounds.pop();
+    let mut wide = usize::from(largest.is_some());
+    for rows in bounds {
+        match rows {
+            Some(rows) if rows <= FEW_ROWS => check.meet(rows)?,
+            _ => wide += 1,
+        }
+    }
     let equal = select.selection.as_ref().map_or(0, equalities);
     if wide > equal + 1 {
         let message = "tables side by side need an equality in WHERE for each";
@@ -31,38 +44,53 @@ pub fn check(select: &Select) -> Result<usize, Refusal> {
     }
     for (at, from) in select.from.iter().enumerate() {
         joins += usize::from(at > 0) + from.joins.len();
-        check_chain(from)?;
+        check.chain(from)?;
     }
     Ok(joins)
 }
 
-/// Tables joined one after the other.
-fn check_chain(from: &TableWithJoins) -> Result<(), Refusal> {
-    check_factor(&from.relation)?;
-    // Whether everything so far comes to one row.
-    let mut is_one = is_one_row(&from.relation);
-    for join in &from.joins {
-        check_factor(&join.relation)?;
-        check_join(&join.join_operator, &join.relation, is_one)?;
-        is_one &= is_one_row(&join.relation);
+struct Check<'a> {
+    scopes: &'a mut Scopes,
+    /// Rows that each row meets without an equality so far.
+    meets: u64,
+}
+
+impl Check<'_> {
+    /// A table of so few rows without an equality.
+    fn meet(&mut self, rows: u64) -> Result<(), Refusal> {
+        self.meets = self.meets.saturating_mul(rows.max(1));
+        if self.meets <= FEW_ROWS {
+            return Ok(());
+        }
+        Err(Refusal::invalid("a join needs an equality").hint(HINT))
     }
-    Ok(())
+
+    /// Tables joined one after the other.
+    fn chain(&mut self, from: &TableWithJoins) -> Result<(), Refusal> {
+        self.factor(&from.relation)?;
+        // Rows of everything so far.
+        let mut left = self.scopes.of_factor(&from.relation);
+        for join in &from.joins {
+            self.factor(&join.relation)?;
+            let right = self.scopes.of_factor(&join.relation);
+            if !has_equality(&join.join_operator)? {
+                self.meet(left.into_iter().chain(right).min().unwrap_or(u64::MAX))?;
+            }
+            left = left.zip(right).map(|(left, right)| left.saturating_mul(right));
+        }
+        Ok(())
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> Result<(), Refusal> {
+        let TableFactor::NestedJoin { table_with_joins, .. } = factor else { return Ok(()) };
+        self.chain(table_with_joins)
+    }
 }
 
-fn are_one_row(from: &TableWithJoins) -> bool {
-    is_one_row(&from.relation) && from.joins.iter().all(|join| is_one_row(&join.relation))
-}
-
-fn check_factor(factor: &TableFactor) -> Result<(), Refusal> {
-    let TableFactor::NestedJoin { table_with_joins, .. } = factor else { return Ok(()) };
-    check_chain(table_with_joins)
-}
-
-fn check_join(
-    operator: &JoinOperator,
-    right: &TableFactor,
-    left_is_one_row: bool,
-) -> Result<(), Refusal> {
+/// Whether a join has an equality.
+///
+/// Errors: a kind of join that there is not.
+fn has_equality(operator: &JoinOperator) -> Result<bool, Refusal> {
     let constraint = match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -91,20 +119,16 @@ fn check_join(
             Refusal::invalid(message).hint("join ON a.x = b.x and select coalesce(a.x, b.x)")
         );
     }
-    let has_equality = match constraint {
-        JoinConstraint::On(expr) => equalities(expr) > 0,
-        JoinConstraint::Using(names) => !names.is_empty(),
+    match constraint {
+        JoinConstraint::On(expr) => Ok(equalities(expr) > 0),
+        JoinConstraint::Using(names) => Ok(!names.is_empty()),
         // Tables without a common column would be joined by none.
         JoinConstraint::Natural => {
-            return Err(Refusal::invalid("NATURAL is not answered here")
-                .hint("name the columns: USING (…)"));
+            Err(Refusal::invalid("NATURAL is not answered here")
+                .hint("name the columns: USING (…)"))
         }
-        JoinConstraint::None => false,
-    };
-    if has_equality || is_one_row(right) || left_is_one_row {
-        return Ok(());
+        JoinConstraint::None => Ok(false),
     }
-    Err(Refusal::invalid("a join needs an equality").hint(HINT))
 }
 
 /// Equalities between two expressions that hold for all rows: those not below OR or NOT.
@@ -164,48 +188,3 @@ impl Visitor for Tables {
         ControlFlow::Continue(())
     }
 }
-
-/// Whether something has one row at most, whatever the tables hold.
-fn is_one_row(factor: &TableFactor) -> bool {
-    matches!(factor, TableFactor::Derived { subquery, .. } if has_one_row(subquery))
-}
-
-fn has_one_row(query: &Query) -> bool {
-    let is_one = |expr: &Expr| match expr {
-        Expr::Value(value) => matches!(&value.value, Value::Number(number, _) if number == "1"),
-        _ => false,
-    };
-    let limit = match &query.limit_clause {
-        Some(LimitClause::LimitOffset { limit, .. }) => limit.as_ref(),
-        _ => None,
-    };
-    if limit.is_some_and(is_one) {
-        return true;
-    }
-    let SetExpr::Select(select) = &*query.body else { return false };
-    let is_grouped = match &select.group_by {
-        GroupByExpr::All(_) => true,
-        GroupByExpr::Expressions(exprs, _) => !exprs.is_empty(),
-    };
-    let is_aggregate = |item: &SelectItem| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-            matches!(expr, Expr::Function(function)
-                if function.over.is_none() && AGGREGATES.contains(&&*name_of(function)))
-        }
-        _ => false,
-    };
-    select.from.is_empty() || !is_grouped && select.projection.iter().all(is_aggregate)
-}
-
-/// Aggregates whose SELECT has one row.
-const AGGREGATES: [&str; 9] = [
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "median",
-    "stddev",
-    "approx_distinct",
-    "approx_percentile_cont",
-];

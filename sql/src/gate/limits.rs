@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, TableFactor, Visitor,
 };
 
-use super::{joins, parts};
+use super::{bounds::Scopes, joins, parts};
 use inlay_sql_protocol::Refusal;
 
 /// Expressions, queries and tables of a statement.
@@ -32,6 +32,7 @@ pub struct Walk {
     nodes: usize,
     depth: usize,
     joins: usize,
+    scopes: Scopes,
     cubes: usize,
     /// Whether each open expression goes on a chain, which does not count as deeper.
     chained: Vec<bool>,
@@ -98,6 +99,7 @@ impl Walk {
         self.deeper()?;
         let mut terms = 0;
         count_terms(&query.body, &mut terms)?;
+        self.scopes.open(query);
         parts::check_query(query)
     }
 
@@ -113,7 +115,7 @@ impl Walk {
             "stars of a SELECT",
         )?;
         parts::check_select(select)?;
-        self.joins += joins::check(select)?;
+        self.joins += joins::check(select, &mut self.scopes)?;
         at_most(self.joins, joins::JOINS_MAX, "joins of a statement")
     }
 }
@@ -137,6 +139,7 @@ impl Visitor for Walk {
     }
 
     fn post_visit_query(&mut self, _: &Query) -> Flow {
+        self.scopes.close();
         self.depth = self.depth.saturating_sub(1);
         ControlFlow::Continue(())
     }

@@ -4,6 +4,8 @@
 //! functions, and the process has no files to open; the limits keep what follows from recursing too deeply and a
 //! few characters from becoming a plan of millions of nodes.
 
+mod aggregates;
+mod bounds;
 mod expand;
 mod joins;
 mod limits;
@@ -22,6 +24,7 @@ use datafusion_sql::sqlparser::{
 
 use inlay_sql_protocol::Refusal;
 
+pub use aggregates::AGGREGATES;
 pub use names::{shown, without_positions};
 
 /// Bytes of a statement.

@@ -11,47 +11,7 @@ use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
 use super::{calendar::quick, percentiles::percentile_cont};
-
-const AGGREGATES: &[&str] = &[
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "median",
-    "stddev",
-    "stddev_pop",
-    "var",
-    "var_pop",
-    "corr",
-    "covar_pop",
-    "covar_samp",
-    "approx_distinct",
-    "approx_median",
-    "approx_percentile_cont",
-    "approx_percentile_cont_with_weight",
-    "percentile_cont",
-    "array_agg",
-    "string_agg",
-    "bool_and",
-    "bool_or",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "first_value",
-    "last_value",
-    "nth_value",
-    "grouping",
-    "regr_avgx",
-    "regr_avgy",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "regr_sxx",
-    "regr_sxy",
-    "regr_syy",
-];
+use crate::gate::AGGREGATES;
 
 const WINDOWS: &[&str] = &[
     "row_number",

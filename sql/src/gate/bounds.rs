@@ -1,0 +1,126 @@
+//! How many rows a part of FROM has at most, as far as that is written in the statement.
+//!
+//! ```text
+//! (SELECT avg(x) FROM events)        1
+//! (VALUES (50), (90), (99))          3
+//! (SELECT … ORDER BY n LIMIT 20)     20
+//! usual                              1, below WITH usual AS (SELECT avg(x) FROM events)
+//! events                             unknown
+//! ```
+
+use std::collections::HashMap;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, GroupByExpr, JoinOperator, LimitClause, ObjectName, Query, Select, SetExpr, SetOperator,
+    TableFactor, TableWithJoins, Value,
+};
+
+use super::aggregates;
+
+/// A number of rows, or none where it depends on the rows of a table.
+type Bound = Option<u64>;
+
+/// The names of WITH that can be used, by query, the innermost last, and how many rows each has at most.
+#[derive(Default)]
+pub struct Scopes(Vec<HashMap<String, Bound>>);
+
+impl Scopes {
+    /// Enters a query. [`Self::close`] leaves it.
+    pub fn open(&mut self, query: &Query) {
+        self.0.push(HashMap::new());
+        for named in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let bound = self.of_query(&named.query);
+            if let Some(scope) = self.0.last_mut() {
+                scope.insert(named.alias.name.value.to_lowercase(), bound);
+            }
+        }
+    }
+
+    /// Leaves the query that was entered last.
+    pub fn close(&mut self) {
+        self.0.pop();
+    }
+
+    /// Rows of a table or subquery.
+    pub fn of_factor(&mut self, factor: &TableFactor) -> Bound {
+        match factor {
+            TableFactor::Derived { subquery, .. } => self.of_query(subquery),
+            TableFactor::Table { name, args: None, .. } => self.of_name(name),
+            TableFactor::NestedJoin { table_with_joins, .. } => self.of_joins(table_with_joins),
+            _ => None,
+        }
+    }
+
+    /// Rows of tables that are joined one after the other.
+    pub fn of_joins(&mut self, from: &TableWithJoins) -> Bound {
+        let mut rows = self.of_factor(&from.relation)?;
+        for join in &from.joins {
+            let right = self.of_factor(&join.relation)?;
+            let unmatched = match &join.join_operator {
+                JoinOperator::FullOuter(_) => rows.saturating_add(right),
+                _ => rows.max(right),
+            };
+            rows = rows.saturating_mul(right).max(unmatched);
+        }
+        Some(rows)
+    }
+
+    fn of_name(&self, name: &ObjectName) -> Bound {
+        let [part] = &*name.0 else { return None };
+        let name = part.as_ident()?.value.to_lowercase();
+        *self.0.iter().rev().find_map(|scope| scope.get(&name))?
+    }
+
+    fn of_query(&mut self, query: &Query) -> Bound {
+        self.open(query);
+        let rows = self.of_body(&query.body);
+        self.close();
+        let limit = match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => number(limit),
+            _ => None,
+        };
+        rows.into_iter().chain(limit).min()
+    }
+
+    fn of_body(&mut self, body: &SetExpr) -> Bound {
+        match body {
+            SetExpr::Select(select) => self.of_select(select),
+            SetExpr::Query(query) => self.of_query(query),
+            SetExpr::Values(values) => Some(values.rows.len() as u64),
+            SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } => {
+                Some(self.of_body(left)?.saturating_add(self.of_body(right)?))
+            }
+            SetExpr::SetOperation { left, .. } => self.of_body(left),
+            _ => None,
+        }
+    }
+
+    fn of_select(&mut self, select: &Select) -> Bound {
+        let groups = match &select.group_by {
+            GroupByExpr::Expressions(groups, _) => &**groups,
+            GroupByExpr::All(_) => return None,
+        };
+        if groups.is_empty() && aggregates::are_in(&select.projection) {
+            return Some(1);
+        }
+        // Each set has groups of its own.
+        let is_set =
+            |expr: &Expr| matches!(expr, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_));
+        if groups.iter().any(is_set) {
+            return None;
+        }
+        let rows = select.from.iter().map(|from| self.of_joins(from));
+        let all = rows.collect::<Option<Vec<u64>>>()?;
+        Some(all.into_iter().fold(1, u64::saturating_mul))
+    }
+}
+
+fn number(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
