@@ -17,7 +17,11 @@ const NANOS_A_DAY: i64 = 86_400_000_000_000;
 const DAYS_A_MONTH: i32 = 30;
 
 /// Makes durations of intervals.
-pub const ADD_DURATIONS: ExprRule = ExprRule { name: "add_durations", rewrite: add_durations };
+pub const ADD_DURATIONS: ExprRule = ExprRule {
+    name: "add_durations",
+    changes: |part| matches!(part, Expr::BinaryExpr(_) | Expr::Between(_)),
+    rewrite: add_durations,
+};
 
 fn add_durations(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (left, op, right) = match &expr {

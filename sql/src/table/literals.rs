@@ -9,8 +9,11 @@ use datafusion_expr::{BinaryExpr, Expr};
 use super::rewrite::ExprRule;
 
 /// Turns comparisons around that have a constant on the left.
-pub const CONSTANTS_RIGHT: ExprRule =
-    ExprRule { name: "constants_right", rewrite: constants_right };
+pub const CONSTANTS_RIGHT: ExprRule = ExprRule {
+    name: "constants_right",
+    changes: |part| matches!(part, Expr::BinaryExpr(BinaryExpr { left, .. }) if is_constant(left)),
+    rewrite: constants_right,
+};
 
 fn constants_right(expr: Expr, _: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match &expr {

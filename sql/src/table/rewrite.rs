@@ -1,21 +1,23 @@
-//! Rewriting all expressions of a statement, and the rule of the analyzer that does only that.
+//! Rewriting all expressions of a statement, and the rule that does only that.
 
 use datafusion_common::{
     DFSchema, Result,
     config::ConfigOptions,
-    tree_node::{Transformed, TreeNode as _},
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{Expr, LogicalPlan, expr_rewriter::NamePreserver, utils::merge_schema};
-use datafusion_optimizer::AnalyzerRule;
+use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
 /// What a part of an expression becomes over the columns there are.
 type Rewrite = fn(Expr, &DFSchema) -> Result<Transformed<Expr>>;
 
-/// A rule of the analyzer that rewrites expressions part by part.
+/// A rule of the analyzer or the optimizer that rewrites expressions part by part.
 #[derive(Debug)]
 pub struct ExprRule {
     /// Its name in plans and errors.
     pub name: &'static str,
+    /// Whether a part of an expression is of a form that it changes. Nodes of a plan without such a part cost nothing more.
+    pub changes: fn(&Expr) -> bool,
     /// What it does.
     pub rewrite: Rewrite,
 }
@@ -26,7 +28,21 @@ impl AnalyzerRule for ExprRule {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        rewrite_exprs(plan, &self.rewrite)
+        rewritten(plan, self.changes, &self.rewrite).map(|plan| plan.data)
+    }
+}
+
+impl OptimizerRule for ExprRule {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        rewritten(plan, self.changes, &self.rewrite)
     }
 }
 
@@ -38,7 +54,24 @@ pub fn rewrite_exprs(
     plan: LogicalPlan,
     rewrite: &dyn Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|plan| {
+    rewritten(plan, |_| true, rewrite).map(|plan| plan.data)
+}
+
+/// As [`rewrite_exprs`], for nodes with a part that `changes` is true of, and with whether anything has changed.
+fn rewritten(
+    plan: LogicalPlan,
+    changes: fn(&Expr) -> bool,
+    rewrite: &dyn Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    plan.transform_up_with_subqueries(|plan| {
+        let mut has_part = false;
+        plan.apply_expressions(|expr| {
+            has_part = expr.exists(|part| Ok(changes(part)))?;
+            Ok(if has_part { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if !has_part {
+            return Ok(Transformed::no(plan));
+        }
         let schema = merge_schema(&plan.inputs());
         let names = NamePreserver::new(&plan);
         let rewritten = |expr: Expr| {
@@ -51,6 +84,5 @@ pub fn rewrite_exprs(
             Expr::GroupingSet(_) => expr.map_children(rewritten),
             expr => rewritten(expr),
         })
-    });
-    rewritten.map(|plan| plan.data)
+    })
 }

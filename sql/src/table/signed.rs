@@ -10,8 +10,11 @@ use datafusion_expr::{BinaryExpr, Expr, ExprSchemable as _, Operator, cast};
 use super::rewrite::ExprRule;
 
 /// Makes operands of differences signed.
-pub const SIGNED_DIFFERENCES: ExprRule =
-    ExprRule { name: "signed_differences", rewrite: signed_differences };
+pub const SIGNED_DIFFERENCES: ExprRule = ExprRule {
+    name: "signed_differences",
+    changes: |part| matches!(part, Expr::BinaryExpr(BinaryExpr { op: Operator::Minus, .. })),
+    rewrite: signed_differences,
+};
 
 fn signed_differences(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) = &expr else {
