@@ -25,7 +25,8 @@ use crate::{
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
         ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
-        NULLS_OF_LISTS, PartitionByNumbers, PropertiesAsColumns, SIGNED_DIFFERENCES, aggregates,
+        NULLS_OF_LISTS, PartitionByNumbers, PassValuesOn, PropertiesAsColumns, SIGNED_DIFFERENCES,
+        SemiJoinsOfGroups, aggregates,
     },
 };
 
@@ -47,6 +48,7 @@ impl Library {
     /// The functions and rules that statements have.
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(SemiJoinsOfGroups),
             Arc::new(AddUpEarly),
             // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
@@ -93,9 +95,14 @@ const LEFT_OUT: [&str; 3] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
+/// The rules of the library, and two of ours: before the one that makes one list of two, and before conditions are moved to tables.
 fn rules_of_the_library() -> Optimizer {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
+    let merging = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
+    rules.insert(merging, Arc::new(NULLS_OF_LISTS));
+    let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
+    rules.insert(moving, Arc::new(PassValuesOn));
     Optimizer::with_rules(rules)
 }
 

@@ -47,14 +47,17 @@ impl OptimizerRule for AddUpEarly {
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
-        match rewritten(aggregate)? {
+        match added_up(aggregate)? {
             Some(plan) => Ok(Transformed::yes(plan)),
             None => Ok(Transformed::no(plan)),
         }
     }
 }
 
-fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+/// What gives the same rows as an aggregate and adds up while it reads; nothing where rows are needed.
+///
+/// Errors: damage of a segment.
+pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     // What only looks for the first and the last is not changed by rows that are alike.
     let is_indifferent = aggregate.aggr_expr.iter().all(is_extreme);
     let Some(input) = Input::of(&aggregate.input, is_indifferent)? else { return Ok(None) };

@@ -7,14 +7,13 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Column, JoinType, Result, ScalarValue, tree_node::Transformed};
-use datafusion_expr::{
-    BinaryExpr, Expr, Join, LogicalPlan, Operator, Projection, utils::split_conjunction,
-};
+use datafusion_common::{Column, Result, ScalarValue, tree_node::Transformed};
+use datafusion_expr::{Expr, Join, LogicalPlan, Projection};
 use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::{
     codes::{Codes, number_of},
+    known_values::known_values,
     numbered::{is_text, numbered, plain, with_inputs},
     schema::number_column,
 };
@@ -121,53 +120,8 @@ fn telling(join: &Join) -> Vec<(Expr, Expr)> {
 
 /// What a column is in all rows of a plan, where its conditions say so; never null.
 fn constant(plan: &LogicalPlan, column: &Column) -> Option<ScalarValue> {
-    match plan {
-        // A scan has one table, whose columns may be named without it.
-        LogicalPlan::TableScan(scan) => {
-            let is_it = |known: &Column| known.name == column.name;
-            scan.filters.iter().find_map(|condition| equal(condition, &is_it))
-        }
-        LogicalPlan::Filter(filter) => {
-            let here = equal(&filter.predicate, &|known| known == column);
-            here.or_else(|| constant(&filter.input, column))
-        }
-        LogicalPlan::SubqueryAlias(named) => {
-            let at = named.schema.index_of_column(column).ok()?;
-            constant(&named.input, &Column::from(named.input.schema().qualified_field(at)))
-        }
-        LogicalPlan::Projection(projection) => {
-            let at = projection.schema.index_of_column(column).ok()?;
-            constant(&projection.input, plain(projection.expr.get(at)?)?)
-        }
-        LogicalPlan::Aggregate(aggregate) => {
-            let at = aggregate.schema.index_of_column(column).ok()?;
-            constant(&aggregate.input, plain(aggregate.group_expr.get(at)?)?)
-        }
-        LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
-            match join.left.schema().has_column(column) {
-                true => constant(&join.left, column),
-                false => constant(&join.right, column),
-            }
-        }
+    match &*known_values(plan, column)? {
+        [value] => Some(value.clone()),
         _ => None,
     }
-}
-
-/// What a column is where a condition holds.
-fn equal(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> Option<ScalarValue> {
-    split_conjunction(condition).into_iter().find_map(|part| {
-        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else {
-            return None;
-        };
-        let value = match (&**left, &**right) {
-            (Expr::Column(known), Expr::Literal(value, _))
-            | (Expr::Literal(value, _), Expr::Column(known))
-                if is_it(known) =>
-            {
-                value
-            }
-            _ => return None,
-        };
-        (!value.is_null()).then(|| value.clone())
-    })
 }

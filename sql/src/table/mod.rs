@@ -54,6 +54,9 @@ mod reads;
 mod numbered;
 
 mod early;
+mod known_values;
+mod pass_on;
+mod semi_joins;
 
 mod groups;
 mod keys;
@@ -70,10 +73,12 @@ pub use intervals::ADD_DURATIONS;
 pub use keys::JoinByNumbers;
 pub use literals::CONSTANTS_RIGHT;
 pub use partitions::PartitionByNumbers;
+pub use pass_on::PassValuesOn;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use rows::RowsExec;
 pub use schema::Kind;
+pub use semi_joins::SemiJoinsOfGroups;
 pub use signed::SIGNED_DIFFERENCES;
 pub use source::{ScanRequest, Source};
 pub use states::aggregates;

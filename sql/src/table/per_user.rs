@@ -87,6 +87,11 @@ impl Readable for PerUser {
         let (layout, chunks) = self.chunks()?;
         Ok((Reading { of: self.clone(), layout }, chunks))
     }
+
+    /// A user of one event only is rare.
+    fn rows_of(&self, rows_read: usize) -> Result<usize> {
+        Ok(rows_read.div_ceil(2))
+    }
 }
 
 /// Units of some tenants, each with the place of its source in the scan; and the number of the chunk.

@@ -2,16 +2,20 @@
 
 use std::{cmp::Reverse, fmt, sync::Arc};
 
-use arrow::{array::RecordBatch, datatypes::SchemaRef};
-use datafusion_common::Result;
+use arrow::{
+    array::RecordBatch,
+    datatypes::{Schema, SchemaRef},
+};
+use datafusion_common::{Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{Expr, TableProviderFilterPushDown};
+use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion_physical_plan::{
-    ExecutionPlan,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    execution_plan::{Boundedness, EmissionType},
+    statistics::StatisticsArgs,
     stream::RecordBatchStreamAdapter,
-    streaming::{PartitionStream, StreamingTableExec},
 };
-use futures::StreamExt as _;
 
 use super::source::{Provider, ScanRequest};
 
@@ -44,6 +48,11 @@ pub trait Readable: fmt::Debug + Send + Sync + 'static {
     ///
     /// Errors: damage of a segment.
     fn pieces(&self, partitions: usize) -> Result<(Self::Work, Pieces<Self::Work>)>;
+
+    /// About how many rows come of reading so many: which input of a join is the smaller one is decided by this.
+    ///
+    /// Errors: damage of a segment.
+    fn rows_of(&self, rows_read: usize) -> Result<usize>;
 }
 
 /// Pieces, each behind the number of its rows.
@@ -65,15 +74,28 @@ impl<R: Readable> Provider for Table<R> {
     fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions = request.partitions.max(1);
         let (work, pieces) = self.0.pieces(partitions)?;
-        let work = Arc::new(work);
-        let shares = shared(pieces, partitions).into_iter().map(|pieces| {
-            let share = Share { work: Arc::clone(&work), pieces };
-            Arc::new(share) as Arc<dyn PartitionStream>
-        });
-        let (schema, shares) = (Arc::clone(work.schema()), shares.collect());
-        let ScanRequest { projection, limit, .. } = request;
-        let plan = StreamingTableExec::try_new(schema, shares, projection, [], false, limit)?;
-        Ok(Arc::new(plan))
+        let rows = self.0.rows_of(pieces.iter().map(|(rows, _)| rows).sum())?;
+        let schema = match request.projection {
+            Some(columns) => Arc::new(work.schema().project(columns)?),
+            None => Arc::clone(work.schema()),
+        };
+        let projection = request.projection.map(|columns| Arc::from(columns.as_slice()));
+        let shares = shared(pieces, partitions);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let properties = Arc::new(properties);
+        Ok(Arc::new(WorkExec {
+            work: Arc::new(work),
+            shares,
+            rows,
+            projection,
+            schema,
+            properties,
+        }))
     }
 }
 
@@ -91,30 +113,85 @@ pub fn shared<T>(mut pieces: Vec<(usize, T)>, partitions: usize) -> Vec<Vec<T>> 
     shares.into_iter().map(|(_, pieces)| pieces).collect()
 }
 
-/// What a partition does.
-struct Share<W: Work> {
+/// Work as an operator.
+struct WorkExec<W: Work> {
     work: Arc<W>,
-    pieces: Vec<W::Piece>,
+    /// The pieces of each partition.
+    shares: Vec<Vec<W::Piece>>,
+    /// About how many rows there are.
+    rows: usize,
+    /// Columns of the work's batches, all of them if none are named.
+    projection: Option<Arc<[usize]>>,
+    schema: Arc<Schema>,
+    properties: Arc<PlanProperties>,
 }
 
-impl<W: Work> fmt::Debug for Share<W> {
+impl<W: Work> fmt::Debug for WorkExec<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Share").field("pieces", &self.pieces.len()).finish_non_exhaustive()
+        f.debug_struct("WorkExec").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
-impl<W: Work> PartitionStream for Share<W> {
-    fn schema(&self) -> &SchemaRef {
-        self.work.schema()
+impl<W: Work> DisplayAs for WorkExec<W> {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.schema.fields().iter().map(|field| field.name().as_str());
+        write!(f, "WorkExec: [{}]", columns.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl<W: Work> ExecutionPlan for WorkExec<W> {
+    fn name(&self) -> &str {
+        "WorkExec"
     }
 
-    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (work, schema) = (Arc::clone(&self.work), Arc::clone(self.work.schema()));
-        let batches = self.pieces.clone().into_iter().map(move |piece| {
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let (work, projection) = (Arc::clone(&self.work), self.projection.clone());
+        let pieces = self.shares.get(partition).cloned().unwrap_or_default();
+        let batches = pieces.into_iter().flat_map(move |piece| {
             let made = work.batches(piece, &context);
             made.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
         });
-        let batches = futures::stream::iter(batches).flat_map(futures::stream::iter);
-        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        let batches = batches.map(move |batch| match &projection {
+            Some(columns) => Ok(batch?.project(columns)?),
+            None => batch,
+        });
+        let (schema, batches) = (Arc::clone(&self.schema), futures::stream::iter(batches));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let shares = args.partition().map_or(1, |_| self.shares.len().max(1));
+        let rows = Precision::Inexact(self.rows.div_ceil(shares));
+        Ok(Arc::new(Statistics::new_unknown(&self.schema).with_num_rows(rows)))
     }
 }

@@ -99,6 +99,15 @@ impl Readable for Totals {
         }
         Ok((self.clone(), pieces))
     }
+
+    fn rows_of(&self, rows_read: usize) -> Result<usize> {
+        let mut groups = 0usize;
+        for source in self.scan.sources() {
+            let here = rows_of(source);
+            groups = groups.saturating_add(self.wanted.groups(source, here)?.unwrap_or(here));
+        }
+        Ok(groups.min(rows_read))
+    }
 }
 
 impl Work for Totals {

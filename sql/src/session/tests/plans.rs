@@ -15,7 +15,7 @@ fn joins_compare_numbers_of_texts_and_no_column_that_is_the_same_in_all_rows() {
         (
             "SELECT count(*) FROM events a WHERE NOT EXISTS (SELECT 1 FROM events b \
              WHERE a.tenant_id = b.tenant_id AND b.event_name = 'login')",
-            "on=[(number of tenant_id@0, number of tenant_id@0)]",
+            "on=[(join key 1@1, number of tenant_id@0)]",
         ),
         (
             "SELECT a.plan, a.n FROM (SELECT string_props['plan'] AS plan, count(DISTINCT event_id) AS n FROM events GROUP BY 1) a \
