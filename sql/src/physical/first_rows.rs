@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! FilterExec: place = 1
-//!   BoundedWindowAggExec: row_number() PARTITION BY [number of tenant_id] ORDER BY [timestamp, event_id]
-//!     SortExec, RepartitionExec
+//!   WindowsExec: row_number() PARTITION BY [number of tenant_id] ORDER BY [timestamp, event_id]
+//!     RepartitionExec
 //!       RowsExec                                   + the 1 earliest by number of tenant_id
 //! ```
 //!
@@ -16,20 +16,22 @@ use datafusion_expr::Operator;
 use datafusion_physical_expr::{
     expressions::{BinaryExpr, Column, Literal},
     utils::split_conjunction,
-    window::StandardWindowExpr,
 };
 use datafusion_physical_plan::{
-    ExecutionPlan, PhysicalExpr, WindowExpr,
+    ExecutionPlan, PhysicalExpr,
     coalesce_partitions::CoalescePartitionsExec,
     execution_plan::replace_children_if_necessary,
     filter::FilterExec,
     projection::ProjectionExec,
     repartition::RepartitionExec,
     sorts::{sort::SortExec, sort_preserving_merge::SortPreservingMergeExec},
-    windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr},
 };
 
-use super::{barrier::BarrierExec, rewrite::PlanRule};
+use super::{
+    barrier::BarrierExec,
+    rewrite::PlanRule,
+    windows::{Kind, WindowsExec},
+};
 use crate::table::{FIRST_MAX, RowsExec};
 
 /// Has scans leave out rows behind the first of their partitions.
@@ -73,10 +75,7 @@ fn below_filter(
     column: usize,
     count: usize,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let windows =
-        plan.downcast_ref::<BoundedWindowAggExec>().map(BoundedWindowAggExec::window_expr);
-    let windows = windows.or(plan.downcast_ref::<WindowAggExec>().map(WindowAggExec::window_expr));
-    if let (Some(windows), [input]) = (windows, &*plan.children()) {
+    if let (Some(windows), [input]) = (plan.downcast_ref::<WindowsExec>(), &*plan.children()) {
         if column < input.schema().fields().len() {
             return Ok(None);
         }
@@ -103,21 +102,13 @@ struct FirstRowsRequest {
 
 impl FirstRowsRequest {
     /// Of windows that number rows, and only that: others would miss what is left out.
-    fn of(windows: &[Arc<dyn WindowExpr>], count: usize) -> Option<Self> {
+    fn of(windows: &WindowsExec, count: usize) -> Option<Self> {
         let place = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.index());
-        let first = windows.first()?;
-        for window in windows {
-            let standard = window.as_any().downcast_ref::<StandardWindowExpr>()?;
-            let function = standard.get_standard_func_expr();
-            let function = function.as_any().downcast_ref::<WindowUDFExpr>()?;
-            let is_alike = window.partition_by() == first.partition_by()
-                && window.order_by() == first.order_by();
-            if !is_alike || !["row_number", "rank"].contains(&function.fun().name()) {
-                return None;
-            }
+        if !windows.kinds().all(|kind| matches!(kind, Kind::RowNumber | Kind::Rank)) {
+            return None;
         }
-        let partition = first.partition_by().iter().map(place).collect::<Option<Vec<_>>>()?;
-        let order = first.order_by().first()?;
+        let partition = windows.partition_by().iter().map(place).collect::<Option<Vec<_>>>()?;
+        let order = windows.order_by().first()?;
         let (time, descending) = (place(&order.expr)?, order.options.descending);
         ((1..=2).contains(&partition.len())).then_some(Self { partition, time, descending, count })
     }

@@ -45,7 +45,7 @@ mod barrier;
 mod aggregate;
 mod first_rows;
 mod join;
-mod window;
+mod windows;
 
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
@@ -104,7 +104,7 @@ impl Planner<'_> {
             }
             LogicalPlan::Window(node) => {
                 let is_partitioned = is_parallel && self.config.repartition_window_functions();
-                return window::plan(exprs, node, one(inputs)?, is_partitioned);
+                return windows::plan(exprs, node, one(inputs)?, is_partitioned);
             }
             LogicalPlan::Join(node) => {
                 let is_partitioned = is_parallel && self.config.repartition_joins();

@@ -1,7 +1,8 @@
-//! `OVER (…)`: functions of rows around a row.
+//! Which operator computes functions of rows around a row: ours, or the library's for what ours does not know.
 
 use std::sync::Arc;
 
+use arrow::datatypes::{FieldRef, Fields, Schema};
 use datafusion_common::{DFSchema, Result, internal_err, plan_err};
 use datafusion_expr::{
     Expr, Window, WindowFrame, WindowFrameBound,
@@ -12,7 +13,12 @@ use datafusion_physical_plan::{
     windows::{self, BoundedWindowAggExec, WindowAggExec},
 };
 
-use super::exprs::Exprs;
+use super::{
+    WindowsExec,
+    frames::Frame,
+    functions::{Function, Kind},
+};
+use crate::physical::exprs::Exprs;
 
 /// The plan of window functions that share their partitions and their order. With `is_partitioned`, rows may be
 /// repartitioned.
@@ -25,6 +31,10 @@ pub fn plan(
     let functions = window.window_expr.iter();
     let functions =
         functions.map(|expr| function(exprs, expr, &window.schema)).collect::<Result<Vec<_>>>()?;
+    let columns = functions.iter().map(|function| function.field()).collect::<Result<Vec<_>>>()?;
+    if let Some(plan) = at_once(exprs, window, &input, columns, is_partitioned)? {
+        return Ok(plan);
+    }
     // Functions that look at a few rows around each need not keep a whole partition.
     Ok(match functions.iter().all(|function| function.uses_bounded_memory()) {
         true => Arc::new(BoundedWindowAggExec::try_new(
@@ -35,6 +45,48 @@ pub fn plan(
         )?),
         false => Arc::new(WindowAggExec::try_new(functions, input, is_partitioned)?),
     })
+}
+
+/// All functions at once, whose columns are these; nothing where one is not known.
+fn at_once(
+    exprs: Exprs<'_>,
+    window: &Window,
+    input: &Arc<dyn ExecutionPlan>,
+    columns: Vec<FieldRef>,
+    is_partitioned: bool,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let schema = input.schema();
+    let mut functions = Vec::new();
+    let (mut partition_by, mut order_by) = (Vec::new(), Vec::new());
+    for (expr, field) in window.window_expr.iter().zip(&columns) {
+        let expr = expr.clone().unalias_nested().data;
+        let Expr::WindowFunction(call) = &expr else { return Ok(None) };
+        let params = &call.params;
+        if params.distinct || params.null_treatment == Some(NullTreatment::IgnoreNulls) {
+            return Ok(None);
+        }
+        let args = exprs.all(&params.args, &window.schema)?;
+        let order = exprs.order(&params.order_by, &window.schema)?;
+        let first = order.first().map(|key| key.expr.data_type(&schema)).transpose()?;
+        let known = Kind::of(&call.fun, &args).zip(Frame::of(&params.window_frame, first.as_ref()));
+        let Some((kind, frame)) = known else { return Ok(None) };
+        let argument = args.into_iter().next().filter(|_| kind.has_argument());
+        let of = argument.as_ref().map(|argument| argument.data_type(&schema)).transpose()?;
+        if !kind.takes(of.as_ref(), field.data_type()) {
+            return Ok(None);
+        }
+        let filter = params.filter.as_ref();
+        let filter = filter.map(|filter| exprs.one(filter, &window.schema)).transpose()?;
+        partition_by = exprs.all(&params.partition_by, &window.schema)?;
+        order_by = order;
+        functions.push(Function { kind, argument, filter, frame, field: Arc::clone(field) });
+    }
+    let all = schema.fields().iter().cloned().chain(columns).collect::<Fields>();
+    let all = Arc::new(Schema::new_with_metadata(all, schema.metadata().clone()));
+    let (input, functions) = (Arc::clone(input), functions.into());
+    let (partition_by, order_by) = (partition_by.into(), order_by.into());
+    let plan = WindowsExec::new(input, functions, partition_by, order_by, is_partitioned, all);
+    Ok(Some(Arc::new(plan)))
 }
 
 fn function(exprs: Exprs<'_>, expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn WindowExpr>> {

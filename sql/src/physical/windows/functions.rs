@@ -1,0 +1,456 @@
+//! What functions of rows around a row come to, for all rows at once.
+//!
+//! `lag(x)` is `x` of other places, `rank()` is known of where rows are alike, and `sum(x) OVER (… ORDER BY t)` goes on from the row before.
+
+use std::{cmp::Ordering, collections::VecDeque, ops::Range, sync::Arc};
+
+use arrow::{
+    array::{
+        Array as _, ArrayRef, AsArray as _, BooleanArray, Float64Array, Int64Array, UInt32Array,
+        UInt64Array, make_comparator,
+    },
+    buffer::NullBuffer,
+    compute::{SortOptions, concat, take},
+    datatypes::{DataType, Field, Float64Type, Int64Type, UInt64Type},
+};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::WindowFunctionDefinition;
+use datafusion_physical_expr::{PhysicalExpr, expressions::Literal};
+
+use super::{
+    frames::{Frame, Layout},
+    order::in_order,
+};
+
+/// Rows that are added up as one where a frame does not go on from the last one.
+const BLOCK_ROWS: usize = 64;
+
+/// A function of rows around a row, of those that are computed for all rows at once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    /// Which of so many parts of about the same size a row is in.
+    Ntile(u64),
+    /// The value so many rows further on, and what there is instead.
+    Shifted(i64, ScalarValue),
+    First,
+    Last,
+    /// The value of the row of this number in the frame, counted from one.
+    Nth(usize),
+    Count,
+    Sum,
+    Average,
+    Least,
+    Most,
+}
+
+impl Kind {
+    /// Of a function's name and arguments. Nothing for one that is not known here, or takes its arguments from rows.
+    pub fn of(function: &WindowFunctionDefinition, args: &[Arc<dyn PhysicalExpr>]) -> Option<Self> {
+        let literal = |at: usize| args.get(at)?.downcast_ref::<Literal>().map(Literal::value);
+        let whole = |at: usize| match literal(at)? {
+            ScalarValue::Int64(Some(value)) => Some(*value),
+            ScalarValue::UInt64(Some(value)) => i64::try_from(*value).ok(),
+            _ => None,
+        };
+        let shifted = |sign: i64| {
+            let rows = if args.len() > 1 { whole(1)? } else { 1 };
+            let instead = if args.len() > 2 { literal(2)?.clone() } else { ScalarValue::Null };
+            Some(Self::Shifted(rows.checked_mul(sign)?, instead))
+        };
+        let known = match (function, function.name()) {
+            (WindowFunctionDefinition::WindowUDF(_), name) => match name {
+                "row_number" => Self::RowNumber,
+                "rank" => Self::Rank,
+                "dense_rank" => Self::DenseRank,
+                "percent_rank" => Self::PercentRank,
+                "cume_dist" => Self::CumeDist,
+                "ntile" => Self::Ntile(u64::try_from(whole(0)?).ok().filter(|parts| *parts > 0)?),
+                "lag" => shifted(-1)?,
+                "lead" => shifted(1)?,
+                "first_value" => Self::First,
+                "last_value" => Self::Last,
+                "nth_value" => {
+                    Self::Nth(usize::try_from(whole(1)?).ok().filter(|number| *number > 0)?)
+                }
+                _ => return None,
+            },
+            (WindowFunctionDefinition::AggregateUDF(_), name) if args.len() == 1 => match name {
+                "count" => Self::Count,
+                "sum" => Self::Sum,
+                "avg" => Self::Average,
+                "min" => Self::Least,
+                "max" => Self::Most,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(known)
+    }
+
+    /// Whether it is answered for an argument of this type, as a column of that one.
+    pub fn takes(&self, argument: Option<&DataType>, answer: &DataType) -> bool {
+        use DataType::{Float64, Int64, UInt64};
+        match (self, argument) {
+            (Self::Count, Some(_)) => *answer == Int64,
+            (Self::Sum, Some(of)) => of == answer && [Int64, UInt64, Float64].contains(of),
+            (Self::Average, Some(of)) => of == answer && *of == Float64,
+            (Self::PercentRank | Self::CumeDist, _) => *answer == Float64,
+            (Self::RowNumber | Self::Rank | Self::DenseRank | Self::Ntile(_), _) => {
+                *answer == UInt64
+            }
+            (_, Some(of)) => of == answer,
+            (_, None) => false,
+        }
+    }
+
+    /// Whether it is a function of the rows of a frame.
+    pub fn has_frame(&self) -> bool {
+        use Kind::{Average, Count, First, Last, Least, Most, Nth, Sum};
+        matches!(self, First | Last | Nth(_) | Count | Sum | Average | Least | Most)
+    }
+
+    /// Whether its argument is the first of those that are written.
+    pub fn has_argument(&self) -> bool {
+        self.has_frame() || matches!(self, Self::Shifted(..))
+    }
+
+    /// Whether it needs to be known which rows are alike.
+    pub fn needs_peers(&self) -> bool {
+        matches!(self, Self::Rank | Self::DenseRank | Self::PercentRank | Self::CumeDist)
+    }
+}
+
+/// A function, and its column.
+#[derive(Debug)]
+pub struct Function {
+    pub kind: Kind,
+    pub argument: Option<Arc<dyn PhysicalExpr>>,
+    /// Which rows are counted.
+    pub filter: Option<Arc<dyn PhysicalExpr>>,
+    pub frame: Frame,
+    pub field: Arc<Field>,
+}
+
+/// The columns of a function, over sorted rows.
+pub struct Input {
+    pub argument: Option<ArrayRef>,
+    pub filter: Option<BooleanArray>,
+}
+
+impl Function {
+    /// What it is for each row.
+    ///
+    /// Errors: what the library says of a type.
+    pub fn answers(&self, input: &Input, layout: &Layout) -> Result<ArrayRef> {
+        match &self.kind {
+            Kind::RowNumber => Ok(numbers(layout, |at, _| at as u64 + 1)),
+            Kind::Ntile(parts) => Ok(numbers(layout, |at, rows| part_of(at, rows, *parts) + 1)),
+            Kind::Rank => Ok(ranks(layout, |peers, _, _| peers.start as u64 + 1)),
+            Kind::DenseRank => Ok(ranks(layout, |_, number, _| number as u64 + 1)),
+            Kind::PercentRank => Ok(shares(layout, |peers, rows| {
+                if rows > 1 { peers.start as f64 / (rows - 1) as f64 } else { 0.0 }
+            })),
+            Kind::CumeDist => Ok(shares(layout, |peers, rows| peers.end as f64 / rows as f64)),
+            Kind::Shifted(by, instead) => shifted(argument(input)?, *by, instead, layout),
+            _ => self.of_frames(argument(input)?, input, layout),
+        }
+    }
+
+    fn of_frames(&self, values: &ArrayRef, input: &Input, layout: &Layout) -> Result<ArrayRef> {
+        let (starts, ends) = layout.frames(&self.frame);
+        let frames = || starts.iter().zip(&ends).map(|(start, end)| *start as usize..*end as usize);
+        let picked = |place: &dyn Fn(Range<usize>) -> usize| {
+            let at = frames().map(|frame| {
+                let at = place(frame.clone());
+                frame.contains(&at).then_some(at as u32)
+            });
+            Ok(take(values, &at.collect::<UInt32Array>(), None)?)
+        };
+        let is_counted = counted(values, input.filter.as_ref());
+        match &self.kind {
+            Kind::First => picked(&|frame| frame.start),
+            Kind::Last => picked(&|frame| frame.end.wrapping_sub(1)),
+            Kind::Nth(number) => picked(&|frame| frame.start + number - 1),
+            Kind::Count => {
+                let counts = Counts::new(is_counted.as_ref(), values.len());
+                Ok(Arc::new(
+                    frames()
+                        .map(|frame| Some(counts.within(&frame) as i64))
+                        .collect::<Int64Array>(),
+                ))
+            }
+            Kind::Sum | Kind::Average => {
+                let counts = Counts::new(is_counted.as_ref(), values.len());
+                let is_valid =
+                    |row: usize| is_counted.as_ref().is_none_or(|rows| rows.is_valid(row));
+                sums(&self.kind, values, is_valid, frames(), &counts)
+            }
+            Kind::Least | Kind::Most => {
+                let is_valid =
+                    |row: usize| is_counted.as_ref().is_none_or(|rows| rows.is_valid(row));
+                let at = extremes(values, self.kind == Kind::Most, is_valid, frames())?;
+                Ok(take(values, &at, None)?)
+            }
+            other => internal_err!("{other:?} has no frame"),
+        }
+    }
+}
+
+fn argument(input: &Input) -> Result<&ArrayRef> {
+    match &input.argument {
+        Some(argument) => Ok(argument),
+        None => internal_err!("a function without its argument"),
+    }
+}
+
+/// A number for each row, of its place in its partition and how many rows that has.
+fn numbers(layout: &Layout, number: impl Fn(usize, usize) -> u64) -> ArrayRef {
+    let all = layout.partitions.iter().flat_map(|partition| {
+        let rows = partition.len();
+        (0..rows).map(move |at| (at, rows))
+    });
+    Arc::new(UInt64Array::from_iter_values(all.map(|(at, rows)| number(at, rows))))
+}
+
+/// The part of a row where the first parts have a row more than the last, if parts cannot have the same size.
+fn part_of(at: usize, rows: usize, parts: u64) -> u64 {
+    let (at, rows) = (at as u64, rows as u64);
+    let (size, larger) = (rows / parts, rows % parts);
+    let in_larger = larger * (size + 1);
+    match at < in_larger {
+        true => at / (size + 1),
+        false => larger + (at - in_larger) / size.max(1),
+    }
+}
+
+/// The peers of each row within their partition, the how manieth they are, and how many rows the partition has.
+fn each_peers(layout: &Layout, mut visit: impl FnMut(Range<usize>, usize, usize)) {
+    let mut peers = layout.peers.iter().peekable();
+    for partition in &layout.partitions {
+        let mut number = 0;
+        while let Some(alike) = peers.next_if(|alike| alike.start < partition.end) {
+            let within = alike.start - partition.start..alike.end - partition.start;
+            visit(within, number, partition.len());
+            number += 1;
+        }
+    }
+}
+
+fn ranks(layout: &Layout, rank: impl Fn(&Range<usize>, usize, usize) -> u64) -> ArrayRef {
+    let mut all = Vec::new();
+    each_peers(layout, |peers, number, rows| {
+        all.extend(std::iter::repeat_n(rank(&peers, number, rows), peers.len()));
+    });
+    Arc::new(UInt64Array::from(all))
+}
+
+fn shares(layout: &Layout, share: impl Fn(&Range<usize>, usize) -> f64) -> ArrayRef {
+    let mut all = Vec::new();
+    each_peers(layout, |peers, _, rows| {
+        all.extend(std::iter::repeat_n(share(&peers, rows), peers.len()));
+    });
+    Arc::new(Float64Array::from(all))
+}
+
+/// Values of rows so many further on.
+fn shifted(values: &ArrayRef, by: i64, instead: &ScalarValue, layout: &Layout) -> Result<ArrayRef> {
+    let instead = instead.cast_to(values.data_type())?;
+    // What there is instead stands behind the last row.
+    let outside = (!instead.is_null()).then_some(values.len() as u32);
+    let mut at = Vec::with_capacity(values.len());
+    for partition in &layout.partitions {
+        at.extend(partition.clone().map(|row| {
+            let other = usize::try_from((row as i64).saturating_add(by)).ok();
+            other.filter(|other| partition.contains(other)).map_or(outside, |row| Some(row as u32))
+        }));
+    }
+    let at = UInt32Array::from(at);
+    Ok(match outside {
+        Some(_) => take(&concat(&[&**values, &*instead.to_array()?])?, &at, None)?,
+        None => take(values, &at, None)?,
+    })
+}
+
+/// Rows that have a value and meet the filter; nothing where all do.
+fn counted(values: &ArrayRef, filter: Option<&BooleanArray>) -> Option<NullBuffer> {
+    let known = values.logical_nulls();
+    let passing = filter.map(|filter| {
+        let is_true = filter.iter().map(|passes| passes == Some(true));
+        NullBuffer::from_iter(is_true)
+    });
+    NullBuffer::union(known.as_ref(), passing.as_ref())
+}
+
+/// How many rows before each are counted.
+enum Counts {
+    All,
+    Before(Vec<u32>),
+}
+
+impl Counts {
+    fn new(counted: Option<&NullBuffer>, rows: usize) -> Self {
+        let Some(counted) = counted else { return Self::All };
+        let mut before = Vec::with_capacity(rows + 1);
+        let mut count = 0;
+        before.push(count);
+        before.extend(counted.iter().map(|is_counted| {
+            count += u32::from(is_counted);
+            count
+        }));
+        Self::Before(before)
+    }
+
+    fn within(&self, frame: &Range<usize>) -> usize {
+        match self {
+            Self::All => frame.len(),
+            Self::Before(before) => (before[frame.end] - before[frame.start]) as usize,
+        }
+    }
+}
+
+/// Sums and averages of frames; null where no row is counted.
+fn sums(
+    kind: &Kind,
+    values: &ArrayRef,
+    is_valid: impl Fn(usize) -> bool,
+    frames: impl Iterator<Item = Range<usize>>,
+    counts: &Counts,
+) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
+        DataType::Int64 => {
+            let all = values.as_primitive::<Int64Type>().values();
+            // Of integers that wrap, a sum is the difference of two.
+            let before = running(
+                values.len(),
+                |row| if is_valid(row) { all[row] } else { 0 },
+                i64::wrapping_add,
+            );
+            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
+            Arc::new(
+                frames
+                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
+                    .collect::<Int64Array>(),
+            )
+        }
+        DataType::UInt64 => {
+            let all = values.as_primitive::<UInt64Type>().values();
+            let before = running(
+                values.len(),
+                |row| if is_valid(row) { all[row] } else { 0 },
+                u64::wrapping_add,
+            );
+            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
+            Arc::new(
+                frames
+                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
+                    .collect::<UInt64Array>(),
+            )
+        }
+        DataType::Float64 => {
+            let all = values.as_primitive::<Float64Type>().values();
+            let known: Vec<f64> = all
+                .iter()
+                .enumerate()
+                .map(|(row, value)| if is_valid(row) { *value } else { 0.0 })
+                .collect();
+            let mut sums = FloatSums::new(&known);
+            let each = frames.map(|frame| {
+                let count = counts.within(&frame);
+                let sum = sums.of(frame);
+                match kind {
+                    _ if count == 0 => None,
+                    Kind::Average => Some(sum / count as f64),
+                    _ => Some(sum),
+                }
+            });
+            Arc::new(each.collect::<Float64Array>())
+        }
+        other => return internal_err!("a sum of {other}"),
+    })
+}
+
+fn running<T: Copy + Default>(
+    rows: usize,
+    value: impl Fn(usize) -> T,
+    add: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut all = Vec::with_capacity(rows + 1);
+    let mut sum = T::default();
+    all.push(sum);
+    all.extend((0..rows).map(|row| {
+        sum = add(sum, value(row));
+        sum
+    }));
+    all
+}
+
+/// Sums of numbers with a point, which are added up and never taken away: a difference of large sums would have few digits left.
+struct FloatSums<'a> {
+    values: &'a [f64],
+    /// Sums of [`BLOCK_ROWS`] rows each.
+    blocks: Vec<f64>,
+    last: Range<usize>,
+    sum: f64,
+}
+
+impl<'a> FloatSums<'a> {
+    fn new(values: &'a [f64]) -> Self {
+        let blocks = values.chunks(BLOCK_ROWS).map(|block| block.iter().sum()).collect();
+        Self { values, blocks, last: 0..0, sum: 0.0 }
+    }
+
+    fn of(&mut self, frame: Range<usize>) -> f64 {
+        let goes_on = frame.start == self.last.start && frame.end >= self.last.end;
+        let (mut sum, mut at) =
+            if goes_on { (self.sum, self.last.end) } else { (0.0, frame.start) };
+        while at < frame.end {
+            if at.is_multiple_of(BLOCK_ROWS) && at + BLOCK_ROWS <= frame.end {
+                sum += self.blocks[at / BLOCK_ROWS];
+                at += BLOCK_ROWS;
+            } else {
+                sum += self.values[at];
+                at += 1;
+            }
+        }
+        (self.last, self.sum) = (frame, sum);
+        sum
+    }
+}
+
+/// The place of the least or the most value of each frame. Neither end of a frame is before that of the frame before, within a
+/// partition.
+fn extremes(
+    values: &ArrayRef,
+    is_most: bool,
+    is_valid: impl Fn(usize) -> bool,
+    frames: impl Iterator<Item = Range<usize>>,
+) -> Result<UInt32Array> {
+    let compare: Box<dyn Fn(usize, usize) -> Ordering> = match in_order(values) {
+        Some(numbers) => Box::new(move |a, b| numbers[a].cmp(&numbers[b])),
+        None => Box::new(make_comparator(values, values, SortOptions::default())?),
+    };
+    let is_better = |one: usize, other: usize| {
+        let order = compare(one, other);
+        if is_most { order.is_ge() } else { order.is_le() }
+    };
+    // Rows that are the best of those behind them.
+    let mut best: VecDeque<usize> = VecDeque::new();
+    let mut end = 0;
+    let each = frames.map(|frame| {
+        for row in end.max(frame.start)..frame.end {
+            if is_valid(row) {
+                while best.pop_back_if(|last| is_better(row, *last)).is_some() {}
+                best.push_back(row);
+            }
+        }
+        end = end.max(frame.end);
+        while best.pop_front_if(|first| *first < frame.start).is_some() {}
+        best.front().filter(|first| frame.contains(first)).map(|first| *first as u32)
+    });
+    Ok(each.collect())
+}
