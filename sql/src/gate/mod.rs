@@ -12,6 +12,7 @@ mod limits;
 mod names;
 mod parts;
 mod precedence;
+mod row_values;
 
 use std::ops::ControlFlow;
 
@@ -75,6 +76,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     expand::check(query)?;
     if let Statement::Query(query) = &mut statement {
         precedence::put_right(query);
+        row_values::compare_values(query);
         names::name_columns(query);
     }
     Ok(statement)

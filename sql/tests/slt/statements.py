@@ -46,6 +46,8 @@ STATEMENTS = {
                 f"{P} IN ('pro', 'team') AND {P} IN ('team', 'free') AND {P} IN ('free', 'none')", f"{P} NOT IN ('pro', 'team') OR {P} NOT IN ('team', 'free') OR {P} NOT IN ('free', 'none')", f"({P} = 'pro' OR {P} = 'team') AND ({P} = 'free' OR {P} = 'none')", f"NOT ({P} = 'pro' OR {P} = 'team') OR NOT ({P} = 'free' OR {P} = 'none')", f"({P} IN ('pro') OR {P} = 'team') AND {P} IN ('free', 'none')", f"({P} NOT IN ('pro') AND 1 = 1) OR ({P} NOT IN ('team') AND true)",
                 f"{MS} IN (1, 2.5) AND {MS} IN (5)", f"{MS} NOT IN (1) OR {MS} NOT IN (2.5, 12.5)", f"length({P}) NOT IN (1) OR length({P}) NOT IN (2.0)", f"length({P}) IN (3, 4) AND length({P}) NOT IN (3.0, 4.0)",
             )),
+            # Of rows with a null, the other database makes structures, in which it has a place.
+            "event_id IS NOT NULL AND (timestamp, event_id) < (TIMESTAMP '2026-11-17 10:00:00', 'b')", "user_id IS NOT NULL AND (tenant_id, event_name, user_id) >= ('t2', 'export', 'u5')", f"(tenant_id, {P}) = ('t1', 'pro')", f"{P} IS NOT NULL AND (tenant_id, {P}) <> ('t1', 'pro')", f"{P} IS NOT NULL AND {M} IS NOT NULL AND NOT ({P}, {M}) < ('pro', 'm')", f"{MS} > 0 AND {COST} > -9 AND ({MS}, {COST}) > (10, -1)",
             f"{P} IS DISTINCT FROM 'pro' AND event_name = 'call'", f"{P} IS NOT DISTINCT FROM 'pro' OR event_name = 'call' AND {P} IS NULL", f"event_name = 'call' AND {P} IS DISTINCT FROM 'pro' OR {MS} > 200", f"NOT {P} IS DISTINCT FROM 'pro' AND {MS} > 100 OR {P} IS DISTINCT FROM {M} AND NOT {M} IS DISTINCT FROM 'large' AND true",
         )
     ]

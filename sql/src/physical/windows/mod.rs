@@ -17,10 +17,12 @@ mod functions;
 mod order;
 mod plan;
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
 
 use arrow::{
-    array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array},
+    array::{
+        Array as _, ArrayData, ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions, UInt32Array,
+    },
     compute::{concat_batches, partition, take, take_record_batch},
     datatypes::SchemaRef,
 };
@@ -50,7 +52,7 @@ pub use plan::plan;
 /// Rows that an input can have: places of rows are of 32 bits, and one more is needed.
 const ROWS_MAX: usize = u32::MAX as usize - 1;
 /// Bytes that a row takes while it is sorted, besides its columns.
-const SORTED_ROW_BYTES: usize = 48;
+const SORTED_ROW_BYTES: usize = 96;
 
 /// Functions that share their partitions and their order, over rows in that order.
 #[derive(Clone)]
@@ -110,7 +112,7 @@ impl WindowsExec {
         rows: Rows,
         batch_rows: usize,
     ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
-        let Rows { batches, memory } = rows;
+        let Rows { batches, memory, .. } = rows;
         let batch = concat_batches(&self.input.schema(), &batches)?;
         drop(batches);
         let rows = batch.num_rows();
@@ -128,7 +130,7 @@ impl WindowsExec {
                 argument: function.argument.as_ref().map(column).transpose()?,
                 filter: filter.map(|filter| as_boolean_array(&filter).cloned()).transpose()?,
             };
-            let answers = function.answers(&input, &layout)?;
+            let answers = with_own_texts(function.answers(&input, &layout)?);
             memory.try_grow(answers.get_array_memory_size())?;
             columns.push(answers);
         }
@@ -141,7 +143,7 @@ impl WindowsExec {
                 None => batch.slice(start, length),
             };
             let made = columns.iter().map(|column| column.slice(start, length));
-            let all = input.columns().iter().cloned().chain(made).collect();
+            let all = input.columns().iter().cloned().chain(made).map(with_own_texts).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(length));
             Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), all, &options)?)
         });
@@ -149,21 +151,44 @@ impl WindowsExec {
     }
 }
 
+/// A column that holds no texts but its own: each operator above counts what a column holds.
+fn with_own_texts(column: ArrayRef) -> ArrayRef {
+    match column.as_string_view_opt() {
+        Some(texts) if !texts.data_buffers().is_empty() => Arc::new(texts.gc()),
+        _ => column,
+    }
+}
+
 /// The batches of an input, and the memory that they are counted with.
 struct Rows {
     batches: Vec<RecordBatch>,
     memory: MemoryReservation,
+    /// Where the buffers are that are counted: batches share texts.
+    counted: HashSet<usize>,
 }
 
 impl Rows {
     async fn of(mut input: SendableRecordBatchStream, memory: MemoryReservation) -> Result<Self> {
-        let mut rows = Self { batches: Vec::new(), memory };
+        let mut rows = Self { batches: Vec::new(), memory, counted: HashSet::new() };
         while let Some(batch) = input.try_next().await? {
-            // Columns are copied when they are put together, and when they are answered.
-            rows.memory.try_grow(batch.get_array_memory_size())?;
+            let bytes =
+                batch.columns().iter().map(|column| rows.new_bytes(&column.to_data())).sum();
+            rows.memory.try_grow(bytes)?;
             rows.batches.push(batch);
         }
         Ok(rows)
+    }
+
+    /// Bytes of the buffers that were not counted yet.
+    fn new_bytes(&mut self, data: &ArrayData) -> usize {
+        let nulls = data.nulls().map(|nulls| nulls.buffer());
+        let mut bytes = 0;
+        for buffer in data.buffers().iter().chain(nulls) {
+            if self.counted.insert(buffer.data_ptr().as_ptr() as usize) {
+                bytes += buffer.capacity();
+            }
+        }
+        bytes + data.child_data().iter().map(|child| self.new_bytes(child)).sum::<usize>()
     }
 }
 

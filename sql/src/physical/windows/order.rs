@@ -87,21 +87,21 @@ impl Packed {
 /// Numbers in the order of a column's values, from zero on, and how many bits the largest has. Nothing for types that are no numbers.
 fn ranks(column: &ArrayRef, options: SortOptions) -> Option<(Vec<u128>, u32)> {
     let values = in_order(column)?;
-    let valid = |row: usize| column.is_valid(row);
+    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
+    let valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let known = values.iter().enumerate().filter(|(row, _)| valid(*row)).map(|(_, value)| *value);
     let (least, most) =
         known.fold((u64::MAX, 0), |(least, most), value| (least.min(value), most.max(value)));
     // With nulls only, there is no value.
     let span = u128::from(most.saturating_sub(least));
-    let has_nulls = column.null_count() > 0;
-    let before = u128::from(has_nulls && options.nulls_first);
+    let before = u128::from(nulls.is_some() && options.nulls_first);
     let rank = |(row, value): (usize, u64)| match valid(row) {
         false if options.nulls_first => 0,
         false => span + 1,
         true if options.descending => before + u128::from(most - value),
         true => before + u128::from(value - least),
     };
-    let largest = span + u128::from(has_nulls);
+    let largest = span + u128::from(nulls.is_some());
     let ranks = values.into_iter().enumerate().map(rank).collect();
     Some((ranks, u128::BITS - largest.leading_zeros()))
 }

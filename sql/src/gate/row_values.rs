@@ -1,0 +1,131 @@
+//! Comparisons of rows: `(timestamp, event_id) < ('2026-11-20', 'b7')` asks for what comes before a page's first row.
+//!
+//! The library compares single values. As in PostgreSQL, a comparison is null where a null decides. Each comparison of rows becomes one of their values, with the first one apart, by which a scan
+//! leaves out rows:
+//!
+//! ```text
+//! (a, b) < (x, y)      a <= x AND (a < x OR b < y)
+//! (a, b) = (x, y)      a = x AND b = y
+//! (a, b) <> (x, y)     a <> x OR b <> y
+//! ```
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Query, Visit as _, VisitMut as _, Visitor, VisitorMut,
+};
+
+/// Parts that all comparisons of a statement may come to: values are repeated, and they may be comparisons themselves.
+const PARTS_MAX: usize = 1_000;
+/// Values of a row.
+const VALUES_MAX: usize = 16;
+
+/// Puts comparisons of values in the place of those of rows. Larger ones stay as they are, and the library refuses them.
+pub fn compare_values(query: &mut Query) {
+    let _: ControlFlow<()> = query.visit(&mut Compare { parts: 0 });
+}
+
+struct Compare {
+    parts: usize,
+}
+
+/// Counts the parts of an expression.
+struct Parts(usize);
+
+impl Visitor for Parts {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Compare {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::BinaryOp { left, op, right } = expr
+            && let (Expr::Tuple(left), Expr::Tuple(right)) = (&**left, &**right)
+            && left.len() == right.len()
+            && left.len() <= VALUES_MAX
+            && self.has_room(left.iter().chain(right))
+            && let Some(compared) = compared(left, op, right)
+        {
+            *expr = Expr::Nested(Box::new(compared));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Compare {
+    /// Counts what these values come to, each of which is written twice.
+    fn has_room<'a>(&mut self, values: impl Iterator<Item = &'a Expr>) -> bool {
+        let mut parts = Parts(0);
+        for value in values {
+            let _: ControlFlow<()> = value.visit(&mut parts);
+        }
+        self.parts += 2 * parts.0;
+        self.parts <= PARTS_MAX
+    }
+}
+
+fn compared(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Expr> {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+    let (first, rest) = (left.split_first()?, right.split_first()?);
+    let ((a, left), (x, right)) = (first, rest);
+    let one = |op: BinaryOperator| binary(a.clone(), op, x.clone());
+    if left.is_empty() {
+        return [Eq, NotEq, Lt, LtEq, Gt, GtEq].contains(op).then(|| one(op.clone()));
+    }
+    let rest = compared(left, op, right)?;
+    Some(match op {
+        Eq => binary(one(Eq), And, rest),
+        NotEq => binary(one(NotEq), Or, rest),
+        Lt | LtEq => binary(one(LtEq), And, nested(binary(one(Lt), Or, rest))),
+        Gt | GtEq => binary(one(GtEq), And, nested(binary(one(Gt), Or, rest))),
+        _ => return None,
+    })
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_sql::sqlparser::ast::Statement;
+
+    use crate::gate::admit;
+
+    #[test]
+    fn comparisons_within_comparisons_do_not_multiply() {
+        let mut inner = "a".to_owned();
+        for _ in 0..10 {
+            inner = format!("({inner}, 1) < (b, 1)");
+        }
+        let Ok(statement) = admit(&format!("SELECT 1 FROM t WHERE {inner}")) else { return };
+        assert!(statement.to_string().len() < 20_000);
+    }
+
+    #[test]
+    fn rows_are_compared_by_their_first_values_that_differ() {
+        for (written, meant) in [
+            ("(a, b) < (x, y)", "(a <= x AND (a < x OR b < y))"),
+            ("(a, b) >= (x, y)", "(a >= x AND (a > x OR b >= y))"),
+            ("(a, b, c) > (1, 2, 3)", "(a >= 1 AND (a > 1 OR b >= 2 AND (b > 2 OR c > 3)))"),
+            ("(a, b) = (x, y)", "(a = x AND b = y)"),
+            ("NOT (a, b) <> (x, y) AND c", "NOT (a <> x OR b <> y) AND c"),
+            ("(a, b) < (x, y, z)", "(a, b) < (x, y, z)"),
+            ("(a) < (x)", "(a) < (x)"),
+        ] {
+            let statement = admit(&format!("SELECT 1 FROM t WHERE {written}")).unwrap();
+            let Statement::Query(query) = statement else { panic!("a query") };
+            assert!(query.to_string().ends_with(&format!("WHERE {meant}")), "{written}: {query}");
+        }
+    }
+}
