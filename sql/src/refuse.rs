@@ -35,6 +35,9 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
     Refusal { reason, message, position, hint: hint(root, names) }
 }
 
+const SUBQUERY_OF_ROW: &str = "a subquery for one value that depends on the row around it may compare columns of both by = alone; \
+                               join the two and aggregate instead";
+
 /// Without what the library calls its errors, and not too long.
 fn plain(text: &str) -> String {
     let mut text = text;
@@ -55,6 +58,10 @@ fn plain(text: &str) -> String {
     let text = text.split("\nValid fields are ").next().unwrap_or(text);
     // Ours is better: it knows all columns.
     let text = text.split(" Did you mean ").next().unwrap_or(text).trim_end_matches('.');
+    let text = match text.contains("does not support logical expression ScalarSubquery") {
+        true => SUBQUERY_OF_ROW,
+        false => text,
+    };
     let text = text.replace("inlay.public.", "");
     text.chars().take(MESSAGE_CHARS_MAX).collect()
 }

@@ -7,6 +7,7 @@
 mod aggregates;
 mod bounds;
 mod expand;
+mod first_of_list;
 mod joins;
 mod limits;
 mod names;
@@ -78,6 +79,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         precedence::put_right(query);
         row_values::compare_values(query);
         names::name_columns(query);
+        first_of_list::ask_for_first_values(query);
     }
     Ok(statement)
 }

@@ -218,6 +218,12 @@ fn check_function(function: &Function) -> Checked {
     if REFUSED.contains(&name.as_str()) {
         return Err(Refusal::invalid(format!("the function {name} is not offered")));
     }
+    if PADDING.contains(&name.as_str()) && !is_padded_to_few(function) {
+        let message = format!("{name} takes the number of characters as a constant");
+        return Err(
+            Refusal::invalid(message).hint(format!("up to {PADDED_MAX}: {name}(user_id, 12)"))
+        );
+    }
     if let Some(WindowType::WindowSpec(spec)) = &function.over {
         check_window(spec.window_name.is_some())?;
     }
@@ -227,6 +233,17 @@ fn check_function(function: &Function) -> Checked {
         is_far && ignores_nulls(function),
         "LAG or LEAD over more than one row with IGNORE NULLS",
     )
+}
+
+/// Functions that make as long a text as they are asked for.
+const PADDING: [&str; 2] = ["lpad", "rpad"];
+/// Characters of such a text.
+const PADDED_MAX: u32 = 1_000;
+
+fn is_padded_to_few(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else { return false };
+    let length = list.args.get(1).and_then(|length| length.to_string().parse::<u32>().ok());
+    length.is_some_and(|length| length <= PADDED_MAX)
 }
 
 /// Whether a second argument is there that is not 1.

@@ -1,6 +1,6 @@
 //! The functions that statements may call: a list, so that a new version of the library adds none.
 //!
-//! Left out: whatever makes much of little (`repeat`, `lpad`, `range`, arrays), tells of the machine (`version`,
+//! Left out: whatever makes much of little (`repeat`, `range`, arrays), tells of the machine (`version`,
 //! `random`, `uuid`), or belongs to other tables.
 
 use std::sync::Arc;
@@ -91,6 +91,7 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
         unicode::left(),
         string::levenshtein(),
         string::lower(),
+        unicode::lpad(),
         string::ltrim(),
         string::octet_length(),
         core::overlay(),
@@ -101,6 +102,7 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
         string::replace(),
         unicode::reverse(),
         unicode::right(),
+        unicode::rpad(),
         string::rtrim(),
         string::split_part(),
         string::starts_with(),

@@ -31,6 +31,7 @@ STATEMENTS = {
         f"SELECT {P}, {M}, count(*), sum({MS}) FROM events GROUP BY 1, 2",
         f"SELECT tenant_id, {P}, avg({MS}) AS a FROM events GROUP BY 1, 2 ORDER BY 3 DESC NULLS LAST, 1, 2 LIMIT 5",
         "SELECT count(*) FROM events WHERE 1 = 0", f"SELECT sum({MS}) FROM events WHERE 1 = 0", "SELECT tenant_id, count(*) FROM events WHERE 1 = 0 GROUP BY 1", "SELECT tenant_id FROM events GROUP BY 1 HAVING count(*) > 300",
+        f"SELECT user_id, (array_agg({P} ORDER BY timestamp, event_id NULLS LAST, tenant_id))[1], (array_agg({MS} ORDER BY timestamp DESC, event_id NULLS FIRST, tenant_id) FILTER (WHERE event_name = 'call'))[1], count(*) FROM events WHERE tenant_id IN ('t1', 't3') GROUP BY 1", f"SELECT (array_agg({M} ORDER BY {MS} NULLS LAST, timestamp, event_id NULLS LAST, user_id))[1] FROM events", "SELECT lpad(tenant_id, 5, '*'), rpad(event_name, 3, ' '), count(*) FROM events GROUP BY 1, 2",
         "SELECT DISTINCT tenant_id FROM events", f"SELECT DISTINCT {P} FROM events", f"SELECT DISTINCT tenant_id, {P} FROM events WHERE event_name = 'call'", "SELECT count(DISTINCT tenant_id || event_name) FROM events",
         "SELECT tenant_id, count(DISTINCT user_id), count(DISTINCT event_id), count(*) FROM events GROUP BY 1", f"SELECT round(avg({MS}), 2), round(sum({COST})) FROM events", f"SELECT sum({MS}) / count({MS}), avg({MS}) FROM events",
     ],
