@@ -36,6 +36,8 @@ mod percentiles;
 
 mod library;
 
+mod sharing;
+
 mod planning;
 
 use library::Library;

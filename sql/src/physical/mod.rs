@@ -45,11 +45,13 @@ mod barrier;
 mod aggregate;
 mod first_rows;
 mod join;
+mod shared;
 mod windows;
 
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;
 pub use first_rows::READ_FIRST_ROWS;
+pub use shared::SharedPlan;
 
 /// Makes physical plans of one statement.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,7 @@ use datafusion_sql::{
 };
 use inlay_engine::rows::Scan;
 
-use super::library::Library;
+use super::{library::Library, sharing::with_shared_groups};
 use crate::{
     physical::Planner,
     table::{Source, all},
@@ -89,7 +89,17 @@ impl<'a> Planning<'a> {
     pub fn physical(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
         let plan = library.analyzer.execute_and_check(plan, options, |_, _| {})?;
-        let plan = library.optimizer.optimize(plan, self, |_, _| {})?;
+        self.operators(library.optimizer.optimize(plan, self, |_, _| {})?)
+    }
+
+    /// The operators of a plan that the rules of the library have improved.
+    fn operators(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = with_shared_groups(plan, &|groups| self.operators_of(groups))?;
+        self.operators_of(plan)
+    }
+
+    fn operators_of(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let (library, options) = (self.library, self.config.options());
         let plan = library.of_tables.optimize(plan, self, |_, _| {})?;
         let mut plan = Planner { config: self.config, props: &self.props }.plan(&plan)?;
         for rule in &library.physical.rules {

@@ -80,6 +80,6 @@ pub use rows::RowsExec;
 pub use schema::Kind;
 pub use semi_joins::SemiJoinsOfGroups;
 pub use signed::SIGNED_DIFFERENCES;
-pub use source::{ScanRequest, Source};
+pub use source::{Provider, ScanRequest, Source};
 pub use states::aggregates;
 pub use times::KeepCasts;

@@ -122,3 +122,31 @@ fn scans_read_the_first_rows_of_partitions_where_no_other_window_needs_more() {
         assert_eq!(plan.contains("FirstRows"), is_known, "{sql}\n{plan}");
     }
 }
+
+#[test]
+fn groups_that_a_statement_asks_for_twice_are_computed_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (sql, shared) in [
+        (
+            "WITH used AS (SELECT DISTINCT user_id, string_props['plan'] AS p FROM events) \
+             SELECT a.p, b.p, count(*) FROM used a JOIN used b ON a.user_id = b.user_id AND a.p < b.p GROUP BY 1, 2",
+            2,
+        ),
+        (
+            "WITH spend AS (SELECT tenant_id, user_id, sum(numeric_props['ms']) AS ms FROM events GROUP BY 1, 2), \
+             usual AS (SELECT tenant_id, avg(ms) AS mean FROM spend GROUP BY 1) \
+             SELECT s.user_id, s.ms FROM spend s JOIN usual u ON s.tenant_id = u.tenant_id WHERE s.ms > u.mean",
+            2,
+        ),
+        // Other rows, other groups.
+        (
+            "WITH n AS (SELECT tenant_id AS t, event_name AS e, count(*) AS n FROM events GROUP BY 1, 2) \
+             SELECT a.t, b.n FROM n a JOIN n b ON a.t = b.t WHERE a.e = 'call' AND b.e = 'login'",
+            0,
+        ),
+    ] {
+        let plan = planned(&engine, sql);
+        assert_eq!(plan.matches("SharedExec").count(), shared, "{sql}\n{plan}");
+    }
+}

@@ -1,0 +1,207 @@
+//! A part of a plan that stands in it several times and is computed once.
+//!
+//! `WITH used AS (SELECT DISTINCT user_id, country …) … FROM used a JOIN used b` groups its rows once. Whoever asks for a partition first has
+//! it computed; its batches stay until all have read them.
+
+use std::{fmt, sync::Arc};
+
+use arrow::{
+    array::{RecordBatch, RecordBatchOptions},
+    datatypes::{Schema, SchemaRef},
+};
+use datafusion_common::{
+    DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion,
+};
+use datafusion_execution::{
+    SendableRecordBatchStream, TaskContext,
+    memory_pool::{MemoryConsumer, MemoryReservation},
+};
+use datafusion_expr::{Expr, TableProviderFilterPushDown};
+use datafusion_physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr,
+    PlanProperties, StatisticsArgs,
+    display::DisplayableExecutionPlan,
+    execution_plan::{Boundedness, EmissionType},
+    statistics::StatisticsContext,
+    stream::RecordBatchStreamAdapter,
+};
+use futures::{
+    FutureExt as _, StreamExt as _, TryStreamExt as _,
+    future::{BoxFuture, Shared},
+};
+use parking_lot::Mutex;
+
+use crate::table::{Provider, ScanRequest};
+
+/// The batches of a partition, and the memory that they are counted with.
+type Batches = Arc<(Vec<RecordBatch>, MemoryReservation)>;
+type Computed = Shared<BoxFuture<'static, Result<Batches, Arc<DataFusionError>>>>;
+
+/// A part of a plan as a table.
+pub struct SharedPlan {
+    plan: Arc<dyn ExecutionPlan>,
+    /// Its columns by their numbers: two of them may have the same name.
+    schema: SchemaRef,
+    /// Each partition, once somebody has asked for it.
+    partitions: Arc<[Mutex<Option<Computed>>]>,
+}
+
+impl SharedPlan {
+    /// A plan that is ready to be executed.
+    pub fn new(plan: Arc<dyn ExecutionPlan>) -> Self {
+        let partitions = plan.output_partitioning().partition_count();
+        let schema = plan.schema();
+        let numbered = schema.fields().iter().enumerate();
+        let numbered =
+            numbered.map(|(at, field)| (**field).clone().with_name(format!("column {at}")));
+        let schema = Arc::new(Schema::new(numbered.collect::<Vec<_>>()));
+        Self { plan, schema, partitions: (0..partitions).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl fmt::Debug for SharedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedPlan").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+impl Provider for SharedPlan {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
+        TableProviderFilterPushDown::Unsupported
+    }
+
+    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match request.projection {
+            Some(columns) => Arc::new(self.schema.project(columns)?),
+            None => Arc::clone(&self.schema),
+        };
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(self.partitions.len()),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Ok(Arc::new(SharedExec {
+            plan: Arc::clone(&self.plan),
+            partitions: Arc::clone(&self.partitions),
+            projection: request.projection.map(|columns| Arc::from(columns.as_slice())),
+            schema,
+            properties: Arc::new(properties),
+        }))
+    }
+}
+
+/// One of the places in which a shared part of a plan stands.
+#[derive(Clone)]
+struct SharedExec {
+    plan: Arc<dyn ExecutionPlan>,
+    partitions: Arc<[Mutex<Option<Computed>>]>,
+    /// The columns that are read here, all of them if none are named.
+    projection: Option<Arc<[usize]>>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+}
+
+impl fmt::Debug for SharedExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedExec").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for SharedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = DisplayableExecutionPlan::new(&*self.plan).one_line().to_string();
+        write!(f, "SharedExec: {}", first.trim())
+    }
+}
+
+/// All batches of a partition.
+async fn computed(
+    plan: Arc<dyn ExecutionPlan>,
+    partition: usize,
+    context: Arc<TaskContext>,
+) -> Result<Batches, Arc<DataFusionError>> {
+    let memory = MemoryConsumer::new("shared").register(context.memory_pool());
+    let mut input = plan.execute(partition, context)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = input.try_next().await? {
+        memory.try_grow(batch.get_array_memory_size())?;
+        batches.push(batch);
+    }
+    Ok(Arc::new((batches, memory)))
+}
+
+impl ExecutionPlan for SharedExec {
+    fn name(&self) -> &str {
+        "SharedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    /// None: rules for operators have been applied to what is shared.
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(slot) = self.partitions.get(partition) else {
+            return Err(DataFusionError::Internal("a partition that is none".to_owned()));
+        };
+        let start = || computed(Arc::clone(&self.plan), partition, context).boxed().shared();
+        let computed = slot.lock().get_or_insert_with(start).clone();
+        let (projection, schema) = (self.projection.clone(), Arc::clone(&self.schema));
+        let batches = futures::stream::once(async move {
+            let batches = computed.await.map_err(DataFusionError::Shared)?;
+            let read = (0..batches.0.len()).map(move |at| {
+                let batch = match &projection {
+                    Some(columns) => batches.0[at].project(columns)?,
+                    None => batches.0[at].clone(),
+                };
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let (_, columns, _) = batch.into_parts();
+                Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?)
+            });
+            Ok::<_, DataFusionError>(futures::stream::iter(read))
+        });
+        let batches = batches.try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let inner = StatisticsContext::new().compute(&*self.plan, args)?;
+        let rows = match inner.num_rows {
+            Precision::Exact(rows) | Precision::Inexact(rows) => Precision::Inexact(rows),
+            Precision::Absent => Precision::Absent,
+        };
+        Ok(Arc::new(Statistics::new_unknown(&self.schema).with_num_rows(rows)))
+    }
+}
