@@ -8,11 +8,11 @@
 //! events                             unknown
 //! ```
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::ControlFlow};
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, JoinOperator, LimitClause, ObjectName, Query, Select, SetExpr, SetOperator,
-    TableFactor, TableWithJoins, Value,
+    Expr, GroupByExpr, Ident, JoinOperator, LimitClause, ObjectName, Query, Select, SetExpr,
+    SetOperator, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
 };
 
 use super::aggregates;
@@ -20,25 +20,58 @@ use super::aggregates;
 /// A number of rows, or none where it depends on the rows of a table.
 type Bound = Option<u64>;
 
+/// Tables that a name of WITH may hide, but not in its own query and in those before it.
+const TABLES: [&str; 3] = ["events", "events_hourly", "events_daily"];
+
 /// The names of WITH that can be used, by query, the innermost last, and how many rows each has at most.
 #[derive(Default)]
-pub struct Scopes(Vec<HashMap<String, Bound>>);
+pub struct Scopes {
+    open: Vec<HashMap<String, Bound>>,
+    /// How often each name is made in the statement. Of those that are made twice it is not looked up which is meant.
+    made: HashMap<String, usize>,
+}
+
+struct Made<'a>(&'a mut HashMap<String, usize>);
+
+impl Visitor for Made<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        for named in query.with.iter().flat_map(|with| &with.cte_tables) {
+            *self.0.entry(name_of(&named.alias.name)).or_default() += 1;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A name as the planner compares it.
+fn name_of(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}
 
 impl Scopes {
     /// Enters a query. [`Self::close`] leaves it.
     pub fn open(&mut self, query: &Query) {
-        self.0.push(HashMap::new());
+        if self.open.is_empty() {
+            let _: ControlFlow<()> = query.visit(&mut Made(&mut self.made));
+        }
+        self.open.push(HashMap::new());
         for named in query.with.iter().flat_map(|with| &with.cte_tables) {
             let bound = self.of_query(&named.query);
-            if let Some(scope) = self.0.last_mut() {
-                scope.insert(named.alias.name.value.to_lowercase(), bound);
+            let name = name_of(&named.alias.name);
+            let is_plain = self.made.get(&name) == Some(&1) && !TABLES.contains(&name.as_str());
+            if let Some(scope) = self.open.last_mut() {
+                scope.insert(name, bound.filter(|_| is_plain));
             }
         }
     }
 
     /// Leaves the query that was entered last.
     pub fn close(&mut self) {
-        self.0.pop();
+        self.open.pop();
     }
 
     /// Rows of a table or subquery.
@@ -67,8 +100,8 @@ impl Scopes {
 
     fn of_name(&self, name: &ObjectName) -> Bound {
         let [part] = &*name.0 else { return None };
-        let name = part.as_ident()?.value.to_lowercase();
-        *self.0.iter().rev().find_map(|scope| scope.get(&name))?
+        let name = name_of(part.as_ident()?);
+        *self.open.iter().rev().find_map(|scope| scope.get(&name))?
     }
 
     fn of_query(&mut self, query: &Query) -> Bound {

@@ -16,18 +16,20 @@ use inlay_sql_protocol::Refusal;
 pub const JOINS_MAX: usize = 8;
 /// Rows that each row of another table may meet without an equality, by all joins of a SELECT.
 const FEW_ROWS: u64 = 32;
+/// By all joins of a statement: a subquery may be joined itself.
+const FEW_ROWS_IN_ALL: u64 = 1_024;
 const HINT: &str = "join ON an equality, or with few rows: aggregates without GROUP BY, VALUES or a LIMIT, \
                     32 rows at most";
 
 /// Number of joins of a SELECT.
 ///
 /// Errors: when one lets every row meet every other.
-pub fn check(select: &Select, scopes: &mut Scopes) -> Result<usize, Refusal> {
+pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<usize, Refusal> {
     let mut check = Check { scopes, meets: 1 };
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
     let mut bounds: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
-    // Rows of the largest meet those of the others; without a bound is largest.
+    // The rows of the largest meet those of the others. One that has no bound is the largest.
     bounds.sort_by_key(|rows| rows.unwrap_or(u64::MAX));
     let largest = bounds.pop();
     let mut wide = usize::from(largest.is_some());
@@ -46,7 +48,15 @@ pub fn check(select: &Select, scopes: &mut Scopes) -> Result<usize, Refusal> {
         joins += usize::from(at > 0) + from.joins.len();
         check.chain(from)?;
     }
+    *in_all = (*in_all).max(1).saturating_mul(check.meets);
+    if *in_all > FEW_ROWS_IN_ALL {
+        return Err(without_equality());
+    }
     Ok(joins)
+}
+
+fn without_equality() -> Refusal {
+    Refusal::invalid("a join needs an equality").hint(HINT)
 }
 
 struct Check<'a> {
@@ -62,7 +72,7 @@ impl Check<'_> {
         if self.meets <= FEW_ROWS {
             return Ok(());
         }
-        Err(Refusal::invalid("a join needs an equality").hint(HINT))
+        Err(without_equality())
     }
 
     /// Tables joined one after the other.

@@ -33,6 +33,8 @@ pub struct Walk {
     depth: usize,
     joins: usize,
     scopes: Scopes,
+    /// Rows that each row meets without an equality, by all joins so far.
+    meets: u64,
     cubes: usize,
     /// Whether each open expression goes on a chain, which does not count as deeper.
     chained: Vec<bool>,
@@ -115,7 +117,7 @@ impl Walk {
             "stars of a SELECT",
         )?;
         parts::check_select(select)?;
-        self.joins += joins::check(select, &mut self.scopes)?;
+        self.joins += joins::check(select, &mut self.scopes, &mut self.meets)?;
         at_most(self.joins, joins::JOINS_MAX, "joins of a statement")
     }
 }

@@ -66,6 +66,10 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         (None, _) => return Err(Refusal::invalid("there is no statement")),
         _ => return Err(Refusal::invalid("one statement at a time")),
     };
+    // Before it is looked at what is compared.
+    if let Statement::Query(query) = &mut statement {
+        row_values::compare_values(query);
+    }
     let Statement::Query(query) = &statement else {
         return Err(Refusal::invalid("only SELECT and WITH statements are answered"));
     };
@@ -77,7 +81,6 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     expand::check(query)?;
     if let Statement::Query(query) = &mut statement {
         precedence::put_right(query);
-        row_values::compare_values(query);
         names::name_columns(query);
         first_of_list::ask_for_first_values(query);
     }

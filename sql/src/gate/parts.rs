@@ -224,6 +224,15 @@ fn check_function(function: &Function) -> Checked {
             Refusal::invalid(message).hint(format!("up to {PADDED_MAX}: {name}(user_id, 12)"))
         );
     }
+    // The library takes no number for one.
+    let is_by_null = ["lag", "lead"].contains(&name.as_str()) && is_by_null(function);
+    refuse(is_by_null, "LAG or LEAD over NULL rows")?;
+    // The library leaves the filter out.
+    let takes_none = function.over.is_some() && UNFILTERED.contains(&name.as_str());
+    refuse(
+        takes_none && function.filter.is_some(),
+        "FILTER of a window function that is no aggregate",
+    )?;
     if let Some(WindowType::WindowSpec(spec)) = &function.over {
         check_window(spec.window_name.is_some())?;
     }
@@ -235,6 +244,21 @@ fn check_function(function: &Function) -> Checked {
     )
 }
 
+/// Functions of the rows around a row that are no aggregates.
+const UNFILTERED: [&str; 11] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
 /// Functions that make as long a text as they are asked for.
 const PADDING: [&str; 2] = ["lpad", "rpad"];
 /// Characters of such a text.
@@ -244,6 +268,11 @@ fn is_padded_to_few(function: &Function) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     let length = list.args.get(1).and_then(|length| length.to_string().parse::<u32>().ok());
     length.is_some_and(|length| length <= PADDED_MAX)
+}
+
+fn is_by_null(function: &Function) -> bool {
+    let FunctionArguments::List(list) = &function.args else { return false };
+    list.args.get(1).is_some_and(|offset| offset.to_string().eq_ignore_ascii_case("null"))
 }
 
 /// Whether a second argument is there that is not 1.

@@ -7,6 +7,7 @@
 //! (a, b) < (x, y)      a <= x AND (a < x OR b < y)
 //! (a, b) = (x, y)      a = x AND b = y
 //! (a, b) <> (x, y)     a <> x OR b <> y
+//! (a, b) IN ((x, y))   a = x AND b = y
 //! ```
 
 use std::ops::ControlFlow;
@@ -45,7 +46,11 @@ impl VisitorMut for Compare {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::BinaryOp { left, op, right } = expr
+        if let Expr::InList { expr: row, list, negated } = expr
+            && let Some(compared) = self.in_list(row, list, *negated)
+        {
+            *expr = Expr::Nested(Box::new(compared));
+        } else if let Expr::BinaryOp { left, op, right } = expr
             && let (Expr::Tuple(left), Expr::Tuple(right)) = (&**left, &**right)
             && left.len() == right.len()
             && left.len() <= VALUES_MAX
@@ -59,6 +64,32 @@ impl VisitorMut for Compare {
 }
 
 impl Compare {
+    /// A list of rows as comparisons with each. The library takes a null in one for a value.
+    fn in_list(&mut self, row: &Expr, list: &[Expr], negated: bool) -> Option<Expr> {
+        let Expr::Tuple(row) = row else { return None };
+        let rows = list.iter().map(|item| match item {
+            Expr::Tuple(values) if values.len() == row.len() => Some(values.as_slice()),
+            _ => None,
+        });
+        let rows = rows.collect::<Option<Vec<_>>>()?;
+        let (compare, combine) = match negated {
+            false => (BinaryOperator::Eq, BinaryOperator::Or),
+            true => (BinaryOperator::NotEq, BinaryOperator::And),
+        };
+        let mut all: Option<Expr> = None;
+        for values in rows {
+            if !self.has_room(row.iter().chain(values)) {
+                return None;
+            }
+            let one = nested(compared(row, &compare, values)?);
+            all = Some(match all {
+                Some(all) => binary(all, combine.clone(), one),
+                None => one,
+            });
+        }
+        all
+    }
+
     /// Counts what these values come to, each of which is written twice.
     fn has_room<'a>(&mut self, values: impl Iterator<Item = &'a Expr>) -> bool {
         let mut parts = Parts(0);
@@ -122,6 +153,8 @@ mod tests {
             ("NOT (a, b) <> (x, y) AND c", "NOT (a <> x OR b <> y) AND c"),
             ("(a, b) < (x, y, z)", "(a, b) < (x, y, z)"),
             ("(a) < (x)", "(a) < (x)"),
+            ("(a, b) IN ((1, 2), (3, c))", "((a = 1 AND b = 2) OR (a = 3 AND b = c))"),
+            ("(a, b) NOT IN ((1, NULL))", "((a <> 1 OR b <> NULL))"),
         ] {
             let statement = admit(&format!("SELECT 1 FROM t WHERE {written}")).unwrap();
             let Statement::Query(query) = statement else { panic!("a query") };

@@ -41,6 +41,7 @@ mod exprs;
 mod rewrite;
 
 mod barrier;
+mod held;
 
 mod aggregate;
 mod first_rows;

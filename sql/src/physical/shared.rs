@@ -12,10 +12,7 @@ use arrow::{
 use datafusion_common::{
     DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion,
 };
-use datafusion_execution::{
-    SendableRecordBatchStream, TaskContext,
-    memory_pool::{MemoryConsumer, MemoryReservation},
-};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext, memory_pool::MemoryConsumer};
 use datafusion_expr::{Expr, TableProviderFilterPushDown};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion_physical_plan::{
@@ -32,10 +29,10 @@ use futures::{
 };
 use parking_lot::Mutex;
 
+use super::held::HeldBatches;
 use crate::table::{Provider, ScanRequest};
 
-/// The batches of a partition, and the memory that they are counted with.
-type Batches = Arc<(Vec<RecordBatch>, MemoryReservation)>;
+type Batches = Arc<HeldBatches>;
 type Computed = Shared<BoxFuture<'static, Result<Batches, Arc<DataFusionError>>>>;
 
 /// A part of a plan as a table.
@@ -127,13 +124,8 @@ async fn computed(
     context: Arc<TaskContext>,
 ) -> Result<Batches, Arc<DataFusionError>> {
     let memory = MemoryConsumer::new("shared").register(context.memory_pool());
-    let mut input = plan.execute(partition, context)?;
-    let mut batches = Vec::new();
-    while let Some(batch) = input.try_next().await? {
-        memory.try_grow(batch.get_array_memory_size())?;
-        batches.push(batch);
-    }
-    Ok(Arc::new((batches, memory)))
+    let held = HeldBatches::of(plan.execute(partition, context)?, memory).await?;
+    Ok(Arc::new(held))
 }
 
 impl ExecutionPlan for SharedExec {
@@ -177,10 +169,10 @@ impl ExecutionPlan for SharedExec {
         let (projection, schema) = (self.projection.clone(), Arc::clone(&self.schema));
         let batches = futures::stream::once(async move {
             let batches = computed.await.map_err(DataFusionError::Shared)?;
-            let read = (0..batches.0.len()).map(move |at| {
+            let read = (0..batches.batches.len()).map(move |at| {
                 let batch = match &projection {
-                    Some(columns) => batches.0[at].project(columns)?,
-                    None => batches.0[at].clone(),
+                    Some(columns) => batches.batches[at].project(columns)?,
+                    None => batches.batches[at].clone(),
                 };
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 let (_, columns, _) = batch.into_parts();

@@ -24,9 +24,9 @@ use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
-        ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, GroupByNumbers, JoinByNumbers, KeepCasts,
-        NULLS_OF_LISTS, PartitionByNumbers, PassValuesOn, PropertiesAsColumns, SIGNED_DIFFERENCES,
-        SemiJoinsOfGroups, aggregates,
+        ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, FRAMES, GroupByNumbers, JoinByNumbers,
+        KeepCasts, NULLS_OF_LISTS, PartitionByNumbers, PassValuesOn, PropertiesAsColumns,
+        SIGNED_DIFFERENCES, SemiJoinsOfGroups, aggregates,
     },
 };
 
@@ -61,6 +61,7 @@ impl Library {
         ];
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(KeepCasts::Written));
+        analyzers.insert(0, Arc::new(FRAMES));
         analyzers.insert(0, Arc::new(SIGNED_DIFFERENCES));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
@@ -108,8 +109,11 @@ fn rules_of_the_library() -> Optimizer {
 
 /// Rules for operators: those of the library, ours before filters are pushed down, behind the one that swaps inputs of
 /// joins, and ours at the end.
+///
+/// One of the library's is left out: it takes a column of nulls for one with one value, and counts that.
 fn operator_rules() -> PhysicalOptimizer {
     let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| rule.name() != "aggregate_statistics");
     let is_pushdown = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| {
         rule.name().to_lowercase().starts_with("filterpushdown")
     };

@@ -66,9 +66,10 @@ fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         });
     }
     let mut new_aggregates = Vec::new();
-    for (expr, column) in aggr_expr.iter().zip(&counts) {
+    for (at, (expr, column)) in aggr_expr.iter().zip(&counts).enumerate() {
         new_aggregates.push(match column.and_then(number) {
-            Some((number, _)) => counting(expr, number),
+            // Two columns may have the same numbers, under two names.
+            Some((number, _)) => counting(expr, number).unalias().alias(format!("count {at}")),
             None => expr.clone(),
         });
     }

@@ -58,7 +58,9 @@ fn constants_alone(list: &InList) -> Option<Expr> {
     }
     let (of_constants, others): (Vec<Expr>, Vec<Expr>) = (list.list.iter().cloned())
         .partition(|item| constant(item).is_some_and(|value| !value.is_null()));
-    if others.is_empty() {
+    // It is repeated for each that is no constant.
+    let is_repeated = others.iter().any(|item| constant(item).is_none());
+    if others.is_empty() || is_repeated && !matches!(without_casts(&list.expr), Expr::Column(_)) {
         return None;
     }
     let (combine, compare) = match list.negated {

@@ -9,6 +9,7 @@ mod errors;
 mod rewrite;
 mod schema;
 
+mod frames;
 mod in_lists;
 mod intervals;
 mod literals;
@@ -67,6 +68,7 @@ mod states;
 
 pub use early::AddUpEarly;
 pub use first_rows::FIRST_MAX;
+pub use frames::FRAMES;
 pub use groups::GroupByNumbers;
 pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;

@@ -94,11 +94,14 @@ fn of_alias(named: &SubqueryAlias, wanted: &[Column]) -> Result<Option<Numbered>
         return Ok(None);
     };
     let Some((input, numbers)) = numbered(&named.input, &inner)? else { return Ok(None) };
+    let places = numbers.iter().map(|(column, _)| input.schema().index_of_column(column));
+    let places = places.collect::<Result<Vec<_>>>()?;
     let plan = SubqueryAlias::try_new(Arc::new(input), named.alias.clone())?;
-    let renamed = |(column, codes): (Column, Arc<Codes>)| {
-        (Column::new(Some(named.alias.clone()), column.name), codes)
-    };
-    let numbers = numbers.into_iter().map(renamed).collect();
+    let numbers = places
+        .into_iter()
+        .zip(numbers)
+        .map(|(at, (_, codes))| (Column::from(plan.schema.qualified_field(at)), codes));
+    let numbers = numbers.collect();
     Ok(Some((LogicalPlan::SubqueryAlias(plan), numbers)))
 }
 
@@ -125,17 +128,31 @@ fn of_projection(projection: &Projection, wanted: &[Column]) -> Result<Option<Nu
         }
     };
     let mut more = more.into_iter();
-    let numbers: Vec<_> =
-        found.into_iter().filter_map(|known| known.or_else(|| more.next())).collect();
+    let numbers = found.into_iter().filter_map(|known| known.or_else(|| more.next()));
     let mut exprs = projection.expr.clone();
-    for (column, _) in &numbers {
-        let expr = Expr::Column(column.clone());
-        if !exprs.contains(&expr) {
-            exprs.push(expr);
-        }
-    }
+    let numbers = numbers.map(|(column, codes)| (handed_on(&column, &mut exprs), codes)).collect();
     let plan = Projection::try_new(exprs, input)?;
     Ok(Some((LogicalPlan::Projection(plan), numbers)))
+}
+
+/// A column of numbers as one of a projection. Two of them, of both inputs of a join below, may have the same name, which would be one under an
+/// alias.
+fn handed_on(column: &Column, exprs: &mut Vec<Expr>) -> Column {
+    let expr = Expr::Column(column.clone());
+    let known = exprs.iter().find(|one| (*one).clone().unalias() == expr);
+    if let Some(known) = known {
+        let (relation, name) = known.qualified_name();
+        return Column::new(relation, name);
+    }
+    let is_taken = |name: &str| exprs.iter().any(|one| one.qualified_name().1 == name);
+    if !is_taken(&column.name) {
+        exprs.push(expr);
+        return column.clone();
+    }
+    let names = (2..).map(|number| format!("{} {number}", column.name));
+    let name = names.into_iter().find(|name| !is_taken(name)).unwrap_or_default();
+    exprs.push(expr.alias(&name));
+    Column::new_unqualified(name)
 }
 
 /// A join hands on the columns of both inputs, or those of one.

@@ -30,7 +30,7 @@ impl OptimizerRule for SemiJoinsOfGroups {
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
-        // A join below a group is looked at again where it has been moved to.
+        // Of several joins below a group, the next one is looked at when the first has been moved.
         Some(ApplyOrder::TopDown)
     }
 
@@ -74,7 +74,12 @@ fn above_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     }
     let groups = Arc::new(LogicalPlan::Aggregate(groups));
-    Ok(with_inputs(join, groups, Arc::clone(&join.right), on))
+    let moved = with_inputs(join, groups, Arc::clone(&join.right), on);
+    // The join itself is not looked at again before keys are numbers.
+    Ok(match &moved {
+        Some(LogicalPlan::Join(join)) => by_groups(join)?.or(moved),
+        _ => moved,
+    })
 }
 
 /// A join that looks for a match among the groups of its keys.

@@ -3,7 +3,7 @@
 //! Of sorted rows whose order is `10, 20, 20, 35`, `RANGE 10 PRECEDING` is `0..1, 0..3, 0..3, 3..4`, and `ROWS 1 PRECEDING` is
 //! `0..1, 0..2, 1..3, 2..4`.
 
-use std::ops::Range;
+use std::{cmp::Ordering, ops::Range};
 
 use arrow::{
     array::{Array as _, ArrayRef, AsArray as _},
@@ -35,7 +35,7 @@ enum Bound {
     Peers,
     /// So many rows further on; before where it is negative.
     Rows(i64),
-    /// Where the order is larger by so much; smaller where it is negative.
+    /// Where the order is larger by so much, smaller where it is negative: of numbers with a point, and of all others.
     Values(f64, i64),
 }
 
@@ -59,7 +59,7 @@ impl Frame {
                 (WindowFrameUnits::Rows, Some(ScalarValue::UInt64(Some(rows)))) => {
                     Some(Bound::Rows(i64::try_from(*rows).ok()? * sign))
                 }
-                (WindowFrameUnits::Range, None) => Some(Bound::Peers),
+                (WindowFrameUnits::Range | WindowFrameUnits::Groups, None) => Some(Bound::Peers),
                 (WindowFrameUnits::Range, Some(distance)) => {
                     let (float, whole) = between(distance, order?)?;
                     Some(Bound::Values(float * sign as f64, whole * sign))
@@ -154,25 +154,26 @@ impl Layout {
                     DataType::Float64 => {
                         let values = order.as_primitive::<Float64Type>().values();
                         let value = |row: usize| values[row] * f64::from(sign);
-                        self.at_distance(order, value, |value| value + float, is_start, to);
+                        let add = |value: f64| value + float;
+                        self.at_distance(order, value, add, f64::total_cmp, is_start, to);
                     }
                     DataType::Int64 => {
                         let values = order.as_primitive::<Int64Type>().values();
                         let value = |row: usize| i128::from(values[row]) * i128::from(sign);
                         let add = |value: i128| value + i128::from(whole);
-                        self.at_distance(order, value, add, is_start, to);
+                        self.at_distance(order, value, add, i128::cmp, is_start, to);
                     }
                     DataType::UInt64 => {
                         let values = order.as_primitive::<UInt64Type>().values();
                         let value = |row: usize| i128::from(values[row]) * i128::from(sign);
                         let add = |value: i128| value + i128::from(whole);
-                        self.at_distance(order, value, add, is_start, to);
+                        self.at_distance(order, value, add, i128::cmp, is_start, to);
                     }
                     _ => {
                         let values = order.as_primitive::<TimestampMillisecondType>().values();
                         let value = |row: usize| i128::from(values[row]) * i128::from(sign);
                         let add = |value: i128| value + i128::from(whole);
-                        self.at_distance(order, value, add, is_start, to);
+                        self.at_distance(order, value, add, i128::cmp, is_start, to);
                     }
                 }
             }
@@ -180,11 +181,12 @@ impl Layout {
     }
 
     /// Bounds of the rows that have a value: values rise within a partition, and so do bounds.
-    fn at_distance<V: PartialOrd + Copy>(
+    fn at_distance<V>(
         &self,
         order: &ArrayRef,
         value: impl Fn(usize) -> V,
         add: impl Fn(V) -> V,
+        compare: impl Fn(&V, &V) -> Ordering,
         is_start: bool,
         to: &mut [u32],
     ) {
@@ -195,7 +197,12 @@ impl Layout {
             let mut at = first;
             for (row, bound) in (first..end).zip(&mut to[first..end]) {
                 let limit = add(value(row));
-                while at < end && (value(at) < limit || !is_start && value(at) == limit) {
+                let is_before = |at: usize| match compare(&value(at), &limit) {
+                    Ordering::Less => true,
+                    Ordering::Equal => !is_start,
+                    Ordering::Greater => false,
+                };
+                while at < end && is_before(at) {
                     at += 1;
                 }
                 *bound = at as u32;

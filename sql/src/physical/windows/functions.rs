@@ -22,7 +22,7 @@ use super::{
     order::in_order,
 };
 
-/// Rows that are added up as one where a frame does not go on from the last one.
+/// Rows that are added up as one where a frame does not go on from the last one, and such sums that are again.
 const BLOCK_ROWS: usize = 64;
 
 /// A function of rows around a row, of those that are computed for all rows at once.
@@ -92,7 +92,7 @@ impl Kind {
         Some(known)
     }
 
-    /// Whether it is answered for an argument of this type, as a column of that one.
+    /// Whether arguments of this type are taken, and answers of that type made.
     pub fn takes(&self, argument: Option<&DataType>, answer: &DataType) -> bool {
         use DataType::{Float64, Int64, UInt64};
         match (self, argument) {
@@ -228,7 +228,7 @@ fn part_of(at: usize, rows: usize, parts: u64) -> u64 {
     }
 }
 
-/// The peers of each row within their partition, the how manieth they are, and how many rows the partition has.
+/// Rows that are alike, by their places in their partition; how many such groups are before them; and how many rows the partition has.
 fn each_peers(layout: &Layout, mut visit: impl FnMut(Range<usize>, usize, usize)) {
     let mut peers = layout.peers.iter().peekable();
     for partition in &layout.partitions {
@@ -392,16 +392,23 @@ fn running<T: Copy + Default>(
 /// Sums of numbers with a point, which are added up and never taken away: a difference of large sums would have few digits left.
 struct FloatSums<'a> {
     values: &'a [f64],
-    /// Sums of [`BLOCK_ROWS`] rows each.
-    blocks: Vec<f64>,
+    /// Sums of so many rows each, and so on: 64, 4,096, 262,144.
+    levels: Vec<(usize, Vec<f64>)>,
     last: Range<usize>,
     sum: f64,
 }
 
 impl<'a> FloatSums<'a> {
     fn new(values: &'a [f64]) -> Self {
-        let blocks = values.chunks(BLOCK_ROWS).map(|block| block.iter().sum()).collect();
-        Self { values, blocks, last: 0..0, sum: 0.0 }
+        let mut levels: Vec<(usize, Vec<f64>)> = Vec::new();
+        let mut size = BLOCK_ROWS;
+        while size <= values.len() {
+            let below = levels.last().map_or(values, |(_, sums)| sums);
+            let sums = below.chunks(BLOCK_ROWS).map(|block| block.iter().sum()).collect();
+            levels.push((size, sums));
+            size *= BLOCK_ROWS;
+        }
+        Self { values, levels, last: 0..0, sum: 0.0 }
     }
 
     fn of(&mut self, frame: Range<usize>) -> f64 {
@@ -409,12 +416,17 @@ impl<'a> FloatSums<'a> {
         let (mut sum, mut at) =
             if goes_on { (self.sum, self.last.end) } else { (0.0, frame.start) };
         while at < frame.end {
-            if at.is_multiple_of(BLOCK_ROWS) && at + BLOCK_ROWS <= frame.end {
-                sum += self.blocks[at / BLOCK_ROWS];
-                at += BLOCK_ROWS;
-            } else {
-                sum += self.values[at];
-                at += 1;
+            let fits =
+                |(size, _): &&(usize, Vec<f64>)| at.is_multiple_of(*size) && at + size <= frame.end;
+            match self.levels.iter().rev().find(fits) {
+                Some((size, sums)) => {
+                    sum += sums[at / size];
+                    at += size;
+                }
+                None => {
+                    sum += self.values[at];
+                    at += 1;
+                }
             }
         }
         (self.last, self.sum) = (frame, sum);

@@ -17,12 +17,10 @@ mod functions;
 mod order;
 mod plan;
 
-use std::{collections::HashSet, fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use arrow::{
-    array::{
-        Array as _, ArrayData, ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions, UInt32Array,
-    },
+    array::{Array as _, ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions, UInt32Array},
     compute::{concat_batches, partition, take, take_record_batch},
     datatypes::SchemaRef,
 };
@@ -30,20 +28,16 @@ use datafusion_common::{
     ColumnStatistics, Result, Statistics, cast::as_boolean_array, internal_err,
     tree_node::TreeNodeRecursion,
 };
-use datafusion_execution::{
-    SendableRecordBatchStream, TaskContext,
-    memory_pool::{MemoryConsumer, MemoryReservation},
-};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext, memory_pool::MemoryConsumer};
 use datafusion_physical_expr::{EquivalenceProperties, LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan,
     ExecutionPlanProperties as _, InputDistributionRequirements, PhysicalExpr, PlanProperties,
-    StatisticsArgs,
-    execution_plan::{CardinalityEffect, EmissionType},
-    stream::RecordBatchStreamAdapter,
+    StatisticsArgs, execution_plan::EmissionType, stream::RecordBatchStreamAdapter,
 };
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use super::held::HeldBatches;
 use frames::Layout;
 pub use functions::Kind;
 use functions::{Function, Input};
@@ -51,7 +45,9 @@ pub use plan::plan;
 
 /// Rows that an input can have: places of rows are of 32 bits, and one more is needed.
 const ROWS_MAX: usize = u32::MAX as usize - 1;
-/// Bytes that a row takes while it is sorted, besides its columns.
+/// Bytes of a value in a column, at most, but for texts and maps.
+const COPIED_VALUE_BYTES: usize = 16;
+/// Bytes that a row takes besides its columns: its keys, its place, and what is sorted.
 const SORTED_ROW_BYTES: usize = 96;
 
 /// Functions that share their partitions and their order, over rows in that order.
@@ -109,13 +105,17 @@ impl WindowsExec {
     /// Errors: more memory than there may be; what an expression says.
     fn answers(
         &self,
-        rows: Rows,
+        rows: HeldBatches,
         batch_rows: usize,
     ) -> Result<impl Iterator<Item = Result<RecordBatch>> + use<>> {
-        let Rows { batches, memory, .. } = rows;
+        let HeldBatches { batches, memory, .. } = rows;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        // Texts are shared with the copy.
+        let copied = rows.saturating_mul(self.input.schema().fields().len() * COPIED_VALUE_BYTES);
+        memory.try_grow(copied)?;
         let batch = concat_batches(&self.input.schema(), &batches)?;
         drop(batches);
-        let rows = batch.num_rows();
+        memory.shrink(copied);
         if rows > ROWS_MAX {
             return internal_err!("{rows} rows of one window");
         }
@@ -156,39 +156,6 @@ fn with_own_texts(column: ArrayRef) -> ArrayRef {
     match column.as_string_view_opt() {
         Some(texts) if !texts.data_buffers().is_empty() => Arc::new(texts.gc()),
         _ => column,
-    }
-}
-
-/// The batches of an input, and the memory that they are counted with.
-struct Rows {
-    batches: Vec<RecordBatch>,
-    memory: MemoryReservation,
-    /// Where the buffers are that are counted: batches share texts.
-    counted: HashSet<usize>,
-}
-
-impl Rows {
-    async fn of(mut input: SendableRecordBatchStream, memory: MemoryReservation) -> Result<Self> {
-        let mut rows = Self { batches: Vec::new(), memory, counted: HashSet::new() };
-        while let Some(batch) = input.try_next().await? {
-            let bytes =
-                batch.columns().iter().map(|column| rows.new_bytes(&column.to_data())).sum();
-            rows.memory.try_grow(bytes)?;
-            rows.batches.push(batch);
-        }
-        Ok(rows)
-    }
-
-    /// Bytes of the buffers that were not counted yet.
-    fn new_bytes(&mut self, data: &ArrayData) -> usize {
-        let nulls = data.nulls().map(|nulls| nulls.buffer());
-        let mut bytes = 0;
-        for buffer in data.buffers().iter().chain(nulls) {
-            if self.counted.insert(buffer.data_ptr().as_ptr() as usize) {
-                bytes += buffer.capacity();
-            }
-        }
-        bytes + data.child_data().iter().map(|child| self.new_bytes(child)).sum::<usize>()
     }
 }
 
@@ -345,7 +312,7 @@ impl ExecutionPlan for WindowsExec {
         let memory = MemoryConsumer::new("windows").register(context.memory_pool());
         let (windows, batch_rows) = (self.clone(), context.session_config().batch_size());
         let batches = futures::stream::once(async move {
-            let rows = Rows::of(input, memory).await?;
+            let rows = HeldBatches::of(input, memory).await?;
             windows.answers(rows, batch_rows)
         });
         let batches = batches.map_ok(futures::stream::iter).try_flatten();
@@ -369,9 +336,5 @@ impl ExecutionPlan for WindowsExec {
             statistics.column_statistics.extend(made);
         }
         Ok(Arc::new(statistics))
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }

@@ -1,8 +1,8 @@
 //! The order of rows by several columns, as the places that they come from.
 //!
 //! Columns of numbers and times become one integer: `(tenant 7, user 130, 09:12:00.250)` takes 10, 17 and 33 bits where there are a
-//! thousand tenants, a hundred thousand users and ninety days. Integers are sorted by their digits, and columns behind them, such as
-//! texts, are looked at only where the integers are the same.
+//! thousand tenants, a hundred thousand users and ninety days. Many integers of up to 64 bits are sorted by their digits,
+//! others compared, and columns behind them, such as texts, are looked at only where the integers are the same.
 
 use std::cmp::Ordering;
 
@@ -73,8 +73,7 @@ impl Packed {
             }
             if bits > 0 {
                 for (value, rank) in packed.values.iter_mut().zip(ranks) {
-                    // A shift by all bits is none; then there was nothing before.
-                    *value = value.checked_shl(bits).unwrap_or(0) | rank;
+                    *value = *value << bits | rank;
                 }
             }
             packed.bits += bits;

@@ -8,8 +8,9 @@ use datafusion_expr::{
     Expr, Window, WindowFrame, WindowFrameBound,
     expr::{NullTreatment, WindowFunctionParams},
 };
+use datafusion_physical_expr::PhysicalSortExpr;
 use datafusion_physical_plan::{
-    ExecutionPlan, InputOrderMode, WindowExpr,
+    ExecutionPlan, InputOrderMode, PhysicalExpr, WindowExpr,
     windows::{self, BoundedWindowAggExec, WindowAggExec},
 };
 
@@ -47,6 +48,9 @@ pub fn plan(
     })
 }
 
+/// Partitions, and the order within them.
+type Over = (Vec<Arc<dyn PhysicalExpr>>, Vec<PhysicalSortExpr>);
+
 /// All functions at once, whose columns are these; nothing where one is not known.
 fn at_once(
     exprs: Exprs<'_>,
@@ -57,7 +61,8 @@ fn at_once(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let schema = input.schema();
     let mut functions = Vec::new();
-    let (mut partition_by, mut order_by) = (Vec::new(), Vec::new());
+    // Functions that share a sort may differ in what of it is their order: `PARTITION BY a ORDER BY a, t` beside `PARTITION BY a ORDER BY t`.
+    let mut over: Option<Over> = None;
     for (expr, field) in window.window_expr.iter().zip(&columns) {
         let expr = expr.clone().unalias_nested().data;
         let Expr::WindowFunction(call) = &expr else { return Ok(None) };
@@ -77,10 +82,13 @@ fn at_once(
         }
         let filter = params.filter.as_ref();
         let filter = filter.map(|filter| exprs.one(filter, &window.schema)).transpose()?;
-        partition_by = exprs.all(&params.partition_by, &window.schema)?;
-        order_by = order;
+        let own = (exprs.all(&params.partition_by, &window.schema)?, order);
+        if over.get_or_insert_with(|| own.clone()) != &own {
+            return Ok(None);
+        }
         functions.push(Function { kind, argument, filter, frame, field: Arc::clone(field) });
     }
+    let (partition_by, order_by) = over.unwrap_or_default();
     let all = schema.fields().iter().cloned().chain(columns).collect::<Fields>();
     let all = Arc::new(Schema::new_with_metadata(all, schema.metadata().clone()));
     let (input, functions) = (Arc::clone(input), functions.into());
