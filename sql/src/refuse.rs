@@ -38,6 +38,9 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
 const SUBQUERY_OF_ROW: &str = "a subquery for one value that depends on the row around it may compare columns of both by = alone; \
                                join the two and aggregate instead";
 
+const SUBQUERY_AS_VALUE: &str = "EXISTS and IN (SELECT …) are answered in WHERE, HAVING and ON, and not as a value; count matches \
+                                 with a join instead";
+
 /// Without what the library calls its errors, and not too long.
 fn plain(text: &str) -> String {
     let mut text = text;
@@ -58,9 +61,14 @@ fn plain(text: &str) -> String {
     let text = text.split("\nValid fields are ").next().unwrap_or(text);
     // Ours is better: it knows all columns.
     let text = text.split(" Did you mean ").next().unwrap_or(text).trim_end_matches('.');
-    let text = match text.contains("does not support logical expression ScalarSubquery") {
-        true => SUBQUERY_OF_ROW,
-        false => text,
+    let text = match text.split_once("does not support logical expression ") {
+        Some((_, expr)) if expr.starts_with("ScalarSubquery") => SUBQUERY_OF_ROW,
+        Some((_, expr)) if expr.starts_with("Exists") || expr.starts_with("InSubquery") => {
+            SUBQUERY_AS_VALUE
+        }
+        // What follows is a dump of the tree.
+        Some(_) => "an expression of this kind is not answered in this place",
+        None => text,
     };
     let text = text.replace("inlay.public.", "");
     text.chars().take(MESSAGE_CHARS_MAX).collect()

@@ -1,15 +1,16 @@
-//! Hours, weekdays and weeks of instants, by arithmetic.
+//! Hours, weekdays and weeks of instants, by arithmetic; and rounding to a zero without a sign.
 //!
 //! The library makes a date of every instant to take its hour. Instants here are milliseconds in UTC, where hours,
-//! days and weeks are of one length; all else is left to the library.
+//! days and weeks are of one length; all else is left to the library. `round(-0.3)` is `-0.0` there, which joins, lists and partitions would tell
+//! apart from zero.
 
 use std::sync::Arc;
 
 use arrow::{
     array::{ArrayRef, AsArray as _},
-    datatypes::{DataType, FieldRef, TimeUnit, TimestampMillisecondType},
+    datatypes::{DataType, FieldRef, Float64Type, TimeUnit, TimestampMillisecondType},
 };
-use datafusion_common::Result;
+use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature,
@@ -29,7 +30,9 @@ const SUNDAY_MS: i64 = 3 * DAY_MS;
 /// A function of the library with its quick cases before it.
 pub fn quick(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match function.name() {
-        "date_part" | "date_trunc" => Arc::new(ScalarUDF::new_from_impl(Quick(function))),
+        "date_part" | "date_trunc" | "round" | "trunc" | "ceil" => {
+            Arc::new(ScalarUDF::new_from_impl(Quick(function)))
+        }
         _ => function,
     }
 }
@@ -66,6 +69,27 @@ impl Quick {
     }
 }
 
+/// The same numbers, of which no zero has a sign.
+fn without_sign_of_zero(value: ColumnarValue) -> ColumnarValue {
+    match value {
+        ColumnarValue::Array(array) if *array.data_type() == DataType::Float64 => {
+            let numbers = array.as_primitive::<Float64Type>();
+            let is_signed = |number: &f64| *number == 0.0 && number.is_sign_negative();
+            match numbers.values().iter().any(is_signed) {
+                true => {
+                    let plain = numbers.unary::<_, Float64Type>(|number| number + 0.0);
+                    ColumnarValue::Array(Arc::new(plain))
+                }
+                false => ColumnarValue::Array(array),
+            }
+        }
+        ColumnarValue::Scalar(ScalarValue::Float64(Some(number))) => {
+            ColumnarValue::Scalar(ScalarValue::Float64(Some(number + 0.0)))
+        }
+        other => other,
+    }
+}
+
 impl ScalarUDFImpl for Quick {
     fn name(&self) -> &str {
         self.0.name()
@@ -90,7 +114,7 @@ impl ScalarUDFImpl for Quick {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.answer(&args.args) {
             Some(array) => Ok(ColumnarValue::Array(array)),
-            None => self.0.inner().invoke_with_args(args),
+            None => self.0.inner().invoke_with_args(args).map(without_sign_of_zero),
         }
     }
 
@@ -123,7 +147,6 @@ impl ScalarUDFImpl for Quick {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int32Array, TimestampMillisecondArray};
-    use datafusion_common::ScalarValue;
     use datafusion_common::config::ConfigOptions;
 
     use super::*;
