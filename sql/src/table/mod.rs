@@ -9,10 +9,10 @@ mod errors;
 mod rewrite;
 mod schema;
 
-mod frames;
 mod in_lists;
 mod intervals;
 mod literals;
+mod range_frames;
 mod signed;
 mod times;
 
@@ -68,7 +68,6 @@ mod states;
 
 pub use early::AddUpEarly;
 pub use first_rows::FIRST_MAX;
-pub use frames::FRAMES;
 pub use groups::GroupByNumbers;
 pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
@@ -78,6 +77,7 @@ pub use partitions::PartitionByNumbers;
 pub use pass_on::PassValuesOn;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
+pub use range_frames::FRAMES;
 pub use rows::RowsExec;
 pub use schema::Kind;
 pub use semi_joins::SemiJoinsOfGroups;

@@ -2,28 +2,23 @@
 //!
 //! `lag(x)` is `x` of other places, `rank()` is known of where rows are alike, and `sum(x) OVER (… ORDER BY t)` goes on from the row before.
 
-use std::{cmp::Ordering, collections::VecDeque, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use arrow::{
     array::{
-        Array as _, ArrayRef, AsArray as _, BooleanArray, Float64Array, Int64Array, UInt32Array,
-        UInt64Array, make_comparator,
+        Array as _, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt32Array, UInt64Array,
     },
-    buffer::NullBuffer,
-    compute::{SortOptions, concat, take},
-    datatypes::{DataType, Field, Float64Type, Int64Type, UInt64Type},
+    compute::{concat, take},
+    datatypes::{DataType, Field},
 };
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::WindowFunctionDefinition;
 use datafusion_physical_expr::{PhysicalExpr, expressions::Literal};
 
 use super::{
+    aggregates::{Counts, counted, extremes, sums},
     frames::{Frame, Layout},
-    order::in_order,
 };
-
-/// Rows that are added up as one where a frame does not go on from the last one, and such sums that are again.
-const BLOCK_ROWS: usize = 64;
 
 /// A function of rows around a row, of those that are computed for all rows at once.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,7 +183,7 @@ impl Function {
                 let counts = Counts::new(is_counted.as_ref(), values.len());
                 let is_valid =
                     |row: usize| is_counted.as_ref().is_none_or(|rows| rows.is_valid(row));
-                sums(&self.kind, values, is_valid, frames(), &counts)
+                sums(self.kind == Kind::Average, values, is_valid, frames(), &counts)
             }
             Kind::Least | Kind::Most => {
                 let is_valid =
@@ -274,195 +269,4 @@ fn shifted(values: &ArrayRef, by: i64, instead: &ScalarValue, layout: &Layout) -
         Some(_) => take(&concat(&[&**values, &*instead.to_array()?])?, &at, None)?,
         None => take(values, &at, None)?,
     })
-}
-
-/// Rows that have a value and meet the filter; nothing where all do.
-fn counted(values: &ArrayRef, filter: Option<&BooleanArray>) -> Option<NullBuffer> {
-    let known = values.logical_nulls();
-    let passing = filter.map(|filter| {
-        let is_true = filter.iter().map(|passes| passes == Some(true));
-        NullBuffer::from_iter(is_true)
-    });
-    NullBuffer::union(known.as_ref(), passing.as_ref())
-}
-
-/// How many rows before each are counted.
-enum Counts {
-    All,
-    Before(Vec<u32>),
-}
-
-impl Counts {
-    fn new(counted: Option<&NullBuffer>, rows: usize) -> Self {
-        let Some(counted) = counted else { return Self::All };
-        let mut before = Vec::with_capacity(rows + 1);
-        let mut count = 0;
-        before.push(count);
-        before.extend(counted.iter().map(|is_counted| {
-            count += u32::from(is_counted);
-            count
-        }));
-        Self::Before(before)
-    }
-
-    fn within(&self, frame: &Range<usize>) -> usize {
-        match self {
-            Self::All => frame.len(),
-            Self::Before(before) => (before[frame.end] - before[frame.start]) as usize,
-        }
-    }
-}
-
-/// Sums and averages of frames; null where no row is counted.
-fn sums(
-    kind: &Kind,
-    values: &ArrayRef,
-    is_valid: impl Fn(usize) -> bool,
-    frames: impl Iterator<Item = Range<usize>>,
-    counts: &Counts,
-) -> Result<ArrayRef> {
-    Ok(match values.data_type() {
-        DataType::Int64 => {
-            let all = values.as_primitive::<Int64Type>().values();
-            // Of integers that wrap, a sum is the difference of two.
-            let before = running(
-                values.len(),
-                |row| if is_valid(row) { all[row] } else { 0 },
-                i64::wrapping_add,
-            );
-            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
-            Arc::new(
-                frames
-                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
-                    .collect::<Int64Array>(),
-            )
-        }
-        DataType::UInt64 => {
-            let all = values.as_primitive::<UInt64Type>().values();
-            let before = running(
-                values.len(),
-                |row| if is_valid(row) { all[row] } else { 0 },
-                u64::wrapping_add,
-            );
-            let sum = |frame: &Range<usize>| before[frame.end].wrapping_sub(before[frame.start]);
-            Arc::new(
-                frames
-                    .map(|frame| (counts.within(&frame) > 0).then(|| sum(&frame)))
-                    .collect::<UInt64Array>(),
-            )
-        }
-        DataType::Float64 => {
-            let all = values.as_primitive::<Float64Type>().values();
-            let known: Vec<f64> = all
-                .iter()
-                .enumerate()
-                .map(|(row, value)| if is_valid(row) { *value } else { 0.0 })
-                .collect();
-            let mut sums = FloatSums::new(&known);
-            let each = frames.map(|frame| {
-                let count = counts.within(&frame);
-                let sum = sums.of(frame);
-                match kind {
-                    _ if count == 0 => None,
-                    Kind::Average => Some(sum / count as f64),
-                    _ => Some(sum),
-                }
-            });
-            Arc::new(each.collect::<Float64Array>())
-        }
-        other => return internal_err!("a sum of {other}"),
-    })
-}
-
-fn running<T: Copy + Default>(
-    rows: usize,
-    value: impl Fn(usize) -> T,
-    add: impl Fn(T, T) -> T,
-) -> Vec<T> {
-    let mut all = Vec::with_capacity(rows + 1);
-    let mut sum = T::default();
-    all.push(sum);
-    all.extend((0..rows).map(|row| {
-        sum = add(sum, value(row));
-        sum
-    }));
-    all
-}
-
-/// Sums of numbers with a point, which are added up and never taken away: a difference of large sums would have few digits left.
-struct FloatSums<'a> {
-    values: &'a [f64],
-    /// Sums of so many rows each, and so on: 64, 4,096, 262,144.
-    levels: Vec<(usize, Vec<f64>)>,
-    last: Range<usize>,
-    sum: f64,
-}
-
-impl<'a> FloatSums<'a> {
-    fn new(values: &'a [f64]) -> Self {
-        let mut levels: Vec<(usize, Vec<f64>)> = Vec::new();
-        let mut size = BLOCK_ROWS;
-        while size <= values.len() {
-            let below = levels.last().map_or(values, |(_, sums)| sums);
-            let sums = below.chunks(BLOCK_ROWS).map(|block| block.iter().sum()).collect();
-            levels.push((size, sums));
-            size *= BLOCK_ROWS;
-        }
-        Self { values, levels, last: 0..0, sum: 0.0 }
-    }
-
-    fn of(&mut self, frame: Range<usize>) -> f64 {
-        let goes_on = frame.start == self.last.start && frame.end >= self.last.end;
-        let (mut sum, mut at) =
-            if goes_on { (self.sum, self.last.end) } else { (0.0, frame.start) };
-        while at < frame.end {
-            let fits =
-                |(size, _): &&(usize, Vec<f64>)| at.is_multiple_of(*size) && at + size <= frame.end;
-            match self.levels.iter().rev().find(fits) {
-                Some((size, sums)) => {
-                    sum += sums[at / size];
-                    at += size;
-                }
-                None => {
-                    sum += self.values[at];
-                    at += 1;
-                }
-            }
-        }
-        (self.last, self.sum) = (frame, sum);
-        sum
-    }
-}
-
-/// The place of the least or the most value of each frame. Neither end of a frame is before that of the frame before, within a
-/// partition.
-fn extremes(
-    values: &ArrayRef,
-    is_most: bool,
-    is_valid: impl Fn(usize) -> bool,
-    frames: impl Iterator<Item = Range<usize>>,
-) -> Result<UInt32Array> {
-    let compare: Box<dyn Fn(usize, usize) -> Ordering> = match in_order(values) {
-        Some(numbers) => Box::new(move |a, b| numbers[a].cmp(&numbers[b])),
-        None => Box::new(make_comparator(values, values, SortOptions::default())?),
-    };
-    let is_better = |one: usize, other: usize| {
-        let order = compare(one, other);
-        if is_most { order.is_ge() } else { order.is_le() }
-    };
-    // Rows that are the best of those behind them.
-    let mut best: VecDeque<usize> = VecDeque::new();
-    let mut end = 0;
-    let each = frames.map(|frame| {
-        for row in end.max(frame.start)..frame.end {
-            if is_valid(row) {
-                while best.pop_back_if(|last| is_better(row, *last)).is_some() {}
-                best.push_back(row);
-            }
-        }
-        end = end.max(frame.end);
-        while best.pop_front_if(|first| *first < frame.start).is_some() {}
-        best.front().filter(|first| frame.contains(first)).map(|first| *first as u32)
-    });
-    Ok(each.collect())
 }

@@ -13,8 +13,12 @@
 //! Functions and frames that are not known here are the library's (`plan.rs`).
 
 mod frames;
-mod functions;
 mod order;
+
+mod aggregates;
+
+mod functions;
+
 mod plan;
 
 use std::{fmt, ops::Range, sync::Arc};
