@@ -1,6 +1,6 @@
 //! A part of a plan that stands in it several times and is computed once.
 //!
-//! `WITH used AS (SELECT DISTINCT user_id, country …) … FROM used a JOIN used b` groups its rows once. Whoever asks for a partition first has
+//! `WITH spend AS (SELECT user_id, sum(cost) …) … FROM spend s JOIN (SELECT avg(…) FROM spend) u` groups its rows once. Whoever asks for a partition first has
 //! it computed; its batches stay until all have read them.
 
 use std::{fmt, sync::Arc};
