@@ -31,9 +31,9 @@ pub struct Scopes {
     made: HashMap<String, usize>,
 }
 
-struct Made<'a>(&'a mut HashMap<String, usize>);
+struct CountNames<'a>(&'a mut HashMap<String, usize>);
 
-impl Visitor for Made<'_> {
+impl Visitor for CountNames<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
@@ -56,7 +56,7 @@ impl Scopes {
     /// Enters a query. [`Self::close`] leaves it.
     pub fn open(&mut self, query: &Query) {
         if self.open.is_empty() {
-            let _: ControlFlow<()> = query.visit(&mut Made(&mut self.made));
+            let _: ControlFlow<()> = query.visit(&mut CountNames(&mut self.made));
         }
         self.open.push(HashMap::new());
         for named in query.with.iter().flat_map(|with| &with.cte_tables) {

@@ -31,9 +31,9 @@ struct Compare {
 }
 
 /// Counts the parts of an expression.
-struct Parts(usize);
+struct CountNodes(usize);
 
-impl Visitor for Parts {
+impl Visitor for CountNodes {
     type Break = ();
 
     fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
@@ -92,11 +92,11 @@ impl Compare {
 
     /// Counts what these values come to, each of which is written twice.
     fn has_room<'a>(&mut self, values: impl Iterator<Item = &'a Expr>) -> bool {
-        let mut parts = Parts(0);
+        let mut nodes = CountNodes(0);
         for value in values {
-            let _: ControlFlow<()> = value.visit(&mut parts);
+            let _: ControlFlow<()> = value.visit(&mut nodes);
         }
-        self.parts += 2 * parts.0;
+        self.parts += 2 * nodes.0;
         self.parts <= PARTS_MAX
     }
 }
