@@ -139,7 +139,7 @@ mod tests {
         for _ in 0..10 {
             inner = format!("({inner}, 1) < (b, 1)");
         }
-        let Ok(statement) = admit(&format!("SELECT 1 FROM t WHERE {inner}")) else { return };
+        let statement = admit(&format!("SELECT 1 FROM t WHERE {inner}")).unwrap();
         assert!(statement.to_string().len() < 20_000);
     }
 

@@ -24,9 +24,9 @@ use super::{functions, in_subqueries::NullsOfIn};
 use crate::{
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
-        ADD_DURATIONS, AddUpEarly, CONSTANTS_RIGHT, FRAMES, GroupByNumbers, JoinByNumbers,
-        KeepCasts, NULLS_OF_LISTS, PartitionByNumbers, PassValuesOn, PropertiesAsColumns,
-        SIGNED_DIFFERENCES, SemiJoinsOfGroups, aggregates,
+        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, FRAMES, GROUP_BY_NUMBERS, JOIN_BY_NUMBERS,
+        KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS, PASS_VALUES_ON, PropertiesAsColumns,
+        SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, aggregates,
     },
 };
 
@@ -48,14 +48,14 @@ impl Library {
     /// The functions and rules that statements have.
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
-            Arc::new(SemiJoinsOfGroups),
-            Arc::new(AddUpEarly),
+            Arc::new(SEMI_JOINS_OF_GROUPS),
+            Arc::new(ADD_UP_EARLY),
             // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
-            Arc::new(AddUpEarly),
-            Arc::new(GroupByNumbers),
-            Arc::new(JoinByNumbers),
-            Arc::new(PartitionByNumbers),
+            Arc::new(ADD_UP_EARLY),
+            Arc::new(GROUP_BY_NUMBERS),
+            Arc::new(JOIN_BY_NUMBERS),
+            Arc::new(PARTITION_BY_NUMBERS),
             // Columns that are not needed any more.
             Arc::new(OptimizeProjections::new()),
         ];
@@ -103,7 +103,7 @@ fn rules_of_the_library() -> Optimizer {
     let merging = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
     rules.insert(merging, Arc::new(NULLS_OF_LISTS));
     let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
-    rules.insert(moving, Arc::new(PassValuesOn));
+    rules.insert(moving, Arc::new(PASS_VALUES_ON));
     Optimizer::with_rules(rules)
 }
 

@@ -16,43 +16,27 @@ use datafusion_expr::{
     Aggregate, Expr, ExprSchemable as _, Filter, GroupingSet, LogicalPlan, Projection, TableScan,
     TableScanBuilder, cast, utils::conjunction,
 };
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
 use super::{
     condition::Conditions,
     reads::{Read, Rows},
+    rewrite::NodeRule,
     scans::table_of,
     schema::Kind,
     source::Source,
     wanted::USER_NUMBER,
 };
 
-/// Adds up while it is read.
-#[derive(Debug, Default)]
-pub struct AddUpEarly;
-
-impl OptimizerRule for AddUpEarly {
-    fn name(&self) -> &str {
-        "add_up_early"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        // What is around a distinct is looked at first: both may be one.
-        Some(ApplyOrder::TopDown)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
-        match added_up(aggregate)? {
-            Some(plan) => Ok(Transformed::yes(plan)),
-            None => Ok(Transformed::no(plan)),
-        }
-    }
-}
+/// Adds up while it is read. What is around a distinct is looked at first: both may be one.
+pub const ADD_UP_EARLY: NodeRule = NodeRule {
+    name: "add_up_early",
+    order: ApplyOrder::TopDown,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => added_up(aggregate),
+        _ => Ok(None),
+    },
+};
 
 /// What gives the same rows as an aggregate and adds up while it reads; nothing where rows are needed.
 ///

@@ -6,40 +6,25 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use datafusion_common::{Column, Result, tree_node::Transformed};
+use datafusion_common::{Column, Result};
 use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, expr::AggregateFunction};
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
 use super::{
     codes::text_of,
     numbered::{is_text, number_each, plain},
+    rewrite::NodeRule,
 };
 
 /// Groups by numbers where texts were to be grouped by.
-#[derive(Debug, Default)]
-pub struct GroupByNumbers;
-
-impl OptimizerRule for GroupByNumbers {
-    fn name(&self) -> &str {
-        "group_by_numbers"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
-        Ok(match rewritten(aggregate)? {
-            Some(plan) => Transformed::yes(plan),
-            None => Transformed::no(plan),
-        })
-    }
-}
+pub const GROUP_BY_NUMBERS: NodeRule = NodeRule {
+    name: "group_by_numbers",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => rewritten(aggregate),
+        _ => Ok(None),
+    },
+};
 
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;

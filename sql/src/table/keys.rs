@@ -7,42 +7,27 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Column, Result, ScalarValue, tree_node::Transformed};
+use datafusion_common::{Column, Result, ScalarValue};
 use datafusion_expr::{Expr, Join, LogicalPlan, Projection};
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
 use super::{
     codes::{Codes, number_of},
     known_values::known_values,
     numbered::{is_text, numbered, plain, with_inputs},
+    rewrite::NodeRule,
     schema::number_column,
 };
 
 /// Replaces texts by their numbers in the keys of joins.
-#[derive(Debug, Default)]
-pub struct JoinByNumbers;
-
-impl OptimizerRule for JoinByNumbers {
-    fn name(&self) -> &str {
-        "join_by_numbers"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(join) = &plan else { return Ok(Transformed::no(plan)) };
-        Ok(match rewritten(join)? {
-            Some(plan) => Transformed::yes(plan),
-            None => Transformed::no(plan),
-        })
-    }
-}
+pub const JOIN_BY_NUMBERS: NodeRule = NodeRule {
+    name: "join_by_numbers",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Join(join) => rewritten(join),
+        _ => Ok(None),
+    },
+};
 
 /// An input with the number of one of its columns, and what numbers stand for.
 type WithNumber = (LogicalPlan, (Column, Arc<Codes>));

@@ -66,21 +66,21 @@ mod property_columns;
 
 mod states;
 
-pub use early::AddUpEarly;
+pub use early::ADD_UP_EARLY;
 pub use first_rows::FIRST_MAX;
-pub use groups::GroupByNumbers;
+pub use groups::GROUP_BY_NUMBERS;
 pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
-pub use keys::JoinByNumbers;
+pub use keys::JOIN_BY_NUMBERS;
 pub use literals::CONSTANTS_RIGHT;
-pub use partitions::PartitionByNumbers;
-pub use pass_on::PassValuesOn;
+pub use partitions::PARTITION_BY_NUMBERS;
+pub use pass_on::PASS_VALUES_ON;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use range_frames::FRAMES;
 pub use rows::RowsExec;
 pub use schema::Kind;
-pub use semi_joins::SemiJoinsOfGroups;
+pub use semi_joins::SEMI_JOINS_OF_GROUPS;
 pub use signed::SIGNED_DIFFERENCES;
 pub use source::{Provider, ScanRequest, Source};
 pub use states::aggregates;

@@ -6,37 +6,24 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Column, Result, tree_node::Transformed};
+use datafusion_common::{Column, Result};
 use datafusion_expr::{Expr, LogicalPlan, Projection, Window};
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
-use super::numbered::{NumbersOf, is_text, number_each, plain};
+use super::{
+    numbered::{NumbersOf, is_text, number_each, plain},
+    rewrite::NodeRule,
+};
 
 /// Replaces texts by their numbers in `PARTITION BY`.
-#[derive(Debug, Default)]
-pub struct PartitionByNumbers;
-
-impl OptimizerRule for PartitionByNumbers {
-    fn name(&self) -> &str {
-        "partition_by_numbers"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Window(window) = &plan else { return Ok(Transformed::no(plan)) };
-        Ok(match rewritten(window)? {
-            Some(plan) => Transformed::yes(plan),
-            None => Transformed::no(plan),
-        })
-    }
-}
+pub const PARTITION_BY_NUMBERS: NodeRule = NodeRule {
+    name: "partition_by_numbers",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Window(window) => rewritten(window),
+        _ => Ok(None),
+    },
+};
 
 fn rewritten(window: &Window) -> Result<Option<LogicalPlan>> {
     let keys = window.window_expr.iter().flat_map(partition_of).filter_map(plain);

@@ -6,43 +6,28 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Column, JoinType, Result, ScalarValue, tree_node::Transformed};
+use datafusion_common::{Column, JoinType, Result, ScalarValue};
 use datafusion_expr::{Expr, Filter, Join, LogicalPlan, lit};
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
 use super::{
     known_values::known_values,
     numbered::{plain, with_inputs},
+    rewrite::NodeRule,
 };
 
 /// Values that are passed on: a longer list is no gain where it is looked through for each row.
 const VALUES_MAX: usize = 64;
 
 /// Passes values of keys on to the other side of a join.
-#[derive(Debug, Default)]
-pub struct PassValuesOn;
-
-impl OptimizerRule for PassValuesOn {
-    fn name(&self) -> &str {
-        "pass_values_on"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(join) = &plan else { return Ok(Transformed::no(plan)) };
-        Ok(match passed_on(join)? {
-            Some(plan) => Transformed::yes(plan),
-            None => Transformed::no(plan),
-        })
-    }
-}
+pub const PASS_VALUES_ON: NodeRule = NodeRule {
+    name: "pass_values_on",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Join(join) => passed_on(join),
+        _ => Ok(None),
+    },
+};
 
 fn passed_on(join: &Join) -> Result<Option<LogicalPlan>> {
     // A side whose rows are in the answer without one of the other side has them whatever their keys are.

@@ -1,4 +1,4 @@
-//! Rewriting all expressions of a statement, and the rule that does only that.
+//! Rewriting all expressions of a statement, and rules that do only that or rewrite nodes one by one.
 
 use datafusion_common::{
     DFSchema, Result,
@@ -6,7 +6,7 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{Expr, LogicalPlan, expr_rewriter::NamePreserver, utils::merge_schema};
-use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// What a part of an expression becomes over the columns there are.
 type Rewrite = fn(Expr, &DFSchema) -> Result<Transformed<Expr>>;
@@ -43,6 +43,38 @@ impl OptimizerRule for ExprRule {
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         rewritten(plan, self.changes, &self.rewrite)
+    }
+}
+
+/// A rule of the optimizer that rewrites a plan node by node.
+#[derive(Debug)]
+pub struct NodeRule {
+    /// Its name in plans and errors.
+    pub name: &'static str,
+    /// Whether a node is rewritten before its inputs.
+    pub order: ApplyOrder,
+    /// What a node becomes; nothing where it stays.
+    pub rewrite: fn(&LogicalPlan) -> Result<Option<LogicalPlan>>,
+}
+
+impl OptimizerRule for NodeRule {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(self.order)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        Ok(match (self.rewrite)(&plan)? {
+            Some(new) => Transformed::yes(new),
+            None => Transformed::no(plan),
+        })
     }
 }
 

@@ -11,45 +11,26 @@
 
 use std::sync::Arc;
 
-use datafusion_common::{Column, JoinType, Result, tree_node::Transformed};
+use datafusion_common::{Column, JoinType, Result};
 use datafusion_expr::{Aggregate, Expr, Join, LogicalPlan, utils::expr_to_columns};
-use datafusion_optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion_optimizer::ApplyOrder;
 
 use super::{
     early::added_up,
     numbered::{plain, with_inputs},
+    rewrite::NodeRule,
 };
 
-/// Joins that only leave out rows, of groups.
-#[derive(Debug, Default)]
-pub struct SemiJoinsOfGroups;
-
-impl OptimizerRule for SemiJoinsOfGroups {
-    fn name(&self) -> &str {
-        "semi_joins_of_groups"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        // Of several joins below a group, the next one is looked at when the first has been moved.
-        Some(ApplyOrder::TopDown)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let new = match &plan {
-            LogicalPlan::Aggregate(aggregate) => above_groups(aggregate)?,
-            LogicalPlan::Join(join) => by_groups(join)?,
-            _ => None,
-        };
-        Ok(match new {
-            Some(new) => Transformed::yes(new),
-            None => Transformed::no(plan),
-        })
-    }
-}
+/// Joins that only leave out rows, of groups. Of several joins below a group, the next one is looked at when the first has been moved.
+pub const SEMI_JOINS_OF_GROUPS: NodeRule = NodeRule {
+    name: "semi_joins_of_groups",
+    order: ApplyOrder::TopDown,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => above_groups(aggregate),
+        LogicalPlan::Join(join) => by_groups(join),
+        _ => Ok(None),
+    },
+};
 
 /// Groups of rows that a join by their keys leaves, as the groups that the join leaves; where groups are added up early.
 fn above_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
