@@ -15,7 +15,7 @@ use datafusion_sql::sqlparser::ast::{
     SetOperator, TableFactor, TableWithJoins, Value, Visit as _, Visitor,
 };
 
-use super::aggregates;
+use super::offered;
 
 /// A number of rows, or none where it depends on the rows of a table.
 type Bound = Option<u64>;
@@ -133,7 +133,7 @@ impl Scopes {
             GroupByExpr::Expressions(groups, _) => &**groups,
             GroupByExpr::All(_) => return None,
         };
-        if groups.is_empty() && aggregates::are_in(&select.projection) {
+        if groups.is_empty() && offered::has_aggregate(&select.projection) {
             return Some(1);
         }
         // Each set has groups of its own.

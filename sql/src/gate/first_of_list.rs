@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
     Subscript, VisitMut as _, VisitorMut,
 };
 
-use super::parts::name_of;
+use super::offered::name_of;
 
 /// Asks for single values where lists are made for their first one.
 pub fn ask_for_first_values(query: &mut Query) {

@@ -4,13 +4,13 @@
 //! functions, and the process has no files to open; the limits keep what follows from recursing too deeply and a
 //! few characters from becoming a plan of millions of nodes.
 
-mod aggregates;
 mod bounds;
 mod expand;
 mod first_of_list;
 mod joins;
 mod limits;
 mod names;
+mod offered;
 mod parts;
 mod precedence;
 mod row_values;
@@ -26,8 +26,8 @@ use datafusion_sql::sqlparser::{
 
 use inlay_sql_protocol::Refusal;
 
-pub use aggregates::AGGREGATES;
 pub use names::{shown, without_positions};
+pub use offered::{AGGREGATES, WINDOWS};
 
 /// Bytes of a statement.
 const BYTES_MAX: usize = 64 * 1024;

@@ -6,6 +6,7 @@ use datafusion_sql::sqlparser::ast::{
     SelectFlavor, SetExpr, SetOperator, SetQuantifier, Subscript, TableFactor, WindowType,
 };
 
+use super::offered::{WINDOWS, name_of};
 use inlay_sql_protocol::Refusal;
 
 type Checked = Result<(), Refusal>;
@@ -228,7 +229,7 @@ fn check_function(function: &Function) -> Checked {
     let is_by_null = ["lag", "lead"].contains(&name.as_str()) && is_by_null(function);
     refuse(is_by_null, "LAG or LEAD over NULL rows")?;
     // The library leaves the filter out.
-    let takes_none = function.over.is_some() && UNFILTERED.contains(&name.as_str());
+    let takes_none = function.over.is_some() && WINDOWS.contains(&name.as_str());
     refuse(
         takes_none && function.filter.is_some(),
         "FILTER of a window function that is no aggregate",
@@ -243,21 +244,6 @@ fn check_function(function: &Function) -> Checked {
         "LAG or LEAD over more than one row with IGNORE NULLS",
     )
 }
-
-/// Functions of the rows around a row that are no aggregates.
-const UNFILTERED: [&str; 11] = [
-    "row_number",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "cume_dist",
-    "ntile",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-];
 
 /// Functions that make as long a text as they are asked for.
 const PADDING: [&str; 2] = ["lpad", "rpad"];
@@ -288,12 +274,6 @@ fn ignores_nulls(function: &Function) -> bool {
     };
     let ignores = FunctionArgumentClause::IgnoreOrRespectNulls(NullTreatment::IgnoreNulls);
     function.null_treatment == Some(NullTreatment::IgnoreNulls) || within.contains(&ignores)
-}
-
-/// What a function is called, without quotes.
-pub fn name_of(function: &Function) -> String {
-    let name = function.name.0.last().and_then(|part| part.as_ident());
-    name.map(|name| name.value.to_lowercase()).unwrap_or_default()
 }
 
 /// Functions that the planner knows by itself, whatever the session offers.

@@ -11,21 +11,7 @@ use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
 use super::{calendar::quick, percentiles::percentile_cont};
-use crate::gate::AGGREGATES;
-
-const WINDOWS: &[&str] = &[
-    "row_number",
-    "rank",
-    "dense_rank",
-    "percent_rank",
-    "cume_dist",
-    "ntile",
-    "lag",
-    "lead",
-    "first_value",
-    "last_value",
-    "nth_value",
-];
+use crate::gate::{AGGREGATES, WINDOWS};
 
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
     all.into_iter().filter(|function| names.contains(&&*name(function))).collect()

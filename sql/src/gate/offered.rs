@@ -1,12 +1,10 @@
-//! The aggregates that statements may call.
+//! The aggregates, and the functions of rows around a row, that statements may call.
 //!
-//! A SELECT with one of them and without GROUP BY has one row: `SELECT round(avg(x), 2) FROM events`.
+//! A SELECT with an aggregate and without GROUP BY has one row: `SELECT round(avg(x), 2) FROM events`.
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Expr, Query, SelectItem, Visit as _, Visitor};
-
-use super::parts::name_of;
+use datafusion_sql::sqlparser::ast::{Expr, Function, Query, SelectItem, Visit as _, Visitor};
 
 /// Their names, of which the library offers those that it has.
 pub const AGGREGATES: &[&str] = &[
@@ -50,8 +48,23 @@ pub const AGGREGATES: &[&str] = &[
     "regr_syy",
 ];
 
+/// Functions of the rows around a row, beside aggregates.
+pub const WINDOWS: &[&str] = &[
+    "row_number",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+];
+
 /// Whether one of the columns of a SELECT is computed of all its rows. Windows and subqueries have rows of their own.
-pub fn are_in(columns: &[SelectItem]) -> bool {
+pub fn has_aggregate(columns: &[SelectItem]) -> bool {
     columns.iter().any(|column| column.visit(&mut Search { queries: 0 }).is_break())
 }
 
@@ -85,4 +98,10 @@ impl Visitor for Search {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// What a function is called, without quotes.
+pub fn name_of(function: &Function) -> String {
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    name.map(|name| name.value.to_lowercase()).unwrap_or_default()
 }
