@@ -29,3 +29,5 @@ pub use snapshot::{HandedOver, Opened, Scan, Snapshot};
 pub use source::Source;
 pub use strips::{Chosen, Grain, Series, Stretch, Strip, Unit};
 pub use values::{Column, Filter, TextMatch, TextTable, Values};
+
+pub use crate::segment::EventIdSet;

@@ -24,7 +24,7 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, text::TextList},
     error::{Error, Limit, Result},
     event::Namespace,
-    segment::{Heads, Hours, Segment, SegmentFile, TextReader},
+    segment::{EventIdSet, Heads, Hours, Segment, SegmentFile, TextReader},
 };
 
 mod names;
@@ -395,6 +395,16 @@ impl Sealed {
         })
     }
 
+    /// Takes the mark from rows that have none of these event ids.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn mark_event_ids(&self, unit: &Unit, ids: &EventIdSet, marks: &mut [bool]) -> Result<()> {
+        let Some(block) = block_of(unit) else { return Ok(()) };
+        let found = self.file.rows_with(block, &ranges_in_block(unit), ids)?;
+        marks.iter_mut().zip(found).for_each(|(mark, found)| *mark &= found);
+        Ok(())
+    }
+
     /// Values of the rows of a unit.
     ///
     /// Errors: `Corrupt`.
@@ -438,16 +448,7 @@ impl Sealed {
                 Ok(Values::Codes(codes, table))
             }
             Column::EventId => {
-                let mut ranges: Vec<Range<usize>> = Vec::new();
-                for strip in &unit.strips {
-                    let start = in_block(strip.rows.start);
-                    let end = start + strip.rows.len();
-                    match ranges.last_mut() {
-                        Some(last) if last.end == start => last.end = end,
-                        _ => ranges.push(start..end),
-                    }
-                }
-                let ids = self.file.event_ids_of(block, &ranges)?;
+                let ids = self.file.event_ids_of(block, &ranges_in_block(unit))?;
                 let (mut table, mut scratch) = (TextTable::default(), Vec::new());
                 for row in 0..ids.len() {
                     table.push(ids.value(row, &mut scratch).unwrap_or_default());
@@ -491,6 +492,20 @@ impl Sealed {
         // Of two threads that have made it, both take that of the first: others know it by its address.
         Ok(Arc::clone(self.tables.lock().entry(name.to_owned()).or_insert(Arc::new(table))))
     }
+}
+
+/// The rows of a unit within their block. Strips that follow each other are one range.
+fn ranges_in_block(unit: &Unit) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for strip in &unit.strips {
+        let start = in_block(strip.rows.start);
+        let end = start + strip.rows.len();
+        match ranges.last_mut() {
+            Some(last) if last.end == start => last.end = end,
+            _ => ranges.push(start..end),
+        }
+    }
+    ranges
 }
 
 /// Rows of a run before the hour that starts at `hour_start_ms`.

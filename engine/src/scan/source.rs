@@ -9,7 +9,7 @@ use super::{
     strips::{Chosen, Grain, Series, Stretch, Strip, Unit},
     values::{Column, Filter, TextTable, Values},
 };
-use crate::error::Result;
+use crate::{error::Result, segment::EventIdSet};
 
 /// A segment, or rows that no segment holds yet, as far as they belong to the namespace.
 pub struct Source(Kind);
@@ -245,6 +245,20 @@ impl Source {
                 .collect();
             let passes = |code: u32| accepted.get(code as usize) == Some(&true);
             marks.iter_mut().zip(codes).for_each(|(mark, code)| *mark &= passes(code));
+        }
+        Ok(())
+    }
+
+    /// Takes the mark from rows of a unit that have none of these event ids. Blocks are searched as they are encoded.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn mark_event_ids(&self, unit: &Unit, ids: &EventIdSet, marks: &mut [bool]) -> Result<()> {
+        if let Kind::Sealed(sealed) = &self.0 {
+            return sealed.mark_event_ids(unit, ids, marks);
+        }
+        if let Values::Texts(table) = self.read(unit, &Column::EventId)? {
+            let marks = marks.iter_mut().enumerate();
+            marks.for_each(|(row, mark)| *mark &= ids.contains(table.at(row)));
         }
         Ok(())
     }

@@ -217,7 +217,10 @@ impl EventIds {
             CHARACTERS => {
                 Ok(Self::Texts(characters::read(Cursor::new(rest, place), rows, ranges)?))
             }
-            UUIDS => Ok(Self::Uuids(read_bits(Cursor::new(rest, place), rows, ranges)?)),
+            UUIDS => {
+                let packed = PackedUuids::read(Cursor::new(rest, place), rows)?;
+                Ok(Self::Uuids(packed.uuids(ranges)))
+            }
             PLANES => {
                 let planes =
                     crate::encode::compressed::unfold(rest, rows * UUID_LEN).map_err(|error| {
@@ -242,14 +245,7 @@ fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
     out.put_u128(ones & !varying);
     out.put_u128(varying);
     let fields = fields(varying);
-    let squeeze = |uuid: u128| {
-        let mut squeezed = (0u128, 0);
-        for &(from, width) in &fields {
-            squeezed.0 |= (uuid >> from & ones_of(width)) << squeezed.1;
-            squeezed.1 += width;
-        }
-        squeezed.0
-    };
+    let squeeze = |uuid: u128| squeeze(uuid, &fields);
     let width = varying.count_ones();
     let (lows, highs): (Vec<u64>, Vec<u64>) =
         uuids().map(squeeze).map(|bits| (bits as u64, (bits >> 64) as u64)).unzip();
@@ -257,38 +253,113 @@ fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
     pack(&highs, width.saturating_sub(64), out);
 }
 
-/// Reads back some of what [`write_bits`] wrote.
-fn read_bits(mut cursor: Cursor<'_>, rows: usize, ranges: &[Range<usize>]) -> Result<Vec<u8>> {
-    let (common, varying) = (cursor.u128()?, cursor.u128()?);
-    let width = varying.count_ones();
-    let (low, high) = (width.min(64), width.saturating_sub(64));
-    let low_bytes = cursor.take(packed_len(rows, low))?;
-    let high_bytes = cursor.take(packed_len(rows, high))?;
-    if common & varying != 0 || cursor.remaining() > 0 {
-        return Err(cursor.error("event ids have another number than rows"));
-    }
-    let count = ranges.iter().map(Range::len).sum();
-    let (mut lows, mut highs) = (vec![0; count], vec![0; count]);
-    let (mut low_rest, mut high_rest) = (&mut *lows, &mut *highs);
-    for range in ranges {
-        let (lows, highs);
-        (lows, low_rest) = std::mem::take(&mut low_rest).split_at_mut(range.len());
-        (highs, high_rest) = std::mem::take(&mut high_rest).split_at_mut(range.len());
-        unpack(low_bytes, low, range.start, 0, lows);
-        unpack(high_bytes, high, range.start, 0, highs);
-    }
-    let fields = fields(varying);
-    let mut out = Vec::with_capacity(count * UUID_LEN);
-    for (low, high) in lows.into_iter().zip(highs) {
-        let mut rest = u128::from(high as u64) << 64 | u128::from(low as u64);
-        let mut uuid = common;
-        for &(to, width) in &fields {
-            uuid |= (rest & ones_of(width)) << to;
-            rest = rest.checked_shr(width).unwrap_or(0);
+/// A block of UUIDs as [`write_bits`] wrote them: of each the bits in which they differ, the lower 64 apart from the others.
+pub struct PackedUuids<'a> {
+    common: u128,
+    varying: u128,
+    fields: Vec<(u32, u32)>,
+    lows: &'a [u8],
+    highs: &'a [u8],
+}
+
+impl<'a> PackedUuids<'a> {
+    /// Of a block of `rows` rows, where its encoding is this one.
+    ///
+    /// Errors: `Corrupt`, also for a range that ends behind the last row.
+    pub fn of(
+        block: &'a [u8],
+        rows: usize,
+        ranges: &[Range<usize>],
+        place: &'a str,
+    ) -> Result<Option<Self>> {
+        let mut cursor = Cursor::new(block, place);
+        let is_beyond = ranges.iter().any(|range| range.start > range.end || range.end > rows);
+        if is_beyond || cursor.u8()? != UUIDS {
+            return Ok(None);
         }
-        out.extend_from_slice(&uuid.to_be_bytes());
+        Self::read(cursor, rows).map(Some)
     }
-    Ok(out)
+
+    fn read(mut cursor: Cursor<'a>, rows: usize) -> Result<Self> {
+        let (common, varying) = (cursor.u128()?, cursor.u128()?);
+        let (low, high) = Self::widths(varying);
+        let lows = cursor.take(packed_len(rows, low))?;
+        let highs = cursor.take(packed_len(rows, high))?;
+        if common & varying != 0 || cursor.remaining() > 0 {
+            return Err(cursor.error("event ids have another number than rows"));
+        }
+        Ok(Self { common, varying, fields: fields(varying), lows, highs })
+    }
+
+    fn widths(varying: u128) -> (u32, u32) {
+        let width = varying.count_ones();
+        (width.min(64), width.saturating_sub(64))
+    }
+
+    /// The lower varying bits of rows from `first` on, as many as `out` has room for.
+    pub fn lows(&self, first: usize, out: &mut [i64]) {
+        unpack(self.lows, Self::widths(self.varying).0, first, 0, out);
+    }
+
+    fn highs(&self, first: usize, out: &mut [i64]) {
+        unpack(self.highs, Self::widths(self.varying).1, first, 0, out);
+    }
+
+    /// All varying bits of a row whose lower ones are known.
+    pub fn bits(&self, row: usize, low: u64) -> u128 {
+        let mut high = [0];
+        self.highs(row, &mut high);
+        joined(high[0] as u64, low)
+    }
+
+    /// The varying bits of a UUID; `None` where it differs from all of the block in another.
+    pub fn squeeze(&self, uuid: u128) -> Option<u128> {
+        (uuid & !self.varying == self.common).then(|| squeeze(uuid, &self.fields))
+    }
+
+    /// The UUID with these varying bits.
+    fn unsqueeze(&self, mut bits: u128) -> u128 {
+        let mut uuid = self.common;
+        for &(to, width) in &self.fields {
+            uuid |= (bits & ones_of(width)) << to;
+            bits = bits.checked_shr(width).unwrap_or(0);
+        }
+        uuid
+    }
+
+    /// UUIDs of rows in ranges, sixteen bytes each.
+    fn uuids(&self, ranges: &[Range<usize>]) -> Vec<u8> {
+        let count = ranges.iter().map(Range::len).sum();
+        let (mut lows, mut highs) = (vec![0; count], vec![0; count]);
+        let (mut low_rest, mut high_rest) = (&mut *lows, &mut *highs);
+        for range in ranges {
+            let (lows, highs);
+            (lows, low_rest) = std::mem::take(&mut low_rest).split_at_mut(range.len());
+            (highs, high_rest) = std::mem::take(&mut high_rest).split_at_mut(range.len());
+            self.lows(range.start, lows);
+            self.highs(range.start, highs);
+        }
+        let mut out = Vec::with_capacity(count * UUID_LEN);
+        for (low, high) in lows.into_iter().zip(highs) {
+            let uuid = self.unsqueeze(joined(high as u64, low as u64));
+            out.extend_from_slice(&uuid.to_be_bytes());
+        }
+        out
+    }
+}
+
+fn joined(high: u64, low: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// The bits of a number in these fields, side by side.
+fn squeeze(uuid: u128, fields: &[(u32, u32)]) -> u128 {
+    let mut squeezed = (0u128, 0);
+    for &(from, width) in fields {
+        squeezed.0 |= (uuid >> from & ones_of(width)) << squeezed.1;
+        squeezed.1 += width;
+    }
+    squeezed.0
 }
 
 /// Runs of ones, from the lowest bit on: where each begins, and how long it is.
@@ -321,7 +392,7 @@ fn transpose(bytes: &[u8], width: usize) -> Vec<u8> {
 }
 
 /// The UUID, if the text is exactly what printing it gives.
-fn canonical_uuid(text: &[u8]) -> Option<uuid::Uuid> {
+pub fn canonical_uuid(text: &[u8]) -> Option<uuid::Uuid> {
     if text.len() != uuid::fmt::Hyphenated::LENGTH {
         return None;
     }
@@ -415,7 +486,7 @@ mod tests {
             let bytes: Vec<u8> = uuids.iter().flat_map(uuid).collect();
             let mut bits = Vec::new();
             write_bits(&bytes, &mut bits);
-            let read = |ranges: &[Range<usize>]| read_bits(Cursor::new(&bits, "test"), uuids.len(), ranges).unwrap();
+            let read = |ranges: &[Range<usize>]| PackedUuids::read(Cursor::new(&bits, "test"), uuids.len()).unwrap().uuids(ranges);
             prop_assert_eq!(&read(&[0..uuids.len()]), &bytes);
             let third = uuids.len() / 3;
             let some = [&bytes[third * UUID_LEN..], &bytes[..third * UUID_LEN]].concat();

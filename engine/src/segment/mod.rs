@@ -12,6 +12,7 @@
 //! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped.
 
 mod dictionary;
+mod event_id_search;
 mod event_ids;
 mod heads;
 mod layout;
@@ -38,6 +39,7 @@ mod merge;
 
 pub use columns::{NumberReader, TextReader};
 pub use dictionary::Dictionary;
+pub use event_id_search::EventIdSet;
 pub use event_ids::EventIds;
 pub use heads::{Heads, Hours, Series};
 pub use layout::{

@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{
+    event_id_search::EventIdSet,
     event_ids::EventIds,
     heads::{Heads, Hours},
     layout::{
@@ -366,6 +367,19 @@ impl SegmentFile {
     pub fn event_ids_of(&self, index: usize, ranges: &[Range<usize>]) -> Result<EventIds> {
         let bytes = self.block(SectionKind::EventIds, "", index)?;
         EventIds::read_some(bytes, self.block_rows(index), ranges, &self.place)
+    }
+
+    /// Which rows of a block have one of some event ids, of those in the ranges, one range after the other.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn rows_with(
+        &self,
+        index: usize,
+        ranges: &[Range<usize>],
+        ids: &EventIdSet,
+    ) -> Result<Vec<bool>> {
+        let bytes = self.block(SectionKind::EventIds, "", index)?;
+        ids.rows_in(bytes, self.block_rows(index), ranges, &self.place)
     }
 
     /// Number of users.

@@ -85,16 +85,32 @@ const HEAD_ROWS: usize = 1_024;
 impl Reading {
     /// Where the time stands among the columns.
     pub fn time(&self) -> Option<usize> {
-        let is_time = |wanted: &ColumnSource| matches!(wanted, ColumnSource::Plain(Column::Time));
-        self.columns.iter().position(is_time)
+        self.place_of(&Column::Time)
     }
 
-    /// The rows of a unit that the statement's conditions let pass, if there are any.
-    pub fn passing(&self, source: &Source, unit: &Unit) -> Result<Option<PassingRows>> {
+    fn place_of(&self, wanted: &Column) -> Option<usize> {
+        let is_wanted = |source: &ColumnSource| matches!(source, ColumnSource::Plain(column) if column == wanted);
+        self.columns.iter().position(is_wanted)
+    }
+
+    /// The rows of a unit that the statement's conditions let pass, if there are any. Of those that are `known`, event ids are
+    /// searched for in the segment's blocks here; `batch` checks all.
+    pub fn passing(
+        &self,
+        source: &Source,
+        unit: &Unit,
+        known: Option<&KnownFilter>,
+    ) -> Result<Option<PassingRows>> {
         if !self.filter.is_empty() && source.excludes(unit, &self.filter).map_err(broken)? {
             return Ok(None);
         }
-        let marks = source.passing(unit, &self.filter).map_err(broken)?;
+        let mut marks = source.passing(unit, &self.filter).map_err(broken)?;
+        let event_id = self.place_of(&Column::EventId);
+        let event_ids = known.zip(event_id).and_then(|(known, event_id)| known.event_ids(event_id));
+        if let Some(ids) = event_ids {
+            let marks = marks.get_or_insert_with(|| vec![true; unit.rows()]);
+            source.mark_event_ids(unit, &ids, marks).map_err(broken)?;
+        }
         Ok(PassingRows::of(unit.clone(), marks))
     }
 

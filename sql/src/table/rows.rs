@@ -319,7 +319,9 @@ impl Batches {
                 part.unit = source.within(&part.unit, &times).map_err(broken)?;
             }
         }
-        let Some(mut rows) = reading.passing(source, &part.unit)? else { return Ok(None) };
+        let Some(mut rows) = reading.passing(source, &part.unit, known.as_ref())? else {
+            return Ok(None);
+        };
         // What was learnt of older rows lets all of a newer part pass.
         if let Some(descending) = self.descending.filter(|_| has_head)
             && rows.have_head()

@@ -1,0 +1,172 @@
+//! Searching blocks of event ids: which rows have one of a few ids, without making the ids of all rows.
+//!
+//! Of bit-packed UUIDs a block has the bits in which they differ. An id that is looked for loses the bits that all of the
+//! block have in common, or cannot be there, and what is left is compared with the packed numbers:
+//!
+//! ```text
+//! block: common 00000000-0000-4000-8000-000000000000, varying …, lows 0x3d20… 0x91bf… 0x07aa…
+//! wanted: 0000956e-e679-4568-8318-338e2aaf151e → low 0x91bf…, high 0x1a2 → row 1, once its high bits are equal, too
+//! ```
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
+use std::{collections::HashSet, ops::Range};
+
+use super::event_ids::{EventIds, PackedUuids, canonical_uuid};
+use crate::{encode::VECTOR_ROWS, error::Result};
+
+/// Bits of a filter over the low bits of packed ids: as many as a first-level cache takes easily.
+const FILTER_BITS: usize = 1 << 16;
+
+/// Event ids that are searched for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventIdSet {
+    /// Those whose text is what printing a UUID gives, which blocks have as UUIDs.
+    uuids: HashSet<u128>,
+    texts: HashSet<Vec<u8>>,
+}
+
+impl<'a> FromIterator<&'a [u8]> for EventIdSet {
+    /// Of the ids as their senders wrote them. An empty one is no id.
+    fn from_iter<T: IntoIterator<Item = &'a [u8]>>(ids: T) -> Self {
+        let mut set = Self::default();
+        for id in ids.into_iter().filter(|id| !id.is_empty()) {
+            set.uuids.extend(canonical_uuid(id).map(|uuid| uuid.as_u128()));
+            set.texts.insert(id.to_vec());
+        }
+        set
+    }
+}
+
+impl EventIdSet {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// Whether an id as its sender wrote it is among them.
+    pub fn contains(&self, id: &[u8]) -> bool {
+        self.texts.contains(id)
+    }
+
+    /// Which rows of a block of `rows` rows have one of these ids: those in the ranges, one range after the other.
+    ///
+    /// Errors: `Corrupt`, also for a range that ends behind the last row.
+    pub fn rows_in(
+        &self,
+        block: &[u8],
+        rows: usize,
+        ranges: &[Range<usize>],
+        place: &str,
+    ) -> Result<Vec<bool>> {
+        if let Some(packed) = PackedUuids::of(block, rows, ranges, place)? {
+            return Ok(self.rows_in_packed(&packed, ranges));
+        }
+        Ok(match EventIds::read_some(block, rows, ranges, place)? {
+            EventIds::None(rows) => vec![false; rows],
+            EventIds::Uuids(bytes) => {
+                let uuids = bytes.as_chunks().0.iter().map(|bytes| u128::from_be_bytes(*bytes));
+                uuids.map(|uuid| self.uuids.contains(&uuid)).collect()
+            }
+            EventIds::Texts(texts) => texts.iter().map(|id| self.contains(id)).collect(),
+        })
+    }
+
+    fn rows_in_packed(&self, packed: &PackedUuids<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
+        let mut marks = vec![false; ranges.iter().map(Range::len).sum()];
+        let packed_ids: HashSet<u128> =
+            self.uuids.iter().filter_map(|uuid| packed.squeeze(*uuid)).collect();
+        if packed_ids.is_empty() {
+            return marks;
+        }
+        let bit = |low: u64| (low as usize % FILTER_BITS / 64, low % 64);
+        let mut filter = vec![0u64; FILTER_BITS / 64];
+        for id in &packed_ids {
+            let (word, bit) = bit(*id as u64);
+            filter.get_mut(word).into_iter().for_each(|word| *word |= 1 << bit);
+        }
+        let mut rest = &mut *marks;
+        let mut lows = [0; VECTOR_ROWS];
+        for range in ranges {
+            let (here, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
+            rest = behind;
+            for (start, marks) in
+                range.clone().step_by(VECTOR_ROWS).zip(here.chunks_mut(VECTOR_ROWS))
+            {
+                let (lows, _) = lows.split_at_mut(marks.len());
+                packed.lows(start, lows);
+                for ((row, low), mark) in (start..).zip(lows).zip(marks) {
+                    let low = *low as u64;
+                    let (word, bit) = bit(low);
+                    if filter.get(word).is_some_and(|word| word >> bit & 1 == 1) {
+                        *mark = packed_ids.contains(&packed.bits(row, low));
+                    }
+                }
+            }
+        }
+        marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id() -> impl Strategy<Value = String> {
+        // Some that differ in few bits, some in all, and some that are no UUIDs as they are printed.
+        prop_oneof![
+            (0..50u128).prop_map(|n| uuid::Uuid::from_u128((n << 70) + n * 3).to_string()),
+            any::<u128>().prop_map(|n| uuid::Uuid::from_u128(n).to_string()),
+            (0..9u32).prop_map(|n| format!("event {n}")),
+            (0..9u128).prop_map(|n| uuid::Uuid::from_u128(n).to_string().to_uppercase()),
+            Just(String::new()),
+        ]
+    }
+
+    fn uuid() -> impl Strategy<Value = String> {
+        any::<u128>().prop_map(|n| uuid::Uuid::from_u128(n).to_string())
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_those_whose_ids_are_equal(
+            ids in prop_oneof![
+                prop::collection::vec(id(), 0..60),
+                prop::collection::vec(uuid(), 0..60),
+                prop::collection::vec((0..40u128).prop_map(|n| uuid::Uuid::from_u128(n << 61).to_string()), 0..60),
+            ],
+            others in prop::collection::vec(id(), 0..5),
+            step in 1usize..9,
+            cut in 0usize..60,
+        ) {
+            let mut list = EventIds::default();
+            ids.iter().for_each(|id| list.push(Some(id.as_bytes())));
+            let mut block = Vec::new();
+            list.write(&mut block).unwrap();
+            let wanted: Vec<&str> = ids.iter().step_by(step).chain(&others).map(String::as_str).collect();
+            let set: EventIdSet = wanted.iter().map(|id| id.as_bytes()).collect();
+            let cut = cut.min(ids.len());
+            let ranges = [cut..ids.len(), cut / 2..cut];
+            let expected: Vec<bool> = ranges
+                .iter()
+                .flat_map(|range| &ids[range.clone()])
+                .map(|id| !id.is_empty() && wanted.contains(&id.as_str()))
+                .collect();
+            prop_assert_eq!(set.rows_in(&block, ids.len(), &ranges, "test").unwrap(), expected);
+            prop_assert!(set.rows_in(&block, ids.len(), std::slice::from_ref(&(0..ids.len() + 1)), "test").is_err());
+        }
+
+        #[test]
+        fn damaged_blocks_never_panic(bytes: Vec<u8>, rows in 0usize..1_000, id in id()) {
+            let set: EventIdSet = std::iter::once(id.as_bytes()).collect();
+            let _ = set.rows_in(&bytes, rows, &[rows / 2..rows, 0..rows / 3], "test");
+        }
+    }
+}
