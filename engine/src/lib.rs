@@ -49,8 +49,8 @@ mod fuzz;
 pub mod rows {
     pub use crate::scan::{
         Chosen, Column, EventIdSet, Filter, Grain, HandedOver, Hour, HourStates, NumberState,
-        Opened, Scan, Series, Sizes, Snapshot, Source, Stretch, Strip, TextMatch, TextTable, Unit,
-        UserState, UserTexts, Values, Wanted,
+        Opened, Scan, Series, Sizes, Snapshot, Source, Stretch, Strip, TextMatch, TextTable,
+        TimeBuckets, Unit, UserState, UserTexts, Values, Wanted,
     };
     pub use crate::vfs::shared_memory::SharedMemory;
 }

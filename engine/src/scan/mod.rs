@@ -27,7 +27,7 @@ pub use sealed::UserTexts;
 pub use sizes::Sizes;
 pub use snapshot::{HandedOver, Opened, Scan, Snapshot};
 pub use source::Source;
-pub use strips::{Chosen, Grain, Series, Stretch, Strip, Unit};
+pub use strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit};
 pub use values::{Column, Filter, TextMatch, TextTable, Values};
 
 pub use crate::segment::EventIdSet;

@@ -288,6 +288,10 @@ impl Sealed {
         let hours = self.hours_of(position)?;
         let hour_start = ms.div_euclid(HOUR_MS).saturating_mul(HOUR_MS);
         let row = |ms: i64| run.start.saturating_add(rows_before(&run, &hours, ms));
+        // The directory knows where an hour begins.
+        if ms == hour_start {
+            return Ok(row(ms));
+        }
         let mut rows = row(hour_start)..row(hour_start.saturating_add(HOUR_MS));
         // Halves of the hour until one vector is left.
         let mut times = [0; VECTOR_ROWS];

@@ -282,7 +282,7 @@ mod tests {
         base::time::HOUR_MS,
         scan::{
             Chosen, Column, Filter, Grain, HourStates, NumberState, TextMatch, TextTable,
-            UserState, Values, Wanted,
+            TimeBuckets, UserState, Values, Wanted,
         },
     };
 
@@ -487,17 +487,26 @@ mod tests {
     }
 
     #[test]
-    fn stretches_are_the_hours_and_days_of_their_rows() {
+    fn stretches_are_the_buckets_of_their_rows() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());
         let elsewhere = engine.snapshot(Namespace(1)).hand_over();
         let scan = Scan::receive(directory.path(), elsewhere).unwrap();
         let odd = NOW_MS - 3 * DAY_MS - 12_345;
-        for (times, grain) in [
-            (i64::MIN..i64::MAX, Grain::Hour),
-            (i64::MIN..i64::MAX, Grain::Day),
-            (odd - 5 * DAY_MS..odd, Grain::Hour),
+        let all = i64::MIN..i64::MAX;
+        let hour = Grain::Hour.start(odd);
+        let boundaries = vec![odd - 400 * DAY_MS, odd - DAY_MS, hour, odd, odd + 1, NOW_MS + 5];
+        for (times, grain, boundaries) in [
+            (all.clone(), Some(Grain::Hour), vec![]),
+            (all.clone(), Some(Grain::Day), vec![]),
+            (odd - 5 * DAY_MS..odd, Some(Grain::Hour), vec![]),
+            (all.clone(), None, vec![odd]),
+            (all.clone(), None, boundaries.clone()),
+            (odd - 5 * DAY_MS..odd + 7, None, boundaries.clone()),
+            (all.clone(), Some(Grain::Day), boundaries.clone()),
+            (odd - 5 * DAY_MS..odd + 7, Some(Grain::Hour), boundaries),
         ] {
+            let buckets = TimeBuckets { grain, boundaries };
             for source in scan.sources() {
                 for unit in source.units(Chosen::default(), &times).unwrap() {
                     let Values::Times(read) = source.read(&unit, &Column::Time).unwrap() else {
@@ -508,13 +517,13 @@ mod tests {
                         .iter()
                         .flat_map(|strip| strip.rows.clone().map(|_| strip.series));
                     let expected: Vec<_> =
-                        series.zip(read.iter().map(|ms| grain.start(*ms))).collect();
-                    let stretches = source.stretches(&unit, Some(grain)).unwrap();
+                        series.zip(read.iter().map(|ms| buckets.start(*ms))).collect();
+                    let stretches = source.stretches(&unit, &buckets).unwrap();
                     let told = stretches
                         .iter()
                         .flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
                     assert_eq!(told.collect::<Vec<_>>(), expected);
-                    let whole = source.stretches(&unit, None).unwrap();
+                    let whole = source.stretches(&unit, &TimeBuckets::default()).unwrap();
                     let rows: usize = whole.iter().map(|one| one.rows as usize).sum();
                     assert_eq!((whole.len(), rows), (unit.strips.len(), unit.rows()));
                 }

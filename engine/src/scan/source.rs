@@ -6,7 +6,7 @@ use super::{
     hours::{HourStates, Wanted},
     recent::Recent,
     sealed::{Sealed, UserTexts},
-    strips::{Chosen, Grain, Series, Stretch, Strip, Unit},
+    strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
 };
 use crate::{error::Result, segment::EventIdSet};
@@ -149,12 +149,18 @@ impl Source {
         if series.first_ms >= times.start && series.last_ms < times.end {
             return Ok(series.rows.clone());
         }
-        let row = |ms: i64| match &self.0 {
+        let start = self.row_at(at, times.start)?;
+        Ok(start..self.row_at(at, times.end)?.max(start))
+    }
+
+    /// The first row of a series that is not before `ms`.
+    fn row_at(&self, at: usize, ms: i64) -> Result<u32> {
+        match &self.0 {
             Kind::Sealed(sealed) => sealed.first_row_at(at, ms),
-            Kind::Recent(recent) => Ok(recent.first_row_at(series, ms)),
-        };
-        let start = row(times.start)?;
-        Ok(start..row(times.end)?.max(start))
+            Kind::Recent(recent) => {
+                Ok(self.series().get(at).map_or(0, |series| recent.first_row_at(series, ms)))
+            }
+        }
     }
 
     /// The rows of a unit from `times.start` to before `times.end`.
@@ -294,10 +300,49 @@ impl Source {
         }
     }
 
-    /// The rows of a unit by the hour, day or week in which they begin; by their series alone without a grain.
+    /// The rows of a unit by series and buckets of time.
     ///
     /// Errors: `Corrupt`.
-    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
+    pub fn stretches(&self, unit: &Unit, buckets: &TimeBuckets) -> Result<Vec<Stretch>> {
+        if buckets.boundaries.is_empty() {
+            return self.stretches_by_grain(unit, buckets.grain);
+        }
+        let mut stretches = Vec::with_capacity(unit.strips.len());
+        for strip in &unit.strips {
+            let Some(series) = self.series().get(strip.series) else { continue };
+            let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
+            let within = until(series.first_ms)..until(series.last_ms);
+            let ends = buckets.boundaries.get(within).unwrap_or_default().iter().map(Some);
+            let mut start = strip.rows.start;
+            for boundary in ends.chain([None]) {
+                let end = match boundary {
+                    Some(ms) => self.row_at(strip.series, *ms)?.clamp(start, strip.rows.end),
+                    None => strip.rows.end,
+                };
+                // Of rows before a boundary, or behind all of them.
+                let ms = boundary.map_or(series.last_ms, |ms| ms.saturating_sub(1));
+                let rows = start..end;
+                start = end;
+                if rows.is_empty() {
+                    continue;
+                }
+                let start_ms = buckets.start(ms);
+                if buckets.grain.is_none() {
+                    push_rows(&mut stretches, strip.series, start_ms, rows.len() as u32);
+                    continue;
+                }
+                let last = buckets.boundaries.get(until(ms).wrapping_sub(1)).copied();
+                let piece = Unit { strips: vec![Strip { series: strip.series, rows }] };
+                for stretch in self.stretches_by_grain(&piece, buckets.grain)? {
+                    let start_ms = last.unwrap_or(i64::MIN).max(stretch.start_ms);
+                    push_rows(&mut stretches, stretch.series, start_ms, stretch.rows);
+                }
+            }
+        }
+        Ok(stretches)
+    }
+
+    fn stretches_by_grain(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
         match &self.0 {
             Kind::Sealed(sealed) => sealed.stretches(unit, grain),
             Kind::Recent(recent) => Ok(recent.stretches(unit, grain)),

@@ -12,13 +12,13 @@
 //! Layout: `doc/format.md`, "Segments". Kinds of sections that a reader does not know are skipped.
 
 mod dictionary;
-mod event_id_search;
 mod event_ids;
 mod heads;
 mod layout;
 mod rolled;
 mod runs;
 
+mod event_id_search;
 mod run_bytes;
 mod tenants;
 

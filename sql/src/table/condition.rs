@@ -82,6 +82,13 @@ impl Conditions {
         understood(kind, expr).is_some()
     }
 
+    /// Leaves out times at which a condition that is checked elsewhere is not true.
+    pub fn narrow(&mut self, kind: Kind, expr: &Expr) {
+        let times = implied_times(kind, expr);
+        let from = Some(times.start).filter(|start| *start > i64::MIN);
+        self.add(Condition::Times(from, Some(times.end).filter(|end| *end < i64::MAX)));
+    }
+
     /// The milliseconds that are asked for.
     pub fn times(&self) -> Range<i64> {
         self.from_ms.unwrap_or(i64::MIN)..self.to_ms.unwrap_or(i64::MAX)
@@ -153,6 +160,35 @@ fn alike_ones<'a>(
     }
     let passing = (0..table.len()).filter(|at| marks[*at]);
     Ok(Some(Cow::Owned(passing.map(|at| table.text(at).to_owned()).collect())))
+}
+
+/// The times from which on a comparison of an event's time has another answer, if it is such a one.
+pub fn time_boundaries(expr: &Expr) -> Option<Vec<i64>> {
+    let mut boundaries = Vec::new();
+    for condition in understood(Kind::Events, expr)? {
+        let Condition::Times(from, to) = condition else { return None };
+        boundaries.extend(from.into_iter().chain(to));
+    }
+    Some(boundaries)
+}
+
+/// Times outside of which a condition is not true, as far as that is known.
+fn implied_times(kind: Kind, expr: &Expr) -> Range<i64> {
+    let all = i64::MIN..i64::MAX;
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            let (one, other) = (implied_times(kind, left), implied_times(kind, right));
+            one.start.max(other.start)..one.end.min(other.end)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let (one, other) = (implied_times(kind, left), implied_times(kind, right));
+            one.start.min(other.start)..one.end.max(other.end)
+        }
+        _ => match understood(kind, expr).as_deref() {
+            Some([Condition::Times(from, to)]) => from.unwrap_or(all.start)..to.unwrap_or(all.end),
+            _ => all,
+        },
+    }
 }
 
 fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {

@@ -12,7 +12,7 @@ use arrow::{
 use datafusion_common::{DataFusionError, Result, hash_utils::RandomState, resources_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;
-use inlay_engine::rows::{Column, Grain, Source, Stretch, Unit, Values};
+use inlay_engine::rows::{Column, Source, Stretch, TimeBuckets, Unit, Values};
 
 use super::{
     distinct::Distinct,
@@ -41,8 +41,8 @@ pub struct Layout {
     pub names: ArrayRef,
     /// For each source, the number of each of its events' names; empty where they are not told apart.
     pub name_numbers: Vec<Vec<u32>>,
-    /// How finely times are told apart.
-    pub grain: Option<Grain>,
+    /// How finely times have to be known.
+    pub finest: TimeBuckets,
 }
 
 /// Users of some tenants, and their groups so far.
@@ -344,17 +344,17 @@ impl<'a> Crowd<'a> {
     pub fn add(&mut self, at: usize, source: &Source, unit: &Unit) -> Result<()> {
         self.memory.try_resize(self.bytes_used(unit.rows()))?;
         let marks = source.passing(unit, &self.wanted.filter).map_err(broken)?;
-        let stretches = source.stretches(unit, self.layout.grain).map_err(broken)?;
+        let stretches = source.stretches(unit, &self.layout.finest).map_err(broken)?;
         // Users, then where their groups are.
         let mut rows = self.users(at, source, unit, marks.as_deref())?;
         self.memory.try_resize(self.bytes_used(unit.rows()))?;
         let mut rest = &mut *rows;
-        let (by_name, grain) = (self.wanted.has(&Key::Event), self.wanted.grain());
+        let (by_name, buckets) = (self.wanted.has(&Key::Event), self.wanted.buckets());
         for stretch in &stretches {
             let name = source.series().get(stretch.series).map_or(0, |series| series.name);
             let place = (
                 if by_name { number_of(&self.layout.name_numbers, at, name)? } else { 0 },
-                grain.map_or(0, |grain| grain.start(stretch.start_ms)),
+                buckets.start(stretch.start_ms),
             );
             let place = self.place(place);
             self.list(place);

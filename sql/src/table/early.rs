@@ -85,7 +85,10 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         }
         outputs.push((parts.finish)(names)?);
     }
-    let Ok(conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
+    let Ok(mut conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
+    for condition in &input.conditions {
+        conditions.narrow(Kind::Events, condition);
+    }
     // Of a set of groups, each row of a table is in several.
     let told_apart: &[Expr] = if set.is_some() { &[] } else { &groups };
     let Some((provider, rows)) = read.provider(told_apart, conditions)? else {

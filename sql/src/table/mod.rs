@@ -32,6 +32,8 @@ mod distinct;
 
 mod wanted;
 
+mod time_exprs;
+
 mod reading;
 
 mod rows;

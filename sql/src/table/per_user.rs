@@ -172,7 +172,7 @@ impl PerUser {
             tenant_numbers,
             names: names.array()?,
             name_numbers,
-            grain: self.wanted.finest(),
+            finest: self.wanted.finest(),
         };
         let numbered = (0..).zip(chunks).map(|(at, (rows, units))| (rows, Arc::new((at, units))));
         Ok((layout, numbered.collect()))

@@ -27,6 +27,7 @@ use super::{
     shares,
     source::Provider,
     text_values::{EVENT, TextColumn, TextOrder, TextValues, has_few},
+    time_exprs::{Times, is_time, truncated},
     totals::Totals,
     wanted::{Key, ROWS, SPAN, USER, Wanted},
 };
@@ -49,6 +50,7 @@ pub struct Read<'a> {
     is_by_user: bool,
     /// Whether users are counted, each once.
     counts_users: bool,
+    times: Times,
 }
 
 /// How many rows of a table of groups are of a group that is asked for.
@@ -120,6 +122,7 @@ impl<'a> Read<'a> {
             distinct: Vec::new(),
             is_by_user,
             counts_users: false,
+            times: Times::of(table.scan_of_rows()),
         })
     }
 
@@ -148,7 +151,9 @@ impl<'a> Read<'a> {
         }
         let is_group = |(name, key): &(String, Key)| {
             groups.iter().any(|group| match key {
-                Key::Time(grain) => truncated(group) == Some(*grain),
+                Key::Time(buckets) => {
+                    truncated(group).is_some_and(|grain| *buckets == grain.into())
+                }
                 _ => matches!(group, Expr::Column(column) if column.name == *name),
             })
         };
@@ -168,7 +173,8 @@ impl<'a> Read<'a> {
             Rows::OneOfUser
         };
         // Users seldom do the same twice in an hour: their groups are nearly as many as rows, and must be grouped again.
-        if matches!(rows, Rows::Many | Rows::Numbered) && wanted.grain() == Some(Grain::Hour) {
+        let is_by_hour = wanted.buckets().grain == Some(Grain::Hour);
+        if matches!(rows, Rows::Many | Rows::Numbered) && is_by_hour {
             return Ok(None);
         }
         // What two rows of a group have both counted cannot be told from their numbers.
@@ -199,8 +205,8 @@ impl<'a> Read<'a> {
         let mut is_taken = true;
         let mut found: Vec<(String, Key)> = Vec::new();
         expr.apply(|part| {
-            if let Some(grain) = grain_of(part) {
-                found.push(("timestamp".to_owned(), Key::Time(grain)));
+            if let Some(buckets) = self.times.buckets(part)? {
+                found.push((Kind::Events.time_column().to_owned(), Key::Time(buckets)));
                 return Ok(TreeNodeRecursion::Jump);
             }
             let Expr::Column(column) = part else { return Ok(TreeNodeRecursion::Continue) };
@@ -219,8 +225,8 @@ impl<'a> Read<'a> {
     fn add_key(&mut self, name: String, key: Key) {
         match self.keys.iter_mut().find(|(known, _)| *known == name) {
             Some((_, Key::Time(known))) => {
-                if let Key::Time(grain) = key {
-                    *known = grain.max(*known);
+                if let Key::Time(buckets) = key {
+                    known.merge(&buckets);
                 }
             }
             Some(_) => {}
@@ -596,60 +602,6 @@ fn is_number_of_few(expr: &Expr) -> bool {
         Expr::Case(Case { when_then_expr, else_expr, .. }) => {
             let values = when_then_expr.iter().map(|(_, value)| value).chain(else_expr);
             values.into_iter().all(|value| is_number_of_few(value))
-        }
-        _ => false,
-    }
-}
-
-/// How finely an expression tells times apart, if it is a part of the time that hours, days or weeks have in common.
-fn grain_of(expr: &Expr) -> Option<Grain> {
-    match expr {
-        Expr::ScalarFunction(call) => {
-            let [Expr::Literal(part, _), time] = &*call.args else { return None };
-            let part = part.try_as_str().flatten().filter(|_| is_time(time))?.to_lowercase();
-            match (call.func.name(), &*part) {
-                ("date_part" | "date_trunc", "hour") => Some(Grain::Hour),
-                ("date_part" | "date_trunc", "week") => Some(Grain::Week),
-                ("date_part" | "date_trunc", "day" | "month" | "quarter" | "year")
-                | ("date_part", "dow" | "isodow" | "doy" | "isoyear") => Some(Grain::Day),
-                _ => None,
-            }
-        }
-        Expr::Cast(Cast { expr, field }) => {
-            (*field.data_type() == DataType::Date32 && is_time(expr)).then_some(Grain::Day)
-        }
-        _ => None,
-    }
-}
-
-/// The grain that an expression cuts times to: it rises with them and has another value for each hour, day or week.
-fn truncated(expr: &Expr) -> Option<Grain> {
-    let grain = grain_of(expr)?;
-    let part = match grain {
-        Grain::Week => "week",
-        Grain::Day => "day",
-        Grain::Hour => "hour",
-    };
-    let is_cut = match expr {
-        Expr::ScalarFunction(call) => {
-            let is_part = |arg: &Expr| {
-                matches!(arg, Expr::Literal(value, _)
-                    if value.try_as_str().flatten().is_some_and(|text| text.eq_ignore_ascii_case(part)))
-            };
-            call.func.name() == "date_trunc" && call.args.first().is_some_and(is_part)
-        }
-        // A date.
-        _ => true,
-    };
-    is_cut.then_some(grain)
-}
-
-/// Whether an expression is the time itself, in one unit or another, in UTC.
-fn is_time(expr: &Expr) -> bool {
-    match expr {
-        Expr::Column(column) => column.name == Kind::Events.time_column(),
-        Expr::Cast(Cast { expr, field }) => {
-            matches!(field.data_type(), DataType::Timestamp(_, None)) && is_time(expr)
         }
         _ => false,
     }

@@ -11,12 +11,12 @@ use arrow::array::{
     TimestampMillisecondBuilder,
 };
 use datafusion_common::{DataFusionError, Result, hash_utils::RandomState};
-use inlay_engine::rows::{Column, Grain, Source, TextTable, Unit, Values};
+use inlay_engine::rows::{Column, Source, TextTable, TimeBuckets, Unit, Values};
 
 use super::{
     amounts::{Amount, Measure},
     errors::broken,
-    wanted::{BATCH_ROWS, Key, PLACES_BYTES, Wanted, bounds},
+    wanted::{BATCH_ROWS, Key, PLACES_BYTES, Wanted},
 };
 
 /// The groups of a source so far.
@@ -25,9 +25,7 @@ pub struct Groups<'a> {
     source: &'a Source,
     /// Whether tenants, events are told apart.
     by: (bool, bool),
-    grain: Option<Grain>,
-    /// The first hour, day or week of the source.
-    first_ms: i64,
+    buckets: TimeBuckets,
     /// For each outer group that was met, its number.
     outer: HashMap<(u32, u32, i64), u32, RandomState>,
     /// The outer group that was met last.
@@ -49,7 +47,6 @@ impl<'a> Groups<'a> {
     ///
     /// Errors: damage of a segment.
     pub fn new(wanted: &'a Wanted, source: &'a Source) -> Result<Self> {
-        let grain = wanted.grain();
         let mut texts = Vec::new();
         let mut places = 1usize;
         for (_, key) in &wanted.keys {
@@ -65,8 +62,7 @@ impl<'a> Groups<'a> {
             wanted,
             source,
             by: (wanted.has(&Key::Tenant), wanted.has(&Key::Event)),
-            grain,
-            first_ms: grain.map_or(0, |grain| bounds(source, grain).0),
+            buckets: wanted.buckets(),
             outer: HashMap::default(),
             last: None,
             names: Vec::new(),
@@ -82,11 +78,7 @@ impl<'a> Groups<'a> {
     fn outer(&mut self, series: usize, start_ms: i64) -> usize {
         let (tenant, name) =
             self.source.series().get(series).map_or((0, 0), |series| (series.tenant, series.name));
-        let key = (
-            if self.by.0 { tenant } else { 0 },
-            if self.by.1 { name } else { 0 },
-            start_ms - self.first_ms,
-        );
+        let key = (if self.by.0 { tenant } else { 0 }, if self.by.1 { name } else { 0 }, start_ms);
         if let Some((last, number)) = self.last
             && last == key
         {
@@ -128,7 +120,7 @@ impl<'a> Groups<'a> {
     /// Errors: damage of a segment.
     pub fn add(&mut self, unit: &Unit) -> Result<()> {
         let wanted = self.wanted;
-        let stretches = self.source.stretches(unit, self.grain).map_err(broken)?;
+        let stretches = self.source.stretches(unit, &self.buckets).map_err(broken)?;
         let marks = self.source.passing(unit, &wanted.filter).map_err(broken)?;
         if self.texts.is_empty() && wanted.measures.is_empty() && marks.is_none() {
             for stretch in stretches {
@@ -138,7 +130,7 @@ impl<'a> Groups<'a> {
             }
             return Ok(());
         }
-        let is_of_strips = self.texts.is_empty() && self.grain.is_none() && marks.is_none();
+        let is_of_strips = self.texts.is_empty() && self.buckets.is_one() && marks.is_none();
         if is_of_strips && *wanted.measures == [Measure::Time] {
             for strip in &unit.strips {
                 let outer = self.outer(strip.series, 0);
@@ -225,7 +217,7 @@ impl<'a> Groups<'a> {
                 }
                 Key::Time(_) => {
                     let mut times = TimestampMillisecondBuilder::with_capacity(places.len());
-                    let starts = places.iter().map(|place| self.first_ms + outer(place).2);
+                    let starts = places.iter().map(|place| outer(place).2);
                     starts.for_each(|start| times.append_value(start));
                     Arc::new(times.finish())
                 }

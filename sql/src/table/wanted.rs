@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion_common::Result;
-use inlay_engine::rows::{Filter, Grain, Source};
+use inlay_engine::rows::{Filter, Grain, Source, TimeBuckets};
 
 use super::{
     amounts::{Amount, Measure},
@@ -34,8 +34,8 @@ pub enum Key {
     Tenant,
     /// The event's name.
     Event,
-    /// The start of its hour, day or week.
-    Time(Grain),
+    /// The bucket of its time.
+    Time(TimeBuckets),
     /// Who did it.
     User,
     /// A string property.
@@ -98,18 +98,21 @@ impl Wanted {
         Self { has_user_numbers: true, schema, ..self }
     }
 
-    /// How finely groups are told apart by time, if they are.
-    pub fn grain(&self) -> Option<Grain> {
-        self.keys.iter().find_map(|(_, key)| match key {
-            Key::Time(grain) => Some(*grain),
+    /// How groups are told apart by time.
+    pub fn buckets(&self) -> TimeBuckets {
+        let of_key = self.keys.iter().find_map(|(_, key)| match key {
+            Key::Time(buckets) => Some(buckets.clone()),
             _ => None,
-        })
+        });
+        of_key.unwrap_or_default()
     }
 
     /// How finely times have to be known.
-    pub fn finest(&self) -> Option<Grain> {
+    pub fn finest(&self) -> TimeBuckets {
+        let mut finest = self.buckets();
         let of_distinct = self.distinct.iter().filter_map(Distinct::grain).max();
-        self.grain().max(self.span).max(of_distinct)
+        finest.grain = finest.grain.max(self.span).max(of_distinct);
+        finest
     }
 
     /// Whether it is a key.
@@ -131,11 +134,8 @@ impl Wanted {
             (false, true) => source.names().len(),
             (false, false) => 1,
         };
-        let span = self.grain().map_or(1, |grain| {
-            let (first, last) = bounds(source, grain);
-            steps(grain, first, last)
-        });
-        named.saturating_mul(span)
+        let (first_ms, last_ms) = bounds(source);
+        named.saturating_mul(self.buckets().count(first_ms, last_ms))
     }
 
     /// How many groups of a source there could be, if they can be counted and fit into memory. There are at most as many as
@@ -164,15 +164,9 @@ impl Wanted {
     }
 }
 
-/// Where the first and the last hour, day or week of a source begin.
-pub fn bounds(source: &Source, grain: Grain) -> (i64, i64) {
+/// The first and the last time of a source.
+pub fn bounds(source: &Source) -> (i64, i64) {
     let first = source.series().iter().map(|series| series.first_ms).min().unwrap_or_default();
     let last = source.series().iter().map(|series| series.last_ms).max().unwrap_or_default();
-    (grain.start(first), grain.start(last))
-}
-
-/// How many hours, days or weeks there are from where the first begins to where the last does.
-pub fn steps(grain: Grain, first_ms: i64, last_ms: i64) -> usize {
-    let steps = usize::try_from((last_ms - first_ms) / grain.step_ms());
-    steps.map_or(usize::MAX, |steps| steps.saturating_add(1))
+    (first, last)
 }
