@@ -109,52 +109,142 @@ fn bits_of(alphabet: &Alphabet) -> u32 {
 /// Reads some of `count` strings back: those in the ranges, one range after the other.
 ///
 /// Errors: `Corrupt` when they are others than so many.
-pub fn read(mut cursor: Cursor<'_>, count: usize, ranges: &[Range<usize>]) -> Result<TextList> {
-    let len = cursor.varint_u32()? as usize;
-    let alphabets = cursor.varint_u32()? as usize;
-    if len == 0 || len > LEN_MAX || alphabets > len {
-        return Err(cursor.error("strings of one length have an impossible one"));
-    }
-    let alphabets = (0..alphabets)
-        .map(|_| {
-            let len = usize::from(cursor.u8()?) + 1;
-            let alphabet = cursor.take(len)?.to_vec();
-            Ok((bits_of(&alphabet), alphabet))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let positions = cursor.take(len)?.iter().map(|&index| alphabets.get(usize::from(index)));
-    let positions: Option<Vec<&(u32, Alphabet)>> = positions.collect();
-    let positions = positions.ok_or_else(|| cursor.error("a position has an unknown alphabet"))?;
-    let bits: usize = positions.iter().map(|(bits, _)| *bits as usize).sum();
-    let packed = cursor.take(count.saturating_mul(bits).div_ceil(8))?;
-    cursor.clone().finish()?;
-    let mut strings = TextList::default();
-    let mut string = Vec::with_capacity(len);
+pub fn read(cursor: Cursor<'_>, count: usize, ranges: &[Range<usize>]) -> Result<TextList> {
+    let error = cursor.clone();
+    let strings = PackedStrings::of(cursor, count)?;
+    let mut list = TextList::default();
+    let mut string = Vec::with_capacity(strings.positions.len());
     for range in ranges {
-        let first_bit = range.start.saturating_mul(bits);
-        let mut packed = packed.iter().skip(first_bit / 8);
-        let mut next = || u32::from(packed.next().copied().unwrap_or_default());
-        let skipped = (first_bit % 8) as u32;
-        let (mut rest, mut rest_bits) = match skipped {
-            0 => (0, 0),
-            _ => (next() >> skipped, 8 - skipped),
-        };
+        let mut reader = strings.reader(range.start);
         for _ in range.clone() {
             string.clear();
-            for (bits, alphabet) in &positions {
-                if rest_bits < *bits {
-                    rest |= next() << rest_bits;
-                    rest_bits += 8;
-                }
-                let digit = rest & ((1 << bits) - 1);
-                (rest, rest_bits) = (rest >> bits, rest_bits - bits);
-                let byte = alphabet.get(digit as usize).copied();
-                string.push(byte.ok_or_else(|| cursor.error("a string has an unknown character"))?);
+            if !reader.read(&mut string) {
+                return Err(error.error("a string has an unknown character"));
             }
-            strings.push(&string);
+            list.push(&string);
         }
     }
-    Ok(strings)
+    Ok(list)
+}
+
+/// Strings as they are written.
+pub struct PackedStrings<'a> {
+    /// The alphabet of each position, and the bits that it takes.
+    positions: Vec<(u32, Alphabet)>,
+    /// Bits of a string.
+    bits: usize,
+    packed: &'a [u8],
+}
+
+/// Bits of a string that are read at once: eight bytes have so many, wherever the first bit is.
+const FIRST_BITS: usize = 57;
+
+impl<'a> PackedStrings<'a> {
+    /// Of `count` strings.
+    ///
+    /// Errors: `Corrupt` when they are others than so many.
+    pub fn of(mut cursor: Cursor<'a>, count: usize) -> Result<Self> {
+        let len = cursor.varint_u32()? as usize;
+        let alphabets = cursor.varint_u32()? as usize;
+        if len == 0 || len > LEN_MAX || alphabets > len {
+            return Err(cursor.error("strings of one length have an impossible one"));
+        }
+        let alphabets = (0..alphabets)
+            .map(|_| {
+                let len = usize::from(cursor.u8()?) + 1;
+                let alphabet = cursor.take(len)?.to_vec();
+                Ok((bits_of(&alphabet), alphabet))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let positions = cursor.take(len)?.iter();
+        let positions = positions.map(|&index| alphabets.get(usize::from(index)).cloned());
+        let positions: Option<Vec<(u32, Alphabet)>> = positions.collect();
+        let positions =
+            positions.ok_or_else(|| cursor.error("a position has an unknown alphabet"))?;
+        let bits: usize = positions.iter().map(|(bits, _)| *bits as usize).sum();
+        let packed = cursor.take(count.saturating_mul(bits).div_ceil(8))?;
+        cursor.finish()?;
+        Ok(Self { positions, bits, packed })
+    }
+
+    fn reader(&self, row: usize) -> StringReader<'_> {
+        let first_bit = row.saturating_mul(self.bits);
+        let mut packed = self.packed.iter().skip(first_bit / 8);
+        let skipped = (first_bit % 8) as u32;
+        let (rest, rest_bits) = match skipped {
+            0 => (0, 0),
+            _ => (u32::from(packed.next().copied().unwrap_or_default()) >> skipped, 8 - skipped),
+        };
+        StringReader { positions: &self.positions, packed, rest, rest_bits }
+    }
+
+    /// The first bits of a string, which strings have in common that begin alike.
+    pub fn first_bits(&self, row: usize) -> u64 {
+        let first_bit = row.saturating_mul(self.bits);
+        let (from, shift) = (first_bit / 8, first_bit % 8);
+        let word = match self.packed.get(from..).and_then(|packed| packed.first_chunk()) {
+            Some(bytes) => u64::from_le_bytes(*bytes),
+            None => {
+                let rest = self.packed.iter().skip(from).rev();
+                rest.fold(0, |word, byte| word << 8 | u64::from(*byte))
+            }
+        };
+        word >> shift & self.first_mask()
+    }
+
+    fn first_mask(&self) -> u64 {
+        (1 << self.bits.min(FIRST_BITS)) - 1
+    }
+
+    /// What [`first_bits`](Self::first_bits) are of a string; `None` where none of these can be it.
+    pub fn first_bits_of(&self, string: &[u8]) -> Option<u64> {
+        if string.len() != self.positions.len() {
+            return None;
+        }
+        let (mut word, mut filled) = (0, 0);
+        for (byte, (bits, alphabet)) in string.iter().zip(&self.positions) {
+            let digit = alphabet.iter().position(|other| other == byte)?;
+            if filled < FIRST_BITS as u32 {
+                word |= (digit as u64) << filled;
+            }
+            filled += bits;
+        }
+        Some(word & self.first_mask())
+    }
+
+    /// Whether a string is this one.
+    pub fn is(&self, row: usize, string: &[u8]) -> bool {
+        let mut found = Vec::with_capacity(string.len());
+        self.reader(row).read(&mut found) && found == string
+    }
+}
+
+/// Reads one string after the other.
+struct StringReader<'a> {
+    positions: &'a [(u32, Alphabet)],
+    packed: std::iter::Skip<std::slice::Iter<'a, u8>>,
+    rest: u32,
+    rest_bits: u32,
+}
+
+impl StringReader<'_> {
+    /// Appends the next one; false where it has an unknown character.
+    fn read(&mut self, string: &mut Vec<u8>) -> bool {
+        for (bits, alphabet) in self.positions {
+            if self.rest_bits < *bits {
+                let next = u32::from(self.packed.next().copied().unwrap_or_default());
+                self.rest |= next << self.rest_bits;
+                self.rest_bits += 8;
+            }
+            let digit = self.rest & ((1 << bits) - 1);
+            (self.rest, self.rest_bits) = (self.rest >> bits, self.rest_bits - bits);
+            match alphabet.get(digit as usize) {
+                Some(byte) => string.push(*byte),
+                None => return false,
+            }
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -189,6 +279,13 @@ mod tests {
             let all = [0..strings.len()];
             let read_back = read(Cursor::new(&bytes, "test"), strings.len(), &all).unwrap();
             prop_assert!(read_back.iter().eq(strings.iter().map(Vec::as_slice)));
+            let packed = PackedStrings::of(Cursor::new(&bytes, "test"), strings.len()).unwrap();
+            for (row, string) in strings.iter().enumerate() {
+                prop_assert_eq!(packed.first_bits_of(string), Some(packed.first_bits(row)));
+                let other = &strings[strings.len() - 1 - row];
+                prop_assert_eq!(packed.is(row, other), string == other);
+            }
+            prop_assert_eq!(packed.first_bits_of(&strings[0][1..]), None);
             for cut in 0..bytes.len() {
                 prop_assert!(read(Cursor::new(&bytes[..cut], "test"), strings.len(), &all).is_err());
             }

@@ -12,10 +12,13 @@
 
 use std::{collections::HashSet, ops::Range};
 
-use super::event_ids::{EventIds, PackedUuids, canonical_uuid};
-use crate::{encode::VECTOR_ROWS, error::Result};
+use super::event_ids::{EventIds, PackedUuids, canonical_uuid, packed_strings};
+use crate::{
+    encode::{VECTOR_ROWS, characters::PackedStrings},
+    error::Result,
+};
 
-/// Bits of a filter over the low bits of packed ids: as many as a first-level cache takes easily.
+/// Bits of a [`Filter`]: as many as a first-level cache takes easily.
 const FILTER_BITS: usize = 1 << 16;
 
 /// Event ids that are searched for.
@@ -64,8 +67,12 @@ impl EventIdSet {
         ranges: &[Range<usize>],
         place: &str,
     ) -> Result<Vec<bool>> {
-        if let Some(packed) = PackedUuids::of(block, rows, ranges, place)? {
-            return Ok(self.rows_in_packed(&packed, ranges));
+        let is_within = ranges.iter().all(|range| range.start <= range.end && range.end <= rows);
+        if is_within && let Some(packed) = PackedUuids::of(block, rows, place)? {
+            return Ok(self.rows_in_uuids(&packed, ranges));
+        }
+        if is_within && let Some(packed) = packed_strings(block, rows, place)? {
+            return Ok(self.rows_in_strings(&packed, ranges));
         }
         Ok(match EventIds::read_some(block, rows, ranges, place)? {
             EventIds::None(rows) => vec![false; rows],
@@ -77,39 +84,80 @@ impl EventIdSet {
         })
     }
 
-    fn rows_in_packed(&self, packed: &PackedUuids<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
-        let mut marks = vec![false; ranges.iter().map(Range::len).sum()];
-        let packed_ids: HashSet<u128> =
+    fn rows_in_uuids(&self, packed: &PackedUuids<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
+        let bits: HashSet<u128> =
             self.uuids.iter().filter_map(|uuid| packed.squeeze(*uuid)).collect();
-        if packed_ids.is_empty() {
-            return marks;
-        }
-        let bit = |low: u64| (low as usize % FILTER_BITS / 64, low % 64);
-        let mut filter = vec![0u64; FILTER_BITS / 64];
-        for id in &packed_ids {
-            let (word, bit) = bit(*id as u64);
-            filter.get_mut(word).into_iter().for_each(|word| *word |= 1 << bit);
-        }
-        let mut rest = &mut *marks;
+        let filter = Filter::of(bits.iter().map(|bits| *bits as u64));
         let mut lows = [0; VECTOR_ROWS];
-        for range in ranges {
-            let (here, behind) = std::mem::take(&mut rest).split_at_mut(range.len());
-            rest = behind;
-            for (start, marks) in
-                range.clone().step_by(VECTOR_ROWS).zip(here.chunks_mut(VECTOR_ROWS))
-            {
-                let (lows, _) = lows.split_at_mut(marks.len());
-                packed.lows(start, lows);
-                for ((row, low), mark) in (start..).zip(lows).zip(marks) {
-                    let low = *low as u64;
-                    let (word, bit) = bit(low);
-                    if filter.get(word).is_some_and(|word| word >> bit & 1 == 1) {
-                        *mark = packed_ids.contains(&packed.bits(row, low));
-                    }
-                }
+        marked(&filter, ranges, |rows, marks| {
+            let (lows, _) = lows.split_at_mut(rows.len());
+            packed.lows(rows.start, lows);
+            for (row, low) in rows.zip(lows) {
+                let low = *low as u64;
+                marks.push(filter.may_have(low) && bits.contains(&packed.bits(row, low)));
             }
+        })
+    }
+
+    fn rows_in_strings(&self, packed: &PackedStrings<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
+        let possible: Vec<(u64, &[u8])> =
+            self.texts.iter().filter_map(|id| Some((packed.first_bits_of(id)?, &**id))).collect();
+        let filter = Filter::of(possible.iter().map(|(bits, _)| *bits));
+        marked(&filter, ranges, |rows, marks| {
+            for row in rows {
+                let bits = packed.first_bits(row);
+                let is_it = |(other, id): &(u64, &[u8])| *other == bits && packed.is(row, id);
+                marks.push(filter.may_have(bits) && possible.iter().any(is_it));
+            }
+        })
+    }
+}
+
+/// Of each row in ranges, whether `mark` says that it is searched for, which is asked a vector of rows after the other. None is
+/// where the filter is of nothing.
+fn marked(
+    filter: &Filter,
+    ranges: &[Range<usize>],
+    mut mark: impl FnMut(Range<usize>, &mut Vec<bool>),
+) -> Vec<bool> {
+    let rows = ranges.iter().map(Range::len).sum();
+    if filter.is_empty {
+        return vec![false; rows];
+    }
+    let mut marks = Vec::with_capacity(rows);
+    for range in ranges {
+        for start in range.clone().step_by(VECTOR_ROWS) {
+            let rows = start..(start + VECTOR_ROWS).min(range.end);
+            mark(rows, &mut marks);
         }
-        marks
+    }
+    marks
+}
+
+/// Which low bits some numbers have: most others do not pass.
+struct Filter {
+    words: Vec<u64>,
+    is_empty: bool,
+}
+
+impl Filter {
+    fn of(numbers: impl Iterator<Item = u64>) -> Self {
+        let mut filter = Self { words: vec![0; FILTER_BITS / 64], is_empty: true };
+        for number in numbers {
+            let (word, bit) = Self::place(number);
+            filter.words.get_mut(word).into_iter().for_each(|word| *word |= 1 << bit);
+            filter.is_empty = false;
+        }
+        filter
+    }
+
+    fn may_have(&self, number: u64) -> bool {
+        let (word, bit) = Self::place(number);
+        self.words.get(word).is_some_and(|word| word >> bit & 1 == 1)
+    }
+
+    fn place(number: u64) -> (usize, u64) {
+        (number as usize % FILTER_BITS / 64, number % 64)
     }
 }
 
@@ -140,6 +188,8 @@ mod tests {
             ids in prop_oneof![
                 prop::collection::vec(id(), 0..60),
                 prop::collection::vec(uuid(), 0..60),
+                prop::collection::vec(any::<u128>().prop_map(|n| format!("evt_{n:032x}")), 0..60),
+                prop::collection::vec((0..9u32).prop_map(|n| format!("event {n}")), 0..60),
                 prop::collection::vec((0..40u128).prop_map(|n| uuid::Uuid::from_u128(n << 61).to_string()), 0..60),
             ],
             others in prop::collection::vec(id(), 0..5),

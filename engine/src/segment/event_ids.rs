@@ -14,7 +14,7 @@ use crate::{
     base::coding::{Cursor, Put},
     encode::{
         bitpack::{pack, packed_len, unpack},
-        characters::{self, Characters},
+        characters::{self, Characters, PackedStrings},
         text::{self, TextList},
     },
     error::{IoContext, Result},
@@ -253,6 +253,21 @@ fn write_bits(bytes: &[u8], out: &mut Vec<u8>) {
     pack(&highs, width.saturating_sub(64), out);
 }
 
+/// The packed strings of a block of `rows` rows, where its encoding is that one.
+///
+/// Errors: `Corrupt`.
+pub fn packed_strings<'a>(
+    block: &'a [u8],
+    rows: usize,
+    place: &'a str,
+) -> Result<Option<PackedStrings<'a>>> {
+    let mut cursor = Cursor::new(block, place);
+    match cursor.u8()? {
+        CHARACTERS => PackedStrings::of(cursor, rows).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// A block of UUIDs as [`write_bits`] wrote them: of each the bits in which they differ, the lower 64 apart from the others.
 pub struct PackedUuids<'a> {
     common: u128,
@@ -265,19 +280,13 @@ pub struct PackedUuids<'a> {
 impl<'a> PackedUuids<'a> {
     /// Of a block of `rows` rows, where its encoding is this one.
     ///
-    /// Errors: `Corrupt`, also for a range that ends behind the last row.
-    pub fn of(
-        block: &'a [u8],
-        rows: usize,
-        ranges: &[Range<usize>],
-        place: &'a str,
-    ) -> Result<Option<Self>> {
+    /// Errors: `Corrupt`.
+    pub fn of(block: &'a [u8], rows: usize, place: &'a str) -> Result<Option<Self>> {
         let mut cursor = Cursor::new(block, place);
-        let is_beyond = ranges.iter().any(|range| range.start > range.end || range.end > rows);
-        if is_beyond || cursor.u8()? != UUIDS {
-            return Ok(None);
+        match cursor.u8()? {
+            UUIDS => Self::read(cursor, rows).map(Some),
+            _ => Ok(None),
         }
-        Self::read(cursor, rows).map(Some)
     }
 
     fn read(mut cursor: Cursor<'a>, rows: usize) -> Result<Self> {

@@ -493,8 +493,25 @@ fn groups_by_user_are_complete_as_they_are_read() {
             "SELECT user_id, event_name, count(*) FROM events WHERE tenant_id = 'acme' GROUP BY 1, 2",
         ),
         (
-            false,
+            true,
             "SELECT tenant_id, user_id, date_trunc('month', timestamp) FROM events GROUP BY 1, 2, 3",
+        ),
+        (
+            true,
+            "SELECT tenant_id, user_id, floor(extract(epoch FROM timestamp) / 86400), count(*) FROM events GROUP BY 1, 2, 3",
+        ),
+        // Two texts may be one in another case.
+        (
+            false,
+            "SELECT tenant_id, user_id, lower(string_props['plan']), count(*) FROM events GROUP BY 1, 2, 3",
+        ),
+        (
+            true,
+            "SELECT tenant_id, user_id, string_props['plan'], count(*) FROM events GROUP BY 1, 2, 3",
+        ),
+        (
+            false,
+            "SELECT tenant_id, user_id, timestamp BETWEEN TIMESTAMP '2024-09-20' AND TIMESTAMP '2024-09-21', count(*) FROM events GROUP BY 1, 2, 3",
         ),
         (false, "SELECT tenant_id, count(DISTINCT user_id) FROM events GROUP BY 1"),
         (false, "SELECT tenant_id, count(DISTINCT user_id), count(*) FROM events GROUP BY 1"),

@@ -18,7 +18,7 @@ use super::{
     distinct::Distinct,
     errors::broken,
     found::{Batches, Found, People, Place},
-    wanted::{Key, Wanted},
+    wanted::{Key, Ranks, Wanted},
 };
 
 /// No number: of a row that is left out, of what is not met yet.
@@ -58,6 +58,8 @@ pub struct Crowd<'a> {
     /// Texts that are too long for a view, end to end.
     long: Vec<u8>,
     places: Vec<Place>,
+    /// String properties by whose ranks groups are told apart: a place has a number for each of their combinations.
+    ranks: Ranks,
     /// Places by what they are, and the one that was met last.
     place_numbers: HashMap<Place, usize, RandomState>,
     last: Option<(Place, usize)>,
@@ -121,8 +123,10 @@ enum Slots {
 
 impl<'a> Crowd<'a> {
     /// Nobody yet. What it takes is counted as `memory`.
-    pub fn new(wanted: &'a Wanted, layout: &'a Layout, memory: MemoryReservation) -> Self {
-        Self {
+    ///
+    /// Errors: damage of a segment.
+    pub fn new(wanted: &'a Wanted, layout: &'a Layout, memory: MemoryReservation) -> Result<Self> {
+        Ok(Self {
             wanted,
             layout,
             memory,
@@ -132,11 +136,12 @@ impl<'a> Crowd<'a> {
             by_place: ByPlace::default(),
             long: Vec::new(),
             places: Vec::new(),
+            ranks: wanted.ranks()?,
             place_numbers: HashMap::default(),
             last: None,
             slots: Slots::Listed(Vec::new(), 0),
             found: Found::new(wanted),
-        }
+        })
     }
 
     /// Bytes that are taken, and those that so many more rows may take.
@@ -263,20 +268,20 @@ impl<'a> Crowd<'a> {
         Ok(users)
     }
 
-    /// The number of a place.
+    /// The first number of a place.
     fn place(&mut self, place: Place) -> usize {
         if let Some((last, at)) = self.last
             && last == place
         {
             return at;
         }
-        let next = self.places.len();
+        let next = self.places.len() * self.ranks.combinations;
         let at = *self.place_numbers.entry(place).or_insert(next);
         self.last = Some((place, at));
         if at == next {
             self.places.push(place);
             if let Slots::Listed(lists, _) = &mut self.slots {
-                lists.push(Vec::new());
+                lists.resize_with(next + self.ranks.combinations, Vec::new);
                 if lists.len() > LISTS_MAX {
                     self.find_by_hash();
                 }
@@ -290,8 +295,11 @@ impl<'a> Crowd<'a> {
         let Slots::Listed(lists, listed) = &mut self.slots else { return };
         let list = &mut lists[place];
         let missing = self.users.len().saturating_sub(list.len());
+        if missing == 0 {
+            return;
+        }
         // They grow in steps, so that a list is not made anew for each strip.
-        let len = if missing == 0 { list.len() } else { self.users.len() + missing / 2 };
+        let len = self.users.len() + missing / 2;
         *listed += len - list.len();
         if *listed > LISTED_MAX {
             self.find_by_hash();
@@ -348,6 +356,8 @@ impl<'a> Crowd<'a> {
         // Users, then where their groups are.
         let mut rows = self.users(at, source, unit, marks.as_deref())?;
         self.memory.try_resize(self.bytes_used(unit.rows()))?;
+        let ranks = self.ranks.read(source, unit)?;
+        let mut ranks = &*ranks;
         let mut rest = &mut *rows;
         let (by_name, buckets) = (self.wanted.has(&Key::Event), self.wanted.buckets());
         for stretch in &stretches {
@@ -357,10 +367,23 @@ impl<'a> Crowd<'a> {
                 buckets.start(stretch.start_ms),
             );
             let place = self.place(place);
-            self.list(place);
             let (here, behind) = rest.split_at_mut(stretch.rows as usize);
             rest = behind;
-            for row in here.iter_mut().filter(|row| **row != NONE) {
+            let ranks_here;
+            (ranks_here, ranks) = ranks.split_at_checked(here.len()).unwrap_or_default();
+            if ranks_here.is_empty() {
+                self.list(place);
+            }
+            let mut ranks = ranks_here.iter();
+            for row in here.iter_mut() {
+                let rank = ranks.next();
+                if *row == NONE {
+                    continue;
+                }
+                let place = place + rank.map_or(0, |rank| *rank as usize);
+                if rank.is_some() {
+                    self.list(place);
+                }
                 let slot = self.slot(*row, place);
                 self.found.count(slot, stretch.start_ms);
                 *row = slot as u32;
@@ -432,6 +455,7 @@ impl<'a> Crowd<'a> {
             tenants: self.users.iter().map(|user| user.tenant).collect(),
             tenant_texts: Arc::clone(&self.layout.tenants),
             places: self.places,
+            ranks: self.ranks,
             names: Arc::clone(&self.layout.names),
         };
         Ok(Batches::new(self.wanted.clone(), self.found, people, self.memory))

@@ -15,7 +15,7 @@ use datafusion_execution::memory_pool::MemoryReservation;
 use super::{
     amounts::Amount,
     distinct::Bits,
-    wanted::{BATCH_ROWS, Key, Wanted},
+    wanted::{BATCH_ROWS, Key, Ranks, Wanted},
 };
 
 /// What tells groups of a user apart: the number of the event's name, and where the hour, day or week begins. Zero where it
@@ -100,8 +100,10 @@ pub struct People {
     pub tenants: Vec<u32>,
     /// The texts of tenants.
     pub tenant_texts: ArrayRef,
-    /// What tells groups of a user apart.
+    /// What tells groups of a user apart, besides ranks.
     pub places: Vec<Place>,
+    /// String properties that do: a place has a number for each of their combinations.
+    pub ranks: Ranks,
     /// The names of events.
     pub names: ArrayRef,
 }
@@ -126,7 +128,9 @@ impl Batches {
         let Self { found, people, wanted, .. } = self;
         let keys = &found.keys[rows.clone()];
         let users: UInt32Array = keys.iter().map(|(user, _)| *user).collect();
-        let places = keys.iter().map(|(_, place)| people.places[*place as usize]);
+        let places = keys
+            .iter()
+            .map(|(_, place)| people.places[*place as usize / people.ranks.combinations]);
         let times = |list: Vec<i64>| Arc::new(TimestampMillisecondArray::from(list)) as ArrayRef;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(wanted.schema.fields().len());
         for (_, key) in &wanted.keys {
@@ -141,6 +145,12 @@ impl Batches {
                 }
                 Key::Time(_) => times(places.clone().map(|(_, start_ms)| start_ms).collect()),
                 Key::User => take(&people.texts, &users, None)?,
+                Key::Rank(order) => {
+                    let ranks = &people.ranks;
+                    let of_place =
+                        keys.iter().map(|(_, place)| *place as usize % ranks.combinations);
+                    ranks.texts(order, of_place)?
+                }
                 Key::Text(_) => {
                     return Err(DataFusionError::Internal("a text is no place".to_owned()));
                 }

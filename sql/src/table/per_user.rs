@@ -208,7 +208,7 @@ impl Work for Reading {
 
     fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Batches> {
         let memory = MemoryConsumer::new("users").register(context.memory_pool());
-        let mut crowd = Crowd::new(&self.of.wanted, &self.layout, memory);
+        let mut crowd = Crowd::new(&self.of.wanted, &self.layout, memory)?;
         let sources = self.of.scan.sources();
         let filter = &self.of.conditions.filter;
         for (at, unit) in &chunk.1 {

@@ -32,6 +32,8 @@ use super::{
     wanted::{Key, ROWS, SPAN, USER, Wanted},
 };
 
+/// Combinations of texts by which groups of users are told apart, at most.
+const RANKED_MAX: usize = 4_096;
 /// Texts of a property that are put in order or looked up, at most.
 const ORDERED_MAX: usize = 65_536;
 /// With four thousand million rows, a sum stays below 2^52.
@@ -45,9 +47,10 @@ pub struct Read<'a> {
     span: Option<Grain>,
     measures: Vec<Measure>,
     distinct: Vec<Distinct>,
-    /// Whether groups are told apart by users, who are grouped by or counted. Such groups have no texts of properties for keys:
-    /// they would be nearly as many as rows.
+    /// Whether groups are told apart by users, who are grouped by or counted. Texts of properties tell them apart where they are
+    /// grouped by, and not for a condition's sake: such groups would be nearly as many as rows.
     is_by_user: bool,
+    has_aggregates: bool,
     /// Whether users are counted, each once.
     counts_users: bool,
     times: Times,
@@ -121,6 +124,7 @@ impl<'a> Read<'a> {
             measures: Vec::new(),
             distinct: Vec::new(),
             is_by_user,
+            has_aggregates: !aggregates.is_empty(),
             counts_users: false,
             times: Times::of(table.scan_of_rows()),
         })
@@ -135,7 +139,7 @@ impl<'a> Read<'a> {
         groups: &[Expr],
         conditions: Conditions,
     ) -> Result<Option<(Arc<dyn Provider>, Rows)>> {
-        let Self { keys, span, measures, distinct, counts_users, .. } = self;
+        let Self { keys, span, measures, distinct, counts_users, times, .. } = self;
         let mut wanted = Wanted::new(keys, span, measures, distinct, conditions.filter.clone());
         let scan = self.table.scan_of_rows();
         if !wanted.has(&Key::User) {
@@ -145,17 +149,18 @@ impl<'a> Read<'a> {
                 .then(|| (Arc::new(shares::Table(totals)) as Arc<_>, Rows::Many)));
         }
         let is_alone = conditions.tenants.as_ref().is_some_and(|tenants| tenants.len() == 1);
-        let has_texts = wanted.keys.iter().any(|(_, key)| matches!(key, Key::Text(_)));
-        if has_texts || !(is_alone || wanted.has(&Key::Tenant)) {
+        if wanted.ranks()?.combinations > RANKED_MAX || !(is_alone || wanted.has(&Key::Tenant)) {
             return Ok(None);
         }
-        let is_group = |(name, key): &(String, Key)| {
-            groups.iter().any(|group| match key {
-                Key::Time(buckets) => {
-                    truncated(group).is_some_and(|grain| *buckets == grain.into())
-                }
-                _ => matches!(group, Expr::Column(column) if column.name == *name),
-            })
+        let mut own_buckets = Vec::new();
+        for group in groups {
+            own_buckets.extend(times.own_buckets(group)?);
+        }
+        let is_group = |(name, key): &(String, Key)| match key {
+            Key::Time(buckets) => own_buckets.contains(buckets),
+            _ => groups
+                .iter()
+                .any(|group| matches!(group, Expr::Column(column) if column.name == *name)),
         };
         // Users of two tenants who are called alike have two numbers, and one text.
         let is_of_one = |(name, key): &(String, Key)| match key {
@@ -194,6 +199,14 @@ impl<'a> Read<'a> {
     pub fn takes_group(&mut self, expr: &Expr) -> Result<bool> {
         if expr.exists(|expr| Ok(is_user(expr)))? {
             self.add_key(USER.to_owned(), Key::User);
+        }
+        // Rows that are only told apart are joined, with themselves as often as not: scans have numbers for that.
+        if self.is_by_user && self.has_aggregates {
+            for column in expr.column_refs() {
+                if let Some(order) = self.order(&column.name, RANKED_MAX)? {
+                    self.add_key(column.name.clone(), Key::Rank(order));
+                }
+            }
         }
         self.takes_key(expr)
     }
@@ -238,9 +251,10 @@ impl<'a> Read<'a> {
         match column {
             "tenant_id" => Some(Key::Tenant),
             "event_name" => Some(Key::Event),
-            // Groups are by user only where that was asked for.
-            USER => self.keys.iter().find(|(name, _)| name == USER).map(|(_, key)| key.clone()),
-            _ if self.is_by_user => None,
+            // Groups are by user, and by user and text, only where that was asked for.
+            _ if column == USER || self.is_by_user => {
+                self.keys.iter().find(|(name, _)| name == column).map(|(_, key)| key.clone())
+            }
             _ => Some(Key::Text(self.property(column, STRINGS)?.name.clone())),
         }
     }

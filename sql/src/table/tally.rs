@@ -221,7 +221,7 @@ impl<'a> Groups<'a> {
                     starts.for_each(|start| times.append_value(start));
                     Arc::new(times.finish())
                 }
-                Key::User => {
+                Key::User | Key::Rank(_) => {
                     return Err(DataFusionError::Internal("users are no places".to_owned()));
                 }
                 Key::Text(name) => {

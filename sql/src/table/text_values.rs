@@ -156,6 +156,8 @@ impl PartialEq for TextOrder {
     }
 }
 
+impl Eq for TextOrder {}
+
 impl fmt::Debug for TextOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextOrder").field("property", &self.property).finish_non_exhaustive()

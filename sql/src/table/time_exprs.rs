@@ -70,18 +70,35 @@ impl Times {
             buckets.merge(&TimeBuckets { grain: None, boundaries });
             return Ok(Some(buckets));
         }
-        if !is_time(expr) && is_monotone(expr) {
-            for grain in [Grain::Week, Grain::Day, Grain::Hour] {
-                if let Some(buckets) = self.steps(expr, grain)? {
-                    return Ok(Some(buckets));
-                }
-            }
-        }
-        Ok(grain_of(expr).map(TimeBuckets::from))
+        let steps = self.steps(expr)?.map(|(buckets, _)| buckets);
+        Ok(steps.or_else(|| grain_of(expr).map(TimeBuckets::from)))
     }
 
-    /// Buckets of a monotone expression, if it has one value in each week, day or hour.
-    fn steps(&self, expr: &Expr, grain: Grain) -> Result<Option<TimeBuckets>> {
+    /// The same, if the expression has another value for each bucket, too.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn own_buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
+        if let Some(grain) = truncated(expr) {
+            return Ok(Some(grain.into()));
+        }
+        let steps = self.steps(expr)?;
+        Ok(steps.filter(|(_, is_other)| *is_other).map(|(buckets, _)| buckets))
+    }
+
+    /// Buckets of a monotone expression, if it has one value in each week, day or hour, and whether it has another in each bucket.
+    fn steps(&self, expr: &Expr) -> Result<Option<(TimeBuckets, bool)>> {
+        if is_time(expr) || !is_monotone(expr) {
+            return Ok(None);
+        }
+        for grain in [Grain::Week, Grain::Day, Grain::Hour] {
+            if let Some(steps) = self.steps_of(expr, grain)? {
+                return Ok(Some(steps));
+            }
+        }
+        Ok(None)
+    }
+
+    fn steps_of(&self, expr: &Expr, grain: Grain) -> Result<Option<(TimeBuckets, bool)>> {
         let sources = self.scan.sources().iter();
         let span =
             || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
@@ -106,13 +123,13 @@ impl Times {
             (at_starts.slice(0, starts.len() - 1), at_starts.slice(1, starts.len() - 1));
         let changes: BooleanArray = distinct(&before, &after)?;
         if changes.true_count() > starts.len() / FEW {
-            return Ok(Some(grain.into()));
+            return Ok(Some((grain.into(), changes.true_count() == changes.len())));
         }
         let changed = starts.iter().skip(1).zip(changes.values().iter());
         let changed = changed.filter(|(_, is_other)| *is_other).map(|(start, _)| *start);
         // The instant of the first bucket is one of the table's, too.
         let boundaries = std::iter::once(first).chain(changed).collect();
-        Ok(Some(TimeBuckets { grain: None, boundaries }))
+        Ok(Some((TimeBuckets { grain: None, boundaries }, true)))
     }
 }
 

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::{
+    array::ArrayRef,
+    datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit},
+};
 use datafusion_common::Result;
-use inlay_engine::rows::{Filter, Grain, Source, TimeBuckets};
+use inlay_engine::rows::{Filter, Grain, Source, TimeBuckets, Unit};
 
 use super::{
     amounts::{Amount, Measure},
     distinct::Distinct,
     errors::broken,
     schema::Kind,
+    text_values::TextOrder,
 };
 
 /// The column of numbers of rows.
@@ -38,8 +42,49 @@ pub enum Key {
     Time(TimeBuckets),
     /// Who did it.
     User,
-    /// A string property.
+    /// A string property, by the numbers of a segment.
     Text(String),
+    /// A string property, by the ranks of its texts: of groups by user, which are those of all sources.
+    Rank(Arc<TextOrder>),
+}
+
+/// String properties by whose ranks groups are told apart. A combination of them is a number: each rank, counted from 1 and with
+/// 0 for rows without the property, times the step of its property.
+#[derive(Debug)]
+pub struct Ranks {
+    /// The properties, their steps, and how many values each has with that of rows without it.
+    orders: Vec<(Arc<TextOrder>, usize, usize)>,
+    /// How many combinations there could be; 1 without properties.
+    pub combinations: usize,
+}
+
+impl Ranks {
+    /// The combination of each row of a unit; nothing where there is only one.
+    ///
+    /// Errors: damage of a segment.
+    pub fn read(&self, source: &Source, unit: &Unit) -> Result<Vec<u32>> {
+        let mut rows = vec![0; if self.orders.is_empty() { 0 } else { unit.rows() }];
+        for (order, step, _) in &self.orders {
+            for (row, rank) in rows.iter_mut().zip(order.read(source, unit)?) {
+                *row += if rank.is_nan() { 0 } else { (rank as u32 + 1) * *step as u32 };
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The texts of a property in some combinations.
+    ///
+    /// Errors: damage of a segment.
+    pub fn texts(
+        &self,
+        of: &Arc<TextOrder>,
+        combinations: impl Iterator<Item = usize>,
+    ) -> Result<ArrayRef> {
+        let order = self.orders.iter().find(|(order, ..)| order == of);
+        let (step, values) = order.map_or((1, 1), |(_, step, values)| (*step, *values));
+        let rank = |combination: usize| Some((combination / step % values).checked_sub(1)? as u32);
+        of.texts(&combinations.map(rank).collect())
+    }
 }
 
 /// What is added up by what.
@@ -75,7 +120,7 @@ impl Wanted {
             let of_table = Kind::Events.columns().into_iter().find(|field| field.name() == name);
             let text = || Field::new(name, DataType::Utf8View, true);
             fields.push(match key {
-                Key::Text(_) => text(),
+                Key::Text(_) | Key::Rank(_) => text(),
                 _ => of_table.unwrap_or_else(text),
             });
         }
@@ -118,6 +163,21 @@ impl Wanted {
     /// Whether it is a key.
     pub fn has(&self, wanted: &Key) -> bool {
         self.keys.iter().any(|(_, key)| key == wanted)
+    }
+
+    /// String properties by whose ranks groups are told apart.
+    ///
+    /// Errors: damage of a segment.
+    pub fn ranks(&self) -> Result<Ranks> {
+        let mut ranks = Ranks { orders: Vec::new(), combinations: 1 };
+        for (_, key) in &self.keys {
+            if let Key::Rank(order) = key {
+                let (step, values) = (ranks.combinations, order.len()?.saturating_add(1));
+                ranks.orders.push((Arc::clone(order), step, values));
+                ranks.combinations = step.saturating_mul(values);
+            }
+        }
+        Ok(ranks)
     }
 
     /// Whether names of events are told apart.
