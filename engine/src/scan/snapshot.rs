@@ -532,6 +532,49 @@ mod tests {
     }
 
     #[test]
+    fn users_and_event_ids_are_searched_for_in_segments_and_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = engine(directory.path());
+        let scan = engine.snapshot(Namespace(1)).open().unwrap();
+        let mut found = 0;
+        for (wanted, column) in [
+            (vec!["u7", "u499", "nobody", "u"], Column::User),
+            (vec!["u12"], Column::User),
+            (vec!["nobody"], Column::User),
+            (vec!["e14", "e11998", "e15", "no event"], Column::EventId),
+        ] {
+            let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
+            for source in scan.sources() {
+                for unit in source.units(Chosen::default(), &(i64::MIN..i64::MAX)).unwrap() {
+                    let mut marks: Vec<bool> = (0..unit.rows()).map(|row| row % 5 > 0).collect();
+                    let expected: Vec<bool> = match source.read(&unit, &column).unwrap() {
+                        Values::Codes(codes, table) => codes
+                            .iter()
+                            .map(|code| *code > 0 && wanted.contains(&table.at(*code as usize - 1)))
+                            .collect(),
+                        Values::Texts(table) => {
+                            (0..unit.rows()).map(|row| wanted.contains(&table.at(row))).collect()
+                        }
+                        _ => unreachable!("texts are texts"),
+                    };
+                    let expected: Vec<bool> =
+                        marks.iter().zip(expected).map(|(mark, is_it)| *mark && is_it).collect();
+                    match column {
+                        Column::User => source.mark_users(&unit, &wanted, &mut marks).unwrap(),
+                        _ => {
+                            let ids = wanted.iter().copied().collect();
+                            source.mark_event_ids(&unit, &ids, &mut marks).unwrap();
+                        }
+                    }
+                    found += marks.iter().filter(|mark| **mark).count();
+                    assert_eq!(marks, expected);
+                }
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+
+    #[test]
     fn hours_add_up_to_what_a_query_answers() {
         let directory = tempfile::tempdir().unwrap();
         let engine = engine(directory.path());

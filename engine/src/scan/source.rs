@@ -269,6 +269,20 @@ impl Source {
         Ok(())
     }
 
+    /// Takes the mark from rows of a unit that are of none of these users.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn mark_users(&self, unit: &Unit, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
+        if let Kind::Sealed(sealed) = &self.0 {
+            return sealed.mark_users(unit, users, marks);
+        }
+        if let Values::Texts(table) = self.read(unit, &Column::User)? {
+            let marks = marks.iter_mut().enumerate();
+            marks.for_each(|(row, mark)| *mark &= users.contains(&table.at(row)));
+        }
+        Ok(())
+    }
+
     /// Values of the rows of a unit. A property that no row of the source has is lacking in all.
     ///
     /// Errors: `Corrupt`.

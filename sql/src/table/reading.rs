@@ -11,7 +11,9 @@ use arrow::{
     datatypes::{DataType, SchemaRef},
 };
 use datafusion_common::{DataFusionError, Result};
-use inlay_engine::rows::{Column, Filter, Scan, Source, Strip, TextTable, Unit, Values};
+use inlay_engine::rows::{
+    Column, EventIdSet, Filter, Scan, Source, Strip, TextTable, Unit, Values,
+};
 
 use super::{
     arrays::{Dictionaries, map_array},
@@ -62,6 +64,9 @@ impl ColumnSource {
     }
 }
 
+/// Users that are searched for in a segment, at most: of more, each row's is looked at.
+const USERS_MAX: usize = 64;
+
 /// Rows that are read, and what of them.
 pub struct Reading {
     /// Where they are.
@@ -93,8 +98,8 @@ impl Reading {
         self.columns.iter().position(is_wanted)
     }
 
-    /// The rows of a unit that the statement's conditions let pass, if there are any. Of those that are `known`, event ids are
-    /// searched for in the segment's blocks here; `batch` checks all.
+    /// The rows of a unit that the statement's conditions let pass, if there are any. Of those that are `known`, users and event
+    /// ids are searched for in the segment here; `batch` checks all.
     pub fn passing(
         &self,
         source: &Source,
@@ -105,11 +110,16 @@ impl Reading {
             return Ok(None);
         }
         let mut marks = source.passing(unit, &self.filter).map_err(broken)?;
-        let event_id = self.place_of(&Column::EventId);
-        let event_ids = known.zip(event_id).and_then(|(known, event_id)| known.event_ids(event_id));
-        if let Some(ids) = event_ids {
-            let marks = marks.get_or_insert_with(|| vec![true; unit.rows()]);
-            source.mark_event_ids(unit, &ids, marks).map_err(broken)?;
+        let all = || vec![true; unit.rows()];
+        let texts = |column| known?.texts(self.place_of(&column)?);
+        if let Some(users) = texts(Column::User).filter(|users| users.len() <= USERS_MAX) {
+            let users = users.into_iter().filter(|user| !user.is_empty());
+            let users: Vec<&[u8]> = users.map(str::as_bytes).collect();
+            source.mark_users(unit, &users, marks.get_or_insert_with(all)).map_err(broken)?;
+        }
+        if let Some(ids) = texts(Column::EventId) {
+            let ids: EventIdSet = ids.into_iter().map(str::as_bytes).collect();
+            source.mark_event_ids(unit, &ids, marks.get_or_insert_with(all)).map_err(broken)?;
         }
         Ok(PassingRows::of(unit.clone(), marks))
     }
@@ -261,6 +271,18 @@ impl PassingRows {
             return Some(Self { unit, marks: Some(marks), count });
         }
         Some(Self { unit: marked_strips(&unit, &marks), marks: None, count })
+    }
+
+    /// The first rows, and the others as a unit; there are more than [`HEAD_ROWS`].
+    ///
+    /// Errors: none that is expected.
+    pub fn split_off(self) -> Result<(Self, Unit)> {
+        let is_head: Vec<bool> = (0..self.count).map(|at| at < HEAD_ROWS).collect();
+        let is_rest = is_head.iter().map(|is_head| !is_head).collect();
+        let none = || DataFusionError::Internal("a part without rows".to_owned());
+        let rest = self.clone().narrow(&BooleanArray::new(is_rest, None)).ok_or_else(none)?;
+        let head = self.narrow(&BooleanArray::from(is_head)).ok_or_else(none)?;
+        Ok((head, rest.into_unit()))
     }
 
     /// Those of these rows that are marked; none where none is.

@@ -225,8 +225,19 @@ impl ExecutionPlan for RowsExec {
         let output = MetricBuilder::new(&self.metrics).output_rows(partition);
         let skipped = MetricBuilder::new(&self.metrics).counter(SKIPPED, partition);
         let (open, sent) = (None, 0);
-        let batches =
-            Batches { reading, parts, filters, descending, rest, output, skipped, open, sent };
+        let is_sampled = !self.filters.can_learn();
+        let batches = Batches {
+            reading,
+            parts,
+            filters,
+            descending,
+            is_sampled,
+            rest,
+            output,
+            skipped,
+            open,
+            sent,
+        };
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches))))
     }
 
@@ -259,6 +270,8 @@ struct Batches {
     parts: std::vec::IntoIter<ScanUnit>,
     filters: ScanFilters,
     descending: Option<bool>,
+    /// Whether some rows have been handed on from which an operator above could learn, or none learns.
+    is_sampled: bool,
     /// The other rows of the last part, of which the head was read.
     rest: Option<ScanUnit>,
     output: Count,
@@ -329,7 +342,13 @@ impl Batches {
             let (head, unit, times) = reading.split(source, rows, descending)?;
             self.rest = Some(ScanUnit { source: part.source, unit, times });
             rows = head;
+        } else if !self.is_sampled && rows.have_head() {
+            // Where largest numbers are looked for, those of a few rows let few others pass.
+            let (head, unit) = rows.split_off()?;
+            self.rest = Some(ScanUnit { source: part.source, unit, times: part.times });
+            rows = head;
         }
+        self.is_sampled = true;
         reading.batch(source, rows, known.as_ref())
     }
 }

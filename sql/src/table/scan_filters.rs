@@ -31,7 +31,6 @@ use datafusion_physical_expr::{
     utils::{collect_columns, split_conjunction},
 };
 use datafusion_physical_plan::PhysicalExpr;
-use inlay_engine::rows::EventIdSet;
 
 /// Milliseconds since 1970, both ends among them.
 pub type TimeBounds = (i64, i64);
@@ -141,12 +140,11 @@ impl KnownFilter {
         all.fold(ALL_TIMES, both)
     }
 
-    /// Event ids of which every row that passes has one, where that is known; `event_id` is the column of them in the scan's
-    /// schema.
-    pub fn event_ids(&self, event_id: usize) -> Option<EventIdSet> {
-        let at = self.columns.binary_search(&event_id).ok()?;
+    /// Texts of which every row that passes has one in a column of the scan's schema, where that is known.
+    pub fn texts(&self, column: usize) -> Option<Vec<&str>> {
+        let at = self.columns.binary_search(&column).ok()?;
         let of_all = self.conditions.iter().flat_map(split_conjunction);
-        of_all.filter_map(|condition| equal_to_any(condition, at)).min_by_key(EventIdSet::len)
+        of_all.filter_map(|condition| equal_to_any(condition, at)).min_by_key(Vec::len)
     }
 
     /// Which rows pass, of their values of [`columns`](Self::columns). A condition is asked of rows alone that have passed
@@ -238,28 +236,26 @@ fn either(one: TimeBounds, other: TimeBounds) -> TimeBounds {
     }
 }
 
-/// The texts of which a column has to be one: `event_id = 'a'`, `event_id IN ('a', 'b')`.
-fn equal_to_any(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<EventIdSet> {
+/// The texts of which a column has to have one: `event_id = 'a'`, `event_id IN ('a', 'b')`.
+fn equal_to_any(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<Vec<&str>> {
     let is_column = |expr: &Arc<dyn PhysicalExpr>| {
         expr.downcast_ref::<Column>().is_some_and(|found| found.index() == column)
     };
-    let text = |expr: &Arc<dyn PhysicalExpr>| -> Option<String> {
-        // Nothing equals null.
-        Some(expr.downcast_ref::<Literal>()?.value().try_as_str()?.unwrap_or_default().to_owned())
-    };
-    let texts: Vec<String> = if let Some(list) = condition.downcast_ref::<InListExpr>() {
+    if let Some(list) = condition.downcast_ref::<InListExpr>() {
         let is_found = !list.negated() && is_column(list.expr());
-        is_found.then(|| list.list().iter().map(text).collect::<Option<_>>())??
-    } else {
-        let binary = condition.downcast_ref::<BinaryExpr>()?;
-        match (binary.op(), is_column(binary.left()), is_column(binary.right())) {
-            (Operator::Eq, true, _) => vec![text(binary.right())?],
-            (Operator::Eq, _, true) => vec![text(binary.left())?],
-            _ => return None,
-        }
-    };
-    // Rows without an id have an empty one here, and null in a statement, which equals no text.
-    Some(texts.iter().map(String::as_bytes).collect())
+        return is_found.then(|| list.list().iter().map(text).collect::<Option<_>>())?;
+    }
+    let binary = condition.downcast_ref::<BinaryExpr>()?;
+    match (binary.op(), is_column(binary.left()), is_column(binary.right())) {
+        (Operator::Eq, true, _) => Some(vec![text(binary.right())?]),
+        (Operator::Eq, _, true) => Some(vec![text(binary.left())?]),
+        _ => None,
+    }
+}
+
+/// A written text. Null equals none, as the empty one does: rows without an id or a user are null in a statement.
+fn text(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
+    Some(expr.downcast_ref::<Literal>()?.value().try_as_str()?.unwrap_or_default())
 }
 
 fn is_time(expr: &Arc<dyn PhysicalExpr>, time: usize) -> bool {

@@ -1,6 +1,6 @@
 //! The users of rows of a segment.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, ops::Range, sync::Arc};
 
 use super::Sealed;
 use crate::{
@@ -76,6 +76,57 @@ impl Sealed {
             }
         }
         Ok(places)
+    }
+
+    /// Takes the mark from rows of a unit that are of none of these users. A tenant's are searched for once a unit.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn mark_users(&self, unit: &Unit, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
+        let tenants = self.file.tenants();
+        // The places of each strip's tenant, which has several strips one behind the other.
+        let mut of_tenants: Vec<(usize, Vec<u32>)> = Vec::new();
+        let mut of_strips = Vec::with_capacity(unit.strips.len());
+        for strip in &unit.strips {
+            let tenant = tenants.of_row(strip.rows.start);
+            if of_tenants.last().is_none_or(|(last, _)| *last != tenant) {
+                let mut places = Vec::new();
+                for user in users {
+                    let found = self.place_of_user(tenants.users(tenant), user)?;
+                    places.extend(found.map(|place| place as u32 + 1));
+                }
+                of_tenants.push((tenant, places));
+            }
+            of_strips.push(of_tenants.len() - 1);
+        }
+        if of_tenants.iter().all(|(_, places)| places.is_empty()) {
+            marks.fill(false);
+            return Ok(());
+        }
+        let rows = self.users(unit)?;
+        let mut rest = rows.iter().zip(marks);
+        for (strip, at) in unit.strips.iter().zip(of_strips) {
+            let places = of_tenants.get(at).map(|(_, places)| &**places).unwrap_or_default();
+            let here = rest.by_ref().take(strip.rows.len());
+            match *places {
+                [only] => here.for_each(|(place, mark)| *mark &= *place == only),
+                _ => here.for_each(|(place, mark)| *mark &= places.contains(place)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a user among those of a tenant, which are sorted.
+    fn place_of_user(&self, mut places: Range<usize>, user: &[u8]) -> Result<Option<usize>> {
+        let mut texts = self.user_texts();
+        while !places.is_empty() {
+            let middle = places.start + places.len() / 2;
+            match texts.at(middle)?.cmp(user) {
+                Ordering::Equal => return Ok(Some(middle)),
+                Ordering::Less => places.start = middle + 1,
+                Ordering::Greater => places.end = middle,
+            }
+        }
+        Ok(None)
     }
 
     /// Users of the rows of a unit as texts. A tenant's stand together, and so do those of tenants beside each other: they are
