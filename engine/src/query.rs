@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use crate::{
-    base::time::Granularity,
+    base::time::{DAY_MS, Granularity, HOUR_MS},
     error::{Error, Result},
     event::Namespace,
 };
@@ -160,13 +160,30 @@ impl Query {
         if self.from_ms > self.to_ms {
             return Err(Error::invalid("from", "lies after to"));
         }
-        if self.buckets().is_none() {
+        if self.may_have_many_buckets() && self.buckets().is_none() {
             return Err(Error::invalid(
                 "granularity",
                 format!("gives more than {BUCKETS_MAX} buckets"),
             ));
         }
         Ok(())
+    }
+
+    /// How many buckets the window has at most, but for those that are given: the shortest month has 28 days.
+    fn buckets_at_most(&self) -> usize {
+        let shortest_ms = match self.granularity {
+            None => return 1,
+            Some(Granularity::Hour) => HOUR_MS,
+            Some(Granularity::Day) => DAY_MS,
+            Some(Granularity::Week) => 7 * DAY_MS,
+            Some(Granularity::Month) => 28 * DAY_MS,
+        };
+        let steps = self.to_ms.saturating_sub(self.from_ms).max(0) / shortest_ms;
+        usize::try_from(steps).unwrap_or(usize::MAX).saturating_add(2)
+    }
+
+    fn may_have_many_buckets(&self) -> bool {
+        self.starts.is_some() || self.buckets_at_most() > BUCKETS_MAX
     }
 
     /// Starts of the buckets that meet the window; one for the whole window without granularity.
@@ -176,7 +193,7 @@ impl Query {
             return (starts.len() <= BUCKETS_MAX).then(|| starts.clone());
         }
         let Some(granularity) = self.granularity else { return Some(vec![self.from_ms]) };
-        let mut starts = Vec::new();
+        let mut starts = Vec::with_capacity(self.buckets_at_most().min(BUCKETS_MAX));
         let mut start = granularity.floor(self.from_ms);
         while start < self.to_ms {
             if starts.len() == BUCKETS_MAX {

@@ -133,21 +133,7 @@ pub async fn serve_with(
     };
     let settings = Arc::new(settings);
     let engine = Arc::new(engine);
-    let app = App {
-        engine,
-        clock,
-        rng,
-        settings,
-        ids: Arc::default(),
-        counters: Arc::default(),
-        key_callers: Arc::default(),
-        acting: None,
-        named: None,
-        abandoned: Arc::default(),
-        permit: None,
-        attempt: None,
-        is_counted: false,
-    };
+    let app = App::new(engine, clock, rng, settings);
     if config.demo {
         let seeding = app.clone();
         tokio::task::spawn_blocking(move || seeding.seed_demo())

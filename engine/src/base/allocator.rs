@@ -13,7 +13,8 @@ pub fn set_up() {
     /// Free memory at the end of an arena that is kept.
     const KEPT_BYTES: i32 = 8 << 20;
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let arenas = i32::try_from(cores.max(2)).unwrap_or(i32::MAX);
+    // The threads of the runtime are among the first, and have one each: two that share one wait for each other.
+    let arenas = i32::try_from(2 * cores + 2).unwrap_or(i32::MAX);
     let settings = [
         (libc::M_ARENA_MAX, arenas),
         (libc::M_MMAP_THRESHOLD, MAPPED_FROM_BYTES),

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -22,23 +22,30 @@ use crate::{
     store::{Org, OrgReader, OrgTxn},
 };
 
-/// The product: its state and its means. Cheap to clone.
-#[derive(Clone)]
-pub struct App {
+/// State that all requests share.
+pub struct AppState {
     /// Events and keys.
     pub engine: Arc<Engine>,
     /// Wall time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
     pub rng: Arc<dyn Rng>,
+    /// Makes ids.
+    pub ids: Ids,
+    /// What is counted in memory.
+    pub counters: Counters,
+    /// Callers of API keys that were decoded before.
+    pub key_callers: KeyCallers,
+}
+
+/// The product: its state, and what is known of the request under way. Each request has a clone: one counter of references for
+/// all of the state, since threads that count at the same place wait for each other.
+#[derive(Clone)]
+pub struct App {
+    /// State.
+    pub state: Arc<AppState>,
     /// Settings.
     pub settings: Arc<Settings>,
-    /// Makes ids.
-    pub ids: Arc<Ids>,
-    /// What is counted in memory.
-    pub counters: Arc<Counters>,
-    /// Callers of API keys that were decoded before.
-    pub key_callers: Arc<KeyCallers>,
     /// Who makes the request under way; looked at again where its change is made.
     pub acting: Option<Arc<Caller>>,
     /// The request under way, when its client named it.
@@ -53,22 +60,56 @@ pub struct App {
     pub is_counted: bool,
 }
 
-/// Work that is given up when it takes longer than a fraction of a millisecond, and begun anew elsewhere.
+impl std::ops::Deref for App {
+    type Target = AppState;
+
+    fn deref(&self) -> &AppState {
+        &self.state
+    }
+}
+
+/// Work that is given up when it takes longer than a fraction of a millisecond of processor, and begun anew elsewhere.
+///
+/// Wall time that is over says little on a busy machine: the thread may have waited for a core, and a query that is begun anew
+/// makes the machine busier. So the processor time of the thread is looked at then, which is a call of the kernel, and the
+/// attempt goes on for as long as it has used less than its limit since it was first looked at.
 #[derive(Debug)]
 pub struct Attempt {
-    deadline: Instant,
+    limit: Duration,
+    began: Instant,
+    /// Microseconds since it began until which nothing is looked at.
+    until_us: AtomicU64,
+    /// Microseconds of processor of the thread when they were first looked at; `u64::MAX` before.
+    processor_us: AtomicU64,
     is_given_up: AtomicBool,
 }
 
 impl Attempt {
-    /// Starts an attempt with a time limit.
+    /// Starts an attempt with a limit of processor time.
     pub fn new(limit: Duration) -> Self {
-        Self { deadline: Instant::now() + limit, is_given_up: AtomicBool::new(false) }
+        Self {
+            limit,
+            began: Instant::now(),
+            until_us: AtomicU64::new(limit.as_micros() as u64),
+            processor_us: AtomicU64::new(u64::MAX),
+            is_given_up: AtomicBool::new(false),
+        }
     }
 
     /// Whether the time is over.
     fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
+        let wall_us = self.began.elapsed().as_micros() as u64;
+        wall_us >= self.until_us.load(Ordering::Relaxed) && self.is_used_up(wall_us, processor_us())
+    }
+
+    /// Whether the processor time is used up; if not, when it may be.
+    fn is_used_up(&self, wall_us: u64, processor_us: u64) -> bool {
+        let limit_us = self.limit.as_micros() as u64;
+        let first_us = self.processor_us.load(Ordering::Relaxed).min(processor_us);
+        self.processor_us.store(first_us, Ordering::Relaxed);
+        let rest_us = limit_us.saturating_sub(processor_us - first_us);
+        self.until_us.store(wall_us + rest_us, Ordering::Relaxed);
+        rest_us == 0
     }
 
     /// Gives up: the result of the attempt is discarded.
@@ -83,7 +124,34 @@ impl Attempt {
     }
 }
 
+/// Microseconds of processor that this thread has used.
+fn processor_us() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
+}
+
 impl App {
+    /// With empty counters, for no request yet.
+    pub fn new(
+        engine: Arc<Engine>,
+        clock: Arc<dyn Clock>,
+        rng: Arc<dyn Rng>,
+        settings: Arc<Settings>,
+    ) -> Self {
+        let (ids, counters) = (Ids::default(), Counters::default());
+        let key_callers = KeyCallers::default();
+        Self {
+            state: Arc::new(AppState { engine, clock, rng, ids, counters, key_callers }),
+            settings,
+            acting: None,
+            named: None,
+            abandoned: Arc::default(),
+            permit: None,
+            attempt: None,
+            is_counted: false,
+        }
+    }
+
     /// Says when a query that begins now must stop: at its deadline, when nobody waits for it, or when the time of an
     /// attempt is over. While it is another query's turn, the answer comes later.
     pub fn query_control(&self) -> impl Fn() -> bool + use<'_> {
@@ -155,20 +223,28 @@ impl App {
     pub fn in_memory() -> Self {
         use inlay_engine::{Options, SeededRng, SimVfs, SystemClock};
         let options = Options { background: false, ..Options::default() };
-        Self {
-            engine: Arc::new(Engine::open(Arc::new(SimVfs::new()), options).unwrap()),
-            clock: Arc::new(SystemClock),
-            rng: Arc::new(SeededRng::new(7)),
-            settings: Arc::new(Settings { password_cost: 4, ..Settings::default() }),
-            ids: Arc::default(),
-            counters: Arc::default(),
-            key_callers: Arc::default(),
-            acting: None,
-            named: None,
-            abandoned: Arc::default(),
-            permit: None,
-            attempt: None,
-            is_counted: false,
-        }
+        let engine = Engine::open(Arc::new(SimVfs::new()), options).unwrap();
+        let settings = Settings { password_cost: 4, ..Settings::default() };
+        let (clock, rng) = (Arc::new(SystemClock), Arc::new(SeededRng::new(7)));
+        Self::new(Arc::new(engine), clock, rng, Arc::new(settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_goes_on_while_its_thread_waits_for_a_core() {
+        let attempt = Attempt::new(Duration::from_micros(200));
+        // It waited for three milliseconds, and had used 5,020 microseconds of processor before or since.
+        assert!(!attempt.is_used_up(3_000, 5_020));
+        assert_eq!(attempt.until_us.load(Ordering::Relaxed), 3_200);
+        assert!(!attempt.is_used_up(3_200, 5_100));
+        assert_eq!(attempt.until_us.load(Ordering::Relaxed), 3_320);
+        assert!(attempt.is_used_up(3_320, 5_220));
+        assert!(!Attempt::new(Duration::from_secs(9)).is_over());
+        let short = Attempt::new(Duration::ZERO);
+        assert!(short.is_over());
     }
 }

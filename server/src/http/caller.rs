@@ -71,10 +71,9 @@ async fn carry_out(
     request: Request,
     next: Next,
 ) -> Result<Response> {
-    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+    let Some(caller) = request.extensions().get::<Arc<Caller>>().cloned() else {
         return Ok(next.run(request).await);
     };
-    let caller = Arc::new(caller);
     let name = match *request.method() {
         Method::POST => idempotency::name_of(&request)?,
         _ => None,
@@ -173,7 +172,7 @@ async fn admit(
                 (_, Some(SessionCookie(cookie))) => format!("session {}", secret::digest(cookie)),
                 (_, None) => format!("key {}", caller.actor.id),
             };
-            request.extensions_mut().insert(Caller { ip, ..*caller });
+            request.extensions_mut().insert(Arc::new(Caller { ip, ..*caller }));
             if let Some(cookie) = cookie {
                 request.extensions_mut().insert(cookie);
             }

@@ -46,11 +46,7 @@ macro_rules! from_the_guard {
             impl<S: Send + Sync> FromRequestParts<S> for $kind {
                 type Rejection = ApiError;
                 async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-                    // The guard puts it there for every operation that allows such a caller.
-                    parts.extensions.get().cloned().ok_or_else(|| {
-                        let message = "valid credentials for this operation are missing";
-                        ApiError::new(Code::Unauthenticated, message)
-                    })
+                    parts.extensions.get().cloned().ok_or_else(lacking)
                 }
             }
 
@@ -59,7 +55,22 @@ macro_rules! from_the_guard {
     };
 }
 
-from_the_guard!(Caller Client Viewer SessionCookie);
+from_the_guard!(Client Viewer SessionCookie);
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        parts.extensions.get::<Arc<Self>>().map(|caller| Self::clone(caller)).ok_or_else(lacking)
+    }
+}
+
+impl Takes for Caller {}
+
+/// The guard puts it there for every operation that allows such a caller.
+fn lacking() -> ApiError {
+    ApiError::new(Code::Unauthenticated, "valid credentials for this operation are missing")
+}
 
 impl Takes for State<Http> {}
 impl Takes for HeaderMap {}
