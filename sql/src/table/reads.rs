@@ -36,6 +36,8 @@ use super::{
 const RANKED_MAX: usize = 4_096;
 /// Texts of a property that are put in order or looked up, at most.
 const ORDERED_MAX: usize = 65_536;
+/// Properties of which an expression may be one, at most.
+const BRANCHES_MAX: usize = 8;
 /// With four thousand million rows, a sum stays below 2^52.
 const SUMMED_MAX: i64 = 1 << 20;
 
@@ -395,6 +397,38 @@ impl<'a> Read<'a> {
         Ok(Some(with_column?.data))
     }
 
+    /// The sum of an expression that is one of several properties, or the negative of one, by conditions of groups.
+    fn takes_sum_of_branches(&mut self, expr: &Expr) -> Result<Option<Parts>> {
+        let mut found = Vec::new();
+        let is_one_of = branches(expr, &[], false, &mut found);
+        if !is_one_of || found.len() > BRANCHES_MAX {
+            return Ok(None);
+        }
+        let (mut aggregates, mut signs) = (Vec::new(), Vec::new());
+        for Branch { conditions, of, is_negative } in found {
+            let Some(measure) = self.plain_measure(of, "sum")?.filter(|one| *one != Measure::Time)
+            else {
+                return Ok(None);
+            };
+            let Some(measured) = self.measured_where(measure, &conditions, false)? else {
+                return Ok(None);
+            };
+            aggregates.push(sum(measured.part(Part::Sum)?));
+            signs.push(is_negative);
+        }
+        let finish = move |parts: Vec<Expr>| {
+            let is_nothing = conjunction(parts.iter().map(|part| part.clone().is_null()));
+            let mut total = lit(0.0);
+            for (part, is_negative) in parts.into_iter().zip(signs) {
+                let part = when(part.clone().is_not_null(), part).otherwise(lit(0.0))?;
+                total = if is_negative { total - part } else { total + part };
+            }
+            let nothing = Expr::Literal(ScalarValue::Float64(None), None);
+            when(is_nothing.unwrap_or_else(|| lit(true)), nothing).otherwise(total)
+        };
+        Ok(Some(Parts { aggregates, finish: Box::new(finish) }))
+    }
+
     /// An aggregate over rows as aggregates over groups.
     ///
     /// Errors: none that is expected.
@@ -423,6 +457,12 @@ impl<'a> Read<'a> {
         let filter = params.filter.as_deref();
         if let Some(measured) = self.measured(func.name(), &only, filter)? {
             return measured.aggregate(func.name());
+        }
+        if func.name() == "sum"
+            && filter.is_none()
+            && let Some(parts) = self.takes_sum_of_branches(&only)?
+        {
+            return Ok(Some(parts));
         }
         let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
         if self.is_by_user && func.name() == "count" && (filter.is_some() || !is_all) {
@@ -526,6 +566,45 @@ fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
         Some(_) => return None,
     };
     Some((then, Some(condition), is_else_zero))
+}
+
+/// What an expression is where some conditions hold.
+struct Branch<'e> {
+    conditions: Vec<Expr>,
+    of: &'e Expr,
+    is_negative: bool,
+}
+
+/// Finds the columns of which an expression is one: `CASE WHEN timestamp < … THEN a ELSE -b END`. False where it may be something
+/// else.
+fn branches<'e>(
+    expr: &'e Expr,
+    conditions: &[Expr],
+    is_negative: bool,
+    found: &mut Vec<Branch<'e>>,
+) -> bool {
+    match expr {
+        Expr::Alias(alias) => branches(&alias.expr, conditions, is_negative, found),
+        Expr::Negative(inner) => branches(inner, conditions, !is_negative, found),
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Column(_) => {
+            found.push(Branch { conditions: conditions.to_vec(), of: expr, is_negative });
+            true
+        }
+        Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
+            let mut conditions = conditions.to_vec();
+            for (condition, then) in when_then_expr {
+                let with = [&*conditions, &[(**condition).clone()]].concat();
+                if !branches(then, &with, is_negative, found) {
+                    return false;
+                }
+                conditions.push((**condition).clone().is_not_true());
+            }
+            let otherwise = else_expr.as_deref();
+            otherwise.is_none_or(|expr| branches(expr, &conditions, is_negative, found))
+        }
+        _ => false,
+    }
 }
 
 fn is_user(expr: &Expr) -> bool {
