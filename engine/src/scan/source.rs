@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{error::Result, segment::EventIdSet};
 
+/// Boundaries of time in a series up to which each is looked for in each of its strips.
+const FEW_BOUNDARIES: usize = 8;
+
 /// A segment, or rows that no segment holds yet, as far as they belong to the namespace.
 pub struct Source(Kind);
 
@@ -325,7 +328,11 @@ impl Source {
         for strip in &unit.strips {
             let Some(series) = self.series().get(strip.series) else { continue };
             let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
-            let within = until(series.first_ms)..until(series.last_ms);
+            let (mut first_ms, mut last_ms) = (series.first_ms, series.last_ms);
+            if until(last_ms) - until(first_ms) > FEW_BOUNDARIES {
+                (first_ms, last_ms) = self.ends(strip)?;
+            }
+            let within = until(first_ms)..until(last_ms);
             let ends = buckets.boundaries.get(within).unwrap_or_default().iter().map(Some);
             let mut start = strip.rows.start;
             for boundary in ends.chain([None]) {
@@ -334,7 +341,7 @@ impl Source {
                     None => strip.rows.end,
                 };
                 // Of rows before a boundary, or behind all of them.
-                let ms = boundary.map_or(series.last_ms, |ms| ms.saturating_sub(1));
+                let ms = boundary.map_or(last_ms, |ms| ms.saturating_sub(1));
                 let rows = start..end;
                 start = end;
                 if rows.is_empty() {

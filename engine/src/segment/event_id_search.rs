@@ -10,7 +10,10 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use super::event_ids::{EventIds, PackedUuids, canonical_uuid, packed_strings};
 use crate::{
@@ -67,6 +70,9 @@ impl EventIdSet {
         ranges: &[Range<usize>],
         place: &str,
     ) -> Result<Vec<bool>> {
+        if self.is_empty() {
+            return Ok(vec![false; ranges.iter().map(Range::len).sum()]);
+        }
         let is_within = ranges.iter().all(|range| range.start <= range.end && range.end <= rows);
         if is_within && let Some(packed) = PackedUuids::of(block, rows, place)? {
             return Ok(self.rows_in_uuids(&packed, ranges));
@@ -100,14 +106,17 @@ impl EventIdSet {
     }
 
     fn rows_in_strings(&self, packed: &PackedStrings<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
-        let possible: Vec<(u64, &[u8])> =
-            self.texts.iter().filter_map(|id| Some((packed.first_bits_of(id)?, &**id))).collect();
-        let filter = Filter::of(possible.iter().map(|(bits, _)| *bits));
+        let mut possible: HashMap<u64, Vec<&[u8]>> = HashMap::new();
+        for id in &self.texts {
+            let bits = packed.first_bits_of(id);
+            bits.into_iter().for_each(|bits| possible.entry(bits).or_default().push(id));
+        }
+        let filter = Filter::of(possible.keys().copied());
         marked(&filter, ranges, |rows, marks| {
             for row in rows {
                 let bits = packed.first_bits(row);
-                let is_it = |(other, id): &(u64, &[u8])| *other == bits && packed.is(row, id);
-                marks.push(filter.may_have(bits) && possible.iter().any(is_it));
+                let ids = filter.may_have(bits).then(|| possible.get(&bits)).flatten();
+                marks.push(ids.is_some_and(|ids| ids.iter().any(|id| packed.is(row, id))));
             }
         })
     }
@@ -134,7 +143,7 @@ fn marked(
     marks
 }
 
-/// Which low bits some numbers have: most others do not pass.
+/// Hashes that some numbers have: most others do not pass.
 struct Filter {
     words: Vec<u64>,
     is_empty: bool,
@@ -157,7 +166,9 @@ impl Filter {
     }
 
     fn place(number: u64) -> (usize, u64) {
-        (number as usize % FILTER_BITS / 64, number % 64)
+        // Ids that begin alike have the same low bits.
+        let hash = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize;
+        (hash % FILTER_BITS / 64, hash as u64 % 64)
     }
 }
 

@@ -68,11 +68,15 @@ impl std::ops::Deref for App {
     }
 }
 
+/// How many times its limit an attempt may take of wall time: some turns of others on the same core.
+const WALL_TIMES: u64 = 25;
+
 /// Work that is given up when it takes longer than a fraction of a millisecond of processor, and begun anew elsewhere.
 ///
 /// Wall time that is over says little on a busy machine: the thread may have waited for a core, and a query that is begun anew
 /// makes the machine busier. So the processor time of the thread is looked at then, which is a call of the kernel, and the
-/// attempt goes on for as long as it has used less than its limit since it was first looked at.
+/// attempt goes on for as long as it has used less than its limit since it was first looked at, and no more than some times its limit
+/// of wall time are over.
 #[derive(Debug)]
 pub struct Attempt {
     limit: Duration,
@@ -105,6 +109,10 @@ impl Attempt {
     /// Whether the processor time is used up; if not, when it may be.
     fn is_used_up(&self, wall_us: u64, processor_us: u64) -> bool {
         let limit_us = self.limit.as_micros() as u64;
+        // It may wait for a disk, and others for it.
+        if wall_us >= limit_us * WALL_TIMES {
+            return true;
+        }
         let first_us = self.processor_us.load(Ordering::Relaxed).min(processor_us);
         self.processor_us.store(first_us, Ordering::Relaxed);
         let rest_us = limit_us.saturating_sub(processor_us - first_us);
@@ -244,6 +252,9 @@ mod tests {
         assert_eq!(attempt.until_us.load(Ordering::Relaxed), 3_320);
         assert!(attempt.is_used_up(3_320, 5_220));
         assert!(!Attempt::new(Duration::from_secs(9)).is_over());
+        let waiting = Attempt::new(Duration::from_micros(200));
+        assert!(!waiting.is_used_up(4_999, 7));
+        assert!(waiting.is_used_up(5_000, 7));
         let short = Attempt::new(Duration::ZERO);
         assert!(short.is_over());
     }

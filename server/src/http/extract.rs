@@ -46,7 +46,7 @@ macro_rules! from_the_guard {
             impl<S: Send + Sync> FromRequestParts<S> for $kind {
                 type Rejection = ApiError;
                 async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-                    parts.extensions.get().cloned().ok_or_else(lacking)
+                    parts.extensions.get().cloned().ok_or_else(missing_credentials)
                 }
             }
 
@@ -61,14 +61,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts.extensions.get::<Arc<Self>>().map(|caller| Self::clone(caller)).ok_or_else(lacking)
+        parts
+            .extensions
+            .get::<Arc<Self>>()
+            .map(|caller| Self::clone(caller))
+            .ok_or_else(missing_credentials)
     }
 }
 
 impl Takes for Caller {}
 
 /// The guard puts it there for every operation that allows such a caller.
-fn lacking() -> ApiError {
+fn missing_credentials() -> ApiError {
     ApiError::new(Code::Unauthenticated, "valid credentials for this operation are missing")
 }
 

@@ -269,13 +269,18 @@ impl<'a> Crowd<'a> {
     }
 
     /// The first number of a place.
-    fn place(&mut self, place: Place) -> usize {
+    ///
+    /// Errors: when numbers would be too large.
+    fn place(&mut self, place: Place) -> Result<usize> {
         if let Some((last, at)) = self.last
             && last == place
         {
-            return at;
+            return Ok(at);
         }
         let next = self.places.len() * self.ranks.combinations;
+        if next + self.ranks.combinations > NONE as usize {
+            return resources_err!("groups of users have too many times, events and texts");
+        }
         let at = *self.place_numbers.entry(place).or_insert(next);
         self.last = Some((place, at));
         if at == next {
@@ -287,7 +292,7 @@ impl<'a> Crowd<'a> {
                 }
             }
         }
-        at
+        Ok(at)
     }
 
     /// Makes lists long enough for all users.
@@ -366,7 +371,7 @@ impl<'a> Crowd<'a> {
                 if by_name { number_of(&self.layout.name_numbers, at, name)? } else { 0 },
                 buckets.start(stretch.start_ms),
             );
-            let place = self.place(place);
+            let place = self.place(place)?;
             let (here, behind) = rest.split_at_mut(stretch.rows as usize);
             rest = behind;
             let ranks_here;

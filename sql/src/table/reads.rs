@@ -52,6 +52,7 @@ pub struct Read<'a> {
     /// Whether groups are told apart by users, who are grouped by or counted. Texts of properties tell them apart where they are
     /// grouped by, and not for a condition's sake: such groups would be nearly as many as rows.
     is_by_user: bool,
+    /// Whether something is computed of each group.
     has_aggregates: bool,
     /// Whether users are counted, each once.
     counts_users: bool,
@@ -202,7 +203,7 @@ impl<'a> Read<'a> {
         if expr.exists(|expr| Ok(is_user(expr)))? {
             self.add_key(USER.to_owned(), Key::User);
         }
-        // Rows that are only told apart are joined, with themselves as often as not: scans have numbers for that.
+        // Without aggregates (DISTINCT, inputs of joins) it is faster to scan rows with numbers of texts.
         if self.is_by_user && self.has_aggregates {
             for column in expr.column_refs() {
                 if let Some(order) = self.order(&column.name, RANKED_MAX)? {
@@ -254,8 +255,12 @@ impl<'a> Read<'a> {
             "tenant_id" => Some(Key::Tenant),
             "event_name" => Some(Key::Event),
             // Groups are by user, and by user and text, only where that was asked for.
+            // A time is no key by itself: buckets say what is known of it.
             _ if column == USER || self.is_by_user => {
-                self.keys.iter().find(|(name, _)| name == column).map(|(_, key)| key.clone())
+                let is_it = |(name, key): &&(String, Key)| {
+                    name == column && matches!(key, Key::User | Key::Rank(_))
+                };
+                self.keys.iter().find(is_it).map(|(_, key)| key.clone())
             }
             _ => Some(Key::Text(self.property(column, STRINGS)?.name.clone())),
         }
@@ -401,7 +406,7 @@ impl<'a> Read<'a> {
     fn takes_sum_of_branches(&mut self, expr: &Expr) -> Result<Option<Parts>> {
         let mut found = Vec::new();
         let is_one_of = branches(expr, &[], false, &mut found);
-        if !is_one_of || found.len() > BRANCHES_MAX {
+        if !is_one_of || found.is_empty() {
             return Ok(None);
         }
         let (mut aggregates, mut signs) = (Vec::new(), Vec::new());
@@ -583,6 +588,9 @@ fn branches<'e>(
     is_negative: bool,
     found: &mut Vec<Branch<'e>>,
 ) -> bool {
+    if found.len() >= BRANCHES_MAX {
+        return false;
+    }
     match expr {
         Expr::Alias(alias) => branches(&alias.expr, conditions, is_negative, found),
         Expr::Negative(inner) => branches(inner, conditions, !is_negative, found),

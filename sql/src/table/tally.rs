@@ -222,7 +222,7 @@ impl<'a> Groups<'a> {
                     Arc::new(times.finish())
                 }
                 Key::User | Key::Rank(_) => {
-                    return Err(DataFusionError::Internal("users are no places".to_owned()));
+                    return Err(DataFusionError::Internal("a key of groups by user".to_owned()));
                 }
                 Key::Text(name) => {
                     let Some((_, table, step)) = texts.next() else {

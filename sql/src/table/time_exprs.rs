@@ -10,7 +10,11 @@
 //! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
 //! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it.
 
-use std::{cell::OnceCell, collections::HashMap, sync::Arc};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
 
 use arrow::{
     array::{Array as _, ArrayRef, BooleanArray, RecordBatch, TimestampMillisecondArray},
@@ -31,8 +35,8 @@ use super::{condition::time_boundaries, schema::Kind, times::kept_cast, wanted::
 const STEPS_MAX: i64 = 40_000;
 /// Boundaries are named where there is at most one for so many steps; else the steps are.
 const FEW: usize = 4;
-/// Integers that are added or multiplied, at most, so that nothing wraps around.
-const INTEGER_MAX: i64 = 1 << 31;
+/// Integers that are added, at most, so that nothing wraps around.
+const INTEGER_MAX: u64 = 1 << 31;
 /// Functions of one argument that rise with it.
 const RISING: [&str; 8] = [
     "floor",
@@ -50,12 +54,22 @@ pub struct Times {
     scan: Arc<Scan>,
     /// The first and the last.
     span: OnceCell<(i64, i64)>,
+    /// Monotone expressions that were computed before: a statement names the same in many of its conditions.
+    known: RefCell<HashMap<Expr, Option<Steps>>>,
+}
+
+/// Buckets of a monotone expression.
+#[derive(Clone)]
+struct Steps {
+    buckets: TimeBuckets,
+    /// Whether no two buckets have the same value.
+    is_injective: bool,
 }
 
 impl Times {
     /// Of a table's scan.
     pub fn of(scan: Arc<Scan>) -> Self {
-        Self { scan, span: OnceCell::new() }
+        Self { scan, span: OnceCell::new(), known: RefCell::default() }
     }
 
     /// Buckets of time in each of which an expression has one value, if that is known. It is computed for a bucket's instant.
@@ -70,35 +84,43 @@ impl Times {
             buckets.merge(&TimeBuckets { grain: None, boundaries });
             return Ok(Some(buckets));
         }
-        let steps = self.steps(expr)?.map(|(buckets, _)| buckets);
+        let steps = self.steps(expr)?.map(|steps| steps.buckets);
         Ok(steps.or_else(|| grain_of(expr).map(TimeBuckets::from)))
     }
 
-    /// The same, if the expression has another value for each bucket, too.
+    /// Buckets of time in each of which an expression has one value, no two of which have the same.
     ///
     /// Errors: none that is expected; what the library says.
     pub fn own_buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
         if let Some(grain) = truncated(expr) {
             return Ok(Some(grain.into()));
         }
-        let steps = self.steps(expr)?;
-        Ok(steps.filter(|(_, is_other)| *is_other).map(|(buckets, _)| buckets))
+        let steps = self.steps(expr)?.filter(|steps| steps.is_injective);
+        Ok(steps.map(|steps| steps.buckets))
     }
 
-    /// Buckets of a monotone expression, if it has one value in each week, day or hour, and whether it has another in each bucket.
-    fn steps(&self, expr: &Expr) -> Result<Option<(TimeBuckets, bool)>> {
+    /// Buckets of a monotone expression, if it has one value in each week, day or hour.
+    fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
         if is_time(expr) || !is_monotone(expr) {
             return Ok(None);
         }
+        if let Some(known) = self.known.borrow().get(expr) {
+            return Ok(known.clone());
+        }
+        let mut found = None;
         for grain in [Grain::Week, Grain::Day, Grain::Hour] {
-            if let Some(steps) = self.steps_of(expr, grain)? {
-                return Ok(Some(steps));
+            found = self.steps_of(expr, grain)?;
+            if found.is_some() {
+                break;
             }
         }
-        Ok(None)
+        self.known.borrow_mut().insert(expr.clone(), found.clone());
+        Ok(found)
     }
 
-    fn steps_of(&self, expr: &Expr, grain: Grain) -> Result<Option<(TimeBuckets, bool)>> {
+    /// Its values at the first and the last millisecond of each step are compared, and those of neighbours: what is monotone has no
+    /// value again.
+    fn steps_of(&self, expr: &Expr, grain: Grain) -> Result<Option<Steps>> {
         let sources = self.scan.sources().iter();
         let span =
             || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
@@ -123,13 +145,15 @@ impl Times {
             (at_starts.slice(0, starts.len() - 1), at_starts.slice(1, starts.len() - 1));
         let changes: BooleanArray = distinct(&before, &after)?;
         if changes.true_count() > starts.len() / FEW {
-            return Ok(Some((grain.into(), changes.true_count() == changes.len())));
+            let is_injective = changes.true_count() == changes.len();
+            return Ok(Some(Steps { buckets: grain.into(), is_injective }));
         }
         let changed = starts.iter().skip(1).zip(changes.values().iter());
         let changed = changed.filter(|(_, is_other)| *is_other).map(|(start, _)| *start);
         // The instant of the first bucket is one of the table's, too.
         let boundaries = std::iter::once(first).chain(changed).collect();
-        Ok(Some((TimeBuckets { grain: None, boundaries }, true)))
+        let buckets = TimeBuckets { grain: None, boundaries };
+        Ok(Some(Steps { buckets, is_injective: true }))
     }
 }
 
@@ -165,10 +189,15 @@ fn is_monotone(expr: &Expr) -> bool {
             is_ordered && is_monotone(expr)
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-            Operator::Plus | Operator::Minus | Operator::Multiply => {
-                is_monotone(left) && is_small(right) || is_small(left) && is_monotone(right)
+            Operator::Plus | Operator::Minus => {
+                is_monotone(left) && is_safe_operand(right)
+                    || is_safe_operand(left) && is_monotone(right)
             }
-            Operator::Divide => is_monotone(left) && is_small(right),
+            // A product of integers may wrap around.
+            Operator::Multiply => {
+                is_monotone(left) && is_double(right) || is_double(left) && is_monotone(right)
+            }
+            Operator::Divide => is_monotone(left) && is_safe_operand(right),
             Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
                 let is_literal = |expr: &Expr| matches!(expr, Expr::Literal(..));
                 is_monotone(left) && is_literal(right) || is_literal(left) && is_monotone(right)
@@ -178,8 +207,9 @@ fn is_monotone(expr: &Expr) -> bool {
         Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), &**args) {
             (name, [inner]) => RISING.contains(&name) && is_monotone(inner),
             ("date_trunc", [Expr::Literal(..), inner]) => is_monotone(inner),
-            ("date_bin", [Expr::Literal(..), inner])
-            | ("date_bin", [Expr::Literal(..), inner, Expr::Literal(..)]) => is_monotone(inner),
+            ("date_bin", [stride, inner]) | ("date_bin", [stride, inner, Expr::Literal(..)]) => {
+                is_stride(stride) && is_monotone(inner)
+            }
             ("date_part", [Expr::Literal(part, _), inner]) => {
                 let part = part.try_as_str().flatten().map(str::to_lowercase);
                 part.is_some_and(|part| ["epoch", "year", "isoyear"].contains(&&*part))
@@ -191,13 +221,33 @@ fn is_monotone(expr: &Expr) -> bool {
     }
 }
 
+fn is_double(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Float64(Some(number)), _) if number.is_finite())
+}
+
+/// Whether it is a written interval that is not negative and has no months.
+fn is_stride(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(stride)), _) => {
+            stride.months == 0 && stride.days >= 0 && stride.nanoseconds >= 0
+        }
+        Expr::Literal(ScalarValue::DurationMillisecond(Some(stride)), _) => *stride >= 0,
+        _ => false,
+    }
+}
+
 /// Whether it is a written number that makes no integer wrap around, or a written time or interval.
-fn is_small(expr: &Expr) -> bool {
+fn is_safe_operand(expr: &Expr) -> bool {
     let Expr::Literal(value, _) = expr else { return false };
     match value {
         ScalarValue::Float64(Some(number)) => number.is_finite(),
-        ScalarValue::Int64(Some(number)) => number.abs() <= INTEGER_MAX,
-        ScalarValue::IntervalMonthDayNano(Some(_)) | ScalarValue::IntervalDayTime(Some(_)) => true,
+        ScalarValue::Int64(Some(number)) => number.unsigned_abs() <= INTEGER_MAX,
+        // Days at the end of a month are the same day of a shorter one, but their hours are not.
+        ScalarValue::IntervalMonthDayNano(Some(interval)) => interval.months == 0,
+        ScalarValue::IntervalDayTime(Some(_))
+        | ScalarValue::DurationMillisecond(Some(_))
+        | ScalarValue::DurationMicrosecond(Some(_))
+        | ScalarValue::DurationNanosecond(Some(_)) => true,
         ScalarValue::TimestampMillisecond(Some(_), None)
         | ScalarValue::TimestampMicrosecond(Some(_), None)
         | ScalarValue::TimestampNanosecond(Some(_), None)
