@@ -70,10 +70,10 @@ impl EventIdSet {
         ranges: &[Range<usize>],
         place: &str,
     ) -> Result<Vec<bool>> {
-        if self.is_empty() {
+        let is_within = ranges.iter().all(|range| range.start <= range.end && range.end <= rows);
+        if is_within && self.is_empty() {
             return Ok(vec![false; ranges.iter().map(Range::len).sum()]);
         }
-        let is_within = ranges.iter().all(|range| range.start <= range.end && range.end <= rows);
         if is_within && let Some(packed) = PackedUuids::of(block, rows, place)? {
             return Ok(self.rows_in_uuids(&packed, ranges));
         }
