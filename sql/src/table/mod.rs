@@ -28,6 +28,7 @@ mod shares;
 mod text_values;
 
 mod amounts;
+mod branches;
 mod distinct;
 
 mod wanted;

@@ -94,8 +94,10 @@ impl Reading {
     }
 
     fn place_of(&self, wanted: &Column) -> Option<usize> {
-        let is_wanted = |source: &ColumnSource| matches!(source, ColumnSource::Plain(column) if column == wanted);
-        self.columns.iter().position(is_wanted)
+        self.columns.iter().position(|source| match source {
+            ColumnSource::Plain(column) => column == wanted,
+            _ => false,
+        })
     }
 
     /// The rows of a unit that the statement's conditions let pass, if there are any. Of those that are `known`, users and event
@@ -147,11 +149,8 @@ impl Reading {
             .fold((i64::MAX, i64::MIN), |(first, last), ms| (first.min(ms), last.max(ms)));
         let mut is_head = vec![false; times.len()];
         head.iter().for_each(|at| is_head[*at as usize] = true);
-        let is_rest = is_head.iter().map(|is_head| !is_head).collect();
-        let none = || DataFusionError::Internal("a part without rows".to_owned());
-        let rest = rows.clone().narrow(&BooleanArray::new(is_rest, None)).ok_or_else(none)?;
-        let head = rows.narrow(&BooleanArray::from(is_head)).ok_or_else(none)?;
-        Ok((head, rest.into_unit(), bounds))
+        let (head, rest) = rows.split_by(is_head)?;
+        Ok((head, rest, bounds))
     }
 
     /// Columns of rows, as far as they pass what is known.
@@ -277,7 +276,12 @@ impl PassingRows {
     ///
     /// Errors: none that is expected.
     pub fn split_off(self) -> Result<(Self, Unit)> {
-        let is_head: Vec<bool> = (0..self.count).map(|at| at < HEAD_ROWS).collect();
+        let is_head = (0..self.count).map(|at| at < HEAD_ROWS).collect();
+        self.split_by(is_head)
+    }
+
+    /// Marked rows, and the others as a unit; there are some of both.
+    fn split_by(self, is_head: Vec<bool>) -> Result<(Self, Unit)> {
         let is_rest = is_head.iter().map(|is_head| !is_head).collect();
         let none = || DataFusionError::Internal("a part without rows".to_owned());
         let rest = self.clone().narrow(&BooleanArray::new(is_rest, None)).ok_or_else(none)?;

@@ -19,6 +19,7 @@ use inlay_engine::rows::Grain;
 
 use super::{
     amounts::{Measure, Part},
+    branches::{Branch, branches},
     condition::Conditions,
     distinct::{DISTINCT_MAX, Distinct},
     per_user::PerUser,
@@ -36,8 +37,6 @@ use super::{
 const RANKED_MAX: usize = 4_096;
 /// Texts of a property that are put in order or looked up, at most.
 const ORDERED_MAX: usize = 65_536;
-/// Properties of which an expression may be one, at most.
-const BRANCHES_MAX: usize = 8;
 /// With four thousand million rows, a sum stays below 2^52.
 const SUMMED_MAX: i64 = 1 << 20;
 
@@ -404,11 +403,7 @@ impl<'a> Read<'a> {
 
     /// The sum of an expression that is one of several properties, or the negative of one, by conditions of groups.
     fn takes_sum_of_branches(&mut self, expr: &Expr) -> Result<Option<Parts>> {
-        let mut found = Vec::new();
-        let is_one_of = branches(expr, &[], false, &mut found);
-        if !is_one_of || found.is_empty() {
-            return Ok(None);
-        }
+        let Some(found) = branches(expr) else { return Ok(None) };
         let (mut aggregates, mut signs) = (Vec::new(), Vec::new());
         for Branch { conditions, of, is_negative } in found {
             let Some(measure) = self.plain_measure(of, "sum")?.filter(|one| *one != Measure::Time)
@@ -571,48 +566,6 @@ fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
         Some(_) => return None,
     };
     Some((then, Some(condition), is_else_zero))
-}
-
-/// What an expression is where some conditions hold.
-struct Branch<'e> {
-    conditions: Vec<Expr>,
-    of: &'e Expr,
-    is_negative: bool,
-}
-
-/// Finds the columns of which an expression is one: `CASE WHEN timestamp < … THEN a ELSE -b END`. False where it may be something
-/// else.
-fn branches<'e>(
-    expr: &'e Expr,
-    conditions: &[Expr],
-    is_negative: bool,
-    found: &mut Vec<Branch<'e>>,
-) -> bool {
-    if found.len() >= BRANCHES_MAX {
-        return false;
-    }
-    match expr {
-        Expr::Alias(alias) => branches(&alias.expr, conditions, is_negative, found),
-        Expr::Negative(inner) => branches(inner, conditions, !is_negative, found),
-        Expr::Literal(value, _) => value.is_null(),
-        Expr::Column(_) => {
-            found.push(Branch { conditions: conditions.to_vec(), of: expr, is_negative });
-            true
-        }
-        Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
-            let mut conditions = conditions.to_vec();
-            for (condition, then) in when_then_expr {
-                let with = [&*conditions, &[(**condition).clone()]].concat();
-                if !branches(then, &with, is_negative, found) {
-                    return false;
-                }
-                conditions.push((**condition).clone().is_not_true());
-            }
-            let otherwise = else_expr.as_deref();
-            otherwise.is_none_or(|expr| branches(expr, &conditions, is_negative, found))
-        }
-        _ => false,
-    }
 }
 
 fn is_user(expr: &Expr) -> bool {
