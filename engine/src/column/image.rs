@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! length      of the directory, 8 bytes
-//! directory   lengths, names, and series: acme login, rows 0..2; beta call, rows 2..5
+//! directory   lengths, names, and series of a fixed width: acme login, 2 rows; beta call, 3 rows
 //! times       8 bytes a row
 //! event ids   where each ends, 4 bytes a row; their bytes
 //! users       the same; a row without a user has an empty one
@@ -21,10 +21,7 @@
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use crate::{
-    base::{
-        coding::{Cursor, unzigzag},
-        texts::TextTable,
-    },
+    base::{coding::Cursor, texts::TextTable},
     error::{Error, Result},
     vfs::View,
 };
@@ -33,6 +30,8 @@ use crate::{
 const PLACE: &str = "an image of rows";
 /// Bytes of the directory's length.
 pub const LENGTH_BYTES: usize = 8;
+/// Bytes of a series: tenant, event name and number of rows, 4 bytes each; first and last time, 8 bytes each.
+pub const SERIES_BYTES: usize = 28;
 
 /// Rows of one series of an image: they stand together and rise in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,14 +133,16 @@ impl RowImage {
         for _ in 0..directory.count(1)? {
             names.push(Arc::from(directory.text()?));
         }
+        let series_count = directory.count(SERIES_BYTES)?;
+        let list = directory.take(series_count * SERIES_BYTES)?;
+        series.reserve_exact(series_count);
         let mut start = 0u32;
-        for _ in 0..directory.count(5)? {
-            let (tenant, name) = (directory.varint()? as u32, directory.varint()? as u32);
-            let len = u32::try_from(directory.varint()?).ok();
-            let end = len.and_then(|len| start.checked_add(len)).filter(|end| *end <= rows);
+        for bytes in list.chunks_exact(SERIES_BYTES) {
+            let mut fields = Cursor::new(bytes, PLACE);
+            let (tenant, name, len) = (fields.u32()?, fields.u32()?, fields.u32()?);
+            let (first_ms, last_ms) = (fields.i64()?, fields.i64()?);
+            let end = start.checked_add(len).filter(|end| *end <= rows);
             let end = end.ok_or_else(|| directory.error("a series ends beyond the last row"))?;
-            let first_ms = unzigzag(directory.varint()?);
-            let last_ms = unzigzag(directory.varint()?);
             if tenant as usize >= tenants.len() || name as usize >= names.len() {
                 return Err(directory.error("a series has no name"));
             }

@@ -11,11 +11,7 @@ use super::{
     rows::{BytesColumn, Rows},
 };
 use crate::{
-    base::{
-        coding::{Put, zigzag},
-        hash::MapHasher,
-        texts::TextTable,
-    },
+    base::{coding::Put, hash::MapHasher, texts::TextTable},
     event::Namespace,
 };
 
@@ -30,12 +26,8 @@ type SortedRow = (u32, i64, u32, u32);
 
 /// The image of a namespace's rows; `None` when the chunks have none.
 pub fn write_image(namespace: Namespace, chunks: &[Arc<Rows>]) -> Option<Vec<u8>> {
-    let keys = chunks.iter().flat_map(|chunk| &chunk.series);
-    let ours = keys.filter(|key| key.namespace == namespace);
-    let mut keys: Vec<(&str, &str)> = ours.map(|key| (&*key.tenant, &*key.name)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let rows = sorted_rows(namespace, chunks, &keys);
+    let (keys, ranks) = ranked(namespace, chunks);
+    let rows = sorted_rows(chunks, keys.len(), &ranks);
     if rows.is_empty() {
         return None;
     }
@@ -71,53 +63,92 @@ pub fn write_image(namespace: Namespace, chunks: &[Arc<Rows>]) -> Option<Vec<u8>
     Some(image)
 }
 
-fn sorted_rows(
-    namespace: Namespace,
-    chunks: &[Arc<Rows>],
-    keys: &[(&str, &str)],
-) -> Vec<SortedRow> {
-    let mut rows = Vec::new();
+/// A series as it is compared: the first bytes of the tenant, the tenant, the event name; with its chunk and code there.
+type Named<'a> = (u128, &'a str, &'a str, u32, u32);
+
+/// Tenants and event names of a namespace's series, rising, and for each chunk which of them its codes stand for; `ABSENT`
+/// for a series of another namespace.
+fn ranked(namespace: Namespace, chunks: &[Arc<Rows>]) -> (Vec<(&str, &str)>, Vec<Vec<u32>>) {
+    let mut named: Vec<Named<'_>> = Vec::new();
+    let mut ranks: Vec<Vec<u32>> = Vec::with_capacity(chunks.len());
     for (number, chunk) in (0..).zip(chunks) {
-        let series: Vec<Option<usize>> = chunk
-            .series
-            .iter()
-            .map(|key| {
-                let is_ours = key.namespace == namespace;
-                is_ours.then(|| keys.binary_search(&(&key.tenant, &key.name)).ok()).flatten()
-            })
-            .collect();
-        if series.iter().all(Option::is_none) {
-            continue;
+        ranks.push(vec![ABSENT; chunk.series.len()]);
+        let ours = (0..).zip(&chunk.series).filter(|(_, key)| key.namespace == namespace);
+        named.extend(
+            ours.map(|(code, key)| (prefix(&key.tenant), &*key.tenant, &*key.name, number, code)),
+        );
+    }
+    named.sort_unstable();
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for (_, tenant, name, chunk, code) in named {
+        if keys.last() != Some(&(tenant, name)) {
+            keys.push((tenant, name));
         }
-        let codes = chunk.series_codes.iter().zip(&chunk.timestamps);
-        for (row, (code, ms)) in (0..).zip(codes) {
-            if let Some(series) = series[*code as usize] {
-                rows.push((series as u32, *ms, number, row));
+        ranks[chunk as usize][code as usize] = keys.len() as u32 - 1;
+    }
+    (keys, ranks)
+}
+
+/// The first bytes of a text as a number: texts that differ there compare as their numbers do, and names of tenants, which
+/// begin alike, mostly end there.
+fn prefix(text: &str) -> u128 {
+    let mut bytes = [0; size_of::<u128>()];
+    bytes.iter_mut().zip(text.bytes()).for_each(|(byte, of_text)| *byte = of_text);
+    u128::from_be_bytes(bytes)
+}
+
+/// The rows of the chunks' series, of which there are `series_count`, series by series.
+fn sorted_rows(chunks: &[Arc<Rows>], series_count: usize, ranks: &[Vec<u32>]) -> Vec<SortedRow> {
+    // Where the next row of each series goes: first how many there are, then where they begin.
+    let (mut next, mut row_count) = (vec![0usize; series_count], 0);
+    for (chunk, ranks) in chunks.iter().zip(ranks) {
+        for code in &chunk.series_codes {
+            if let Some(count) = next.get_mut(ranks[*code as usize] as usize) {
+                *count += 1;
             }
         }
     }
-    rows.sort_unstable();
+    for next in &mut next {
+        row_count += std::mem::replace(next, row_count);
+    }
+    let mut rows: Vec<SortedRow> = vec![(0, 0, 0, 0); row_count];
+    for (number, (chunk, ranks)) in (0..).zip(chunks.iter().zip(ranks)) {
+        let codes = chunk.series_codes.iter().zip(&chunk.timestamps);
+        for (row, (code, ms)) in (0..).zip(codes) {
+            let series = ranks[*code as usize];
+            if let Some(at) = next.get_mut(series as usize) {
+                rows[*at] = (series, *ms, number, row);
+                *at += 1;
+            }
+        }
+    }
+    // They came in the order of chunks and rows.
+    rows.chunk_by_mut(|a, b| a.0 == b.0).for_each(|rows| rows.sort_by_key(|row| row.1));
     rows
 }
 
 fn write_series(directory: &mut Vec<u8>, keys: &[(&str, &str)], rows: &[SortedRow]) {
-    let mut tenants: Vec<&str> = keys.iter().map(|(tenant, _)| *tenant).collect();
+    let of_series: Vec<&[SortedRow]> = rows.chunk_by(|a, b| a.0 == b.0).collect();
+    let key = |rows: &&[SortedRow]| keys[rows[0].0 as usize];
+    let mut tenants: Vec<&str> = of_series.iter().map(|rows| key(rows).0).collect();
     tenants.dedup();
-    let names: BTreeSet<&str> = keys.iter().map(|(_, name)| *name).collect();
+    let names: BTreeSet<&str> = of_series.iter().map(|rows| key(rows).1).collect();
     let names: Vec<&str> = names.into_iter().collect();
     for texts in [&tenants, &names] {
         directory.put_varint(texts.len() as u64);
         texts.iter().for_each(|text| directory.put_bytes(text.as_bytes()));
     }
-    let of_series = || rows.chunk_by(|a, b| a.0 == b.0);
-    directory.put_varint(of_series().count() as u64);
-    for rows in of_series() {
-        let (tenant, name) = keys[rows[0].0 as usize];
-        directory.put_varint(tenants.partition_point(|other| *other < tenant) as u64);
-        directory.put_varint(names.partition_point(|other| *other < name) as u64);
-        directory.put_varint(rows.len() as u64);
-        directory.put_varint(zigzag(rows[0].1));
-        directory.put_varint(zigzag(rows[rows.len() - 1].1));
+    directory.put_varint(of_series.len() as u64);
+    let mut at = 0;
+    for rows in of_series {
+        let (tenant, name) = key(&rows);
+        // Both rise.
+        at += usize::from(tenants[at] != tenant);
+        directory.put_u32(at as u32);
+        directory.put_u32(names.partition_point(|other| *other < name) as u32);
+        directory.put_u32(rows.len() as u32);
+        directory.put_i64(rows[0].1);
+        directory.put_i64(rows[rows.len() - 1].1);
     }
 }
 

@@ -36,48 +36,32 @@ pub struct Recent {
 impl Recent {
     /// The rows of an image from `horizon_ms` on; `None` when it has none. `hash_seed` is the database's.
     pub fn new(mut image: RowImage, horizon_ms: i64, hash_seed: u64) -> Option<Self> {
-        let all = std::mem::take(&mut image.series);
-        let is_cut = all.iter().any(|series| series.first_ms < horizon_ms);
-        let shown = all.into_iter().filter(|series| series.last_ms >= horizon_ms);
-        let shown: Vec<ImageSeries> = shown
-            .map(|mut series| {
-                if series.first_ms < horizon_ms {
-                    series.rows.start = image.first_row_at(&series.rows, horizon_ms);
-                    let first = series.rows.start..series.rows.start.saturating_add(1);
-                    series.first_ms = image.times(&first).next().unwrap_or(horizon_ms);
+        let mut series = Vec::with_capacity(image.series.len());
+        let mut is_cut = false;
+        for mut one in std::mem::take(&mut image.series) {
+            if one.first_ms < horizon_ms {
+                is_cut = true;
+                if one.last_ms < horizon_ms {
+                    continue;
                 }
-                series
-            })
-            .collect();
-        let (mut tenants, mut names) =
-            (std::mem::take(&mut image.tenants), std::mem::take(&mut image.names));
-        let mut tenant_codes: Vec<u32> = (0..tenants.len() as u32).collect();
-        let mut name_codes: Vec<u32> = (0..names.len() as u32).collect();
+                one.rows.start = image.first_row_at(&one.rows, horizon_ms);
+                let first = one.rows.start..one.rows.start.saturating_add(1);
+                one.first_ms = image.times(&first).next().unwrap_or(horizon_ms);
+            }
+            let ImageSeries { tenant, name, rows, first_ms, last_ms } = one;
+            series.push(Series { tenant, name, rows, first_ms, last_ms });
+        }
+        let mut tenants = std::mem::take(&mut image.tenants);
+        let mut names = std::mem::take(&mut image.names);
         if is_cut {
             // Tenants and events of which every row has expired are not named.
-            tenant_codes = shown.iter().map(|series| series.tenant).collect();
-            name_codes = shown.iter().map(|series| series.name).collect();
-            for codes in [&mut tenant_codes, &mut name_codes] {
-                codes.sort_unstable();
-                codes.dedup();
-            }
+            let shown = renumbered(&mut series, |series| &mut series.tenant);
             let mut some = TextTable::default();
-            tenant_codes.iter().for_each(|code| some.push(tenants.at(*code as usize)));
+            shown.iter().for_each(|code| some.push(tenants.at(*code as usize)));
             tenants = some;
-            let name = |code: &u32| names.get(*code as usize).cloned();
-            names = name_codes.iter().filter_map(name).collect();
+            let shown = renumbered(&mut series, |series| &mut series.name);
+            names = shown.iter().filter_map(|code| names.get(*code as usize).cloned()).collect();
         }
-        let place = |codes: &[u32], code: u32| codes.partition_point(|other| *other < code) as u32;
-        let series: Vec<Series> = shown
-            .into_iter()
-            .map(|ImageSeries { tenant, name, rows, first_ms, last_ms }| Series {
-                tenant: place(&tenant_codes, tenant),
-                name: place(&name_codes, name),
-                rows,
-                first_ms,
-                last_ms,
-            })
-            .collect();
         let dictionaries = Mutex::default();
         (!series.is_empty()).then_some(Self {
             image,
@@ -188,33 +172,37 @@ impl Recent {
     ///
     /// Errors: `Corrupt`.
     pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
-        let strips = unit.strips.iter().map(|strip| &strip.rows);
+        // Strips are short and mostly stand side by side.
+        let side_by_side = |a: &Strip, b: &Strip| a.rows.end == b.rows.start;
+        let runs = unit.strips.chunk_by(side_by_side);
+        let ends = |run: &[Strip]| Some(run.first()?.rows.start..run.last()?.rows.end);
+        let runs: Vec<Range<u32>> = runs.filter_map(ends).collect();
         Ok(match column {
             Column::Time => {
                 let mut times = Vec::with_capacity(unit.rows());
-                strips.for_each(|rows| times.extend(self.image.times(rows)));
+                runs.iter().for_each(|rows| times.extend(self.image.times(rows)));
                 Values::Times(times)
             }
             Column::EventId => {
                 let mut table = TextTable::default();
-                strips.for_each(|rows| self.image.read_event_ids(rows, &mut table));
+                runs.iter().for_each(|rows| self.image.read_event_ids(rows, &mut table));
                 Values::Texts(Arc::new(table))
             }
             Column::User => {
                 let mut table = TextTable::default();
-                strips.for_each(|rows| self.image.read_users(rows, &mut table));
+                runs.iter().for_each(|rows| self.image.read_users(rows, &mut table));
                 Values::Texts(Arc::new(table))
             }
             Column::Text(name) => {
                 let mut codes = Vec::with_capacity(unit.rows());
-                for rows in strips {
+                for rows in &runs {
                     self.image.read_codes(name, rows, &mut codes)?;
                 }
                 Values::Codes(codes, self.dictionary(name))
             }
             Column::Number(name) => {
                 let mut numbers = Vec::with_capacity(unit.rows());
-                strips.for_each(|rows| self.image.read_numbers(name, rows, &mut numbers));
+                runs.iter().for_each(|rows| self.image.read_numbers(name, rows, &mut numbers));
                 Values::Numbers(numbers)
             }
         })
@@ -263,4 +251,16 @@ impl Recent {
         states.values_mut().for_each(Hour::settle);
         states
     }
+}
+
+/// Numbers the codes that series have anew, without gaps, and returns which code each number was.
+fn renumbered(series: &mut [Series], code: impl Fn(&mut Series) -> &mut u32) -> Vec<u32> {
+    let mut shown: Vec<u32> = series.iter_mut().map(|series| *code(series)).collect();
+    shown.sort_unstable();
+    shown.dedup();
+    for series in series {
+        let code = code(series);
+        *code = shown.partition_point(|other| other < code) as u32;
+    }
+    shown
 }

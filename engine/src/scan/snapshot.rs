@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use super::{recent::Recent, sealed::Sealed, sizes::Sizes, source::Source};
 use crate::{
     base::coding::{Cursor, Put},
-    column::{RowImage, Rows, RowsBuilder, write_image},
+    column::{RowImage, Rows, RowsBuilder},
     error::{Error, IoContext, Result},
     event::Namespace,
     segment::{Database, Segment, SegmentFile, SegmentMeta},
@@ -84,14 +84,10 @@ impl Snapshot {
     /// The other rows that no segment holds, as bytes: few rows of a part, and rows that came too late for one.
     pub fn copied_images(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for image in self.part_images() {
+        let tails = self.version.memtables().map(|memtable| memtable.tail_image(self.namespace));
+        for image in self.part_images().chain(tails) {
             if let PartImage::Bytes(bytes) = image {
                 out.put_bytes(&bytes);
-            }
-        }
-        for memtable in self.version.memtables() {
-            if let Some(image) = write_image(self.namespace, memtable.chunks_behind_parts()) {
-                out.put_bytes(&image);
             }
         }
         out

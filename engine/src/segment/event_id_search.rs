@@ -17,6 +17,7 @@ use std::{
 
 use super::event_ids::{EventIds, PackedUuids, canonical_uuid, packed_strings};
 use crate::{
+    base::hash::MapHasher,
     encode::{VECTOR_ROWS, characters::PackedStrings},
     error::Result,
 };
@@ -28,8 +29,8 @@ const FILTER_BITS: usize = 1 << 16;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventIdSet {
     /// Those whose text is what printing a UUID gives, which blocks have as UUIDs.
-    uuids: HashSet<u128>,
-    texts: HashSet<Vec<u8>>,
+    uuids: HashSet<u128, MapHasher>,
+    texts: HashSet<Vec<u8>, MapHasher>,
 }
 
 impl<'a> FromIterator<&'a [u8]> for EventIdSet {
@@ -91,7 +92,7 @@ impl EventIdSet {
     }
 
     fn rows_in_uuids(&self, packed: &PackedUuids<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
-        let bits: HashSet<u128> =
+        let bits: HashSet<u128, MapHasher> =
             self.uuids.iter().filter_map(|uuid| packed.squeeze(*uuid)).collect();
         let filter = Filter::of(bits.iter().map(|bits| *bits as u64));
         let mut lows = [0; VECTOR_ROWS];
@@ -106,7 +107,7 @@ impl EventIdSet {
     }
 
     fn rows_in_strings(&self, packed: &PackedStrings<'_>, ranges: &[Range<usize>]) -> Vec<bool> {
-        let mut possible: HashMap<u64, Vec<&[u8]>> = HashMap::new();
+        let mut possible: HashMap<u64, Vec<&[u8]>, MapHasher> = HashMap::default();
         for id in &self.texts {
             let bits = packed.first_bits_of(id);
             bits.into_iter().for_each(|bits| possible.entry(bits).or_default().push(id));

@@ -31,6 +31,8 @@ pub struct Memtable {
     checksums: Vec<u64>,
     /// Of the chunks from the first on; those behind the last part are not in one yet.
     parts: Vec<Arc<MemtablePart>>,
+    /// Of the chunks behind them.
+    tail: Arc<MemtablePart>,
     rows: usize,
     bytes: usize,
     /// Names of all properties, numbers marked. Shared between versions until a new one appears.
@@ -69,11 +71,7 @@ impl Memtable {
         let grows = self.chunks.last().is_some_and(|last| last.len() < CHUNK_ROWS);
         let complete = &self.chunks[..self.chunks.len() - usize::from(grows)];
         MemtablePart::extend(&mut self.parts, complete);
-    }
-
-    /// Number of chunks in parts.
-    fn parts_end(&self) -> usize {
-        self.parts.last().map_or(0, |part| part.end())
+        self.tail = Arc::new(MemtablePart::behind(&self.parts, self.chunks.len()));
     }
 
     /// The rows of a namespace in each part. What is missing is laid out first.
@@ -81,9 +79,9 @@ impl Memtable {
         self.parts.iter().map(move |part| part.image(namespace, &self.chunks))
     }
 
-    /// Chunks that are in no part yet.
-    pub fn chunks_behind_parts(&self) -> &[Arc<Rows>] {
-        &self.chunks[self.parts_end()..]
+    /// The rows of a namespace that are in no part yet.
+    pub fn tail_image(&self, namespace: Namespace) -> PartImage {
+        self.tail.image(namespace, &self.chunks)
     }
 
     /// Whether the rows are still those that came. Errors: `Corrupt` when memory changed under them.
@@ -155,11 +153,7 @@ impl Memtable {
 #[cfg(test)]
 mod tests {
     use super::{super::memtable_part::PART_ROWS, *};
-    use crate::{
-        column::{RowImage, write_image},
-        event::Event,
-        vfs::View,
-    };
+    use crate::{column::RowImage, event::Event, vfs::View};
 
     fn rows(count: i64) -> Arc<Rows> {
         let mut builder = RowsBuilder::new(1);
@@ -182,14 +176,13 @@ mod tests {
             let image = RowImage::open(bytes).unwrap();
             image.series.iter().map(|series| series.rows.len()).sum::<usize>()
         };
-        let parts = memtable.part_images(Namespace(1)).map(|image| match image {
+        let rows_of = |image: PartImage| match image {
             PartImage::Empty => 0,
             PartImage::Bytes(bytes) => len(View::new(bytes)),
             PartImage::Shared(memory) => len(memory.map().unwrap()),
-        });
-        let parts = parts.collect();
-        let rest = write_image(Namespace(1), memtable.chunks_behind_parts());
-        (parts, rest.map_or(0, |rest| len(View::new(rest))))
+        };
+        let parts = memtable.part_images(Namespace(1)).map(rows_of).collect();
+        (parts, rows_of(memtable.tail_image(Namespace(1))))
     }
 
     #[test]
@@ -224,6 +217,15 @@ mod tests {
         let first = shared(&memtable);
         memtable.append(rows(500), 1);
         assert!(Arc::ptr_eq(&first, &shared(&memtable.clone())));
+        let tail = |memtable: &Memtable| match memtable.tail_image(Namespace(1)) {
+            PartImage::Bytes(bytes) => bytes,
+            _ => panic!("rows behind the part"),
+        };
+        let behind = tail(&memtable);
+        assert!(Arc::ptr_eq(&behind, &tail(&memtable.clone())));
+        // Rows that come are shown.
+        memtable.append(rows(5), 1);
+        assert!(tail(&memtable).len() > behind.len());
     }
 
     /// A bit that flips in memory would be written to a segment with a good checksum.

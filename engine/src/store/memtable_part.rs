@@ -3,6 +3,7 @@
 //! A memtable grows chunk by chunk. As soon as enough rows stand in chunks that are complete, these become a part, and eight
 //! small parts become a large one. A part's rows of a namespace are laid out as a [row image](crate::column::RowImage) when
 //! a statement first asks for them, and stay so until the memtable is flushed: the next statement takes the same bytes.
+//! Rows behind the last part are laid out anew once others have come.
 
 use std::{
     collections::HashMap,
@@ -18,7 +19,7 @@ use crate::{
     vfs::shared_memory::SharedMemory,
 };
 
-/// Rows of a part, at least: those behind the last part are laid out for each statement.
+/// Rows of a part, at least: those behind the last part are laid out again whenever rows have come.
 pub const PART_ROWS: usize = 4_096;
 /// So many small parts become a large one, once: each part has dictionaries and series of its own, which a statement reads.
 const SMALL_PARTS: usize = 8;
@@ -43,9 +44,9 @@ pub enum PartImage {
 
 impl PartImage {
     /// Of chunks. Where memory cannot be shared, its bytes are copied.
-    fn of(namespace: Namespace, chunks: &[Arc<Rows>]) -> Self {
+    fn of(namespace: Namespace, chunks: &[Arc<Rows>], lasts: bool) -> Self {
         let Some(bytes) = write_image(namespace, chunks) else { return Self::Empty };
-        if bytes.len() < SHARED_BYTES_MIN || SharedMemory::in_use().0 >= SHARED_MAX {
+        if !lasts || bytes.len() < SHARED_BYTES_MIN || SharedMemory::in_use().0 >= SHARED_MAX {
             return Self::Bytes(bytes.into());
         }
         match SharedMemory::new(&bytes) {
@@ -63,6 +64,8 @@ type Once = Arc<OnceLock<PartImage>>;
 pub struct MemtablePart {
     chunks: Range<usize>,
     rows: usize,
+    /// Until the flush. Otherwise until more rows come.
+    lasts: bool,
     images: Mutex<HashMap<Namespace, Once>>,
 }
 
@@ -76,7 +79,8 @@ impl MemtablePart {
         if rows < PART_ROWS {
             return;
         }
-        let part = |chunks, rows| Arc::new(Self { chunks, rows, images: Mutex::default() });
+        let part =
+            |chunks, rows| Arc::new(Self { chunks, rows, lasts: true, images: Mutex::default() });
         parts.push(part(start..complete.len(), rows));
         let small = parts.len() - parts.iter().rev().take_while(|part| !part.is_large()).count();
         if parts.len() - small == SMALL_PARTS {
@@ -84,6 +88,12 @@ impl MemtablePart {
             let rows = parts.drain(small..).map(|part| part.rows).sum();
             parts.push(part(start..complete.len(), rows));
         }
+    }
+
+    /// The chunks behind the last part, until more rows come: statements in between take the same bytes, which are copied.
+    pub fn behind(parts: &[Arc<Self>], chunks: usize) -> Self {
+        let start = parts.last().map_or(0, |part| part.end());
+        Self { chunks: start..chunks, ..Self::default() }
     }
 
     fn is_large(&self) -> bool {
@@ -99,6 +109,6 @@ impl MemtablePart {
     pub fn image(&self, namespace: Namespace, chunks: &[Arc<Rows>]) -> PartImage {
         let image = Arc::clone(self.images.lock().entry(namespace).or_default());
         let of_part = || chunks.get(self.chunks.clone()).unwrap_or_default();
-        image.get_or_init(|| PartImage::of(namespace, of_part())).clone()
+        image.get_or_init(|| PartImage::of(namespace, of_part(), self.lasts)).clone()
     }
 }
