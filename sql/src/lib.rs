@@ -20,6 +20,7 @@ mod physical;
 mod answer;
 mod session;
 
+mod code_pages;
 mod confine;
 
 mod worker;

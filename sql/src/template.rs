@@ -23,7 +23,7 @@ use rustix::{
 use inlay_sql_protocol::Ends;
 
 use crate::{
-    confine,
+    code_pages, confine,
     worker::{self, Prepared},
 };
 
@@ -34,10 +34,16 @@ const DATA_BYTES: u64 = 1 << 30;
 const NAME: &CStr = c"inlay-sql";
 
 /// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
-/// more. The second argument of the program, if there is one, is the number of bytes that each process may write to.
+/// more. The second argument of the program, if there is one, is the number of bytes that each process may write to; the third
+/// says whether code is in huge pages (`true`).
 pub fn run() -> ExitCode {
     keep_freed_memory();
-    let data_bytes = std::env::args().nth(2).and_then(|argument| argument.parse().ok());
+    let argument = |place| std::env::args().nth(place);
+    let data_bytes = argument(2).and_then(|argument| argument.parse().ok());
+    if argument(3).is_some_and(|argument| argument == "true") {
+        // Workers are slower without.
+        let _ = code_pages::move_to_huge_pages();
+    }
     let server = io::stdin();
     // Whoever lists processes sees which these are; the name of the program may be that of a link.
     let _ = rustix::thread::set_name(NAME);

@@ -6,7 +6,8 @@ since, that of another one does not. Workers that wait are killed: the next stat
 next statement is answered; that process hangs: another one takes its place. A client goes away,
 with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
 clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
-where processes get little memory: its workers start all the same, or statements are refused and the log says why.
+where processes get little memory: its workers start all the same, or statements are refused and the log says why. Code is in
+huge pages where there is much memory, and else is not.
 
     python3 tests/rigs/workers.py PATH/TO/inlay
 """
@@ -46,6 +47,22 @@ def wait_for(what, seconds):
 def busy(server):
     """Process ids of workers that have computed for a while."""
     return [pid for pid in map(pid_of, workers(server.pid)) if cpu_seconds(pid) > 0.4]
+
+
+def huge_mib(pid):
+    """How much memory of a process is in huge pages: nothing but its code is. None of one that has ended."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as rollup:
+        return sum(int(line.split()[1]) for line in rollup if line.startswith("AnonHugePages")) // 1_024
+    return 0
+
+
+def code(server, is_huge):
+    """Workers have their code in huge pages, which the template copied it to, where there is memory for it."""
+    with open("/sys/kernel/mm/transparent_hugepage/enabled") as setting:
+        is_huge = is_huge and "[never]" not in setting.read()
+    for process in map(pid_of, [*children(server.pid), *workers(server.pid)]):
+        if (huge_mib(process) > 0) != is_huge:
+            yield f"{huge_mib(process)} MiB of code in huge pages"
 
 
 def pid_of(lines):
@@ -284,6 +301,7 @@ def little(rig, key):
         status, answer = ask(server, own, "SELECT 1")
         if status != expected:
             yield f"with {mib} MiB: {status} {answer}: {server.log_end()[-300:]}"
+        yield from code(server, is_huge=False)
         time.sleep(1)
         before = cpu_seconds(server.pid)
         time.sleep(1)
@@ -306,7 +324,8 @@ def run(rig):
     # A stop writes segments.
     server.stop()
     server = rig.start(environment=settings)
-    wrong = [*opened_ahead(server, keys), *killed(server, keys[0]), *template_killed(server, keys[0]),
+    wait_for(lambda: workers(server.pid), LIMIT_MS / 1_000)
+    wrong = [*code(server, is_huge=True), *opened_ahead(server, keys), *killed(server, keys[0]), *template_killed(server, keys[0]),
              *template_hangs(server, keys[0]), *left_alone(server, keys[0])]
     before = server.memory_peak_mib()
     wrong += unread(server, keys)

@@ -11,6 +11,8 @@ use inlay_engine::Limits;
 const MIB: u64 = 1 << 20;
 /// Less than this is not enough for one batch of the largest size and a merge at the same time.
 const TOTAL_MIN: u64 = 256 * MIB;
+/// With as much, the code of workers may take memory of its own: some 55 MiB, once for all of them.
+const HUGE_CODE_FROM: u64 = 2_048 * MIB;
 /// Where control groups are found.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 
@@ -63,6 +65,12 @@ impl Shares {
             ..Limits::default()
         }
     }
+}
+
+/// Whether the workers of a server with so many bytes have their code in huge pages. Without optimisation it is three times as
+/// large, and nobody measures it.
+pub fn has_huge_code(total: u64) -> bool {
+    total >= HUGE_CODE_FROM && !cfg!(debug_assertions)
 }
 
 /// Bytes that the server may use when nobody says: what its control group allows, or else half of

@@ -30,6 +30,7 @@ const NICE: i32 = 13;
 pub struct Starter {
     program: PathBuf,
     memory_bytes: u64,
+    has_huge_code: bool,
     /// The thread, once somebody asked.
     asked: Mutex<Option<Sender<Asked>>>,
 }
@@ -41,9 +42,9 @@ struct Asked {
 }
 
 impl Starter {
-    /// Of workers that may take so much memory each.
-    pub fn new(program: PathBuf, memory_bytes: u64) -> Self {
-        Self { program, memory_bytes, asked: Mutex::default() }
+    /// Of workers that may take so much memory each, and have the code in huge pages if they should.
+    pub fn new(program: PathBuf, memory_bytes: u64, has_huge_code: bool) -> Self {
+        Self { program, memory_bytes, has_huge_code, asked: Mutex::default() }
     }
 
     /// Has a worker started; what comes says whether it was. It gets ready meanwhile.
@@ -68,11 +69,12 @@ impl Starter {
     fn thread(&self) -> Option<Sender<Asked>> {
         let (sender, asked) = channel();
         let (program, memory_bytes) = (self.program.clone(), self.memory_bytes);
+        let has_huge_code = self.has_huge_code;
         let starting = move || {
             // Said of no process: of the thread that says it. It is a favour, and not given everywhere.
             let _ = setpriority_process(None, NICE);
             let mut template = None;
-            let start = || Template::start(&program, memory_bytes);
+            let start = || Template::start(&program, memory_bytes, has_huge_code);
             serve(&asked, || Worker::over(copy(&mut template, &start)?));
         };
         let thread = thread::Builder::new().name("inlay-workers".to_owned()).spawn(starting);

@@ -44,14 +44,15 @@ pub struct Pipes {
 }
 
 impl Template {
-    /// Starts it; each of its copies may take so much memory. It gets ready meanwhile.
+    /// Starts it; each of its copies may take so much memory, and has the code in huge pages if it should. It gets ready
+    /// meanwhile.
     ///
     /// Errors: when the program cannot be started.
-    pub fn start(program: &Path, memory_bytes: u64) -> io::Result<Self> {
+    pub fn start(program: &Path, memory_bytes: u64, has_huge_code: bool) -> io::Result<Self> {
         let (control, theirs) = UnixStream::pair()?;
         control.set_write_timeout(Some(TAKEN_WITHIN))?;
         let process = Command::new(program)
-            .args([COMMAND, &memory_bytes.to_string()])
+            .args([COMMAND, &memory_bytes.to_string(), &has_huge_code.to_string()])
             .env_clear()
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))

@@ -19,6 +19,7 @@ use super::{
     starter::{Starter, started},
     worker::Worker,
 };
+use crate::base::memory::has_huge_code;
 
 /// Memory of a worker, at least and at most: the library takes its time and room to start with.
 const MEMORY_MIN: u64 = 512 << 20;
@@ -84,7 +85,7 @@ impl Workers {
         let places = Arc::new(Places::new(at_once));
         let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
         let (idle, pulse) = (Mutex::default(), Pulse::default());
-        let starter = Starter::new(program, memory_bytes);
+        let starter = Starter::new(program, memory_bytes, has_huge_code(total_bytes));
         Self { starter, ahead_max, idle_count, idle, places, pulse }
     }
 
