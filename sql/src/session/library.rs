@@ -5,9 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use datafusion_common::{Result, config::ConfigOptions, plan_datafusion_err};
+use datafusion_common::{
+    Result, config::ConfigOptions, plan_datafusion_err, tree_node::TreeNodeRecursion,
+};
 use datafusion_expr::{
-    AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF, planner::ExprPlanner,
+    AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF, planner::ExprPlanner,
     registry::FunctionRegistry,
 };
 use datafusion_functions::{core, datetime, unicode};
@@ -86,6 +88,61 @@ impl Library {
             physical: operator_rules(),
         }
     }
+}
+
+/// What only some plans have, and some rules are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Subquery,
+    /// Rules make joins of subqueries.
+    Join,
+    Union,
+    /// Rules make groups of such ones.
+    Distinct,
+}
+
+/// Rules that do nothing in plans without a part. Each walks through the whole plan to find that out, once or several times.
+const ONLY_WITH: [(&str, Part); 13] = [
+    ("rewrite_set_comparison", Part::Subquery),
+    ("decorrelate_predicate_subquery", Part::Subquery),
+    ("scalar_subquery_to_join", Part::Subquery),
+    ("decorrelate_lateral_join", Part::Subquery),
+    ("eliminate_join", Part::Join),
+    ("extract_equijoin_predicate", Part::Join),
+    ("eliminate_cross_join", Part::Join),
+    ("filter_null_join_keys", Part::Join),
+    ("eliminate_outer_join", Part::Join),
+    ("semi_joins_of_groups", Part::Join),
+    ("join_by_numbers", Part::Join),
+    ("optimize_unions", Part::Union),
+    ("replace_distinct_aggregate", Part::Distinct),
+];
+
+/// Those of some rules that may have something to do in a plan.
+///
+/// Errors: none that is expected; what the library says.
+pub fn rules_for(rules: &Optimizer, plan: &LogicalPlan) -> Result<Optimizer> {
+    let mut parts = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        parts.extend(match node {
+            // Joins of tables with what they name are subqueries, too.
+            LogicalPlan::Subquery(_) => Some(Part::Subquery),
+            LogicalPlan::Join(_) => Some(Part::Join),
+            LogicalPlan::Union(_) => Some(Part::Union),
+            LogicalPlan::Distinct(_) => Some(Part::Distinct),
+            _ => None,
+        });
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if parts.contains(&Part::Subquery) {
+        parts.extend([Part::Join, Part::Distinct]);
+    }
+    let is_needed = |rule: &Arc<dyn OptimizerRule + Send + Sync>| {
+        let part = ONLY_WITH.iter().find(|(name, _)| *name == rule.name());
+        part.is_none_or(|(_, part)| parts.contains(part))
+    };
+    let needed = rules.rules.iter().filter(|rule| is_needed(rule)).cloned();
+    Ok(Optimizer::with_rules(needed.collect()))
 }
 
 /// Rules of the library that it does without: two move parts of maps towards tables, but properties are columns already; one
@@ -207,4 +264,42 @@ impl FunctionRegistry for Functions {
 
 fn found<T>(functions: &HashMap<String, Arc<T>>, name: &str) -> Result<Arc<T>> {
     functions.get(name).cloned().ok_or_else(|| plan_datafusion_err!("there is no function {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_expr::{LogicalPlanBuilder, lit};
+
+    use super::*;
+
+    #[test]
+    fn rules_are_left_out_where_a_plan_lacks_what_they_are_about() {
+        let library = Library::new(&ConfigOptions::default());
+        let names = |rules: &Optimizer| -> Vec<String> {
+            rules.rules.iter().map(|rule| rule.name().to_owned()).collect()
+        };
+        let all = [names(&library.optimizer), names(&library.of_tables)].concat();
+        // A rule that the library calls something else in another version would always be left in.
+        for (name, _) in ONLY_WITH {
+            assert!(all.iter().any(|rule| rule == name), "{name}");
+        }
+        let one = || LogicalPlanBuilder::values(vec![vec![lit(1)]]).unwrap();
+        let left_out = |plan: LogicalPlanBuilder| {
+            let plan = plan.build().unwrap();
+            let left = names(&rules_for(&library.optimizer, &plan).unwrap());
+            let gone = names(&library.optimizer).into_iter().filter(|name| !left.contains(name));
+            gone.collect::<Vec<_>>()
+        };
+        assert_eq!(left_out(one()).len(), 11);
+        let joined =
+            one().cross_join(one().project([lit(1).alias("n")]).unwrap().build().unwrap()).unwrap();
+        assert!(!left_out(joined).contains(&"eliminate_cross_join".to_owned()));
+        let union = one().union(one().build().unwrap()).unwrap();
+        assert!(!left_out(union).contains(&"optimize_unions".to_owned()));
+        let distinct = one().distinct().unwrap();
+        assert!(!left_out(distinct).contains(&"replace_distinct_aggregate".to_owned()));
+        let subquery = Arc::new(one().build().unwrap());
+        let scalar = one().filter(datafusion_expr::scalar_subquery(subquery).gt(lit(0))).unwrap();
+        assert_eq!(left_out(scalar), ["optimize_unions"]);
+    }
 }

@@ -26,7 +26,10 @@ use datafusion_sql::{
 };
 use inlay_engine::rows::Scan;
 
-use super::{library::Library, sharing::with_shared_groups};
+use super::{
+    library::{Library, rules_for},
+    sharing::with_shared_groups,
+};
 use crate::{
     physical::Planner,
     table::{Source, all},
@@ -89,7 +92,8 @@ impl<'a> Planning<'a> {
     pub fn physical(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
         let plan = library.analyzer.execute_and_check(plan, options, |_, _| {})?;
-        self.operators(library.optimizer.optimize(plan, self, |_, _| {})?)
+        let rules = rules_for(&library.optimizer, &plan)?;
+        self.operators(rules.optimize(plan, self, |_, _| {})?)
     }
 
     /// The operators of a plan that the rules of the library have improved.
@@ -100,7 +104,7 @@ impl<'a> Planning<'a> {
 
     fn operators_of(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
-        let plan = library.of_tables.optimize(plan, self, |_, _| {})?;
+        let plan = rules_for(&library.of_tables, &plan)?.optimize(plan, self, |_, _| {})?;
         let mut plan = Planner { config: self.config, props: &self.props }.plan(&plan)?;
         for rule in &library.physical.rules {
             let columns = plan.schema();
