@@ -52,6 +52,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "rigs"))
 BATCH_EVENTS = 1_000
 # Of a second each, for the statement that is measured.
 PREPARED_BATCHES = 120
+# More are being made, or else there are too few.
+PREPARED_WITHIN = 20
 CLIENTS = 3
 # The others' approximate percentiles differ from each other by as much.
 APPROXIMATE, EXACT = 0.05, 1e-9
@@ -207,6 +209,8 @@ class Live:
 
     def fill(self) -> None:
         """Rows are flushed after a minute. Bodies are made while nothing is measured, since that takes processor time."""
+        if self.failure:
+            raise self.failure
         if self.ours.server.metric("inlay_memtable_rows") < self.rows // 2:
             send(self.ours.server.host, self.ours.key, self.copy(self.rows, 0), 1)
         if self.prepared.qsize() < PREPARED_BATCHES // 2:
@@ -216,8 +220,10 @@ class Live:
     def arrive(self):
         try:
             while not self.over.wait(1):
-                send(self.ours.server.host, self.ours.key, iter([self.prepared.get_nowait()]), 1)
-        except (SystemExit, queue.Empty) as failure:
+                send(self.ours.server.host, self.ours.key, iter([self.prepared.get(timeout=PREPARED_WITHIN)]), 1)
+        except queue.Empty:
+            self.failure = SystemExit("no prepared events are left: a statement took too long")
+        except SystemExit as failure:
             self.failure = failure
 
 

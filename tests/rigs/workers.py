@@ -15,6 +15,7 @@ huge pages where there is much memory, and else is not.
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import socket
 import threading
@@ -50,19 +51,26 @@ def busy(server):
 
 
 def huge_mib(pid):
-    """How much memory of a process is in huge pages: nothing but its code is. None of one that has ended."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as rollup:
-        return sum(int(line.split()[1]) for line in rollup if line.startswith("AnonHugePages")) // 1_024
-    return 0
+    """How much code of a process is in huge pages; nothing is known of one that has ended."""
+    mib, is_code = 0, False
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps") as mappings:
+        for line in mappings:
+            if " r-xp " in line:
+                is_code = True
+            elif is_code and line.startswith("AnonHugePages"):
+                mib, is_code = mib + int(line.split()[1]) // 1_024, False
+        return mib
+    return None
 
 
 def code(server, is_huge):
     """Workers have their code in huge pages, which the template copied it to, where there is memory for it."""
-    with open("/sys/kernel/mm/transparent_hugepage/enabled") as setting:
-        is_huge = is_huge and "[never]" not in setting.read()
+    setting = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    is_huge = is_huge and setting.exists() and "[never]" not in setting.read_text()
     for process in map(pid_of, [*children(server.pid), *workers(server.pid)]):
-        if (huge_mib(process) > 0) != is_huge:
-            yield f"{huge_mib(process)} MiB of code in huge pages"
+        mib = huge_mib(process)
+        if mib is not None and (mib > 0) != is_huge:
+            yield f"{mib} MiB of code in huge pages"
 
 
 def pid_of(lines):
@@ -316,7 +324,7 @@ def little(rig, key):
 
 
 def run(rig):
-    settings = {"INLAY_QUERY_MS_MAX": str(LIMIT_MS), "INLAY_SQL_IDLE_WORKERS": "2"}
+    settings = {"INLAY_QUERY_MS_MAX": str(LIMIT_MS), "INLAY_SQL_IDLE_WORKERS": "2", "INLAY_MEMORY_MB": "4096"}
     server = rig.start(environment=settings)
     keys = [register(server.host, word) for word in ("first", "second", "third")]
     for key, word in zip(keys, ("first", "second", "third"), strict=True):

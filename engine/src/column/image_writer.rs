@@ -64,19 +64,21 @@ pub fn write_image(namespace: Namespace, chunks: &[Arc<Rows>]) -> Option<Vec<u8>
 }
 
 /// A series as it is compared: the first bytes of the tenant, the tenant, the event name; with its chunk and code there.
-type Named<'a> = (u128, &'a str, &'a str, u32, u32);
+type SeriesRef<'a> = (u128, &'a str, &'a str, u32, u32);
 
 /// Tenants and event names of a namespace's series, rising, and for each chunk which of them its codes stand for; `ABSENT`
-/// for a series of another namespace.
+/// for a series of another namespace, and nothing for a chunk with series of others alone.
 fn ranked(namespace: Namespace, chunks: &[Arc<Rows>]) -> (Vec<(&str, &str)>, Vec<Vec<u32>>) {
-    let mut named: Vec<Named<'_>> = Vec::new();
+    let mut named: Vec<SeriesRef<'_>> = Vec::new();
     let mut ranks: Vec<Vec<u32>> = Vec::with_capacity(chunks.len());
     for (number, chunk) in (0..).zip(chunks) {
-        ranks.push(vec![ABSENT; chunk.series.len()]);
+        let before = named.len();
         let ours = (0..).zip(&chunk.series).filter(|(_, key)| key.namespace == namespace);
         named.extend(
             ours.map(|(code, key)| (prefix(&key.tenant), &*key.tenant, &*key.name, number, code)),
         );
+        let series_count = if named.len() > before { chunk.series.len() } else { 0 };
+        ranks.push(vec![ABSENT; series_count]);
     }
     named.sort_unstable();
     let mut keys: Vec<(&str, &str)> = Vec::new();
@@ -101,7 +103,8 @@ fn prefix(text: &str) -> u128 {
 fn sorted_rows(chunks: &[Arc<Rows>], series_count: usize, ranks: &[Vec<u32>]) -> Vec<SortedRow> {
     // Where the next row of each series goes: first how many there are, then where they begin.
     let (mut next, mut row_count) = (vec![0usize; series_count], 0);
-    for (chunk, ranks) in chunks.iter().zip(ranks) {
+    let ours = || (0..).zip(chunks.iter().zip(ranks)).filter(|(_, (_, ranks))| !ranks.is_empty());
+    for (_, (chunk, ranks)) in ours() {
         for code in &chunk.series_codes {
             if let Some(count) = next.get_mut(ranks[*code as usize] as usize) {
                 *count += 1;
@@ -112,7 +115,7 @@ fn sorted_rows(chunks: &[Arc<Rows>], series_count: usize, ranks: &[Vec<u32>]) ->
         row_count += std::mem::replace(next, row_count);
     }
     let mut rows: Vec<SortedRow> = vec![(0, 0, 0, 0); row_count];
-    for (number, (chunk, ranks)) in (0..).zip(chunks.iter().zip(ranks)) {
+    for (number, (chunk, ranks)) in ours() {
         let codes = chunk.series_codes.iter().zip(&chunk.timestamps);
         for (row, (code, ms)) in (0..).zip(codes) {
             let series = ranks[*code as usize];

@@ -44,9 +44,9 @@ pub enum PartImage {
 
 impl PartImage {
     /// Of chunks. Where memory cannot be shared, its bytes are copied.
-    fn of(namespace: Namespace, chunks: &[Arc<Rows>], lasts: bool) -> Self {
+    fn of(namespace: Namespace, chunks: &[Arc<Rows>], is_tail: bool) -> Self {
         let Some(bytes) = write_image(namespace, chunks) else { return Self::Empty };
-        if !lasts || bytes.len() < SHARED_BYTES_MIN || SharedMemory::in_use().0 >= SHARED_MAX {
+        if is_tail || bytes.len() < SHARED_BYTES_MIN || SharedMemory::in_use().0 >= SHARED_MAX {
             return Self::Bytes(bytes.into());
         }
         match SharedMemory::new(&bytes) {
@@ -64,8 +64,8 @@ type Once = Arc<OnceLock<PartImage>>;
 pub struct MemtablePart {
     chunks: Range<usize>,
     rows: usize,
-    /// Until the flush. Otherwise until more rows come.
-    lasts: bool,
+    /// Of the chunks behind all parts, until more rows come.
+    is_tail: bool,
     images: Mutex<HashMap<Namespace, Once>>,
 }
 
@@ -79,8 +79,9 @@ impl MemtablePart {
         if rows < PART_ROWS {
             return;
         }
-        let part =
-            |chunks, rows| Arc::new(Self { chunks, rows, lasts: true, images: Mutex::default() });
+        let part = |chunks, rows| {
+            Arc::new(Self { chunks, rows, is_tail: false, images: Mutex::default() })
+        };
         parts.push(part(start..complete.len(), rows));
         let small = parts.len() - parts.iter().rev().take_while(|part| !part.is_large()).count();
         if parts.len() - small == SMALL_PARTS {
@@ -93,7 +94,7 @@ impl MemtablePart {
     /// The chunks behind the last part, until more rows come: statements in between take the same bytes, which are copied.
     pub fn behind(parts: &[Arc<Self>], chunks: usize) -> Self {
         let start = parts.last().map_or(0, |part| part.end());
-        Self { chunks: start..chunks, ..Self::default() }
+        Self { chunks: start..chunks, is_tail: true, ..Self::default() }
     }
 
     fn is_large(&self) -> bool {
@@ -109,6 +110,6 @@ impl MemtablePart {
     pub fn image(&self, namespace: Namespace, chunks: &[Arc<Rows>]) -> PartImage {
         let image = Arc::clone(self.images.lock().entry(namespace).or_default());
         let of_part = || chunks.get(self.chunks.clone()).unwrap_or_default();
-        image.get_or_init(|| PartImage::of(namespace, of_part(), self.lasts)).clone()
+        image.get_or_init(|| PartImage::of(namespace, of_part(), self.is_tail)).clone()
     }
 }

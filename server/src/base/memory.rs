@@ -11,7 +11,7 @@ use inlay_engine::Limits;
 const MIB: u64 = 1 << 20;
 /// Less than this is not enough for one batch of the largest size and a merge at the same time.
 const TOTAL_MIN: u64 = 256 * MIB;
-/// With as much, the code of workers may take memory of its own: some 55 MiB, once for all of them.
+/// With as much, the code of workers may take memory of its own: 51 MiB, once for all of them.
 const HUGE_CODE_FROM: u64 = 2_048 * MIB;
 /// Where control groups are found.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";

@@ -92,54 +92,54 @@ impl Library {
 
 /// What only some plans have, and some rules are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PlanFeature {
     Subquery,
     /// Rules make joins of subqueries.
     Join,
     Union,
-    /// Rules make groups of such ones.
+    /// Rules replace `DISTINCT` by groups.
     Distinct,
 }
 
-/// Rules that do nothing in plans without a part. Each walks through the whole plan to find that out, once or several times.
-const ONLY_WITH: [(&str, Part); 13] = [
-    ("rewrite_set_comparison", Part::Subquery),
-    ("decorrelate_predicate_subquery", Part::Subquery),
-    ("scalar_subquery_to_join", Part::Subquery),
-    ("decorrelate_lateral_join", Part::Subquery),
-    ("eliminate_join", Part::Join),
-    ("extract_equijoin_predicate", Part::Join),
-    ("eliminate_cross_join", Part::Join),
-    ("filter_null_join_keys", Part::Join),
-    ("eliminate_outer_join", Part::Join),
-    ("semi_joins_of_groups", Part::Join),
-    ("join_by_numbers", Part::Join),
-    ("optimize_unions", Part::Union),
-    ("replace_distinct_aggregate", Part::Distinct),
+/// Rules that do nothing in plans without a feature. Each walks through the whole plan to find that out, once or several times.
+const RULES_BY_FEATURE: [(&str, PlanFeature); 13] = [
+    ("rewrite_set_comparison", PlanFeature::Subquery),
+    ("decorrelate_predicate_subquery", PlanFeature::Subquery),
+    ("scalar_subquery_to_join", PlanFeature::Subquery),
+    ("decorrelate_lateral_join", PlanFeature::Subquery),
+    ("eliminate_join", PlanFeature::Join),
+    ("extract_equijoin_predicate", PlanFeature::Join),
+    ("eliminate_cross_join", PlanFeature::Join),
+    ("filter_null_join_keys", PlanFeature::Join),
+    ("eliminate_outer_join", PlanFeature::Join),
+    ("semi_joins_of_groups", PlanFeature::Join),
+    ("join_by_numbers", PlanFeature::Join),
+    ("optimize_unions", PlanFeature::Union),
+    ("replace_distinct_aggregate", PlanFeature::Distinct),
 ];
 
 /// Those of some rules that may have something to do in a plan.
 ///
 /// Errors: none that is expected; what the library says.
 pub fn rules_for(rules: &Optimizer, plan: &LogicalPlan) -> Result<Optimizer> {
-    let mut parts = Vec::new();
+    let mut features = Vec::new();
     plan.apply_with_subqueries(|node| {
-        parts.extend(match node {
-            // Joins of tables with what they name are subqueries, too.
-            LogicalPlan::Subquery(_) => Some(Part::Subquery),
-            LogicalPlan::Join(_) => Some(Part::Join),
-            LogicalPlan::Union(_) => Some(Part::Union),
-            LogicalPlan::Distinct(_) => Some(Part::Distinct),
+        features.extend(match node {
+            // `LATERAL` joins hold one, too.
+            LogicalPlan::Subquery(_) => Some(PlanFeature::Subquery),
+            LogicalPlan::Join(_) => Some(PlanFeature::Join),
+            LogicalPlan::Union(_) => Some(PlanFeature::Union),
+            LogicalPlan::Distinct(_) => Some(PlanFeature::Distinct),
             _ => None,
         });
         Ok(TreeNodeRecursion::Continue)
     })?;
-    if parts.contains(&Part::Subquery) {
-        parts.extend([Part::Join, Part::Distinct]);
+    if features.contains(&PlanFeature::Subquery) {
+        features.extend([PlanFeature::Join, PlanFeature::Distinct]);
     }
     let is_needed = |rule: &Arc<dyn OptimizerRule + Send + Sync>| {
-        let part = ONLY_WITH.iter().find(|(name, _)| *name == rule.name());
-        part.is_none_or(|(_, part)| parts.contains(part))
+        let feature = RULES_BY_FEATURE.iter().find(|(name, _)| *name == rule.name());
+        feature.is_none_or(|(_, feature)| features.contains(feature))
     };
     let needed = rules.rules.iter().filter(|rule| is_needed(rule)).cloned();
     Ok(Optimizer::with_rules(needed.collect()))
@@ -280,7 +280,7 @@ mod tests {
         };
         let all = [names(&library.optimizer), names(&library.of_tables)].concat();
         // A rule that the library calls something else in another version would always be left in.
-        for (name, _) in ONLY_WITH {
+        for (name, _) in RULES_BY_FEATURE {
             assert!(all.iter().any(|rule| rule == name), "{name}");
         }
         let one = || LogicalPlanBuilder::values(vec![vec![lit(1)]]).unwrap();
