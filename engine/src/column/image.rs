@@ -31,7 +31,7 @@ const PLACE: &str = "an image of rows";
 /// Bytes of the directory's length.
 pub const LENGTH_BYTES: usize = 8;
 /// Bytes of a series: tenant, event name and number of rows, 4 bytes each; first and last time, 8 bytes each.
-pub const SERIES_BYTES: usize = 28;
+const SERIES_BYTES: usize = 28;
 
 /// Rows of one series of an image: they stand together and rise in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
