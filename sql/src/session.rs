@@ -36,6 +36,7 @@ mod percentiles;
 
 mod library;
 
+mod shared_table;
 mod sharing;
 
 mod planning;

@@ -13,7 +13,6 @@ use datafusion_common::{
     DataFusionError, Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion,
 };
 use datafusion_execution::{SendableRecordBatchStream, TaskContext, memory_pool::MemoryConsumer};
-use datafusion_expr::{Expr, TableProviderFilterPushDown};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties as _, PhysicalExpr,
@@ -30,16 +29,13 @@ use futures::{
 use parking_lot::Mutex;
 
 use super::held::HeldBatches;
-use crate::table::{Provider, ScanRequest};
 
 type Batches = Arc<HeldBatches>;
 type Computed = Shared<BoxFuture<'static, Result<Batches, Arc<DataFusionError>>>>;
 
-/// A part of a plan as a table.
+/// A part of a plan that several places read.
 pub struct SharedPlan {
     plan: Arc<dyn ExecutionPlan>,
-    /// Its columns by their numbers: two of them may have the same name.
-    schema: SchemaRef,
     /// Each partition, once somebody has asked for it.
     partitions: Arc<[Mutex<Option<Computed>>]>,
 }
@@ -48,12 +44,7 @@ impl SharedPlan {
     /// A plan that is ready to be executed.
     pub fn new(plan: Arc<dyn ExecutionPlan>) -> Self {
         let partitions = plan.output_partitioning().partition_count();
-        let schema = plan.schema();
-        let numbered = schema.fields().iter().enumerate();
-        let numbered =
-            numbered.map(|(at, field)| (**field).clone().with_name(format!("column {at}")));
-        let schema = Arc::new(Schema::new(numbered.collect::<Vec<_>>()));
-        Self { plan, schema, partitions: (0..partitions).map(|_| Mutex::default()).collect() }
+        Self { plan, partitions: (0..partitions).map(|_| Mutex::default()).collect() }
     }
 }
 
@@ -63,33 +54,30 @@ impl fmt::Debug for SharedPlan {
     }
 }
 
-impl Provider for SharedPlan {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
-        TableProviderFilterPushDown::Unsupported
-    }
-
-    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match request.projection {
-            Some(columns) => Arc::new(self.schema.project(columns)?),
-            None => Arc::clone(&self.schema),
-        };
+impl SharedPlan {
+    /// The operator by which one place reads some of its columns, under these names.
+    pub fn read<'a>(
+        &self,
+        columns: &[usize],
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Arc<dyn ExecutionPlan> {
+        let of = self.plan.schema();
+        let fields = columns.iter().zip(names);
+        let fields = fields.map(|(at, name)| of.field(*at).clone().with_name(name));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(self.partitions.len()),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Ok(Arc::new(SharedExec {
+        Arc::new(SharedExec {
             plan: Arc::clone(&self.plan),
             partitions: Arc::clone(&self.partitions),
-            projection: request.projection.map(|columns| Arc::from(columns.as_slice())),
+            columns: columns.into(),
             schema,
             properties: Arc::new(properties),
-        }))
+        })
     }
 }
 
@@ -98,8 +86,8 @@ impl Provider for SharedPlan {
 struct SharedExec {
     plan: Arc<dyn ExecutionPlan>,
     partitions: Arc<[Mutex<Option<Computed>>]>,
-    /// The columns that are read here, all of them if none are named.
-    projection: Option<Arc<[usize]>>,
+    /// The columns that are read here.
+    columns: Arc<[usize]>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
 }
@@ -166,14 +154,11 @@ impl ExecutionPlan for SharedExec {
         };
         let start = || computed(Arc::clone(&self.plan), partition, context).boxed().shared();
         let computed = slot.lock().get_or_insert_with(start).clone();
-        let (projection, schema) = (self.projection.clone(), Arc::clone(&self.schema));
+        let (columns, schema) = (Arc::clone(&self.columns), Arc::clone(&self.schema));
         let batches = futures::stream::once(async move {
             let batches = computed.await.map_err(DataFusionError::Shared)?;
             let read = (0..batches.batches.len()).map(move |at| {
-                let batch = match &projection {
-                    Some(columns) => batches.batches[at].project(columns)?,
-                    None => batches.batches[at].clone(),
-                };
+                let batch = batches.batches[at].project(&columns)?;
                 let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
                 let (_, columns, _) = batch.into_parts();
                 Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?)

@@ -42,6 +42,8 @@ pub struct Library {
     pub optimizer: Optimizer,
     /// What our tables know better. It comes last: rules of the library do not expect the columns that are added.
     pub of_tables: Optimizer,
+    /// Columns that nobody reads are left out.
+    pub columns: Optimizer,
     /// Rules for operators.
     pub physical: PhysicalOptimizer,
 }
@@ -85,6 +87,7 @@ impl Library {
             analyzer: Analyzer::with_rules(analyzers),
             optimizer: rules_of_the_library(),
             of_tables: Optimizer::with_rules(ours),
+            columns: Optimizer::with_rules(vec![Arc::new(OptimizeProjections::new())]),
             physical: operator_rules(),
         }
     }

@@ -18,7 +18,7 @@ use datafusion_expr::{
     planner::{ContextProvider, ExprPlanner},
     registry::FunctionRegistry,
 };
-use datafusion_optimizer::OptimizerConfig;
+use datafusion_optimizer::{Optimizer, OptimizerConfig};
 use datafusion_physical_plan::{ExecutionPlan, execution_plan::InvariantLevel};
 use datafusion_sql::{
     planner::{ParserOptions, SqlToRel},
@@ -28,7 +28,8 @@ use inlay_engine::rows::Scan;
 
 use super::{
     library::{Library, rules_for},
-    sharing::with_shared_groups,
+    shared_table::note_columns_read,
+    sharing::share,
 };
 use crate::{
     physical::Planner,
@@ -92,19 +93,38 @@ impl<'a> Planning<'a> {
     pub fn physical(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
         let plan = library.analyzer.execute_and_check(plan, options, |_, _| {})?;
-        let rules = rules_for(&library.optimizer, &plan)?;
-        self.operators(rules.optimize(plan, self, |_, _| {})?)
+        let (mut plan, shared) = share(plan)?;
+        // Readers are known before what they read: what none of them reads is left out.
+        plan = self.improved(&library.optimizer, plan)?;
+        for table in shared.iter().rev() {
+            table.keep_what_is_read()?;
+            table.change(|plan| self.improved(&library.optimizer, plan))?;
+        }
+        // Numbers of texts come from below.
+        for table in &shared {
+            table.change(|plan| self.improved(&library.of_tables, plan))?;
+        }
+        plan = self.improved(&library.of_tables, plan)?;
+        for table in shared.iter().rev() {
+            table.keep_what_is_read()?;
+            table.change(|plan| self.improved(&library.columns, plan))?;
+        }
+        for table in &shared {
+            table.compute_by(|plan| self.operators(plan))?;
+        }
+        self.operators(plan)
     }
 
-    /// The operators of a plan that the rules of the library have improved.
+    /// What rules make of a plan.
+    fn improved(&self, rules: &Optimizer, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let plan = rules_for(rules, &plan)?.optimize(plan, self, |_, _| {})?;
+        note_columns_read(&plan)?;
+        Ok(plan)
+    }
+
+    /// The operators of a plan that the rules have improved.
     fn operators(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = with_shared_groups(plan, &|groups| self.operators_of(groups))?;
-        self.operators_of(plan)
-    }
-
-    fn operators_of(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
-        let plan = rules_for(&library.of_tables, &plan)?.optimize(plan, self, |_, _| {})?;
         let mut plan = Planner { config: self.config, props: &self.props }.plan(&plan)?;
         for rule in &library.physical.rules {
             let columns = plan.schema();

@@ -1,100 +1,212 @@
-//! Groups that a statement asks for several times are computed once.
+//! Subqueries that a statement uses several times are computed once.
 //!
-//! A name of `WITH` is put in the place of each of its uses. Where two of them still group the same rows by the same keys for the same
-//! aggregates when conditions and columns have been moved, a table that both read stands in their place.
+//! ```text
+//! WITH spend AS (SELECT user_id, sum(numeric_props['cost']) AS cost, count(*) AS n FROM events GROUP BY user_id)
+//! SELECT s.user_id, s.cost FROM spend s WHERE s.cost > 2 * (SELECT avg(cost) FROM spend)
+//! ```
+//!
+//! A name of `WITH` is put in the place of each of its uses. Before conditions are moved and columns are left out, the uses are the same; a
+//! table stands in the place of each (`shared_table.rs`). Rows of events are read where they are used: only groups, distinct rows and windows
+//! are shared, and they are not where a condition on one use would have left out most of what is read.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use datafusion_common::{
     Column, Result, TableReference,
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
-use datafusion_expr::{Expr, LogicalPlan, Projection, TableScanBuilder};
-use datafusion_physical_plan::ExecutionPlan;
-
-use crate::{
-    physical::SharedPlan,
-    table::{Provider, Source},
+use datafusion_expr::{
+    Distinct, Expr, LogicalPlan, SubqueryAlias, TableScanBuilder, utils::split_conjunction,
 };
 
-/// A plan in which groups that stand in it several times are a table, planned by `operators`.
+use super::shared_table::SharedTable;
+use crate::table::{Source, plain};
+
+type Subqueries = HashSet<Arc<LogicalPlan>>;
+
+/// A plan in which subqueries that it has several times are tables, and these: a table comes behind those that it reads.
 ///
-/// Errors: as of `operators`.
-pub fn with_shared_groups(
-    plan: LogicalPlan,
-    operators: &dyn Fn(LogicalPlan) -> Result<Arc<dyn ExecutionPlan>>,
-) -> Result<LogicalPlan> {
-    let repeated = repeated(&plan)?;
-    if repeated.is_empty() {
-        return Ok(plan);
+/// Errors: none that is expected; what the library says.
+pub fn share(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<SharedTable>)> {
+    let mut repeated = repeated(&plan)?;
+    if !repeated.is_empty() {
+        leave_out_narrowed(&plan, &mut repeated)?;
     }
-    let mut tables: HashMap<LogicalPlan, Arc<dyn Provider>> = HashMap::new();
-    let shared = plan.transform_down(|node| {
-        if !repeated.contains(&node) {
-            return Ok(Transformed::no(node));
-        }
-        let table = match tables.get(&node) {
-            Some(table) => Arc::clone(table),
-            None => {
-                let table: Arc<dyn Provider> = Arc::new(SharedPlan::new(operators(node.clone())?));
-                tables.insert(node.clone(), Arc::clone(&table));
-                table
-            }
-        };
-        let read = read(&node, table)?;
-        Ok(Transformed::new(read, true, TreeNodeRecursion::Jump))
-    });
-    shared.map(|plan| plan.data)
+    let mut tables = Tables::default();
+    let plan = if repeated.is_empty() { plan } else { tables.replace(plan, &repeated)? };
+    Ok((plan, tables.tables))
 }
 
-/// Groups that stand in a plan more than once. Those without aggregates, `SELECT DISTINCT user_id, country`, are joined by texts as a rule, which are
-/// numbers only where they come from a table: to compare texts took twice the time that sharing them saved.
-fn repeated(plan: &LogicalPlan) -> Result<Vec<LogicalPlan>> {
-    let mut counts: HashMap<&LogicalPlan, usize> = HashMap::new();
-    plan.apply(|node| {
-        if let LogicalPlan::Aggregate(aggregate) = node
-            && !aggregate.group_expr.is_empty()
-            && !aggregate.aggr_expr.is_empty()
-            && !has_subquery(node)?
+/// Subqueries under names that stand in a plan more than once. Within one that does, subqueries count once.
+fn repeated(plan: &LogicalPlan) -> Result<Subqueries> {
+    let mut counts: HashMap<Arc<LogicalPlan>, usize> = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        let Some(subquery) = subquery(node) else { return Ok(TreeNodeRecursion::Continue) };
+        if !counts.contains_key(subquery) && !is_worth_sharing(subquery)? {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        let count = counts.entry(Arc::clone(subquery)).or_default();
+        *count += 1;
+        Ok(if *count > 1 { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(counts.into_iter().filter(|(_, count)| *count > 1).map(|(subquery, _)| subquery).collect())
+}
+
+/// What a node gives a name to. Of two names for the same it is the inner one.
+fn subquery(node: &LogicalPlan) -> Option<&Arc<LogicalPlan>> {
+    match node {
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. })
+            if !matches!(**input, LogicalPlan::SubqueryAlias(_) | LogicalPlan::TableScan(_)) =>
         {
-            *counts.entry(node).or_default() += 1;
+            Some(input)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a subquery makes few rows of many, or takes long to make them. One that looks at the rows around it is another one in each place.
+fn is_worth_sharing(subquery: &LogicalPlan) -> Result<bool> {
+    let fields = subquery.schema().fields();
+    let names: HashSet<&String> = fields.iter().map(|field| field.name()).collect();
+    if names.len() < fields.len() {
+        return Ok(false);
+    }
+    let (mut reads, mut computes, mut is_correlated) = (false, false, false);
+    subquery.apply_with_subqueries(|node| {
+        match node {
+            LogicalPlan::TableScan(_) => reads = true,
+            LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_) | LogicalPlan::Window(_) => {
+                computes = true;
+            }
+            LogicalPlan::Subquery(subquery) => {
+                is_correlated |= !subquery.outer_ref_columns.is_empty();
+            }
+            _ => {}
+        }
+        node.apply_expressions(|expr| {
+            is_correlated |=
+                expr.exists(|part| Ok(matches!(part, Expr::OuterReferenceColumn(..))))?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(reads && computes && !is_correlated)
+}
+
+/// Leaves out subqueries of which a condition on a use leaves a part that can be read alone: one tenant, one kind of events.
+fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        let conditions = match node {
+            LogicalPlan::Filter(filter) => split_conjunction(&filter.predicate),
+            LogicalPlan::Join(join) => join.filter.iter().flat_map(split_conjunction).collect(),
+            _ => Vec::new(),
+        };
+        for condition in conditions {
+            let columns = condition.column_refs();
+            let mut columns = columns.into_iter();
+            let (Some(column), None) = (columns.next(), columns.next()) else { continue };
+            for input in node.inputs() {
+                let mut on_the_way = Vec::new();
+                if narrows(input, column, &mut on_the_way) {
+                    repeated.retain(|subquery| !on_the_way.contains(subquery));
+                }
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(counts.into_iter().filter(|(_, count)| *count > 1).map(|(node, _)| node.clone()).collect())
+    Ok(())
 }
 
-/// Whether something in it is answered by a plan of its own.
-fn has_subquery(plan: &LogicalPlan) -> Result<bool> {
-    let is_subquery = |part: &Expr| {
-        matches!(
-            part,
-            Expr::ScalarSubquery(_)
-                | Expr::InSubquery(_)
-                | Expr::Exists(_)
-                | Expr::OuterReferenceColumn(..)
-        )
+/// Whether a condition on a column is one that the engine reads less for, and the subqueries between it and the table.
+fn narrows(plan: &LogicalPlan, column: &Column, on_the_way: &mut Vec<Arc<LogicalPlan>>) -> bool {
+    let Ok(at) = plan.schema().index_of_column(column) else { return false };
+    on_the_way.extend(subquery(plan).map(Arc::clone));
+    let mut same_place = |input: &LogicalPlan| {
+        let fields = input.schema();
+        at < fields.fields().len()
+            && narrows(input, &Column::from(fields.qualified_field(at)), on_the_way)
     };
-    plan.exists(|node| {
-        let mut is_there = false;
-        node.apply_expressions(|expr| {
-            is_there = expr.exists(|part| Ok(is_subquery(part)))?;
-            Ok(if is_there { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        Ok(is_there)
+    match plan {
+        LogicalPlan::TableScan(_) => {
+            ["tenant_id", "event_name", "user_id", "timestamp"].contains(&&*column.name)
+        }
+        LogicalPlan::SubqueryAlias(named) => same_place(&named.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => same_place(input),
+        LogicalPlan::Union(union) => union.inputs.iter().any(|input| same_place(input)),
+        LogicalPlan::Window(window) => same_place(&window.input),
+        LogicalPlan::Sort(sort) => same_place(&sort.input),
+        // The statement says itself which times it is about.
+        LogicalPlan::Filter(filter) if is_about_time(&filter.predicate, column) => false,
+        LogicalPlan::Filter(filter) => same_place(&filter.input),
+        LogicalPlan::Projection(projection) => projection
+            .expr
+            .get(at)
+            .and_then(source)
+            .is_some_and(|column| narrows(&projection.input, column, on_the_way)),
+        LogicalPlan::Aggregate(aggregate) => aggregate
+            .group_expr
+            .get(at)
+            .and_then(source)
+            .is_some_and(|column| narrows(&aggregate.input, column, on_the_way)),
+        LogicalPlan::Join(join) => {
+            let side = if join.left.schema().has_column(column) { &join.left } else { &join.right };
+            narrows(side, column, on_the_way)
+        }
+        _ => false,
+    }
+}
+
+/// The column that an expression is, or the time that it is computed of.
+fn source(expr: &Expr) -> Option<&Column> {
+    plain(expr).or_else(|| {
+        let mut columns = expr.column_refs().into_iter();
+        columns.next().filter(|column| column.name == "timestamp" && columns.next().is_none())
     })
 }
 
-/// A table read under the names that the columns of a node have.
-fn read(node: &LogicalPlan, table: Arc<dyn Provider>) -> Result<LogicalPlan> {
-    let name = format!("shared {:x}", Arc::as_ptr(&table).addr());
-    let scan =
-        TableScanBuilder::new(TableReference::bare(name), Arc::new(Source(table))).build()?;
-    let scan = LogicalPlan::TableScan(scan);
-    let columns = scan.schema().columns().into_iter().zip(node.schema().iter());
-    let columns = columns.map(|(column, (relation, field))| {
-        Expr::Column(Column::clone(&column)).alias_qualified(relation.cloned(), field.name())
-    });
-    let columns = columns.collect();
-    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(scan))?))
+fn is_about_time(condition: &Expr, column: &Column) -> bool {
+    column.name == "timestamp" && condition.column_refs().contains(column)
+}
+
+/// The tables that have been made so far.
+#[derive(Default)]
+struct Tables {
+    tables: Vec<SharedTable>,
+    by_subquery: HashMap<Arc<LogicalPlan>, SharedTable>,
+}
+
+impl Tables {
+    /// A plan that reads tables in the place of these subqueries.
+    fn replace(&mut self, plan: LogicalPlan, repeated: &Subqueries) -> Result<LogicalPlan> {
+        let replaced = plan.transform_down_with_subqueries(|node| {
+            let Some(subquery) = subquery(&node).filter(|one| repeated.contains(*one)) else {
+                return Ok(Transformed::no(node));
+            };
+            let table = self.of(subquery, repeated)?;
+            let LogicalPlan::SubqueryAlias(SubqueryAlias { alias, .. }) = &node else {
+                return Ok(Transformed::no(node));
+            };
+            let columns = (0..subquery.schema().fields().len()).collect();
+            let name = TableReference::bare(table.name());
+            let scan = TableScanBuilder::new(name, Arc::new(Source(Arc::new(table))));
+            let scan = scan.with_projection(Some(columns)).build()?;
+            let scan = Arc::new(LogicalPlan::TableScan(scan));
+            let named = SubqueryAlias::try_new(scan, alias.clone())?;
+            Ok(Transformed::new(LogicalPlan::SubqueryAlias(named), true, TreeNodeRecursion::Jump))
+        });
+        replaced.map(|plan| plan.data)
+    }
+
+    fn of(&mut self, subquery: &Arc<LogicalPlan>, repeated: &Subqueries) -> Result<SharedTable> {
+        if let Some(table) = self.by_subquery.get(subquery) {
+            return Ok(table.clone());
+        }
+        let plan = self.replace(LogicalPlan::clone(subquery), repeated)?;
+        let table = SharedTable::new(self.tables.len(), plan);
+        self.tables.push(table.clone());
+        self.by_subquery.insert(Arc::clone(subquery), table.clone());
+        Ok(table)
+    }
 }

@@ -69,6 +69,7 @@ mod property_columns;
 
 mod states;
 
+pub use codes::Codes;
 pub use early::ADD_UP_EARLY;
 pub use first_rows::FIRST_MAX;
 pub use groups::GROUP_BY_NUMBERS;
@@ -76,15 +77,16 @@ pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
 pub use keys::JOIN_BY_NUMBERS;
 pub use literals::CONSTANTS_RIGHT;
+pub use numbered::{numbered, plain};
 pub use partitions::PARTITION_BY_NUMBERS;
 pub use pass_on::PASS_VALUES_ON;
 pub use property_columns::PropertiesAsColumns;
 pub use provider::all;
 pub use range_frames::FRAMES;
 pub use rows::RowsExec;
-pub use schema::Kind;
+pub use schema::{Kind, number_column};
 pub use semi_joins::SEMI_JOINS_OF_GROUPS;
 pub use signed::SIGNED_DIFFERENCES;
-pub use source::{Provider, ScanRequest, Source};
+pub use source::{NumberColumn, Provider, ScanRequest, Source, Wider};
 pub use states::aggregates;
 pub use times::KeepCasts;

@@ -14,8 +14,8 @@ use datafusion_expr::{
 
 use super::{
     codes::{Codes, codes_of},
-    scans::{scan_of, table_of},
-    source::Provider as _,
+    scans::scan_of,
+    source::Source,
 };
 
 /// A plan with columns of numbers, and what each stands for.
@@ -210,9 +210,9 @@ pub fn with_inputs(
 }
 
 fn of_scan(scan: &TableScan, wanted: &[Column]) -> Result<Option<Numbered>> {
-    let Some(table) = table_of(scan) else { return Ok(None) };
+    let Some(Source(table)) = scan.source.downcast_ref() else { return Ok(None) };
     let names: Vec<&str> = wanted.iter().map(|column| column.name.as_str()).collect();
-    let Some((wider, fields)) = table.with_numbers(&names) else {
+    let Some((wider, fields)) = table.with_numbers(&names)? else {
         return Ok(None);
     };
     let schema = wider.schema();

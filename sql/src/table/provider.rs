@@ -10,18 +10,15 @@ use inlay_engine::rows::Scan;
 
 use super::{
     arrays::Dictionaries,
-    codes::{Codes, CodesByColumn},
+    codes::CodesByColumn,
     condition::Conditions,
     errors::broken,
     reading::{ColumnSource, Reading},
     rollup::Sums,
     rows::{RowsExec, ScanUnit},
     schema::{Kind, Property, number_column, schema_with},
-    source::{Provider, ScanRequest},
+    source::{NumberColumn, Provider, ScanRequest, Wider},
 };
-
-/// The name of a column, and what numbers stand for in one of numbers.
-pub type Numbered = (String, Arc<Codes>);
 
 /// A table over a snapshot.
 #[derive(Clone)]
@@ -30,7 +27,7 @@ pub struct Table {
     scan: Arc<Scan>,
     properties: Vec<Property>,
     /// Columns of texts that are read as numbers, too.
-    numbers: Vec<Numbered>,
+    numbers: Vec<NumberColumn>,
     /// What numbers stand for, in all scans of a statement.
     codes: CodesByColumn,
     schema: SchemaRef,
@@ -48,7 +45,7 @@ impl Table {
         kind: Kind,
         scan: Arc<Scan>,
         properties: Vec<Property>,
-        numbers: Vec<Numbered>,
+        numbers: Vec<NumberColumn>,
         codes: CodesByColumn,
     ) -> Self {
         let schema = schema_with(kind, &properties, numbers.iter().map(|(name, _)| &**name));
@@ -89,31 +86,6 @@ impl Table {
         let places = places.collect();
         let (numbers, codes) = (self.numbers.clone(), self.codes.clone());
         (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), places)
-    }
-
-    /// The same with a column of numbers for each of these columns of texts: its name, and what the numbers stand for.
-    /// Nothing when the table has no such column.
-    pub fn with_numbers(&self, names: &[&str]) -> Option<(Self, Vec<Numbered>)> {
-        // Hours and days are few.
-        if self.kind != Kind::Events {
-            return None;
-        }
-        let mut numbers = self.numbers.clone();
-        let mut found = Vec::new();
-        for &name in names {
-            let field = self.schema.field_with_name(name).ok()?;
-            // Ids of events differ in each row: to give each a number takes longer than to group by it.
-            if *field.data_type() != DataType::Utf8View || name == "event_id" {
-                return None;
-            }
-            let codes = self.codes.of(name);
-            if !numbers.iter().any(|(known, _)| known == name) {
-                numbers.push((name.to_owned(), Arc::clone(&codes)));
-            }
-            found.push((number_column(name), codes));
-        }
-        let (properties, codes) = (self.properties.clone(), self.codes.clone());
-        Some((Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), found))
     }
 
     /// What a column is made of.
@@ -178,6 +150,30 @@ impl Provider for Table {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,
         }
+    }
+
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+        // Hours and days are few.
+        if self.kind != Kind::Events {
+            return Ok(None);
+        }
+        let mut numbers = self.numbers.clone();
+        let mut found = Vec::new();
+        for &name in names {
+            let Ok(field) = self.schema.field_with_name(name) else { return Ok(None) };
+            // Ids of events differ in each row: to give each a number takes longer than to group by it.
+            if *field.data_type() != DataType::Utf8View || name == "event_id" {
+                return Ok(None);
+            }
+            let codes = self.codes.of(name);
+            if !numbers.iter().any(|(known, _)| known == name) {
+                numbers.push((name.to_owned(), Arc::clone(&codes)));
+            }
+            found.push((number_column(name), codes));
+        }
+        let (properties, codes) = (self.properties.clone(), self.codes.clone());
+        let wider = Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes);
+        Ok(Some((Arc::new(wider), found)))
     }
 
     fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {

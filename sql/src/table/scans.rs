@@ -1,9 +1,14 @@
 //! Scans of our tables in plans, and the same with more columns.
 
+use std::sync::Arc;
+
 use datafusion_common::Result;
 use datafusion_expr::{LogicalPlan, TableScan, TableScanBuilder};
 
-use super::{provider::Table, source::Source};
+use super::{
+    provider::Table,
+    source::{Provider, Source},
+};
 
 /// The table of a scan, if it is one of ours.
 pub fn table_of(scan: &TableScan) -> Option<&Table> {
@@ -13,10 +18,14 @@ pub fn table_of(scan: &TableScan) -> Option<&Table> {
 /// The same scan of a table with more columns, of which these are read.
 ///
 /// Errors: a column that is none.
-pub fn scan_of(scan: &TableScan, wider: Table, mut columns: Vec<usize>) -> Result<LogicalPlan> {
+pub fn scan_of(
+    scan: &TableScan,
+    wider: Arc<dyn Provider>,
+    mut columns: Vec<usize>,
+) -> Result<LogicalPlan> {
     columns.sort_unstable();
     columns.dedup();
-    let source = Source::of(wider);
+    let source = Arc::new(Source(wider));
     let scan = TableScanBuilder::new(scan.table_name.clone(), source)
         .with_projection(Some(columns))
         .with_filters(scan.filters.clone())

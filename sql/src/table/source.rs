@@ -10,6 +10,8 @@ use datafusion_common::Result;
 use datafusion_expr::{Expr, TableProviderFilterPushDown, TableSource, TableType};
 use datafusion_physical_plan::ExecutionPlan;
 
+use super::codes::Codes;
+
 /// The part of a table that a scan reads.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRequest<'a> {
@@ -23,6 +25,12 @@ pub struct ScanRequest<'a> {
     pub partitions: usize,
 }
 
+/// The name of a column of numbers, and what these stand for.
+pub type NumberColumn = (String, Arc<Codes>);
+
+/// A table with more columns, those of numbers.
+pub type Wider = (Arc<dyn Provider>, Vec<NumberColumn>);
+
 /// A table that can be read.
 pub trait Provider: Any + Debug + Send + Sync {
     /// Names and types of the columns, as a statement sees them.
@@ -30,6 +38,15 @@ pub trait Provider: Any + Debug + Send + Sync {
 
     /// Whether the table itself applies a condition.
     fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown;
+
+    /// The same with a column of numbers for each of these columns of texts, and these: nothing where the table has no numbers of one.
+    /// Columns that it had stay where they are, or have the same names.
+    ///
+    /// Errors: none that is expected.
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+        let _ = names;
+        Ok(None)
+    }
 
     /// The plan that reads it.
     ///

@@ -225,6 +225,38 @@ STATEMENTS = {
         "SELECT tenant_id FROM events WHERE user_id = 'u5' UNION SELECT event_name FROM events", "SELECT 1 UNION ALL SELECT 1 UNION ALL SELECT 2", "SELECT tenant_id FROM events INTERSECT SELECT tenant_id FROM events WHERE user_id = 'u5'", "SELECT user_id FROM events EXCEPT SELECT user_id FROM events WHERE tenant_id = 't1'", "SELECT tenant_id, count(*) AS n FROM events GROUP BY 1 ORDER BY n DESC, tenant_id LIMIT 2 OFFSET 1", f"SELECT user_id, {MS} FROM events ORDER BY {MS} DESC NULLS LAST, user_id NULLS LAST, timestamp LIMIT 5", f"SELECT user_id, {P} FROM events ORDER BY {P} NULLS FIRST, user_id NULLS FIRST LIMIT 3",
         "SELECT count(*) FROM (SELECT * FROM events) x", "SELECT x.tenant_id FROM (SELECT DISTINCT tenant_id FROM events) AS x", "SELECT CASE event_name WHEN 'call' THEN 1 WHEN 'login' THEN 2 ELSE 3 END AS c, count(*) FROM events GROUP BY 1", "SELECT 1 WHERE 1 = 0", "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) v(n, t)", "SELECT count(*) AS \"Number of events\" FROM events", f"SELECT e.{P}, count(*) FROM events AS e WHERE e.tenant_id = 't2' GROUP BY 1", "SELECT EVENT_NAME, COUNT(*) FROM Events GROUP BY Event_Name",
     ],
+    "shared": [
+        f"WITH g AS (SELECT user_id, tenant_id, count(*) AS n, sum({MS}) AS ms, avg({COST}) AS cost, count(*) FILTER (WHERE {P} <> 'pro') AS other FROM events GROUP BY 1, 2) {rest}"
+        for rest in (
+            "(SELECT 'n' AS why, user_id AS u, tenant_id AS t, CAST(n AS DOUBLE) AS v FROM g ORDER BY n DESC, user_id, tenant_id LIMIT 4) UNION ALL (SELECT 'ms', user_id, tenant_id, ms FROM g WHERE ms IS NOT NULL ORDER BY ms DESC, user_id, tenant_id LIMIT 4) UNION ALL (SELECT 'cost', user_id, tenant_id, cost FROM g WHERE n > 3 AND cost IS NOT NULL ORDER BY cost, user_id, tenant_id LIMIT 4)",
+            "SELECT count(*), (SELECT count(*) FROM g), (SELECT max(ms) FROM g WHERE other > 2) FROM g WHERE n > (SELECT avg(n) FROM g)",
+            "SELECT a.tenant_id, b.tenant_id AS other, count(*), sum(a.n * b.n) FROM g a JOIN g b ON a.user_id = b.user_id AND a.tenant_id < b.tenant_id GROUP BY 1, 2",
+            "SELECT a.tenant_id, count(*), max(a.user_id), min(b.user_id) FROM g a JOIN g b ON a.user_id > b.user_id AND a.tenant_id = b.tenant_id AND a.n = b.n GROUP BY 1",
+            "SELECT a.user_id, a.n FROM g a WHERE a.tenant_id = 't1' AND NOT EXISTS (SELECT 1 FROM g b WHERE b.user_id = a.user_id AND b.n > a.n)",
+            "SELECT a.user_id, a.n FROM g a WHERE a.n > (SELECT avg(b.n) FROM g b WHERE b.tenant_id = a.tenant_id) AND a.user_id IS NOT NULL ORDER BY 2 DESC, 1, a.tenant_id LIMIT 20",
+            "SELECT count(*) FROM g a WHERE a.user_id IN (SELECT user_id FROM g WHERE other = 0 AND user_id IS NOT NULL) OR a.n = 1",
+            "SELECT count(*) FROM g a WHERE a.user_id NOT IN (SELECT user_id FROM g WHERE n > 6)",
+            ", h AS (SELECT tenant_id, sum(n) AS n, max(user_id) AS u FROM g GROUP BY 1), i AS (SELECT max(n) AS n FROM h) SELECT h.tenant_id, h.u, h.n, i.n, (SELECT count(*) FROM h) FROM h JOIN i ON h.n <= i.n JOIN g ON g.tenant_id = h.tenant_id AND g.user_id = h.u",
+            ", h AS (SELECT tenant_id, sum(n) AS n FROM g GROUP BY 1) SELECT a.tenant_id, b.n FROM h a JOIN h b ON a.n = b.n",
+            ", h AS (SELECT tenant_id, user_id, rank() OVER (PARTITION BY tenant_id ORDER BY n DESC, ms NULLS LAST, user_id) AS place FROM g) SELECT a.tenant_id, a.user_id, b.user_id AS next FROM h a LEFT JOIN h b ON b.tenant_id = a.tenant_id AND b.place = a.place + 1 WHERE a.place <= 3",
+            ", h AS (SELECT CASE WHEN n > 5 THEN 'often' ELSE 'seldom' END AS arm, 1 AS one, count(*) AS users, sum(ms) AS ms FROM g GROUP BY 1, 2) SELECT c.users, t.users, c.ms FROM h c JOIN h t ON c.one = t.one WHERE c.arm = 'often' AND t.arm = 'seldom'",
+            "SELECT x.tenant_id, x.n FROM (SELECT * FROM g) x JOIN (SELECT tenant_id, max(n) AS n FROM g GROUP BY 1) y ON x.tenant_id = y.tenant_id AND x.n = y.n",
+            "SELECT a.tenant_id, b.t, count(*) FROM g a FULL JOIN (SELECT user_id AS u, tenant_id AS t FROM g WHERE n > 4) b ON a.user_id = b.u AND a.tenant_id = b.t AND a.n < 7 GROUP BY 1, 2",
+            "SELECT tenant_id FROM g WHERE n > 2 INTERSECT SELECT tenant_id FROM g WHERE other > 1 EXCEPT SELECT tenant_id FROM g WHERE n > 12",
+            "SELECT 1 FROM g a, (SELECT max(n) AS n FROM g) b WHERE a.n = b.n",
+        )
+    ]
+    + [
+        f"WITH used AS (SELECT DISTINCT user_id, {P} AS p FROM events WHERE tenant_id = 't1'), popular AS (SELECT p, count(*) AS users FROM used GROUP BY p), everybody AS (SELECT CAST(count(DISTINCT user_id) AS DOUBLE) AS users FROM used) SELECT a.p, b.p, count(*), count(*) * 1.0 / p.users, count(*) * e.users / p.users / q.users FROM used a JOIN used b ON b.user_id = a.user_id AND b.p > a.p JOIN popular p ON p.p = a.p JOIN popular q ON q.p = b.p CROSS JOIN everybody e GROUP BY a.p, b.p, p.users, q.users, e.users",
+        f"WITH d AS (SELECT date_trunc('day', timestamp) AS day, event_name, count(*) AS n FROM events GROUP BY 1, 2) SELECT a.day, a.event_name, a.n, b.n FROM d a LEFT JOIN d b ON b.day = a.day - INTERVAL '1 day' AND b.event_name = a.event_name WHERE a.n > 2",
+        "WITH d AS (SELECT date_trunc('day', timestamp) AS day, count(*) AS n FROM events GROUP BY 1) SELECT (SELECT sum(n) FROM d WHERE day >= '2026-11-16'), (SELECT sum(n) FROM d WHERE day < '2026-11-16')",
+        "WITH d AS (SELECT tenant_id, event_name, count(*) AS n FROM events GROUP BY 1, 2) SELECT a.n, b.n FROM d a JOIN d b ON a.event_name = b.event_name WHERE a.tenant_id = 't1' AND b.tenant_id = 't2'",
+        f"WITH d AS (SELECT tenant_id AS a, {P} AS b FROM events UNION SELECT event_name, {M} FROM events) SELECT x.a, count(y.b) FROM d x JOIN d y ON x.b = y.b GROUP BY 1",
+        f"WITH w AS (SELECT user_id, timestamp AS at, event_name AS e, lead(event_name) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp, event_name) AS next FROM events WHERE user_id IS NOT NULL) SELECT a.e, a.next, count(*), (SELECT count(*) FROM w WHERE next IS NULL) FROM w a WHERE a.next IN (SELECT next FROM w GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 2) GROUP BY 1, 2",
+        "SELECT a.n, b.n FROM (SELECT tenant_id AS t, count(*) AS n FROM events GROUP BY 1) a JOIN (SELECT tenant_id AS t, count(*) AS n FROM events GROUP BY 1) b ON a.n = b.n AND a.t <= b.t",
+        "WITH g AS (SELECT tenant_id, tenant_id AS t, count(*) AS n FROM events GROUP BY 1, 2) SELECT a.tenant_id, b.t, a.n + b.n FROM g a JOIN g b ON a.t = b.tenant_id",
+        "WITH g AS (SELECT upper(tenant_id) AS t, max(user_id) AS u, count(*) AS n FROM events GROUP BY 1) SELECT a.t, b.u FROM g a JOIN g b ON a.t > b.t AND a.u = b.u UNION ALL SELECT t, u FROM g WHERE n > 10",
+    ],
     "values": [
         f"SELECT {e}"
         for e in (

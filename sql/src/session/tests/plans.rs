@@ -128,11 +128,24 @@ fn groups_that_a_statement_asks_for_twice_are_computed_once() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
     for (sql, shared) in [
-        // Compared by numbers instead.
         (
             "WITH used AS (SELECT DISTINCT user_id, string_props['plan'] AS p FROM events) \
              SELECT a.p, b.p, count(*) FROM used a JOIN used b ON a.user_id = b.user_id AND a.p < b.p GROUP BY 1, 2",
-            0,
+            2,
+        ),
+        // Three names for the same groups, each with other columns and conditions; what is read of them once stays in its place.
+        (
+            "WITH users AS (SELECT user_id, count(*) AS n, sum(numeric_props['ms']) AS ms FROM events GROUP BY 1), \
+             sums AS (SELECT n, sum(ms) AS ms FROM users GROUP BY 1) \
+             (SELECT user_id, n AS v FROM users ORDER BY n LIMIT 1) UNION ALL (SELECT user_id, ms FROM users WHERE n > 1 ORDER BY ms LIMIT 1) \
+             UNION ALL SELECT 'all', ms FROM sums",
+            3,
+        ),
+        (
+            "WITH users AS (SELECT user_id, count(*) AS n FROM events GROUP BY 1), \
+             sums AS (SELECT n, count(*) AS of FROM users GROUP BY 1) \
+             SELECT a.of, b.n FROM sums a JOIN sums b ON a.n = b.of",
+            2,
         ),
         (
             "WITH spend AS (SELECT tenant_id, user_id, sum(numeric_props['ms']) AS ms FROM events GROUP BY 1, 2), \

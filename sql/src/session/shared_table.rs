@@ -1,0 +1,205 @@
+//! A subquery that several places of a statement read, as a table.
+//!
+//! Of `WITH spend AS (SELECT user_id, sum(…) AS cost, count(*) AS n …)` only the columns are computed that some place reads. Places that
+//! group or join by `user_id` get its numbers, as from a table of events: then the subquery hands on numbers, and texts only where somebody reads them.
+//! It is planned in steps, each of which comes for readers before it comes for what they read, or behind it.
+
+use std::{fmt, sync::Arc};
+
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion_common::{Column, Result, internal_err, tree_node::TreeNodeRecursion};
+use datafusion_expr::{Expr, LogicalPlan, Projection, TableProviderFilterPushDown};
+use datafusion_physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
+
+use crate::{
+    physical::SharedPlan,
+    table::{Codes, NumberColumn, Provider, ScanRequest, Source, Wider, number_column, numbered},
+};
+
+/// A subquery that is computed once. Copies are the same table.
+#[derive(Clone)]
+pub struct SharedTable {
+    /// Its place among those of a statement.
+    at: usize,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    plan: Arc<LogicalPlan>,
+    columns: Vec<SharedColumn>,
+    schema: SchemaRef,
+    /// What computes it, once all is known that is read of it.
+    operators: Option<SharedPlan>,
+}
+
+/// A column as readers know it.
+struct SharedColumn {
+    /// Its place in the plan, which changes as columns are left out and added.
+    place: Option<usize>,
+    is_read: bool,
+    /// For a column of numbers: that of the texts, and what numbers stand for.
+    numbers: Option<(usize, Arc<Codes>)>,
+}
+
+impl SharedTable {
+    /// The table of a subquery, with all of its columns.
+    pub fn new(at: usize, plan: LogicalPlan) -> Self {
+        let schema = Arc::clone(plan.schema().inner());
+        let column = |place| SharedColumn { place: Some(place), is_read: false, numbers: None };
+        let columns = (0..schema.fields().len()).map(column).collect();
+        let state = State { plan: Arc::new(plan), columns, schema, operators: None };
+        Self { at, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// What scans of it are called, which no statement can say.
+    pub fn name(&self) -> String {
+        format!("shared {}", self.at)
+    }
+
+    /// Puts another plan with the same columns in the place of its own.
+    ///
+    /// Errors: as of `change`.
+    pub fn change(&self, change: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>) -> Result<()> {
+        let plan = Arc::clone(&self.state.lock().plan);
+        let plan = Arc::new(change(Arc::unwrap_or_clone(plan))?);
+        self.state.lock().plan = plan;
+        Ok(())
+    }
+
+    /// Leaves out columns that nobody has been noted to read since the last time.
+    ///
+    /// Errors: none that is expected.
+    pub fn keep_what_is_read(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        let State { plan, columns, .. } = &mut *state;
+        let all = plan.schema().columns();
+        let mut exprs = Vec::new();
+        for column in columns {
+            let is_read = std::mem::take(&mut column.is_read);
+            column.place = column.place.filter(|_| is_read).map(|place| {
+                exprs.push(Expr::Column(Column::clone(&all[place])));
+                exprs.len() - 1
+            });
+        }
+        // Rows are counted by any column.
+        if exprs.is_empty() {
+            exprs.extend(all.into_iter().next().map(Expr::Column));
+        }
+        let narrower = Projection::try_new(exprs, Arc::clone(plan))?;
+        *plan = Arc::new(LogicalPlan::Projection(narrower));
+        Ok(())
+    }
+
+    /// Has it computed by the operators of its plan.
+    ///
+    /// Errors: as of `operators`.
+    pub fn compute_by(
+        &self,
+        operators: impl FnOnce(LogicalPlan) -> Result<Arc<dyn ExecutionPlan>>,
+    ) -> Result<()> {
+        let plan = Arc::clone(&self.state.lock().plan);
+        let operators = SharedPlan::new(operators(Arc::unwrap_or_clone(plan))?);
+        self.state.lock().operators = Some(operators);
+        Ok(())
+    }
+}
+
+/// Notes which columns of shared tables a plan reads.
+///
+/// Errors: none.
+pub fn note_columns_read(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(source) = scan.source.downcast_ref::<Source>()
+            && let Some(table) = source.table::<SharedTable>()
+        {
+            let mut state = table.state.lock();
+            match &scan.projection {
+                Some(columns) => columns.iter().for_each(|at| state.columns[*at].is_read = true),
+                None => state.columns.iter_mut().for_each(|column| column.is_read = true),
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+impl State {
+    /// The number column of a column of texts, which is added to the plan if it is not there yet.
+    fn number_of(&mut self, name: &str) -> Result<Option<NumberColumn>> {
+        let Some((at, field)) = self.schema.column_with_name(name) else { return Ok(None) };
+        if *field.data_type() != DataType::Utf8View {
+            return Ok(None);
+        }
+        let known = self.columns.iter().enumerate().find_map(|(number, column)| {
+            let (of, codes) = column.numbers.as_ref()?;
+            (*of == at).then(|| (self.schema.field(number).name().clone(), Arc::clone(codes)))
+        });
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(place) = self.columns[at].place else { return Ok(None) };
+        let before = self.plan.schema().columns();
+        let Some((plan, mut numbers)) = numbered(&self.plan, &[before[place].clone()])? else {
+            return Ok(None);
+        };
+        let Some((number, codes)) = numbers.pop() else { return Ok(None) };
+        let place_of = |column: &Column| plan.schema().index_of_column(column);
+        for column in &mut self.columns {
+            if let Some(place) = &mut column.place {
+                *place = place_of(&before[*place])?;
+            }
+        }
+        let place = place_of(&number)?;
+        let name = number_column(name);
+        let field = plan.schema().field(place).as_ref().clone().with_name(&name);
+        let fields = self.schema.fields().iter().cloned().chain([Arc::new(field)]);
+        self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        self.columns.push(SharedColumn {
+            place: Some(place),
+            is_read: false,
+            numbers: Some((at, Arc::clone(&codes))),
+        });
+        self.plan = Arc::new(plan);
+        Ok(Some((name, codes)))
+    }
+}
+
+impl fmt::Debug for SharedTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedTable").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl Provider for SharedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.state.lock().schema)
+    }
+
+    fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
+        TableProviderFilterPushDown::Unsupported
+    }
+
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+        let mut state = self.state.lock();
+        let mut found = Vec::new();
+        for name in names {
+            let Some(number) = state.number_of(name)? else { return Ok(None) };
+            found.push(number);
+        }
+        Ok(Some((Arc::new(self.clone()), found)))
+    }
+
+    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let state = self.state.lock();
+        let place = |at: &usize| state.columns.get(*at).and_then(|column| column.place);
+        let columns = request.projection.map(Vec::as_slice).unwrap_or_default();
+        let places: Option<Vec<usize>> = columns.iter().map(place).collect();
+        let names = columns.iter().map(|at| state.schema.field(*at).name());
+        match (&state.operators, places) {
+            (Some(operators), Some(places)) => Ok(operators.read(&places, names)),
+            _ => internal_err!("a shared table without a plan"),
+        }
+    }
+}
