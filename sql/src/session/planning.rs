@@ -28,7 +28,7 @@ use inlay_engine::rows::Scan;
 
 use super::{
     library::{Library, rules_for},
-    shared_table::note_columns_read,
+    shared_table::mark_columns_read,
     sharing::share,
 };
 use crate::{
@@ -97,7 +97,7 @@ impl<'a> Planning<'a> {
         // Readers are known before what they read: what none of them reads is left out.
         plan = self.improved(&library.optimizer, plan)?;
         for table in shared.iter().rev() {
-            table.keep_what_is_read()?;
+            table.drop_unread_columns()?;
             table.change(|plan| self.improved(&library.optimizer, plan))?;
         }
         // Numbers of texts come from below.
@@ -106,7 +106,7 @@ impl<'a> Planning<'a> {
         }
         plan = self.improved(&library.of_tables, plan)?;
         for table in shared.iter().rev() {
-            table.keep_what_is_read()?;
+            table.drop_unread_columns()?;
             table.change(|plan| self.improved(&library.columns, plan))?;
         }
         for table in &shared {
@@ -118,7 +118,7 @@ impl<'a> Planning<'a> {
     /// What rules make of a plan.
     fn improved(&self, rules: &Optimizer, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = rules_for(rules, &plan)?.optimize(plan, self, |_, _| {})?;
-        note_columns_read(&plan)?;
+        mark_columns_read(&plan)?;
         Ok(plan)
     }
 

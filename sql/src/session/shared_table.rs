@@ -7,14 +7,17 @@
 use std::{fmt, sync::Arc};
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use datafusion_common::{Column, Result, internal_err, tree_node::TreeNodeRecursion};
+use datafusion_common::{Column, Result, ScalarValue, internal_err, tree_node::TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, Projection, TableProviderFilterPushDown};
 use datafusion_physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use crate::{
     physical::SharedPlan,
-    table::{Codes, NumberColumn, Provider, ScanRequest, Source, Wider, number_column, numbered},
+    table::{
+        Codes, NumberColumn, Provider, ScanRequest, Source, Wider, known_values, number_column,
+        numbered,
+    },
 };
 
 /// A subquery that is computed once. Copies are the same table.
@@ -38,15 +41,23 @@ struct SharedColumn {
     /// Its place in the plan, which changes as columns are left out and added.
     place: Option<usize>,
     is_read: bool,
+    /// What it can be, once somebody has asked: tables of groups do not tell.
+    known_values: Option<Option<Vec<ScalarValue>>>,
     /// For a column of numbers: that of the texts, and what numbers stand for.
     numbers: Option<(usize, Arc<Codes>)>,
+}
+
+impl SharedColumn {
+    fn new(place: usize, numbers: Option<(usize, Arc<Codes>)>) -> Self {
+        Self { place: Some(place), is_read: false, known_values: None, numbers }
+    }
 }
 
 impl SharedTable {
     /// The table of a subquery, with all of its columns.
     pub fn new(at: usize, plan: LogicalPlan) -> Self {
         let schema = Arc::clone(plan.schema().inner());
-        let column = |place| SharedColumn { place: Some(place), is_read: false, numbers: None };
+        let column = |place| SharedColumn::new(place, None);
         let columns = (0..schema.fields().len()).map(column).collect();
         let state = State { plan: Arc::new(plan), columns, schema, operators: None };
         Self { at, state: Arc::new(Mutex::new(state)) }
@@ -67,10 +78,10 @@ impl SharedTable {
         Ok(())
     }
 
-    /// Leaves out columns that nobody has been noted to read since the last time.
+    /// Drops columns that no plan has been marked to read since the last time.
     ///
     /// Errors: none that is expected.
-    pub fn keep_what_is_read(&self) -> Result<()> {
+    pub fn drop_unread_columns(&self) -> Result<()> {
         let mut state = self.state.lock();
         let State { plan, columns, .. } = &mut *state;
         let all = plan.schema().columns();
@@ -105,10 +116,10 @@ impl SharedTable {
     }
 }
 
-/// Notes which columns of shared tables a plan reads.
+/// Marks the columns of shared tables that a plan reads.
 ///
 /// Errors: none.
-pub fn note_columns_read(plan: &LogicalPlan) -> Result<()> {
+pub fn mark_columns_read(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
             && let Some(source) = scan.source.downcast_ref::<Source>()
@@ -156,11 +167,7 @@ impl State {
         let field = plan.schema().field(place).as_ref().clone().with_name(&name);
         let fields = self.schema.fields().iter().cloned().chain([Arc::new(field)]);
         self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        self.columns.push(SharedColumn {
-            place: Some(place),
-            is_read: false,
-            numbers: Some((at, Arc::clone(&codes))),
-        });
+        self.columns.push(SharedColumn::new(place, Some((at, Arc::clone(&codes)))));
         self.plan = Arc::new(plan);
         Ok(Some((name, codes)))
     }
@@ -179,6 +186,15 @@ impl Provider for SharedTable {
 
     fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
         TableProviderFilterPushDown::Unsupported
+    }
+
+    fn known_values(&self, column: &str) -> Option<Vec<ScalarValue>> {
+        let mut state = self.state.lock();
+        let State { plan, columns, schema, .. } = &mut *state;
+        let column = columns.get_mut(schema.index_of(column).ok()?)?;
+        let find =
+            || known_values(plan, &Column::from(plan.schema().qualified_field(column.place?)));
+        column.known_values.get_or_insert_with(find).clone()
     }
 
     fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {

@@ -19,7 +19,8 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Distinct, Expr, LogicalPlan, SubqueryAlias, TableScanBuilder, utils::split_conjunction,
+    BinaryExpr, Distinct, Expr, LogicalPlan, Operator, SubqueryAlias, TableScanBuilder,
+    utils::split_conjunction,
 };
 
 use super::shared_table::SharedTable;
@@ -97,26 +98,62 @@ fn is_worth_sharing(subquery: &LogicalPlan) -> Result<bool> {
 
 /// Leaves out subqueries of which a condition on a use leaves a part that can be read alone: one tenant, one kind of events.
 fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<()> {
+    let columns = columns_with_conditions(plan)?;
     plan.apply_with_subqueries(|node| {
-        let conditions = match node {
-            LogicalPlan::Filter(filter) => split_conjunction(&filter.predicate),
-            LogicalPlan::Join(join) => join.filter.iter().flat_map(split_conjunction).collect(),
-            _ => Vec::new(),
-        };
-        for condition in conditions {
-            let columns = condition.column_refs();
-            let mut columns = columns.into_iter();
-            let (Some(column), None) = (columns.next(), columns.next()) else { continue };
-            for input in node.inputs() {
-                let mut on_the_way = Vec::new();
-                if narrows(input, column, &mut on_the_way) {
-                    repeated.retain(|subquery| !on_the_way.contains(subquery));
-                }
+        if !matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_)) {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        let inputs = node.inputs();
+        let pairs =
+            inputs.iter().flat_map(|input| columns.iter().map(move |column| (input, column)));
+        for (input, column) in pairs {
+            let mut on_the_way = Vec::new();
+            if narrows(input, column, &mut on_the_way) {
+                repeated.retain(|subquery| !on_the_way.contains(subquery));
             }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(())
+}
+
+/// Columns that are compared with constants, or with such columns: of `a.tenant_id = b.tenant_id AND b.tenant_id = 'acme'` both.
+fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashSet<Column>> {
+    let (mut columns, mut equal) = (HashSet::new(), Vec::new());
+    plan.apply_with_subqueries(|node| {
+        let conditions = match node {
+            LogicalPlan::Filter(filter) => split_conjunction(&filter.predicate),
+            LogicalPlan::Join(join) => {
+                let keys = join.on.iter().filter_map(|(left, right)| plain(left).zip(plain(right)));
+                equal.extend(keys.map(|(left, right)| (left.clone(), right.clone())));
+                join.filter.iter().flat_map(split_conjunction).collect()
+            }
+            _ => Vec::new(),
+        };
+        for condition in conditions {
+            let named: Vec<&Column> = condition.column_refs().into_iter().collect();
+            match (&*named, condition) {
+                ([one], _) => columns.extend([Column::clone(one)]),
+                ([one, other], Expr::BinaryExpr(BinaryExpr { op: Operator::Eq, .. })) => {
+                    equal.push((Column::clone(one), Column::clone(other)));
+                }
+                _ => {}
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    // Each pass adds one at least.
+    loop {
+        let more = equal.iter().find_map(|(one, other)| {
+            match (columns.contains(one), columns.contains(other)) {
+                (true, false) => Some(other),
+                (false, true) => Some(one),
+                _ => None,
+            }
+        });
+        let Some(more) = more else { return Ok(columns) };
+        columns.insert(more.clone());
+    }
 }
 
 /// Whether a condition on a column is one that the engine reads less for, and the subqueries between it and the table.
@@ -184,7 +221,7 @@ impl Tables {
             let Some(subquery) = subquery(&node).filter(|one| repeated.contains(*one)) else {
                 return Ok(Transformed::no(node));
             };
-            let table = self.of(subquery, repeated)?;
+            let table = self.table_for(subquery, repeated)?;
             let LogicalPlan::SubqueryAlias(SubqueryAlias { alias, .. }) = &node else {
                 return Ok(Transformed::no(node));
             };
@@ -199,7 +236,11 @@ impl Tables {
         replaced.map(|plan| plan.data)
     }
 
-    fn of(&mut self, subquery: &Arc<LogicalPlan>, repeated: &Subqueries) -> Result<SharedTable> {
+    fn table_for(
+        &mut self,
+        subquery: &Arc<LogicalPlan>,
+        repeated: &Subqueries,
+    ) -> Result<SharedTable> {
         if let Some(table) = self.by_subquery.get(subquery) {
             return Ok(table.clone());
         }

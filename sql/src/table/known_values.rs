@@ -8,14 +8,16 @@ use datafusion_expr::{
     BinaryExpr, Expr, LogicalPlan, Operator, expr::InList, utils::split_conjunction,
 };
 
-use super::numbered::plain;
+use super::{numbered::plain, source::Source};
 
 /// The values of a column in all rows of a plan; never null. Nothing where no condition says so.
 pub fn known_values(plan: &LogicalPlan, column: &Column) -> Option<Vec<ScalarValue>> {
     match plan {
         // A scan has one table, whose columns may be named without it.
         LogicalPlan::TableScan(scan) => {
-            least(&scan.filters, &|known: &Column| known.name == column.name)
+            let here = least(&scan.filters, &|known: &Column| known.name == column.name);
+            let table = scan.source.downcast_ref::<Source>();
+            fewer(here, table.and_then(|Source(table)| table.known_values(&column.name)))
         }
         LogicalPlan::Filter(filter) => {
             let here = least(std::slice::from_ref(&filter.predicate), &|known| known == column);
@@ -55,6 +57,15 @@ pub fn known_values(plan: &LogicalPlan, column: &Column) -> Option<Vec<ScalarVal
     }
 }
 
+/// A constant, cast or not: plans of shared subqueries are looked at before the library computes what is constant.
+fn constant(expr: &Expr) -> Option<ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Cast(cast) => constant(&cast.expr)?.cast_to(cast.field.data_type()).ok(),
+        _ => None,
+    }
+}
+
 type Values = Option<Vec<ScalarValue>>;
 
 fn fewer(one: Values, other: Values) -> Values {
@@ -77,21 +88,14 @@ fn values_where(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> Values {
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => match (&**left, &**right)
         {
-            (Expr::Column(known), Expr::Literal(value, _))
-            | (Expr::Literal(value, _), Expr::Column(known))
-                if is_it(known) =>
-            {
-                vec![value.clone()]
+            (Expr::Column(known), value) | (value, Expr::Column(known)) if is_it(known) => {
+                vec![constant(value)?]
             }
             _ => return None,
         },
         Expr::InList(InList { expr, list, negated: false }) => match &**expr {
             Expr::Column(known) if is_it(known) => {
-                let value = |item: &Expr| match item {
-                    Expr::Literal(value, _) => Some(value.clone()),
-                    _ => None,
-                };
-                list.iter().map(value).collect::<Option<Vec<_>>>()?
+                list.iter().map(constant).collect::<Option<Vec<_>>>()?
             }
             _ => return None,
         },

@@ -76,6 +76,7 @@ pub use groups::GROUP_BY_NUMBERS;
 pub use in_lists::NULLS_OF_LISTS;
 pub use intervals::ADD_DURATIONS;
 pub use keys::JOIN_BY_NUMBERS;
+pub use known_values::known_values;
 pub use literals::CONSTANTS_RIGHT;
 pub use numbered::{numbered, plain};
 pub use partitions::PARTITION_BY_NUMBERS;

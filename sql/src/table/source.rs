@@ -6,7 +6,7 @@
 use std::{any::Any, fmt::Debug, sync::Arc};
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::Result;
+use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Expr, TableProviderFilterPushDown, TableSource, TableType};
 use datafusion_physical_plan::ExecutionPlan;
 
@@ -38,6 +38,12 @@ pub trait Provider: Any + Debug + Send + Sync {
 
     /// Whether the table itself applies a condition.
     fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown;
+
+    /// The values of a column in all rows, never null, where the table knows them.
+    fn known_values(&self, column: &str) -> Option<Vec<ScalarValue>> {
+        let _ = column;
+        None
+    }
 
     /// The same with a column of numbers for each of these columns of texts, and these: nothing where the table has no numbers of one.
     /// Columns that it had stay where they are, or have the same names.

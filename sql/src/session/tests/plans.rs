@@ -153,6 +153,12 @@ fn groups_that_a_statement_asks_for_twice_are_computed_once() {
              SELECT s.user_id, s.ms FROM spend s JOIN usual u ON s.tenant_id = u.tenant_id WHERE s.ms > u.mean",
             2,
         ),
+        // All of what another use of the name says of the tenant.
+        (
+            "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2) \
+             SELECT count(*) FROM g a JOIN g b ON a.tenant_id = b.tenant_id AND a.n = b.n WHERE b.tenant_id = 'acme'",
+            0,
+        ),
         // Other rows, other groups.
         (
             "WITH n AS (SELECT tenant_id AS t, event_name AS e, count(*) AS n FROM events GROUP BY 1, 2) \
@@ -163,4 +169,20 @@ fn groups_that_a_statement_asks_for_twice_are_computed_once() {
         let plan = planned(&engine, sql);
         assert_eq!(plan.matches("SharedExec").count(), shared, "{sql}\n{plan}");
     }
+}
+
+#[test]
+fn conditions_of_a_shared_subquery_are_passed_on_to_the_other_side_of_a_join() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let plan = planned(
+        &engine,
+        "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events WHERE tenant_id = 'acme' GROUP BY 1, 2) \
+         SELECT e.event_name, e.timestamp FROM events e JOIN g ON e.tenant_id = g.tenant_id AND e.user_id = g.user_id \
+         WHERE g.n > (SELECT avg(n) FROM g)",
+    );
+    // Rows of both sides have the same tenant.
+    let join = plan.lines().find(|line| line.contains("HashJoinExec")).unwrap();
+    assert!(join.contains("on=[(user_id@0, user_id@2)]"), "{plan}");
+    assert_eq!(plan.matches("SharedExec").count(), 2, "{plan}");
 }
