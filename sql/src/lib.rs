@@ -18,6 +18,9 @@ mod table;
 mod physical;
 
 mod answer;
+
+mod memory;
+
 mod session;
 
 mod code_pages;

@@ -10,7 +10,6 @@ use datafusion_execution::{
     TaskContext,
     config::SessionConfig,
     disk_manager::{DiskManagerBuilder, DiskManagerMode},
-    memory_pool::GreedyMemoryPool,
     runtime_env::{RuntimeEnv, RuntimeEnvBuilder},
 };
 use datafusion_expr::LogicalPlan;
@@ -25,6 +24,7 @@ use inlay_sql_protocol::{Ask, Done, Refusal};
 use crate::{
     answer::{Out, Writer},
     gate,
+    memory::{Lender, StatementMemory},
     refuse::refusal,
 };
 
@@ -49,6 +49,8 @@ use planning::{Planning, Tables};
 pub struct Session {
     config: SessionConfig,
     runtime: Arc<RuntimeEnv>,
+    /// That of the runtime.
+    memory: Arc<StatementMemory>,
     library: Arc<Library>,
 }
 
@@ -63,15 +65,16 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
     // First come, first served: without a disk to spill to, fair shares would refuse memory that is free.
+    let memory = Arc::new(StatementMemory::new(pool_bytes));
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool_bytes)))
+        .with_memory_pool(Arc::<StatementMemory>::clone(&memory))
         .with_disk_manager_builder(
             DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
         )
         .build_arc()
         .map_err(|error| refusal(&error, &[]))?;
     let library = Arc::new(Library::new(config.options()));
-    Ok(Session { config, runtime, library })
+    Ok(Session { config, runtime, memory, library })
 }
 
 /// Answers a statement over a snapshot: columns and rows go to `out`, the end is returned. Whoever keeps the snapshot
@@ -115,6 +118,11 @@ pub async fn answer_admitted(
 }
 
 impl Session {
+    /// Has operators borrow what they lack.
+    pub fn borrow_from(&self, lender: Lender) {
+        self.memory.borrow_from(lender);
+    }
+
     /// What operators ask for while they work.
     fn task(&self) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(

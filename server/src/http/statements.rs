@@ -141,7 +141,7 @@ fn part(frame: Frame) -> Result<Part> {
         Frame::Rows(rows) => Ok(Part::Rows(rows)),
         Frame::Done(done) => Ok(Part::End(done)),
         Frame::Refused(refusal) => Err(explained(refusal)),
-        Frame::Taken | Frame::Wanted | Frame::Columns(_) | Frame::Stale => {
+        Frame::Taken | Frame::Wanted | Frame::MoreMemory(_) | Frame::Columns(_) | Frame::Stale => {
             Err(ApiError::internal("a worker repeats itself"))
         }
     }
@@ -195,7 +195,11 @@ pub async fn begin(
             }
             Frame::Stale => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
-            Frame::Taken | Frame::Wanted | Frame::Rows(_) | Frame::Done(_) => {
+            Frame::Taken
+            | Frame::Wanted
+            | Frame::MoreMemory(_)
+            | Frame::Rows(_)
+            | Frame::Done(_) => {
                 return Err(ApiError::internal("a worker answers without columns"));
             }
         }
@@ -228,7 +232,8 @@ async fn handed(
 ) -> io::Result<Answering> {
     let taken = http.workers.take(namespace, &shown.segments);
     let worker = tokio::time::timeout_at(deadline, taken).await??;
-    worker.ask(&http.app.settings.data_dir, ask, shown, deadline).await
+    let lending = http.workers.lending();
+    worker.ask(&http.app.settings.data_dir, ask, shown, lending, deadline).await
 }
 
 /// A refusal as the API says it.

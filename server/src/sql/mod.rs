@@ -3,6 +3,7 @@
 //! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
 //! overflows its stack ends, and one that does not end in time is ended.
 
+mod lending;
 mod places;
 mod pulse;
 mod template;

@@ -17,7 +17,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use tracing::warn;
 
 use super::{
-    template::{Pipes, Template},
+    template::{Pipes, Settings, Template},
     worker::Worker,
 };
 
@@ -29,8 +29,7 @@ const NICE: i32 = 13;
 /// Starts workers that `program` knows how to be.
 pub struct Starter {
     program: PathBuf,
-    memory_bytes: u64,
-    has_huge_code: bool,
+    settings: Settings,
     /// The thread, once somebody asked.
     asked: Mutex<Option<Sender<Asked>>>,
 }
@@ -42,9 +41,9 @@ struct Asked {
 }
 
 impl Starter {
-    /// Of workers that may take so much memory each, and have the code in huge pages if they should.
-    pub fn new(program: PathBuf, memory_bytes: u64, has_huge_code: bool) -> Self {
-        Self { program, memory_bytes, has_huge_code, asked: Mutex::default() }
+    /// Of workers with these settings.
+    pub fn new(program: PathBuf, settings: Settings) -> Self {
+        Self { program, settings, asked: Mutex::default() }
     }
 
     /// Has a worker started; what comes says whether it was. It gets ready meanwhile.
@@ -68,13 +67,12 @@ impl Starter {
 
     fn thread(&self) -> Option<Sender<Asked>> {
         let (sender, asked) = channel();
-        let (program, memory_bytes) = (self.program.clone(), self.memory_bytes);
-        let has_huge_code = self.has_huge_code;
+        let (program, settings) = (self.program.clone(), self.settings);
         let starting = move || {
             // Said of no process: of the thread that says it. It is a favour, and not given everywhere.
             let _ = setpriority_process(None, NICE);
             let mut template = None;
-            let start = || Template::start(&program, memory_bytes, has_huge_code);
+            let start = || Template::start(&program, settings);
             serve(&asked, || Worker::over(copy(&mut template, &start)?));
         };
         let thread = thread::Builder::new().name("inlay-workers".to_owned()).spawn(starting);

@@ -17,7 +17,7 @@ use std::{
 
 use inlay_engine::rows::SharedMemory;
 use inlay_sql_protocol::{
-    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, recent_head, request_head,
+    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, lent, recent_head, request_head,
     send_memory,
 };
 use tokio::{
@@ -26,7 +26,11 @@ use tokio::{
     time::Instant,
 };
 
-use super::{pulse::Beating, template::Pipes};
+use super::{
+    lending::{Borrowed, Lending},
+    pulse::Beating,
+    template::Pipes,
+};
 
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
@@ -137,7 +141,7 @@ impl Worker {
     }
 
     /// Asks it over what the data in `directory` shows, and over rows that come when it wants them. It has until
-    /// `deadline` to answer.
+    /// `deadline` to answer, and borrows memory from `lending`.
     ///
     /// Errors: when it ended before it took the statement.
     pub async fn ask(
@@ -145,6 +149,7 @@ impl Worker {
         directory: &Path,
         ask: &Ask,
         shown: &Shown,
+        lending: &Arc<Lending>,
         deadline: Instant,
     ) -> io::Result<Answering> {
         self.ready(deadline).await?;
@@ -167,7 +172,8 @@ impl Worker {
         }
         let deadline = deadline + GRACE;
         let Self { life, stdin, stdout, beating, .. } = self;
-        Ok(Answering { life, stdin, stdout, deadline, _beating: beating })
+        let borrowed = Borrowed::none(lending);
+        Ok(Answering { life, stdin, stdout, deadline, borrowed, _beating: beating })
     }
 }
 
@@ -178,6 +184,7 @@ pub struct Answering {
     stdin: Sender,
     stdout: BufReader<Receiver>,
     deadline: Instant,
+    borrowed: Borrowed,
     _beating: Option<Beating>,
 }
 
@@ -204,10 +211,20 @@ impl Answering {
     }
 
     /// The next part of the answer; rows are read to the end of `rows`, where they are not copied again, and none is
-    /// returned.
+    /// returned. Memory is lent meanwhile, as far as there is some.
     pub async fn next_behind(&mut self, rows: &mut Vec<u8>) -> Option<Frame> {
-        let read = read_frame_behind(&mut self.stdout, rows);
-        match tokio::time::timeout_at(self.deadline, read).await {
+        let Self { stdin, stdout, borrowed, deadline, .. } = self;
+        let read = async {
+            loop {
+                match read_frame_behind(stdout, rows).await? {
+                    Some(Frame::MoreMemory(bytes)) => {
+                        stdin.write_all(&lent(borrowed.more(bytes))).await?;
+                    }
+                    other => return io::Result::Ok(other),
+                }
+            }
+        };
+        match tokio::time::timeout_at(*deadline, read).await {
             Ok(Ok(frame)) => frame,
             Ok(Err(_)) => Some(Frame::Refused(self.last_words().await)),
             Err(_) => Some(Frame::Refused(too_slow())),
@@ -330,7 +347,8 @@ mod tests {
             let deadline = Instant::now() + READY_WITHIN;
             let (segments, memory) = (Vec::new(), Vec::new());
             let shown = Shown { segments, memory, has_recent: false };
-            let asked = worker.ask(directory.path(), &ask, &shown, deadline).await;
+            let lending = Arc::new(Lending::new(0, 0));
+            let asked = worker.ask(directory.path(), &ask, &shown, &lending, deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
             if let Ok(mut answering) = asked {
                 let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };

@@ -14,16 +14,19 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{
+    lending::Lending,
     places::Places,
     pulse::Pulse,
     starter::{Starter, started},
+    template::Settings,
     worker::Worker,
 };
 use crate::base::memory::has_huge_code;
 
-/// Memory of a worker, at least and at most: the library takes its time and room to start with.
-const MEMORY_MIN: u64 = 512 << 20;
-const MEMORY_MAX: u64 = 1 << 30;
+/// Memory that a worker has without borrowing: the library takes its part of it to start with.
+const OWN_BYTES: u64 = 512 << 20;
+/// Where there is so much for each, more statements run at once.
+const PLENTY_BYTES: u64 = 1 << 30;
 /// Statements that run at once, at most: each computes on two threads.
 const AT_ONCE_MAX: u64 = 5;
 /// As many run on all but the smallest machines.
@@ -39,13 +42,13 @@ const AHEAD_TIME: Duration = Duration::from_secs(30);
 /// It takes them about so long.
 const OPENING: Duration = Duration::from_millis(300);
 
-/// How many statements run at once, and the memory of each, where the server has so many bytes: a quarter of them,
-/// which the shares of everything else leave.
+/// How many statements run at once, and what they can borrow together, where the server has so many bytes: all have a quarter of
+/// them, which the shares of everything else leave.
 fn room(total: u64) -> (usize, u64) {
     let part = total / 4;
-    let memory = (part / AT_ONCE_MIN).clamp(MEMORY_MIN, MEMORY_MAX);
-    let at_once = if total < SMALL { 1 } else { (part / memory).clamp(AT_ONCE_MIN, AT_ONCE_MAX) };
-    (at_once as usize, memory)
+    let most = (part / PLENTY_BYTES).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
+    let at_once = if total < SMALL { 1 } else { most };
+    (at_once as usize, part.saturating_sub(at_once * OWN_BYTES))
 }
 
 /// Workers of this server.
@@ -57,6 +60,7 @@ pub struct Workers {
     idle_count: usize,
     idle: Mutex<Idle>,
     places: Arc<Places>,
+    lending: Arc<Lending>,
     pulse: Pulse,
 }
 
@@ -81,17 +85,29 @@ struct Ahead {
 impl Workers {
     /// Workers that `program` is, of which so many wait, on a server that has so many bytes.
     pub fn new(program: PathBuf, idle_count: usize, total_bytes: u64) -> Self {
-        let (at_once, memory_bytes) = room(total_bytes);
+        let (at_once, lent_bytes) = room(total_bytes);
+        let of_one = lent_bytes / 4 * 3;
+        let lending = Arc::new(Lending::new(lent_bytes, of_one));
         let places = Arc::new(Places::new(at_once));
         let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
         let (idle, pulse) = (Mutex::default(), Pulse::default());
-        let starter = Starter::new(program, memory_bytes, has_huge_code(total_bytes));
-        Self { starter, ahead_max, idle_count, idle, places, pulse }
+        let settings = Settings {
+            own_bytes: OWN_BYTES,
+            most_bytes: OWN_BYTES + of_one,
+            has_huge_code: has_huge_code(total_bytes),
+        };
+        let starter = Starter::new(program, settings);
+        Self { starter, ahead_max, idle_count, idle, places, lending, pulse }
     }
 
     /// Places among the statements that run.
     pub fn places(&self) -> &Arc<Places> {
         &self.places
+    }
+
+    /// Memory that statements borrow.
+    pub fn lending(&self) -> &Arc<Lending> {
+        &self.lending
     }
 
     /// Starts workers until enough wait. Starting a process keeps a thread waiting.
@@ -219,12 +235,12 @@ mod tests {
     #[test]
     fn statements_have_room_on_machines_of_all_sizes() {
         const GIB: u64 = 1 << 30;
-        assert_eq!(room(0), (1, GIB / 2));
-        assert_eq!(room(GIB / 2), (1, GIB / 2));
-        assert_eq!(room(GIB), (3, GIB / 2));
-        assert_eq!(room(9 * GIB), (3, 3 * GIB / 4));
-        assert_eq!(room(16 * GIB), (4, GIB));
-        assert_eq!(room(64 * GIB), (5, GIB));
-        assert_eq!(room(u64::MAX), (5, GIB));
+        assert_eq!(room(0), (1, 0));
+        assert_eq!(room(GIB / 2), (1, 0));
+        assert_eq!(room(GIB), (3, 0));
+        assert_eq!(room(8 * GIB), (3, GIB / 2));
+        assert_eq!(room(16 * GIB), (4, 2 * GIB));
+        assert_eq!(room(64 * GIB), (5, 27 * GIB / 2));
+        assert_eq!(room(u64::MAX).0, 5);
     }
 }

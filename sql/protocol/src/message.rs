@@ -4,7 +4,8 @@
 //! JSON, the list as the engine gave it. One that has no statement asks to open the segments ahead of need and is not
 //! answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many bytes. It
 //! wants the rows that segments lack when the statement is one that may be asked and the head says that there may be some; the
-//! server writes their length (u64) and them. What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+//! server writes their length (u64) and them. Where its memory is not enough it asks for more, before or between rows; the server writes how many
+//! bytes it lends (u64). What columns and rows hold is written in the form that the client asked for, and passed on as it is.
 
 use std::{
     io::{self, Read, Write},
@@ -133,6 +134,8 @@ pub enum Frame {
     Taken,
     /// The statement may be asked: it needs the rows that no segment holds, of which there may be some.
     Wanted,
+    /// So many bytes of memory are needed beyond what it has.
+    MoreMemory(u64),
     /// Its columns.
     Columns(Vec<OutColumn>),
     /// Some rows, in the form that was asked for.
@@ -158,6 +161,7 @@ impl Frame {
             Self::Stale => (b'S', Vec::new()),
             Self::Taken => (b'T', Vec::new()),
             Self::Wanted => (b'W', Vec::new()),
+            Self::MoreMemory(bytes) => (b'M', bytes.to_le_bytes().to_vec()),
         };
         if bytes.len() > FRAME_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame is too large"));
@@ -191,6 +195,10 @@ impl Frame {
             b'S' => Self::Stale,
             b'T' => Self::Taken,
             b'W' => Self::Wanted,
+            b'M' => {
+                let bytes = <[u8; 8]>::try_from(&*bytes);
+                Self::MoreMemory(u64::from_le_bytes(bytes.map_err(|_| io::ErrorKind::InvalidData)?))
+            }
             _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of no kind")),
         })
     }
@@ -241,6 +249,20 @@ pub fn read_request(
 /// What stands before the rows that segments lack, which take so many bytes.
 pub fn recent_head(len: usize) -> [u8; 8] {
     (len as u64).to_le_bytes()
+}
+
+/// The answer to one who asks for memory.
+pub fn lent(bytes: u64) -> [u8; 8] {
+    bytes.to_le_bytes()
+}
+
+/// Reads how many bytes were lent.
+///
+/// Errors: `UnexpectedEof` when the server went away.
+pub fn read_lent(input: &mut impl Read) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    input.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Reads the rows that segments lack.
@@ -304,6 +326,7 @@ mod tests {
             Frame::Stale,
             Frame::Taken,
             Frame::Wanted,
+            Frame::MoreMemory(1 << 40),
         ] {
             let mut bytes = Vec::new();
             frame.write(&mut bytes).unwrap();
@@ -314,6 +337,8 @@ mod tests {
             );
         }
         assert!(Frame::read(b'?', Vec::new()).is_err());
+        assert!(Frame::read(b'M', vec![0; 7]).is_err());
+        assert_eq!(read_lent(&mut &lent(5)[..]).unwrap(), 5);
         assert!(Frame::head([b'R', 255, 255, 255, 255]).is_err());
         assert!(Frame::Rows(vec![0; FRAME_BYTES_MAX + 1]).write(&mut Vec::new()).is_err());
     }
