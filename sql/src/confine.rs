@@ -17,12 +17,12 @@ fn limit(resource: Resource, most: u64) -> io::Result<()> {
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(Into::into)
 }
 
-/// Limits that copies take over: so many bytes that a process may write to, which are operators, plans and stacks.
-/// What is only read of segments is not counted. Where memory runs out, they go before the server, the largest first; the
+/// Limits that copies take over: so many bytes that a process may write to, which are operators, plans and stacks, and as many as
+/// [`grow_memory`] can make of them. What is only read of segments is not counted. Where memory runs out, they go before the server, the largest first; the
 /// kernel does not let everybody say so.
 ///
 /// Errors: what the kernel says.
-pub fn limits(data_bytes: u64) -> io::Result<()> {
+pub fn limits(base_bytes: u64, most_bytes: u64) -> io::Result<()> {
     close_inherited();
     // Once, and not by each copy: what has a file of its own under `/proc` in use takes the kernel longer to take down, and the
     // template waits meanwhile.
@@ -30,7 +30,21 @@ pub fn limits(data_bytes: u64) -> io::Result<()> {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
-    limit(Resource::Data, data_bytes)
+    limit(Resource::Data, most_bytes)?;
+    let most = getrlimit(Resource::Data);
+    let base = most.maximum.map_or(base_bytes, |most| most.min(base_bytes));
+    setrlimit(Resource::Data, Rlimit { current: Some(base), ..most }).map_err(Into::into)
+}
+
+/// Lets the process write to so many bytes more. It is the one limit that can still be changed when all else has been given up.
+///
+/// Errors: what the kernel says.
+pub fn grow_memory(bytes: u64) -> io::Result<()> {
+    let limit = getrlimit(Resource::Data);
+    let current = limit.current.map(|current| current.saturating_add(bytes));
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let current = current.map(|current| current.min(most));
+    setrlimit(Resource::Data, Rlimit { current, ..limit }).map_err(Into::into)
 }
 
 /// Limits of a copy: its time.
@@ -172,7 +186,16 @@ mod calls {
         let rule = SeccompRule::new(vec![flags.map_err(io::Error::other)?]);
         rules.insert(libc::SYS_clone, vec![rule.map_err(io::Error::other)?]);
         let waiting = program(rules, refuse(libc::EPERM), SeccompAction::Allow)?;
-        let before = ALLOWED_BEFORE.iter().map(|call| (*call, Vec::new())).collect();
+        let before = ALLOWED_BEFORE.iter().map(|call| (*call, Vec::new()));
+        let mut before: BTreeMap<i64, Vec<SeccompRule>> = before.collect();
+        // Limits of other processes, and other limits: what memory it is granted, a process takes itself.
+        let is_not = |argument, value: u64| {
+            let condition =
+                SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value);
+            SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+        };
+        let own_memory = [is_not(0, 0)?, is_not(1, libc::RLIMIT_DATA.into())?];
+        before.insert(libc::SYS_prlimit64, own_memory.into());
         let last = program(before, SeccompAction::Allow, refuse(libc::EPERM))?;
         Ok(Filters { waiting: vec![newer, waiting], last: vec![last] })
     }

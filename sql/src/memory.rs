@@ -1,10 +1,10 @@
-//! Memory that the operators of a statement count: a part that each process has, and what it borrows from the server.
+//! Memory that the operators of a statement count: a part that each process begins with, and what the server grants.
 //!
-//! Most statements need some megabytes, so the server does not set a gigabyte aside for each. An operator that needs more than
-//! there is has the server asked for it, which lends what other statements have left:
+//! Most statements need some megabytes, so the server does not set a gigabyte aside for each. Where an operator needs more than
+//! there is, the server is asked, which grants what other statements have left:
 //!
 //! ```text
-//! limit 256 MiB, used 250; the windows of 4 million rows need 384  →  asked for 378, lent 378, limit 634 MiB
+//! limit 256 MiB, used 250; the windows of 4 million rows need 384  →  asked for 378, granted 378, limit 634 MiB
 //! ```
 
 use std::{
@@ -16,30 +16,36 @@ use datafusion_common::{Result, resources_datafusion_err};
 use datafusion_execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
 
-/// Asked for at least, so that memory that grows in small steps is not asked for at each of them.
-const STEP_BYTES: usize = 128 << 20;
+/// Asked for at least, so that memory that grows in small steps is not asked for at each of them; and where there is less.
+const STEPS_BYTES: [usize; 2] = [128 << 20, 16 << 20];
 
-/// Whoever lends memory: how many bytes of so many it has lent, all of them or none.
-pub type Lender = Box<dyn FnMut(usize) -> usize + Send>;
+/// Asks whoever grants memory for so many bytes: how many of them were granted, all or none.
+pub type AskForMemory = Box<dyn FnMut(usize) -> usize + Send>;
 
 /// The memory of one statement.
 pub struct StatementMemory {
     used: AtomicUsize,
     limit: AtomicUsize,
     /// One operator asks at a time.
-    lender: Mutex<Option<Lender>>,
+    asking: Mutex<Option<Asking>>,
+}
+
+struct Asking {
+    ask: AskForMemory,
+    /// The least that was refused. As much is not asked for again: operators come back for memory that there is not, some of them at each batch.
+    refused: usize,
 }
 
 impl StatementMemory {
-    /// So many bytes, and nobody to borrow from.
+    /// So many bytes, and nobody to ask for more.
     pub fn new(limit: usize) -> Self {
         let (used, limit) = (AtomicUsize::new(0), AtomicUsize::new(limit));
-        Self { used, limit, lender: Mutex::default() }
+        Self { used, limit, asking: Mutex::default() }
     }
 
-    /// From now on more is borrowed where it is needed.
-    pub fn borrow_from(&self, lender: Lender) {
-        *self.lender.lock() = Some(lender);
+    /// From now on more is asked for where it is needed.
+    pub fn ask_by(&self, ask: AskForMemory) {
+        *self.asking.lock() = Some(Asking { ask, refused: usize::MAX });
     }
 
     /// Takes bytes of those that there are; what is missing if there are too few.
@@ -50,13 +56,21 @@ impl StatementMemory {
         });
         taken.map(|_| ()).map_err(|used| used.saturating_add(bytes).saturating_sub(limit))
     }
+}
 
-    /// Whether so many bytes have been lent.
-    fn borrow(lender: &mut Option<Lender>, missing: usize) -> usize {
-        let Some(lender) = lender else { return 0 };
-        let lent = lender(missing.max(STEP_BYTES));
-        // What a step rounds up may be what there is not.
-        if lent == 0 && missing < STEP_BYTES { lender(missing) } else { lent }
+impl Asking {
+    /// What was granted to one who lacks so many bytes: as many or more, or none.
+    fn grow(&mut self, missing: usize) -> usize {
+        for step in STEPS_BYTES {
+            let bytes = missing.max(step);
+            if bytes < self.refused {
+                match (self.ask)(bytes) {
+                    0 => self.refused = bytes,
+                    granted => return granted,
+                }
+            }
+        }
+        0
     }
 }
 
@@ -77,15 +91,15 @@ impl MemoryPool for StatementMemory {
         if self.take(additional).is_ok() {
             return Ok(());
         }
-        let mut lender = self.lender.lock();
-        // Whoever asked before may have been lent enough for both.
+        let mut asking = self.asking.lock();
+        // Whoever asked before may have got enough for both.
         while let Err(missing) = self.take(additional) {
-            let lent = Self::borrow(&mut lender, missing);
-            if lent < missing {
+            let granted = asking.as_mut().map_or(0, |asking| asking.grow(missing));
+            if granted < missing {
                 let name = reservation.consumer().name();
                 return Err(resources_datafusion_err!("{name} needs {additional} bytes more"));
             }
-            self.limit.fetch_add(lent, Ordering::Relaxed);
+            self.limit.fetch_add(granted, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -121,30 +135,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_borrowed_in_steps_and_where_there_is_less_in_smaller_ones() {
+    fn memory_is_asked_for_in_steps_and_where_there_is_less_in_smaller_ones() {
+        let [step, small] = STEPS_BYTES;
         let memory = Arc::new(StatementMemory::new(100));
         let pool: Arc<dyn MemoryPool> = Arc::<StatementMemory>::clone(&memory);
         let reservation = MemoryConsumer::new("test").register(&pool);
         reservation.try_grow(100).unwrap();
-        assert!(reservation.try_grow(1).is_err(), "nobody lends");
-        let mut free = STEP_BYTES + 50;
+        assert!(reservation.try_grow(1).is_err(), "nobody grants any");
+        let mut free = step + small + 50;
         let asked = Arc::new(Mutex::new(Vec::new()));
         let list = Arc::clone(&asked);
-        memory.borrow_from(Box::new(move |bytes| {
+        memory.ask_by(Box::new(move |bytes| {
             list.lock().push(bytes);
-            let lent = if bytes <= free { bytes } else { 0 };
-            free -= lent;
-            lent
+            let granted = if bytes <= free { bytes } else { 0 };
+            free -= granted;
+            granted
         }));
-        for _ in 0..10 {
-            reservation.try_grow(STEP_BYTES / 10).unwrap();
+        for _ in 0..8 {
+            reservation.try_grow(step / 8).unwrap();
         }
-        assert_eq!(*asked.lock(), [STEP_BYTES], "one step is enough for ten parts of it");
-        let left = STEP_BYTES % 10;
-        reservation.try_grow(left + 40).unwrap();
-        assert_eq!(asked.lock()[1..], [STEP_BYTES, 40], "a whole step is more than there is");
-        assert!(reservation.try_grow(11).is_err());
-        assert_eq!(pool.reserved(), 100 + STEP_BYTES + 40, "what was refused is not counted");
+        assert_eq!(*asked.lock(), [step], "one step is enough for eight parts of it");
+        reservation.try_grow(40).unwrap();
+        assert_eq!(asked.lock()[1..], [step, small], "a whole step is more than there is");
+        for _ in 0..3 {
+            assert!(reservation.try_grow(small).is_err());
+        }
+        assert_eq!(asked.lock().len(), 4, "what was refused is not asked for again");
+        assert_eq!(pool.reserved(), 140 + step, "what was refused is not counted");
         reservation.shrink(50);
         reservation.try_grow(50).unwrap();
         drop(reservation);

@@ -24,7 +24,7 @@ use inlay_sql_protocol::{Ask, Done, Refusal};
 use crate::{
     answer::{Out, Writer},
     gate,
-    memory::{Lender, StatementMemory},
+    memory::{AskForMemory, StatementMemory},
     refuse::refusal,
 };
 
@@ -118,9 +118,9 @@ pub async fn answer_admitted(
 }
 
 impl Session {
-    /// Has operators borrow what they lack.
-    pub fn borrow_from(&self, lender: Lender) {
-        self.memory.borrow_from(lender);
+    /// Has memory asked for where operators need more.
+    pub fn ask_for_memory(&self, ask: AskForMemory) {
+        self.memory.ask_by(ask);
     }
 
     /// What operators ask for while they work.

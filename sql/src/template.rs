@@ -27,21 +27,21 @@ use crate::{
     worker::{self, Prepared},
 };
 
-/// Bytes that a worker has, and may write to, when nobody says.
+/// Bytes that a worker may write to when nobody says.
 const DATA_BYTES: u64 = 1 << 30;
 
 /// What the template and its copies are called.
 const NAME: &CStr = c"inlay-sql";
 
 /// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
-/// more. Arguments of the program behind the command, if there are any: the bytes of memory that each process has, those that it may write to when it has
-/// borrowed all that it can, and whether code is in huge pages (`true`).
+/// more. Arguments of the program behind the command, if there are any: the bytes of memory that each process begins with, those that it may write to when it has
+/// got all that it can, and whether code is in huge pages (`true`).
 pub fn run() -> ExitCode {
     keep_freed_memory();
     let argument = |place| std::env::args().nth(place);
     let bytes = |place| argument(place).and_then(|argument| argument.parse().ok());
-    let own_bytes = bytes(2).unwrap_or(DATA_BYTES);
-    let most_bytes = bytes(3).unwrap_or(own_bytes);
+    let base_bytes = bytes(2).unwrap_or(DATA_BYTES);
+    let most_bytes = bytes(3).unwrap_or(base_bytes);
     if argument(4).is_some_and(|argument| argument == "true") {
         // Workers are slower without.
         let _ = code_pages::move_to_huge_pages();
@@ -52,7 +52,7 @@ pub fn run() -> ExitCode {
     if attach().is_err() {
         return ExitCode::FAILURE;
     }
-    let prepared = worker::prepare(own_bytes, most_bytes);
+    let prepared = worker::prepare(base_bytes, most_bytes);
     let why = prepared.as_ref().err().map(ToString::to_string);
     let ended = match (copies(server.as_fd(), why.as_deref()), prepared) {
         (Ok(Turn::Worker(own)), Ok(prepared)) => worker(own, prepared),

@@ -21,7 +21,7 @@ use inlay_engine::{
 use tokio::runtime::Runtime;
 
 use inlay_sql_protocol::{
-    Ask, Done, Form, Frame, Reason, Refusal, Request, read_lent, read_recent, read_request,
+    Ask, Done, Form, Frame, Reason, Refusal, Request, read_granted, read_recent, read_request,
     receive_memory,
 };
 
@@ -36,7 +36,7 @@ use crate::{
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
 pub const STACK_BYTES: usize = 64 << 20;
-/// Of the bytes that a process has without borrowing, what operators may take that count what they take.
+/// Of the bytes that a process begins with, what operators may take that count what they take.
 const POOL_SHARE: u64 = 2;
 /// Says that it is ready.
 const READY: &[u8] = b"+";
@@ -160,8 +160,8 @@ async fn answer(
         }
         false => Vec::new(),
     };
-    // Nothing else comes from the server any more.
-    session.borrow_from(Box::new(borrow));
+    // Rows have come: what the server sends from now on is memory.
+    session.ask_for_memory(Box::new(ask_for_memory));
     let scan = opened.with_rows(shared, recent);
     let scan = scan.map_err(|error| Refusal::new(Reason::Broken, error.to_string()))?;
     // The last one is nobody's: what it shows is never taken down either.
@@ -170,15 +170,19 @@ async fn answer(
     session::answer_admitted(session, scan, statement, ask, out).await
 }
 
-/// Asks the server for memory. One that is gone lends none.
-fn borrow(bytes: usize) -> usize {
-    let lent = || -> io::Result<u64> {
-        let mut stdout = io::stdout().lock();
-        Frame::MoreMemory(bytes as u64).write(&mut stdout)?;
-        stdout.flush()?;
-        read_lent(&mut io::stdin().lock())
+/// Asks the server for memory. One that is gone grants none.
+fn ask_for_memory(bytes: usize) -> usize {
+    let granted = || -> io::Result<u64> {
+        {
+            let mut stdout = io::stdout().lock();
+            Frame::MoreMemory(bytes as u64).write(&mut stdout)?;
+            stdout.flush()?;
+        }
+        let granted = read_granted(&mut io::stdin().lock())?;
+        confine::grow_memory(granted)?;
+        Ok(granted)
     };
-    lent().ok().and_then(|lent| usize::try_from(lent).ok()).unwrap_or(0)
+    granted().ok().and_then(|granted| usize::try_from(granted).ok()).unwrap_or(0)
 }
 
 /// A thread that ends the process so long after it was told to.
@@ -261,17 +265,17 @@ fn touch_heaps(runtime: &Runtime, is_asked: &Arc<AtomicBool>) {
     }
 }
 
-/// Everything that can be done before there is a worker. No thread of it is left. A worker has `own_bytes` of memory and
-/// may write to `most_bytes` when it has borrowed all that it can.
+/// Everything that can be done before there is a worker. No thread of it is left. A worker begins with `base_bytes` of memory and
+/// may write to `most_bytes` when it has got all that it can.
 ///
 /// Errors: what the process is not given.
-pub fn prepare(own_bytes: u64, most_bytes: u64) -> io::Result<Prepared> {
+pub fn prepare(base_bytes: u64, most_bytes: u64) -> io::Result<Prepared> {
     let step = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| io::Error::other(format!("{what}: {error}"))
     };
-    confine::limits(most_bytes).map_err(step("its limits"))?;
-    let pool_bytes = usize::try_from(own_bytes / POOL_SHARE).unwrap_or(usize::MAX);
+    confine::limits(base_bytes, most_bytes).map_err(step("its limits"))?;
+    let pool_bytes = usize::try_from(base_bytes / POOL_SHARE).unwrap_or(usize::MAX);
     // One thread with the stack for it, which is there or not: a runtime that gets one of two threads waits for ever.
     let warming = std::thread::Builder::new().stack_size(STACK_BYTES);
     let warming = warming.spawn(move || warm(pool_bytes)).map_err(step("its threads"))?;

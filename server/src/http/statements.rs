@@ -11,7 +11,7 @@ use super::context::Http;
 use crate::{
     app::Caller,
     error::{Advice, ApiError, Code, More, Result},
-    sql::{Answering, Place, Shown},
+    sql::{Answering, MemoryGrant, Place, Shown},
 };
 
 /// Longest time of a statement, in milliseconds: from when it came to when its last row is there.
@@ -170,7 +170,8 @@ pub async fn begin(
             break;
         }
         let (mut snapshot, shown) = shown(http, namespace).await?;
-        let mut answering = match handed(http, namespace, &ask, &shown, started + wall).await {
+        let handed = handed(http, &caller.org, namespace, &ask, &shown, started + wall);
+        let mut answering = match handed.await {
             Ok(answering) => answering,
             Err(error) => {
                 // What went wrong first says most.
@@ -225,6 +226,7 @@ async fn shown(http: &Http, namespace: Namespace) -> Result<(Held, Shown)> {
 /// A worker that has a statement and what it is about.
 async fn handed(
     http: &Http,
+    org: &str,
     namespace: Namespace,
     ask: &Ask,
     shown: &Shown,
@@ -232,8 +234,8 @@ async fn handed(
 ) -> io::Result<Answering> {
     let taken = http.workers.take(namespace, &shown.segments);
     let worker = tokio::time::timeout_at(deadline, taken).await??;
-    let lending = http.workers.lending();
-    worker.ask(&http.app.settings.data_dir, ask, shown, lending, deadline).await
+    let memory = MemoryGrant::none(http.workers.memory(), org);
+    worker.ask(&http.app.settings.data_dir, ask, shown, memory, deadline).await
 }
 
 /// A refusal as the API says it.
@@ -243,6 +245,7 @@ fn explained(refusal: Refusal) -> ApiError {
         Reason::Invalid => Code::InvalidSql,
         Reason::TooLarge => Code::QueryTooLarge,
         Reason::TooSlow => Code::QueryTimeout,
+        Reason::Busy => Code::Overloaded,
         Reason::Broken => return ApiError::internal(format!("a worker for SQL: {message}")),
     };
     let message = match &hint {

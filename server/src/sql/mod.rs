@@ -3,7 +3,7 @@
 //! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
 //! overflows its stack ends, and one that does not end in time is ended.
 
-mod lending;
+mod memory_pool;
 mod places;
 mod pulse;
 mod template;
@@ -14,6 +14,7 @@ mod starter;
 
 mod workers;
 
+pub use memory_pool::MemoryGrant;
 pub use places::Place;
 pub use worker::{Answering, Shown};
 pub use workers::Workers;

@@ -37,9 +37,9 @@ const MALLOC_TUNABLES: &str = "glibc.malloc.tcache_count=4000";
 /// What copies of a template have.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Bytes of memory of each.
-    pub own_bytes: u64,
-    /// Bytes that each may write to when it has borrowed all that it can.
+    /// Bytes of memory that each begins with.
+    pub base_bytes: u64,
+    /// Bytes that each may write to when it has got all the memory that it can.
     pub most_bytes: u64,
     /// Whether code is in huge pages.
     pub has_huge_code: bool,
@@ -64,12 +64,12 @@ impl Template {
     ///
     /// Errors: when the program cannot be started.
     pub fn start(program: &Path, settings: Settings) -> io::Result<Self> {
-        let Settings { own_bytes, most_bytes, has_huge_code } = settings;
+        let Settings { base_bytes, most_bytes, has_huge_code } = settings;
         let (control, theirs) = UnixStream::pair()?;
         control.set_write_timeout(Some(TAKEN_WITHIN))?;
         let process = Command::new(program)
             .arg(COMMAND)
-            .args([own_bytes.to_string(), most_bytes.to_string(), has_huge_code.to_string()])
+            .args([base_bytes.to_string(), most_bytes.to_string(), has_huge_code.to_string()])
             .env_clear()
             .env("GLIBC_TUNABLES", MALLOC_TUNABLES)
             .current_dir("/")

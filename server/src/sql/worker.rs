@@ -17,7 +17,7 @@ use std::{
 
 use inlay_engine::rows::SharedMemory;
 use inlay_sql_protocol::{
-    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, lent, recent_head, request_head,
+    Ask, FRAME_HEAD_BYTES, Frame, Head, ROWS, Reason, Refusal, granted, recent_head, request_head,
     send_memory,
 };
 use tokio::{
@@ -26,11 +26,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{
-    lending::{Borrowed, Lending},
-    pulse::Beating,
-    template::Pipes,
-};
+use super::{memory_pool::MemoryGrant, pulse::Beating, template::Pipes};
 
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
@@ -141,7 +137,7 @@ impl Worker {
     }
 
     /// Asks it over what the data in `directory` shows, and over rows that come when it wants them. It has until
-    /// `deadline` to answer, and borrows memory from `lending`.
+    /// `deadline` to answer, and gets more memory by `memory`.
     ///
     /// Errors: when it ended before it took the statement.
     pub async fn ask(
@@ -149,7 +145,7 @@ impl Worker {
         directory: &Path,
         ask: &Ask,
         shown: &Shown,
-        lending: &Arc<Lending>,
+        memory: MemoryGrant,
         deadline: Instant,
     ) -> io::Result<Answering> {
         self.ready(deadline).await?;
@@ -172,8 +168,7 @@ impl Worker {
         }
         let deadline = deadline + GRACE;
         let Self { life, stdin, stdout, beating, .. } = self;
-        let borrowed = Borrowed::none(lending);
-        Ok(Answering { life, stdin, stdout, deadline, borrowed, _beating: beating })
+        Ok(Answering { life, stdin, stdout, deadline, memory, _beating: beating })
     }
 }
 
@@ -184,7 +179,7 @@ pub struct Answering {
     stdin: Sender,
     stdout: BufReader<Receiver>,
     deadline: Instant,
-    borrowed: Borrowed,
+    memory: MemoryGrant,
     _beating: Option<Beating>,
 }
 
@@ -211,23 +206,34 @@ impl Answering {
     }
 
     /// The next part of the answer; rows are read to the end of `rows`, where they are not copied again, and none is
-    /// returned. Memory is lent meanwhile, as far as there is some.
+    /// returned. Memory is granted meanwhile, as far as there is some.
     pub async fn next_behind(&mut self, rows: &mut Vec<u8>) -> Option<Frame> {
-        let Self { stdin, stdout, borrowed, deadline, .. } = self;
+        let Self { stdin, stdout, memory, deadline, .. } = self;
         let read = async {
             loop {
                 match read_frame_behind(stdout, rows).await? {
                     Some(Frame::MoreMemory(bytes)) => {
-                        stdin.write_all(&lent(borrowed.more(bytes))).await?;
+                        stdin.write_all(&granted(memory.grow(bytes))).await?;
                     }
                     other => return io::Result::Ok(other),
                 }
             }
         };
         match tokio::time::timeout_at(*deadline, read).await {
+            Ok(Ok(Some(Frame::Refused(refusal)))) => Some(Frame::Refused(self.judged(refusal))),
             Ok(Ok(frame)) => frame,
             Ok(Err(_)) => Some(Frame::Refused(self.last_words().await)),
             Err(_) => Some(Frame::Refused(too_slow())),
+        }
+    }
+
+    /// A refusal of a statement that lacked memory which others have: it may be answered later.
+    fn judged(&self, refusal: Refusal) -> Refusal {
+        match refusal.reason {
+            Reason::TooLarge if self.memory.was_short() => {
+                Refusal::new(Reason::Busy, "other statements have the memory that it needs")
+            }
+            _ => refusal,
         }
     }
 
@@ -308,7 +314,7 @@ mod tests {
 
     use inlay_sql_protocol::Form;
 
-    use super::*;
+    use super::{super::memory_pool::MemoryPool, *};
 
     /// A program at the ends of pipes, and somebody who tells how it ended.
     fn run(program: &Path) -> Pipes {
@@ -347,8 +353,9 @@ mod tests {
             let deadline = Instant::now() + READY_WITHIN;
             let (segments, memory) = (Vec::new(), Vec::new());
             let shown = Shown { segments, memory, has_recent: false };
-            let lending = Arc::new(Lending::new(0, 0));
-            let asked = worker.ask(directory.path(), &ask, &shown, &lending, deadline).await;
+            let memory_pool = Arc::new(MemoryPool::new(0));
+            let grant = MemoryGrant::none(&memory_pool, "org");
+            let asked = worker.ask(directory.path(), &ask, &shown, grant, deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
             if let Ok(mut answering) = asked {
                 let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };

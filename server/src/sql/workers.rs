@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{
-    lending::Lending,
+    memory_pool::MemoryPool,
     places::Places,
     pulse::Pulse,
     starter::{Starter, started},
@@ -23,10 +23,10 @@ use super::{
 };
 use crate::base::memory::has_huge_code;
 
-/// Memory that a worker has without borrowing: the library takes its part of it to start with.
-const OWN_BYTES: u64 = 512 << 20;
+/// Memory that a worker begins with: the library takes its part of it.
+const BASE_BYTES: u64 = 512 << 20;
 /// Where there is so much for each, more statements run at once.
-const PLENTY_BYTES: u64 = 1 << 30;
+const BYTES_OF_EACH: u64 = 1 << 30;
 /// Statements that run at once, at most: each computes on two threads.
 const AT_ONCE_MAX: u64 = 5;
 /// As many run on all but the smallest machines.
@@ -42,13 +42,13 @@ const AHEAD_TIME: Duration = Duration::from_secs(30);
 /// It takes them about so long.
 const OPENING: Duration = Duration::from_millis(300);
 
-/// How many statements run at once, and what they can borrow together, where the server has so many bytes: all have a quarter of
-/// them, which the shares of everything else leave.
+/// How many statements run at once, and the bytes of the pool that they share, where the server has so many: all have a quarter of them,
+/// which the shares of everything else leave.
 fn room(total: u64) -> (usize, u64) {
     let part = total / 4;
-    let most = (part / PLENTY_BYTES).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
+    let most = (part / BYTES_OF_EACH).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
     let at_once = if total < SMALL { 1 } else { most };
-    (at_once as usize, part.saturating_sub(at_once * OWN_BYTES))
+    (at_once as usize, part.saturating_sub(at_once * BASE_BYTES))
 }
 
 /// Workers of this server.
@@ -60,7 +60,7 @@ pub struct Workers {
     idle_count: usize,
     idle: Mutex<Idle>,
     places: Arc<Places>,
-    lending: Arc<Lending>,
+    memory: Arc<MemoryPool>,
     pulse: Pulse,
 }
 
@@ -85,19 +85,18 @@ struct Ahead {
 impl Workers {
     /// Workers that `program` is, of which so many wait, on a server that has so many bytes.
     pub fn new(program: PathBuf, idle_count: usize, total_bytes: u64) -> Self {
-        let (at_once, lent_bytes) = room(total_bytes);
-        let of_one = lent_bytes / 4 * 3;
-        let lending = Arc::new(Lending::new(lent_bytes, of_one));
+        let (at_once, pool_bytes) = room(total_bytes);
+        let memory = Arc::new(MemoryPool::new(pool_bytes));
         let places = Arc::new(Places::new(at_once));
         let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
         let (idle, pulse) = (Mutex::default(), Pulse::default());
         let settings = Settings {
-            own_bytes: OWN_BYTES,
-            most_bytes: OWN_BYTES + of_one,
+            base_bytes: BASE_BYTES,
+            most_bytes: BASE_BYTES + memory.max_of_org(),
             has_huge_code: has_huge_code(total_bytes),
         };
         let starter = Starter::new(program, settings);
-        Self { starter, ahead_max, idle_count, idle, places, lending, pulse }
+        Self { starter, ahead_max, idle_count, idle, places, memory, pulse }
     }
 
     /// Places among the statements that run.
@@ -105,9 +104,9 @@ impl Workers {
         &self.places
     }
 
-    /// Memory that statements borrow.
-    pub fn lending(&self) -> &Arc<Lending> {
-        &self.lending
+    /// Memory that statements share.
+    pub fn memory(&self) -> &Arc<MemoryPool> {
+        &self.memory
     }
 
     /// Starts workers until enough wait. Starting a process keeps a thread waiting.

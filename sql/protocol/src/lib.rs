@@ -13,5 +13,5 @@ mod message;
 pub use fd_passing::{Ends, receive_memory, send_memory};
 pub use message::{
     Ask, Done, FRAME_BYTES_MAX, FRAME_HEAD_BYTES, Form, Frame, Head, OutColumn, ROWS, Reason,
-    Refusal, Request, lent, read_lent, read_recent, read_request, recent_head, request_head,
+    Refusal, Request, granted, read_granted, read_recent, read_request, recent_head, request_head,
 };

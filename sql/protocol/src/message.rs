@@ -5,7 +5,7 @@
 //! answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many bytes. It
 //! wants the rows that segments lack when the statement is one that may be asked and the head says that there may be some; the
 //! server writes their length (u64) and them. Where its memory is not enough it asks for more, before or between rows; the server writes how many
-//! bytes it lends (u64). What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+//! bytes it grants (u64). What columns and rows hold is written in the form that the client asked for, and passed on as it is.
 
 use std::{
     io::{self, Read, Write},
@@ -91,6 +91,8 @@ pub enum Reason {
     Invalid,
     /// It takes more memory than there is for it.
     TooLarge,
+    /// Others have the memory that it needs; only the server knows.
+    Busy,
     /// It takes longer than it may.
     TooSlow,
     /// Not the statement's fault.
@@ -251,15 +253,15 @@ pub fn recent_head(len: usize) -> [u8; 8] {
     (len as u64).to_le_bytes()
 }
 
-/// The answer to one who asks for memory.
-pub fn lent(bytes: u64) -> [u8; 8] {
+/// The answer to a worker that asks for memory.
+pub fn granted(bytes: u64) -> [u8; 8] {
     bytes.to_le_bytes()
 }
 
-/// Reads how many bytes were lent.
+/// Reads how many bytes were granted.
 ///
 /// Errors: `UnexpectedEof` when the server went away.
-pub fn read_lent(input: &mut impl Read) -> io::Result<u64> {
+pub fn read_granted(input: &mut impl Read) -> io::Result<u64> {
     let mut bytes = [0; 8];
     input.read_exact(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
@@ -338,7 +340,7 @@ mod tests {
         }
         assert!(Frame::read(b'?', Vec::new()).is_err());
         assert!(Frame::read(b'M', vec![0; 7]).is_err());
-        assert_eq!(read_lent(&mut &lent(5)[..]).unwrap(), 5);
+        assert_eq!(read_granted(&mut &granted(5)[..]).unwrap(), 5);
         assert!(Frame::head([b'R', 255, 255, 255, 255]).is_err());
         assert!(Frame::Rows(vec![0; FRAME_BYTES_MAX + 1]).write(&mut Vec::new()).is_err());
     }

@@ -28,8 +28,8 @@ use inlay_engine::rows::Scan;
 
 use super::{
     library::{Library, rules_for},
-    shared_table::mark_columns_read,
-    sharing::share,
+    shared_table::{SharedTable, mark_columns_read},
+    sharing::{share, share_groups},
 };
 use crate::{
     physical::Planner,
@@ -93,9 +93,10 @@ impl<'a> Planning<'a> {
     pub fn physical(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
         let plan = library.analyzer.execute_and_check(plan, options, |_, _| {})?;
-        let (mut plan, shared) = share(plan)?;
+        let (mut plan, mut shared) = share(plan)?;
         // Readers are known before what they read: what none of them reads is left out.
         plan = self.improved(&library.optimizer, plan)?;
+        plan = share_groups(plan, &mut shared)?;
         for table in shared.iter().rev() {
             table.drop_unread_columns()?;
             table.change(|plan| self.improved(&library.optimizer, plan))?;
@@ -104,6 +105,7 @@ impl<'a> Planning<'a> {
         for table in &shared {
             table.change(|plan| self.improved(&library.of_tables, plan))?;
         }
+        shared.iter().for_each(SharedTable::unmark);
         plan = self.improved(&library.of_tables, plan)?;
         for table in shared.iter().rev() {
             table.drop_unread_columns()?;

@@ -4,7 +4,7 @@
 //! group or join by `user_id` get its numbers, as from a table of events: then the subquery hands on numbers, and texts only where somebody reads them.
 //! It is planned in steps, each of which comes for readers before it comes for what they read, or behind it.
 
-use std::{fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion_common::{Column, Result, ScalarValue, internal_err, tree_node::TreeNodeRecursion};
@@ -86,11 +86,15 @@ impl SharedTable {
         let State { plan, columns, .. } = &mut *state;
         let all = plan.schema().columns();
         let mut exprs = Vec::new();
+        // The numbers of a text that has two names are one column.
+        let mut moved: HashMap<usize, usize> = HashMap::new();
         for column in columns {
             let is_read = std::mem::take(&mut column.is_read);
             column.place = column.place.filter(|_| is_read).map(|place| {
-                exprs.push(Expr::Column(Column::clone(&all[place])));
-                exprs.len() - 1
+                *moved.entry(place).or_insert_with(|| {
+                    exprs.push(Expr::Column(Column::clone(&all[place])));
+                    exprs.len() - 1
+                })
             });
         }
         // Rows are counted by any column.
@@ -100,6 +104,11 @@ impl SharedTable {
         let narrower = Projection::try_new(exprs, Arc::clone(plan))?;
         *plan = Arc::new(LogicalPlan::Projection(narrower));
         Ok(())
+    }
+
+    /// Forgets which columns are read.
+    pub fn unmark(&self) {
+        self.state.lock().columns.iter_mut().for_each(|column| column.is_read = false);
     }
 
     /// Has it computed by the operators of its plan.
@@ -210,7 +219,8 @@ impl Provider for SharedTable {
     fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let state = self.state.lock();
         let place = |at: &usize| state.columns.get(*at).and_then(|column| column.place);
-        let columns = request.projection.map(Vec::as_slice).unwrap_or_default();
+        let all: Vec<usize> = (0..state.columns.len()).collect();
+        let columns = request.projection.unwrap_or(&all);
         let places: Option<Vec<usize>> = columns.iter().map(place).collect();
         let names = columns.iter().map(|at| state.schema.field(*at).name());
         match (&state.operators, places) {

@@ -19,11 +19,11 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    BinaryExpr, Distinct, Expr, LogicalPlan, Operator, SubqueryAlias, TableScanBuilder,
+    BinaryExpr, Distinct, Expr, LogicalPlan, Operator, Projection, SubqueryAlias, TableScanBuilder,
     utils::split_conjunction,
 };
 
-use super::shared_table::SharedTable;
+use super::shared_table::{SharedTable, mark_columns_read};
 use crate::table::{Source, plain};
 
 type Subqueries = HashSet<Arc<LogicalPlan>>;
@@ -68,7 +68,8 @@ fn subquery(node: &LogicalPlan) -> Option<&Arc<LogicalPlan>> {
     }
 }
 
-/// Whether a subquery makes few rows of many, or takes long to make them. One that looks at the rows around it is another one in each place.
+/// Whether a subquery makes few rows of many, or takes long to make them. One that looks at the rows around it is another one in each place; one
+/// with two columns of a name is no table.
 fn is_worth_sharing(subquery: &LogicalPlan) -> Result<bool> {
     let fields = subquery.schema().fields();
     let names: HashSet<&String> = fields.iter().map(|field| field.name()).collect();
@@ -103,13 +104,12 @@ fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<(
         if !matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_)) {
             return Ok(TreeNodeRecursion::Continue);
         }
-        let inputs = node.inputs();
-        let pairs =
-            inputs.iter().flat_map(|input| columns.iter().map(move |column| (input, column)));
-        for (input, column) in pairs {
-            let mut on_the_way = Vec::new();
-            if narrows(input, column, &mut on_the_way) {
-                repeated.retain(|subquery| !on_the_way.contains(subquery));
+        for input in node.inputs() {
+            for (column, test) in &columns {
+                let mut passed = Vec::new();
+                if narrows(input, column, *test, &mut passed) {
+                    repeated.retain(|subquery| !passed.contains(subquery));
+                }
             }
         }
         Ok(TreeNodeRecursion::Continue)
@@ -117,9 +117,18 @@ fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<(
     Ok(())
 }
 
-/// Columns that are compared with constants, or with such columns: of `a.tenant_id = b.tenant_id AND b.tenant_id = 'acme'` both.
-fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashSet<Column>> {
-    let (mut columns, mut equal) = (HashSet::new(), Vec::new());
+/// How a column is compared with constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Test {
+    /// It is one of a few.
+    Equality,
+    /// It is less or more than one.
+    Range,
+}
+
+/// Columns that are compared with constants, or are equal to such columns: of `a.tenant_id = b.tenant_id AND b.tenant_id = 'acme'` both.
+fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Test>> {
+    let (mut columns, mut equal) = (HashMap::new(), Vec::new());
     plan.apply_with_subqueries(|node| {
         let conditions = match node {
             LogicalPlan::Filter(filter) => split_conjunction(&filter.predicate),
@@ -131,65 +140,139 @@ fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashSet<Column>> {
             _ => Vec::new(),
         };
         for condition in conditions {
-            let named: Vec<&Column> = condition.column_refs().into_iter().collect();
-            match (&*named, condition) {
-                ([one], _) => columns.extend([Column::clone(one)]),
-                ([one, other], Expr::BinaryExpr(BinaryExpr { op: Operator::Eq, .. })) => {
-                    equal.push((Column::clone(one), Column::clone(other)));
+            if let Some((column, test)) = compared_with_constants(condition) {
+                let known = columns.entry(column.clone()).or_insert(test);
+                if test == Test::Equality {
+                    *known = test;
                 }
-                _ => {}
+            }
+            if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition
+                && let (Some(left), Some(right)) = (plain(left), plain(right))
+            {
+                equal.push((left.clone(), right.clone()));
             }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
     // Each pass adds one at least.
     loop {
-        let more = equal.iter().find_map(|(one, other)| {
-            match (columns.contains(one), columns.contains(other)) {
-                (true, false) => Some(other),
-                (false, true) => Some(one),
+        let more =
+            equal.iter().find_map(|(one, other)| match (columns.get(one), columns.get(other)) {
+                (Some(test), None) => Some((other, *test)),
+                (None, Some(test)) => Some((one, *test)),
                 _ => None,
-            }
-        });
-        let Some(more) = more else { return Ok(columns) };
-        columns.insert(more.clone());
+            });
+        let Some((more, test)) = more else { return Ok(columns) };
+        columns.insert(more.clone(), test);
     }
 }
 
-/// Whether a condition on a column is one that the engine reads less for, and the subqueries between it and the table.
-fn narrows(plan: &LogicalPlan, column: &Column, on_the_way: &mut Vec<Arc<LogicalPlan>>) -> bool {
+/// The column that a condition compares with constants.
+fn compared_with_constants(condition: &Expr) -> Option<(&Column, Test)> {
+    match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let (one, test) = compared_with_constants(left)?;
+            let (other, other_test) = compared_with_constants(right)?;
+            (one == other).then_some((one, if test == other_test { test } else { Test::Range }))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let test = match op {
+                Operator::Eq => Test::Equality,
+                Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => Test::Range,
+                _ => return None,
+            };
+            let column = match (&**left, &**right) {
+                (column, constant) if is_constant(constant) => column,
+                (constant, column) if is_constant(constant) => column,
+                _ => return None,
+            };
+            Some((plain_or_cast(column)?, test))
+        }
+        Expr::Between(between) if !between.negated => {
+            let is_constant = is_constant(&between.low) && is_constant(&between.high);
+            plain_or_cast(&between.expr).filter(|_| is_constant).map(|one| (one, Test::Range))
+        }
+        Expr::InList(list) if !list.negated => {
+            let is_constant = list.list.iter().all(is_constant);
+            plain_or_cast(&list.expr).filter(|_| is_constant).map(|one| (one, Test::Equality))
+        }
+        _ => None,
+    }
+}
+
+fn plain_or_cast(expr: &Expr) -> Option<&Column> {
+    match expr {
+        Expr::Cast(cast) => plain_or_cast(&cast.expr),
+        other => plain(other),
+    }
+}
+
+/// Whether an expression is the same for all rows: of a subquery nobody knows what it is when tables are read.
+fn is_constant(expr: &Expr) -> bool {
+    let varies = |part: &Expr| {
+        matches!(
+            part,
+            Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::InSubquery(_)
+                | Expr::Exists(_)
+        )
+    };
+    !expr.exists(|part| Ok(varies(part))).unwrap_or(true)
+}
+
+/// Whether a condition on a column is one for which less is read of a table, and the subqueries between it and the table.
+fn narrows(
+    plan: &LogicalPlan,
+    column: &Column,
+    test: Test,
+    passed: &mut Vec<Arc<LogicalPlan>>,
+) -> bool {
     let Ok(at) = plan.schema().index_of_column(column) else { return false };
-    on_the_way.extend(subquery(plan).map(Arc::clone));
-    let mut same_place = |input: &LogicalPlan| {
+    passed.extend(subquery(plan).map(Arc::clone));
+    let mut through = |input: &LogicalPlan| {
         let fields = input.schema();
         at < fields.fields().len()
-            && narrows(input, &Column::from(fields.qualified_field(at)), on_the_way)
+            && narrows(input, &Column::from(fields.qualified_field(at)), test, passed)
     };
     match plan {
-        LogicalPlan::TableScan(_) => {
-            ["tenant_id", "event_name", "user_id", "timestamp"].contains(&&*column.name)
+        LogicalPlan::TableScan(_) => test == Test::Equality || column.name == "timestamp",
+        LogicalPlan::SubqueryAlias(named) => through(&named.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => through(input),
+        LogicalPlan::Union(union) => union.inputs.iter().any(|input| through(input)),
+        LogicalPlan::Sort(sort) => through(&sort.input),
+        // Of a condition on another column all rows of a partition are needed.
+        LogicalPlan::Window(window) => {
+            window.window_expr.iter().all(|function| is_partitioned_by(function, column))
+                && through(&window.input)
         }
-        LogicalPlan::SubqueryAlias(named) => same_place(&named.input),
-        LogicalPlan::Distinct(Distinct::All(input)) => same_place(input),
-        LogicalPlan::Union(union) => union.inputs.iter().any(|input| same_place(input)),
-        LogicalPlan::Window(window) => same_place(&window.input),
-        LogicalPlan::Sort(sort) => same_place(&sort.input),
         // The statement says itself which times it is about.
         LogicalPlan::Filter(filter) if is_about_time(&filter.predicate, column) => false,
-        LogicalPlan::Filter(filter) => same_place(&filter.input),
+        LogicalPlan::Filter(filter) => through(&filter.input),
         LogicalPlan::Projection(projection) => projection
             .expr
             .get(at)
             .and_then(source)
-            .is_some_and(|column| narrows(&projection.input, column, on_the_way)),
+            .is_some_and(|column| narrows(&projection.input, column, test, passed)),
         LogicalPlan::Aggregate(aggregate) => aggregate
             .group_expr
             .get(at)
             .and_then(source)
-            .is_some_and(|column| narrows(&aggregate.input, column, on_the_way)),
+            .is_some_and(|column| narrows(&aggregate.input, column, test, passed)),
         LogicalPlan::Join(join) => {
             let side = if join.left.schema().has_column(column) { &join.left } else { &join.right };
-            narrows(side, column, on_the_way)
+            narrows(side, column, test, passed)
+        }
+        _ => false,
+    }
+}
+
+fn is_partitioned_by(function: &Expr, column: &Column) -> bool {
+    match function {
+        Expr::Alias(alias) => is_partitioned_by(&alias.expr, column),
+        Expr::WindowFunction(window) => {
+            window.params.partition_by.iter().any(|key| plain(key) == Some(column))
         }
         _ => false,
     }
@@ -205,6 +288,60 @@ fn source(expr: &Expr) -> Option<&Column> {
 
 fn is_about_time(condition: &Expr, column: &Column) -> bool {
     column.name == "timestamp" && condition.column_refs().contains(column)
+}
+
+/// Groups that a plan still has several times, once conditions and columns have been moved, become tables, behind those that there are.
+///
+/// Errors: none that is expected; what the library says.
+pub fn share_groups(plan: LogicalPlan, shared: &mut Vec<SharedTable>) -> Result<LogicalPlan> {
+    let mut counts: HashMap<&LogicalPlan, usize> = HashMap::new();
+    plan.apply(|node| {
+        if let LogicalPlan::Aggregate(aggregate) = node
+            && !aggregate.group_expr.is_empty()
+            && !aggregate.aggr_expr.is_empty()
+        {
+            *counts.entry(node).or_default() += 1;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let mut repeated = Vec::new();
+    for (node, count) in counts {
+        if count > 1 && is_worth_sharing(node)? {
+            repeated.push(node.clone());
+        }
+    }
+    if repeated.is_empty() {
+        return Ok(plan);
+    }
+    let mut tables: HashMap<LogicalPlan, SharedTable> = HashMap::new();
+    let replaced = plan.transform_down(|node| {
+        if !repeated.contains(&node) {
+            return Ok(Transformed::no(node));
+        }
+        let table = tables.entry(node.clone()).or_insert_with(|| {
+            let table = SharedTable::new(shared.len(), node.clone());
+            shared.push(table.clone());
+            table
+        });
+        let scan = Arc::new(scan_of(table, &node)?);
+        let columns = scan.schema().columns().into_iter().zip(node.schema().iter());
+        let columns = columns.map(|(column, (relation, field))| {
+            Expr::Column(column).alias_qualified(relation.cloned(), field.name())
+        });
+        let named = Projection::try_new(columns.collect(), scan)?;
+        Ok(Transformed::new(LogicalPlan::Projection(named), true, TreeNodeRecursion::Jump))
+    });
+    let plan = replaced?.data;
+    mark_columns_read(&plan)?;
+    Ok(plan)
+}
+
+/// A scan of a table that stands in the place of a subquery.
+fn scan_of(table: &SharedTable, subquery: &LogicalPlan) -> Result<LogicalPlan> {
+    let columns = (0..subquery.schema().fields().len()).collect();
+    let name = TableReference::bare(table.name());
+    let scan = TableScanBuilder::new(name, Arc::new(Source(Arc::new(table.clone()))));
+    Ok(LogicalPlan::TableScan(scan.with_projection(Some(columns)).build()?))
 }
 
 /// The tables that have been made so far.
@@ -225,12 +362,8 @@ impl Tables {
             let LogicalPlan::SubqueryAlias(SubqueryAlias { alias, .. }) = &node else {
                 return Ok(Transformed::no(node));
             };
-            let columns = (0..subquery.schema().fields().len()).collect();
-            let name = TableReference::bare(table.name());
-            let scan = TableScanBuilder::new(name, Arc::new(Source(Arc::new(table))));
-            let scan = scan.with_projection(Some(columns)).build()?;
-            let scan = Arc::new(LogicalPlan::TableScan(scan));
-            let named = SubqueryAlias::try_new(scan, alias.clone())?;
+            let scan = scan_of(&table, subquery)?;
+            let named = SubqueryAlias::try_new(Arc::new(scan), alias.clone())?;
             Ok(Transformed::new(LogicalPlan::SubqueryAlias(named), true, TreeNodeRecursion::Jump))
         });
         replaced.map(|plan| plan.data)

@@ -124,9 +124,9 @@ pub fn property_of_column(column: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// What the numbers of a column of texts are called as a column, which no statement can name.
+/// What the numbers of a column of texts are called as a column, which no statement can name either.
 pub fn number_column(name: &str) -> String {
-    format!("number of {name}")
+    format!("number of {name}\0")
 }
 
 /// The columns of a table with some properties behind them, and numbers of these columns of texts.

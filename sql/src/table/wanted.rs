@@ -24,7 +24,7 @@ pub const SPAN: [&str; 2] = ["earliest", "latest"];
 /// The column of users.
 pub const USER: &str = "user_id";
 /// The column of numbers that a tenant's users have in one statement.
-pub const USER_NUMBER: &str = "number of user_id";
+pub const USER_NUMBER: &str = "number of user_id\0";
 /// Rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
 /// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are

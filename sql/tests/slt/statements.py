@@ -255,6 +255,10 @@ STATEMENTS = {
         f"WITH w AS (SELECT user_id, timestamp AS at, event_name AS e, lead(event_name) OVER (PARTITION BY tenant_id, user_id ORDER BY timestamp, event_name) AS next FROM events WHERE user_id IS NOT NULL) SELECT a.e, a.next, count(*), (SELECT count(*) FROM w WHERE next IS NULL) FROM w a WHERE a.next IN (SELECT next FROM w GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 2) GROUP BY 1, 2",
         "SELECT a.n, b.n FROM (SELECT tenant_id AS t, count(*) AS n FROM events GROUP BY 1) a JOIN (SELECT tenant_id AS t, count(*) AS n FROM events GROUP BY 1) b ON a.n = b.n AND a.t <= b.t",
         "WITH g AS (SELECT tenant_id, tenant_id AS t, count(*) AS n FROM events GROUP BY 1, 2) SELECT a.tenant_id, b.t, a.n + b.n FROM g a JOIN g b ON a.t = b.tenant_id",
+        f"WITH g AS (SELECT user_id, {P} AS p, count(DISTINCT event_id) AS \"number of user_id\" FROM events WHERE user_id IS NOT NULL GROUP BY 1, 2) SELECT a.p, b.p AS bp, a.\"number of user_id\" AS x, b.\"number of user_id\" AS y FROM g a JOIN g b ON a.user_id = b.user_id",
+        "WITH w AS (SELECT user_id, user_id AS who, row_number() OVER (PARTITION BY user_id ORDER BY timestamp, event_id NULLS LAST, tenant_id, event_name) AS r FROM events) SELECT count(*) FROM w a JOIN w b ON a.user_id = b.user_id AND a.r = b.r + 1 JOIN w c ON c.who = b.who AND c.r = b.r",
+        "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2), u AS (SELECT tenant_id, avg(n) AS mean FROM g GROUP BY 1) SELECT g.tenant_id, g.user_id, g.n FROM g JOIN u ON g.tenant_id = u.tenant_id WHERE g.tenant_id IN ('t1', 't2') AND g.n > u.mean",
+        "WITH g AS (SELECT user_id, event_name, count(*) AS n FROM events GROUP BY 1, 2), h AS (SELECT user_id, sum(n) AS n FROM g GROUP BY 1) SELECT (SELECT count(*) FROM h WHERE user_id = 'u5'), (SELECT max(n) FROM h WHERE user_id = 'u7'), (SELECT max(n) FROM g)",
         "WITH g AS (SELECT upper(tenant_id) AS t, max(user_id) AS u, count(*) AS n FROM events GROUP BY 1) SELECT a.t, b.u FROM g a JOIN g b ON a.t > b.t AND a.u = b.u UNION ALL SELECT t, u FROM g WHERE n > 10",
     ],
     "values": [

@@ -153,11 +153,35 @@ fn groups_that_a_statement_asks_for_twice_are_computed_once() {
              SELECT s.user_id, s.ms FROM spend s JOIN usual u ON s.tenant_id = u.tenant_id WHERE s.ms > u.mean",
             2,
         ),
-        // All of what another use of the name says of the tenant.
+        // One tenant on both sides, by way of the join.
         (
             "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2) \
              SELECT count(*) FROM g a JOIN g b ON a.tenant_id = b.tenant_id AND a.n = b.n WHERE b.tenant_id = 'acme'",
+            2,
+        ),
+        // What is said of a column of one use leaves out most of what is read there: of another property or column, too.
+        (
+            "WITH g AS (SELECT string_props['org'] AS o, max(numeric_props['ms']) AS m FROM events GROUP BY 1) \
+             SELECT (SELECT max(m) FROM g WHERE o = 'o1') AS x, (SELECT max(m) FROM g WHERE o = 'o2') AS y",
             0,
+        ),
+        // All uses leave out the same.
+        (
+            "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2), \
+             u AS (SELECT tenant_id, avg(n) AS mean FROM g GROUP BY 1) \
+             SELECT g.user_id FROM g JOIN u ON g.tenant_id = u.tenant_id WHERE g.tenant_id = 'acme' AND g.n > u.mean",
+            2,
+        ),
+        // Nothing is left out by what is no comparison with a constant, and of a window only whole partitions are.
+        (
+            "WITH g AS (SELECT tenant_id, user_id, count(*) AS n FROM events GROUP BY 1, 2) \
+             SELECT (SELECT max(n) FROM g WHERE user_id IS NOT NULL AND tenant_id <> 'acme') AS x, (SELECT max(user_id) FROM g) AS y",
+            2,
+        ),
+        (
+            "WITH w AS (SELECT event_name, row_number() OVER (PARTITION BY user_id ORDER BY timestamp) AS r FROM events) \
+             SELECT (SELECT count(*) FROM w WHERE event_name = 'call' AND r = 1) AS x, (SELECT count(*) FROM w WHERE event_name = 'call' AND r = 2) AS y",
+            2,
         ),
         // Other rows, other groups.
         (

@@ -1,0 +1,116 @@
+//! Memory that statements get beyond what the process of each begins with.
+//!
+//! One that sorts ten million rows takes a gigabyte while others need some megabytes each. A grant comes back when the
+//! statement has ended, however it did. No organisation gets all: its statements have three quarters of the pool together.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+
+/// Memory that is granted.
+pub struct MemoryPool {
+    max_of_org: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: u64,
+    /// What organisations have got, of those that have some.
+    of_org: HashMap<String, u64>,
+}
+
+impl MemoryPool {
+    /// A pool of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        let state = State { free: bytes, of_org: HashMap::new() };
+        Self { max_of_org: bytes / 4 * 3, state: Mutex::new(state) }
+    }
+
+    /// The most that statements of one organisation have at a time.
+    pub fn max_of_org(&self) -> u64 {
+        self.max_of_org
+    }
+}
+
+/// What a statement has got. Dropped, it is free again.
+pub struct MemoryGrant {
+    of: Arc<MemoryPool>,
+    org: String,
+    bytes: u64,
+    /// Whether it was refused memory that other statements have.
+    was_short: bool,
+}
+
+impl MemoryGrant {
+    /// Of no memory yet, to a statement of an organisation.
+    pub fn none(of: &Arc<MemoryPool>, org: &str) -> Self {
+        Self { of: Arc::clone(of), org: org.to_owned(), bytes: 0, was_short: false }
+    }
+
+    /// All of these bytes or none, which the number of them that it has got says.
+    pub fn grow(&mut self, bytes: u64) -> u64 {
+        let mut state = self.of.state.lock();
+        let of_org = state.of_org.get(&self.org).copied().unwrap_or_default();
+        let sum = of_org.saturating_add(bytes);
+        if bytes > state.free || sum > self.of.max_of_org {
+            self.was_short |= self.bytes.saturating_add(bytes) <= self.of.max_of_org;
+            return 0;
+        }
+        state.free -= bytes;
+        state.of_org.insert(self.org.clone(), sum);
+        self.bytes += bytes;
+        bytes
+    }
+
+    /// Whether it was refused memory that it would have got alone.
+    pub fn was_short(&self) -> bool {
+        self.was_short
+    }
+}
+
+impl Drop for MemoryGrant {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let mut state = self.of.state.lock();
+        state.free += self.bytes;
+        if let Some(of_org) = state.of_org.get_mut(&self.org) {
+            *of_org -= self.bytes;
+            if *of_org == 0 {
+                state.of_org.remove(&self.org);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_lacks_what_others_have_until_they_have_ended() {
+        let pool = Arc::new(MemoryPool::new(100));
+        let of = |org| MemoryGrant::none(&pool, org);
+        let (mut first, mut second, mut other) = (of("a"), of("a"), of("b"));
+        assert_eq!(
+            (first.grow(76), first.was_short()),
+            (0, false),
+            "more than there is for anybody"
+        );
+        assert_eq!((first.grow(40), first.grow(30)), (40, 30));
+        assert_eq!(
+            (second.grow(6), second.was_short()),
+            (0, true),
+            "its organisation has its part"
+        );
+        assert_eq!((other.grow(31), other.was_short()), (0, true));
+        assert_eq!(other.grow(30), 30, "something is left for others");
+        drop(first);
+        assert_eq!(second.grow(70), 70);
+        drop((second, other));
+        assert_eq!(pool.state.lock().free, 100);
+        assert!(pool.state.lock().of_org.is_empty());
+        assert_eq!(of("a").grow(u64::MAX), 0);
+    }
+}
