@@ -7,8 +7,8 @@ next statement is answered; that process hangs: another one takes its place. A c
 with a name for its request and without: the worker ends. The server is killed: the worker ends by itself, in time. Many
 clients ask for large answers and read nothing: the server's memory stays, and others are answered. The server is started
 where processes get little memory: its workers start all the same, or statements are refused and the log says why. Code is in
-huge pages where there is much memory, and else is not. A statement that needs more memory than a worker has borrows it where the server has
-some to lend, and what has been lent comes back, however the statement ends.
+huge pages where there is much memory, and else is not. A statement that needs more memory than a worker has is granted it where the server has
+some, and a grant comes back, however the statement ends.
 
     python3 tests/rigs/workers.py PATH/TO/inlay
 """
@@ -35,7 +35,7 @@ UNREAD_MIB_MAX = 150
 LARGE = "SELECT concat(a.event_id, '" + "x" * 2_600 + "') AS x FROM events a"
 SLOW = "SELECT max(levenshtein(concat(a.event_id, a.event_name, a.timestamp), concat(b.event_id, b.timestamp))) FROM events a JOIN events b ON a.event_name = b.event_name"
 
-# Four million rows in an order: more than a worker has without borrowing.
+# Four million rows in an order: more than a worker begins with.
 SORTED = "SELECT count(*) FROM (SELECT row_number() OVER (ORDER BY a.timestamp, b.event_id) AS r FROM events a JOIN events b ON a.tenant_id = b.tenant_id) x WHERE r > 0"
 PAIRS = "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.tenant_id"
 
@@ -328,21 +328,21 @@ def little(rig, key):
             yield f"with {mib} MiB processes live on without a server"
 
 
-def borrowed(rig, key):
-    """A server with memory to lend."""
+def granted(rig, key):
+    """A server with memory to grant."""
     settings = {"INLAY_QUERY_MS_MAX": "10000", "INLAY_SQL_IDLE_WORKERS": "2", "INLAY_MEMORY_MB": "12288"}
     server = rig.start(environment=settings)
     pairs = ask(server, key, PAIRS)[1]["rows"]
     for _ in range(3):
         status, answer = ask(server, key, SORTED)
         if status != 200 or answer["rows"] != pairs:
-            yield f"a statement that borrows: {status} {answer}"
-        # One that goes away, with what it has borrowed by then.
+            yield f"a statement that needs more memory: {status} {answer}"
+        # One that goes away, with what it has got by then.
         connection = send(server, key, SORTED)
         wait_for(lambda: busy(server), 1)
         connection.close()
         if not wait_for(lambda: not busy(server), ENDED_SECONDS):
-            yield "a statement that borrows goes on without its client"
+            yield "a statement with more memory goes on without its client"
     server.end()
 
 
@@ -366,7 +366,7 @@ def run(rig):
         wrong.append(f"more memory than there is: {status} {answer}")
     server.expect_alive()
     wrong += orphaned(rig, server, keys[0])
-    wrong += borrowed(rig, keys[0])
+    wrong += granted(rig, keys[0])
     wrong += little(rig, keys[0])
     return wrong, f"{IDLERS} clients that do not read took {more} MiB"
 
