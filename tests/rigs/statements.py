@@ -26,7 +26,7 @@ EVENTS = 6_000
 LIMIT_MS = 3_000
 # An answer is made, read and checked after the limit.
 LATE_SECONDS = 1.0
-WORKER_MIB_MAX = 1_900
+WORKER_MIB_MAX = 1_400
 SERVER_MIB_MORE = 150
 AT_ONCE = 3
 REFUSALS = ("invalid_sql", "query_timeout", "query_too_large")

@@ -2,7 +2,8 @@
 //!
 //! Of `WITH spend AS (SELECT user_id, sum(…) AS cost, count(*) AS n …)` only the columns are computed that some place reads. Places that
 //! group or join by `user_id` get its numbers, as from a table of events: then the subquery hands on numbers, and texts only where somebody reads them.
-//! It is planned in steps, each of which comes for readers before it comes for what they read, or behind it.
+//! It is planned in steps (`planning.rs`): columns are left out of readers before they are left out of the tables that these read, and numbers are added to
+//! tables before their readers ask for them.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -15,8 +16,8 @@ use parking_lot::Mutex;
 use crate::{
     physical::SharedPlan,
     table::{
-        Codes, NumberColumn, Provider, ScanRequest, Source, Wider, known_values, number_column,
-        numbered,
+        Codes, NumberColumn, Provider, ScanRequest, Source, WithNumbers, known_values,
+        number_column, numbered,
     },
 };
 
@@ -63,7 +64,7 @@ impl SharedTable {
         Self { at, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// What scans of it are called, which no statement can say.
+    /// The name of its scans.
     pub fn name(&self) -> String {
         format!("shared {}", self.at)
     }
@@ -206,7 +207,7 @@ impl Provider for SharedTable {
         column.known_values.get_or_insert_with(find).clone()
     }
 
-    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {
         let mut state = self.state.lock();
         let mut found = Vec::new();
         for name in names {

@@ -28,7 +28,7 @@ use crate::table::{Source, plain};
 
 type Subqueries = HashSet<Arc<LogicalPlan>>;
 
-/// A plan in which subqueries that it has several times are tables, and these: a table comes behind those that it reads.
+/// A plan in which each subquery that stands in it several times is a table, and these tables: one comes behind those that it reads.
 ///
 /// Errors: none that is expected; what the library says.
 pub fn share(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<SharedTable>)> {
@@ -36,7 +36,7 @@ pub fn share(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<SharedTable>)> {
     if !repeated.is_empty() {
         leave_out_narrowed(&plan, &mut repeated)?;
     }
-    let mut tables = Tables::default();
+    let mut tables = SharedTables::default();
     let plan = if repeated.is_empty() { plan } else { tables.replace(plan, &repeated)? };
     Ok((plan, tables.tables))
 }
@@ -105,9 +105,9 @@ fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<(
             return Ok(TreeNodeRecursion::Continue);
         }
         for input in node.inputs() {
-            for (column, test) in &columns {
+            for (column, comparison) in &columns {
                 let mut passed = Vec::new();
-                if narrows(input, column, *test, &mut passed) {
+                if narrows(input, column, *comparison, &mut passed) {
                     repeated.retain(|subquery| !passed.contains(subquery));
                 }
             }
@@ -119,7 +119,7 @@ fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<(
 
 /// How a column is compared with constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Test {
+enum Comparison {
     /// It is one of a few.
     Equality,
     /// It is less or more than one.
@@ -127,7 +127,7 @@ enum Test {
 }
 
 /// Columns that are compared with constants, or are equal to such columns: of `a.tenant_id = b.tenant_id AND b.tenant_id = 'acme'` both.
-fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Test>> {
+fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Comparison>> {
     let (mut columns, mut equal) = (HashMap::new(), Vec::new());
     plan.apply_with_subqueries(|node| {
         let conditions = match node {
@@ -140,10 +140,10 @@ fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Test>> 
             _ => Vec::new(),
         };
         for condition in conditions {
-            if let Some((column, test)) = compared_with_constants(condition) {
-                let known = columns.entry(column.clone()).or_insert(test);
-                if test == Test::Equality {
-                    *known = test;
+            if let Some((column, comparison)) = compared_with_constants(condition) {
+                let known = columns.entry(column.clone()).or_insert(comparison);
+                if comparison == Comparison::Equality {
+                    *known = comparison;
                 }
             }
             if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition
@@ -158,27 +158,30 @@ fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Test>> 
     loop {
         let more =
             equal.iter().find_map(|(one, other)| match (columns.get(one), columns.get(other)) {
-                (Some(test), None) => Some((other, *test)),
-                (None, Some(test)) => Some((one, *test)),
+                (Some(comparison), None) => Some((other, *comparison)),
+                (None, Some(comparison)) => Some((one, *comparison)),
                 _ => None,
             });
-        let Some((more, test)) = more else { return Ok(columns) };
-        columns.insert(more.clone(), test);
+        let Some((more, comparison)) = more else { return Ok(columns) };
+        columns.insert(more.clone(), comparison);
     }
 }
 
 /// The column that a condition compares with constants.
-fn compared_with_constants(condition: &Expr) -> Option<(&Column, Test)> {
+fn compared_with_constants(condition: &Expr) -> Option<(&Column, Comparison)> {
     match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
-            let (one, test) = compared_with_constants(left)?;
-            let (other, other_test) = compared_with_constants(right)?;
-            (one == other).then_some((one, if test == other_test { test } else { Test::Range }))
+            let (one, comparison) = compared_with_constants(left)?;
+            let (other, of_other) = compared_with_constants(right)?;
+            (one == other).then_some((
+                one,
+                if comparison == of_other { comparison } else { Comparison::Range },
+            ))
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let test = match op {
-                Operator::Eq => Test::Equality,
-                Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => Test::Range,
+            let comparison = match op {
+                Operator::Eq => Comparison::Equality,
+                Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => Comparison::Range,
                 _ => return None,
             };
             let column = match (&**left, &**right) {
@@ -186,15 +189,15 @@ fn compared_with_constants(condition: &Expr) -> Option<(&Column, Test)> {
                 (constant, column) if is_constant(constant) => column,
                 _ => return None,
             };
-            Some((plain_or_cast(column)?, test))
+            Some((plain_or_cast(column)?, comparison))
         }
         Expr::Between(between) if !between.negated => {
             let is_constant = is_constant(&between.low) && is_constant(&between.high);
-            plain_or_cast(&between.expr).filter(|_| is_constant).map(|one| (one, Test::Range))
+            plain_or_cast(&between.expr).filter(|_| is_constant).map(|one| (one, Comparison::Range))
         }
         Expr::InList(list) if !list.negated => {
             let is_constant = list.list.iter().all(is_constant);
-            plain_or_cast(&list.expr).filter(|_| is_constant).map(|one| (one, Test::Equality))
+            plain_or_cast(&list.expr).filter(|_| is_constant).map(|one| (one, Comparison::Equality))
         }
         _ => None,
     }
@@ -226,7 +229,7 @@ fn is_constant(expr: &Expr) -> bool {
 fn narrows(
     plan: &LogicalPlan,
     column: &Column,
-    test: Test,
+    comparison: Comparison,
     passed: &mut Vec<Arc<LogicalPlan>>,
 ) -> bool {
     let Ok(at) = plan.schema().index_of_column(column) else { return false };
@@ -234,35 +237,37 @@ fn narrows(
     let mut through = |input: &LogicalPlan| {
         let fields = input.schema();
         at < fields.fields().len()
-            && narrows(input, &Column::from(fields.qualified_field(at)), test, passed)
+            && narrows(input, &Column::from(fields.qualified_field(at)), comparison, passed)
     };
     match plan {
-        LogicalPlan::TableScan(_) => test == Test::Equality || column.name == "timestamp",
+        LogicalPlan::TableScan(_) => {
+            comparison == Comparison::Equality || column.name == "timestamp"
+        }
         LogicalPlan::SubqueryAlias(named) => through(&named.input),
         LogicalPlan::Distinct(Distinct::All(input)) => through(input),
         LogicalPlan::Union(union) => union.inputs.iter().any(|input| through(input)),
         LogicalPlan::Sort(sort) => through(&sort.input),
-        // Of a condition on another column all rows of a partition are needed.
+        // A function needs all rows of its partitions: a condition on another column leaves out rows only behind it.
         LogicalPlan::Window(window) => {
             window.window_expr.iter().all(|function| is_partitioned_by(function, column))
                 && through(&window.input)
         }
-        // The statement says itself which times it is about.
+        // The subquery has a condition on the time itself.
         LogicalPlan::Filter(filter) if is_about_time(&filter.predicate, column) => false,
         LogicalPlan::Filter(filter) => through(&filter.input),
         LogicalPlan::Projection(projection) => projection
             .expr
             .get(at)
             .and_then(source)
-            .is_some_and(|column| narrows(&projection.input, column, test, passed)),
+            .is_some_and(|column| narrows(&projection.input, column, comparison, passed)),
         LogicalPlan::Aggregate(aggregate) => aggregate
             .group_expr
             .get(at)
             .and_then(source)
-            .is_some_and(|column| narrows(&aggregate.input, column, test, passed)),
+            .is_some_and(|column| narrows(&aggregate.input, column, comparison, passed)),
         LogicalPlan::Join(join) => {
             let side = if join.left.schema().has_column(column) { &join.left } else { &join.right };
-            narrows(side, column, test, passed)
+            narrows(side, column, comparison, passed)
         }
         _ => false,
     }
@@ -346,12 +351,12 @@ fn scan_of(table: &SharedTable, subquery: &LogicalPlan) -> Result<LogicalPlan> {
 
 /// The tables that have been made so far.
 #[derive(Default)]
-struct Tables {
+struct SharedTables {
     tables: Vec<SharedTable>,
     by_subquery: HashMap<Arc<LogicalPlan>, SharedTable>,
 }
 
-impl Tables {
+impl SharedTables {
     /// A plan that reads tables in the place of these subqueries.
     fn replace(&mut self, plan: LogicalPlan, repeated: &Subqueries) -> Result<LogicalPlan> {
         let replaced = plan.transform_down_with_subqueries(|node| {

@@ -88,6 +88,6 @@ pub use rows::RowsExec;
 pub use schema::{Kind, number_column};
 pub use semi_joins::SEMI_JOINS_OF_GROUPS;
 pub use signed::SIGNED_DIFFERENCES;
-pub use source::{NumberColumn, Provider, ScanRequest, Source, Wider};
+pub use source::{NumberColumn, Provider, ScanRequest, Source, WithNumbers};
 pub use states::aggregates;
 pub use times::KeepCasts;

@@ -17,7 +17,7 @@ use super::{
     rollup::Sums,
     rows::{RowsExec, ScanUnit},
     schema::{Kind, Property, number_column, schema_with},
-    source::{NumberColumn, Provider, ScanRequest, Wider},
+    source::{NumberColumn, Provider, ScanRequest, WithNumbers},
 };
 
 /// A table over a snapshot.
@@ -152,7 +152,7 @@ impl Provider for Table {
         }
     }
 
-    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {
         // Hours and days are few.
         if self.kind != Kind::Events {
             return Ok(None);

@@ -29,7 +29,7 @@ pub struct ScanRequest<'a> {
 pub type NumberColumn = (String, Arc<Codes>);
 
 /// A table with more columns, those of numbers.
-pub type Wider = (Arc<dyn Provider>, Vec<NumberColumn>);
+pub type WithNumbers = (Arc<dyn Provider>, Vec<NumberColumn>);
 
 /// A table that can be read.
 pub trait Provider: Any + Debug + Send + Sync {
@@ -49,7 +49,7 @@ pub trait Provider: Any + Debug + Send + Sync {
     /// Columns that it had stay where they are, or have the same names.
     ///
     /// Errors: none that is expected.
-    fn with_numbers(&self, names: &[&str]) -> Result<Option<Wider>> {
+    fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {
         let _ = names;
         Ok(None)
     }
