@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Statements that want more than they may are refused or bounded, and nobody else notices.
 
-`attacks.py` has them. One organisation sends them, three at a time, of which one waits or is told to come back; another
-one has events with markers, which no answer may hold. A third asks small questions meanwhile, of which one in a
-hundred may take twice as long as before, or a millisecond longer, and sends a statement now and then, which must be
-answered. The server's process must stay the same, its memory and that of its workers within their limits, and no
+`attacks.py` has them. One organisation sends them, three at a time, of which one waits or is refused and sent again, as
+is one that needs memory which another statement has; another organisation has events with markers, which no answer may
+hold. A third asks small questions meanwhile, of which one in a hundred may take twice as long as before, or a
+millisecond longer, and sends a statement now and then, which must be answered. The server's process must stay the same, its memory and that of its workers within their limits, and no
 answer may come later than the limit and a second.
 
 With `--sabotage` an honest statement counts as one that must be refused: the rig must fail.
@@ -30,6 +30,8 @@ WORKER_MIB_MAX = 1_400
 SERVER_MIB_MORE = 150
 AT_ONCE = 3
 REFUSALS = ("invalid_sql", "query_timeout", "query_too_large")
+# Said to a statement that would have got the memory that it needs if it ran alone.
+MEMORY_IS_TAKEN = b"other statements have the memory that it needs"
 # A value of another organisation; a statement may hold the word itself.
 MARKER = re.compile(rb"marker\d")
 
@@ -149,13 +151,13 @@ class Attack:
             began = time.monotonic()
             status, _, content = connection.fetch("POST", "/v1/query/adhoc", {"sql": statement})
             took = time.monotonic() - began
-            if status == 429:
+            if status == 429 or status == 503 and MEMORY_IS_TAKEN in content:
                 # Its turn comes later, and the refusal came in time.
                 with self.lock:
                     self.waited += 1
                     self.left.append((verdict, statement))
                     if took > self.rig.arguments.limit_ms / 1_000:
-                        self.wrong.append(f"{took:.1f} s to a 429")
+                        self.wrong.append(f"{took:.1f} s to a {status}")
                 continue
             with self.lock:
                 self.judge(verdict, statement, status, content, took)
