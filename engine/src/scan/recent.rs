@@ -156,9 +156,9 @@ impl Recent {
         self.image.value_count(name)
     }
 
-    /// The first row of a series that is not before `ms`.
-    pub fn first_row_at(&self, series: &Series, ms: i64) -> u32 {
-        self.image.first_row_at(&series.rows, ms)
+    /// Of rows of a series, the first that is not before `ms`.
+    pub fn first_row_at(&self, rows: &Range<u32>, ms: i64) -> u32 {
+        self.image.first_row_at(rows, ms)
     }
 
     /// The times of the first and the last row of a strip.

@@ -3,7 +3,6 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     ops::Range,
     sync::{
@@ -21,7 +20,7 @@ use super::{
 };
 use crate::{
     base::time::HOUR_MS,
-    encode::{BLOCK_ROWS, VECTOR_ROWS, text::TextList},
+    encode::{BLOCK_ROWS, text::TextList},
     error::{Error, Limit, Result},
     event::Namespace,
     segment::{EventIdSet, Heads, Hours, Segment, SegmentFile, TextReader},
@@ -29,13 +28,16 @@ use crate::{
 
 mod names;
 mod states;
+mod times;
 mod users;
 
+pub use times::Times;
 pub use users::UserTexts;
 
-/// Times are read rather than the hours of all runs, as long as they are at most one of so many of a segment's: an hour takes
-/// some eight times as long to decode as a time.
-const FEW_TIMES: usize = 8;
+use times::first_row_of;
+
+/// What it takes to decode an hour of a run, in times that follow each other.
+const HOUR_COST: usize = 8;
 
 /// Series that are shown.
 #[derive(Default)]
@@ -55,8 +57,9 @@ pub struct Sealed {
     first: usize,
     /// The hours of all runs, when they were asked for.
     hours: OnceLock<Hours>,
-    /// How many times were read instead.
-    times_read: AtomicUsize,
+    /// What was spent on times instead, and what the hours take.
+    spent_on_times: AtomicUsize,
+    hours_cost: usize,
     /// All of the segment's directories, when they were asked for.
     whole: OnceLock<Segment>,
     /// Dictionaries that were asked for.
@@ -78,13 +81,15 @@ impl Sealed {
         namespace: Namespace,
         horizon_ms: i64,
     ) -> Result<Self> {
+        let hours: usize = heads.hours.iter().map(|hours| *hours as usize).sum();
         let mut of = Self {
             file,
             heads,
             shown: None,
             first: 0,
             hours: OnceLock::new(),
-            times_read: AtomicUsize::new(0),
+            spent_on_times: AtomicUsize::new(0),
+            hours_cost: hours.saturating_mul(HOUR_COST),
             whole: OnceLock::new(),
             tables: Mutex::default(),
             users: Mutex::default(),
@@ -103,6 +108,7 @@ impl Sealed {
     fn shown(&mut self, namespace: Namespace, horizon_ms: i64) -> Result<Shown> {
         let mut shown = Shown::default();
         let mut places: Vec<Option<u32>> = vec![None; self.heads.names.len()];
+        let mut times = Times::of(&self.file);
         let owners = self.heads.owners.iter().enumerate();
         let ours: Vec<usize> =
             owners.filter(|(_, owner)| owner.namespace == namespace).map(|(at, _)| at).collect();
@@ -121,9 +127,7 @@ impl Sealed {
                     // What has expired stays in the list, so that places in it follow each other.
                     series.rows.start = match run.last_ms < horizon_ms {
                         true => rows.end,
-                        false => {
-                            rows.start + rows_before(&rows, &self.hours_of(position)?, horizon_ms)
-                        }
+                        false => first_row_of(&rows, horizon_ms, &mut times)?,
                     };
                     series.first_ms = horizon_ms;
                     series.last_ms = series.last_ms.max(horizon_ms);
@@ -147,38 +151,18 @@ impl Sealed {
         Ok(shown)
     }
 
-    /// The hours of a run, each since 1970 and with the row of the run where it begins. The directory has those of all runs
-    /// one behind the other; those of a few come from their times.
-    fn hours_of(&self, position: usize) -> Result<Cow<'_, [(i64, u32)]>> {
+    /// The hours of all runs, unless what they are needed for can be read from times, at this cost, and all that was read from
+    /// times so far has taken less than the hours would.
+    fn hours_rather_than(&self, cost: usize) -> Result<Option<&Hours>> {
         if let Some(hours) = self.hours.get() {
-            return Ok(Cow::Borrowed(hours.of(position)));
+            return Ok(Some(hours));
         }
-        if let Some(run) = self.heads.runs.get(position) {
-            let times_read = self.times_read.fetch_add(run.rows.len(), Ordering::Relaxed);
-            let all = self.heads.runs.last().map_or(0, |run| run.rows.end as usize);
-            if (times_read + run.rows.len()).saturating_mul(FEW_TIMES) <= all {
-                return self.hours_of_times(&run.rows).map(Cow::Owned);
-            }
+        let spent = self.spent_on_times.fetch_add(cost, Ordering::Relaxed).saturating_add(cost);
+        if spent <= self.hours_cost {
+            return Ok(None);
         }
         let hours = self.file.hours(&self.heads)?;
-        Ok(Cow::Borrowed(self.hours.get_or_init(|| hours).of(position)))
-    }
-
-    fn hours_of_times(&self, run: &Range<u32>) -> Result<Vec<(i64, u32)>> {
-        let mut hours: Vec<(i64, u32)> = Vec::new();
-        let mut times = [0; VECTOR_ROWS];
-        for piece in vectors(run.clone()) {
-            let (times, _) = times.split_at_mut(piece.len());
-            let block = self.file.times(Self::block_of(piece.start))?;
-            block.read_rows(in_block(piece.start), times)?;
-            for (row, time) in piece.zip(times) {
-                let hour = time.div_euclid(HOUR_MS);
-                if hours.last().is_none_or(|(last, _)| *last < hour) {
-                    hours.push((hour, row - run.start));
-                }
-            }
-        }
-        Ok(hours)
+        Ok(Some(self.hours.get_or_init(|| hours)))
     }
 
     fn whole(&self) -> Result<&Segment> {
@@ -236,6 +220,7 @@ impl Sealed {
     /// Errors: `Corrupt`.
     pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
         let mut out = Vec::with_capacity(unit.strips.len());
+        let mut times = Times::of(&self.file);
         for strip in &unit.strips {
             let rows = strip.rows.len() as u32;
             let series = self.series().get(strip.series).zip(self.run(strip.series));
@@ -248,7 +233,11 @@ impl Sealed {
                 push_rows(&mut out, strip.series, start, rows);
                 continue;
             }
-            let hours = self.hours_of(position)?;
+            let Some(hours) = self.hours_rather_than(times.cost(&strip.rows))? else {
+                self.stretches_of_times(strip, grain, &mut times, &mut out)?;
+                continue;
+            };
+            let hours = hours.of(position);
             let (first, end) = (strip.rows.start - run.start, strip.rows.end - run.start);
             let at = hours.partition_point(|(_, row)| *row <= first).saturating_sub(1);
             let ends = hours.iter().skip(at + 1).map(|(_, row)| *row).chain([run.len() as u32]);
@@ -263,6 +252,32 @@ impl Sealed {
         Ok(out)
     }
 
+    /// The rows of a strip by the hour, day or week in which they begin, by their times.
+    fn stretches_of_times(
+        &self,
+        strip: &Strip,
+        grain: Grain,
+        times: &mut Times<'_>,
+        out: &mut Vec<Stretch>,
+    ) -> Result<()> {
+        let (mut start, mut end, mut rows) = (0, i64::MIN, 0);
+        for piece in vectors(strip.rows.clone()) {
+            for &time in times.read(&piece)? {
+                if time >= end {
+                    if rows > 0 {
+                        push_rows(out, strip.series, start, rows);
+                    }
+                    start = grain.start(time);
+                    end = start.saturating_add(grain.step_ms());
+                    rows = 0;
+                }
+                rows += 1;
+            }
+        }
+        push_rows(out, strip.series, start, rows);
+        Ok(())
+    }
+
     /// The block of a row.
     pub fn block_of(row: u32) -> usize {
         row as usize / BLOCK_ROWS
@@ -273,48 +288,23 @@ impl Sealed {
         (row / BLOCK_ROWS as u32).saturating_add(1).saturating_mul(BLOCK_ROWS as u32)
     }
 
-    /// The first row of a series that is not before `ms`.
+    /// A reader of its times.
+    pub fn times(&self) -> Times<'_> {
+        Times::of(&self.file)
+    }
+
+    /// Of rows of a series, the first that is not before `ms`.
     ///
     /// Errors: `Corrupt`.
-    pub fn first_row_at(&self, at: usize, ms: i64) -> Result<u32> {
-        let found = self.series().get(at).zip(self.run(at));
-        let Some((series, (position, run))) = found else { return Ok(0) };
+    pub fn first_row_at(&self, strip: &Strip, ms: i64, times: &mut Times<'_>) -> Result<u32> {
+        let Some(series) = self.series().get(strip.series) else { return Ok(strip.rows.start) };
         if ms <= series.first_ms {
-            return Ok(series.rows.start);
+            return Ok(strip.rows.start);
         }
         if ms > series.last_ms {
-            return Ok(series.rows.end);
+            return Ok(strip.rows.end);
         }
-        let hours = self.hours_of(position)?;
-        let hour_start = ms.div_euclid(HOUR_MS).saturating_mul(HOUR_MS);
-        let row = |ms: i64| run.start.saturating_add(rows_before(&run, &hours, ms));
-        // The directory knows where an hour begins.
-        if ms == hour_start {
-            return Ok(row(ms));
-        }
-        let mut rows = row(hour_start)..row(hour_start.saturating_add(HOUR_MS));
-        // Halves of the hour until one vector is left.
-        let mut times = [0; VECTOR_ROWS];
-        while rows.len() > VECTOR_ROWS {
-            let middle = rows.start + rows.len() as u32 / 2;
-            let (one, _) = times.split_at_mut(1);
-            self.file.times(Self::block_of(middle))?.read_rows(in_block(middle), one)?;
-            match one.first() {
-                Some(&time) if time < ms => rows.start = middle + 1,
-                _ => rows.end = middle,
-            }
-        }
-        for piece in vectors(rows.clone()) {
-            let (times, _) = times.split_at_mut(piece.len());
-            self.file
-                .times(Self::block_of(piece.start))?
-                .read_rows(in_block(piece.start), times)?;
-            let before = times.partition_point(|&time| time < ms);
-            if before < times.len() {
-                return Ok(piece.start + before as u32);
-            }
-        }
-        Ok(rows.end)
+        first_row_of(&strip.rows, ms, times)
     }
 
     /// The times of the first and the last row of a strip.
@@ -510,11 +500,4 @@ fn ranges_in_block(unit: &Unit) -> Vec<Range<usize>> {
         }
     }
     ranges
-}
-
-/// Rows of a run before the hour that starts at `hour_start_ms`.
-fn rows_before(run: &Range<u32>, hours: &[(i64, u32)], hour_start_ms: i64) -> u32 {
-    let hour = hour_start_ms.div_euclid(HOUR_MS);
-    let at = hours.partition_point(|(known, _)| *known < hour);
-    hours.get(at).map_or(run.len() as u32, |(_, row)| *row)
 }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, ops::Range, sync::Arc};
 use super::{
     hours::{HourStates, Wanted},
     recent::Recent,
-    sealed::{Sealed, UserTexts},
+    sealed::{Sealed, Times, UserTexts},
     strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
 };
@@ -116,12 +116,13 @@ impl Source {
         let all = || std::iter::once(0..self.series().len()).collect();
         let chosen = chosen.tenants.map_or_else(all, |tenants| self.places_of(tenants));
         let chosen = chosen.into_iter().flatten();
+        let mut reader = self.times();
         for (at, series) in chosen.filter_map(|at| Some((at, self.series().get(at)?))) {
             let is_named = names.get(series.name as usize) == Some(&true);
             if !is_named || series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
-            let mut rows = self.rows_between(at, series, times)?;
+            let mut rows = self.rows_between(at, series, times, &mut reader)?;
             while !rows.is_empty() {
                 let block = self.block_of(rows.start);
                 let end = self.block_end(rows.start).min(rows.end);
@@ -148,21 +149,37 @@ impl Source {
         found.into_iter().map(|tenant| first(tenant)..first(tenant + 1)).collect()
     }
 
-    fn rows_between(&self, at: usize, series: &Series, times: &Range<i64>) -> Result<Range<u32>> {
+    /// A reader of times, where they are read from blocks.
+    fn times(&self) -> Option<Times<'_>> {
+        match &self.0 {
+            Kind::Sealed(sealed) => Some(sealed.times()),
+            Kind::Recent(_) => None,
+        }
+    }
+
+    fn rows_between<'a>(
+        &'a self,
+        at: usize,
+        series: &Series,
+        times: &Range<i64>,
+        reader: &mut Option<Times<'a>>,
+    ) -> Result<Range<u32>> {
         if series.first_ms >= times.start && series.last_ms < times.end {
             return Ok(series.rows.clone());
         }
-        let start = self.row_at(at, times.start)?;
-        Ok(start..self.row_at(at, times.end)?.max(start))
+        let mut strip = Strip { series: at, rows: series.rows.clone() };
+        strip.rows.start = self.row_at(&strip, times.start, reader)?;
+        strip.rows.end = self.row_at(&strip, times.end, reader)?;
+        Ok(strip.rows)
     }
 
-    /// The first row of a series that is not before `ms`.
-    fn row_at(&self, at: usize, ms: i64) -> Result<u32> {
+    /// Of rows of a series, the first that is not before `ms`, or the row behind them.
+    fn row_at<'a>(&'a self, strip: &Strip, ms: i64, reader: &mut Option<Times<'a>>) -> Result<u32> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.first_row_at(at, ms),
-            Kind::Recent(recent) => {
-                Ok(self.series().get(at).map_or(0, |series| recent.first_row_at(series, ms)))
+            Kind::Sealed(sealed) => {
+                sealed.first_row_at(strip, ms, reader.get_or_insert_with(|| sealed.times()))
             }
+            Kind::Recent(recent) => Ok(recent.first_row_at(&strip.rows, ms)),
         }
     }
 
@@ -171,12 +188,13 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn within(&self, unit: &Unit, times: &Range<i64>) -> Result<Unit> {
         let mut strips = Vec::with_capacity(unit.strips.len());
+        let mut reader = self.times();
         for strip in &unit.strips {
             let Some(series) = self.series().get(strip.series) else { continue };
             if series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
-            let between = self.rows_between(strip.series, series, times)?;
+            let between = self.rows_between(strip.series, series, times, &mut reader)?;
             let rows = strip.rows.start.max(between.start)..strip.rows.end.min(between.end);
             if !rows.is_empty() {
                 strips.push(Strip { series: strip.series, rows });
@@ -325,6 +343,7 @@ impl Source {
             return self.stretches_by_grain(unit, buckets.grain);
         }
         let mut stretches = Vec::with_capacity(unit.strips.len());
+        let mut reader = self.times();
         for strip in &unit.strips {
             let Some(series) = self.series().get(strip.series) else { continue };
             let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
@@ -337,7 +356,7 @@ impl Source {
             let mut start = strip.rows.start;
             for boundary in ends.chain([None]) {
                 let end = match boundary {
-                    Some(ms) => self.row_at(strip.series, *ms)?.clamp(start, strip.rows.end),
+                    Some(ms) => self.row_at(strip, *ms, &mut reader)?.max(start),
                     None => strip.rows.end,
                 };
                 // Of rows before a boundary, or behind all of them.
