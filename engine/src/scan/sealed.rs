@@ -57,6 +57,7 @@ pub struct Sealed {
     first: usize,
     /// The hours of all runs, when they were asked for.
     hours: OnceLock<Hours>,
+    decoding: Mutex<()>,
     /// What was spent on times instead, and what the hours take.
     spent_on_times: AtomicUsize,
     hours_cost: usize,
@@ -88,6 +89,7 @@ impl Sealed {
             shown: None,
             first: 0,
             hours: OnceLock::new(),
+            decoding: Mutex::default(),
             spent_on_times: AtomicUsize::new(0),
             hours_cost: hours.saturating_mul(HOUR_COST),
             whole: OnceLock::new(),
@@ -161,6 +163,11 @@ impl Sealed {
         if spent <= self.hours_cost {
             return Ok(None);
         }
+        // Other threads need them as well, and wait for who decodes them.
+        let _decoding = self.decoding.lock();
+        if let Some(hours) = self.hours.get() {
+            return Ok(Some(hours));
+        }
         let hours = self.file.hours(&self.heads)?;
         Ok(Some(self.hours.get_or_init(|| hours)))
     }
@@ -218,9 +225,13 @@ impl Sealed {
     /// The rows of a unit by the hour, day or week in which they begin.
     ///
     /// Errors: `Corrupt`.
-    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
+    pub fn stretches(
+        &self,
+        unit: &Unit,
+        grain: Option<Grain>,
+        times: &mut Times<'_>,
+    ) -> Result<Vec<Stretch>> {
         let mut out = Vec::with_capacity(unit.strips.len());
-        let mut times = Times::of(&self.file);
         for strip in &unit.strips {
             let rows = strip.rows.len() as u32;
             let series = self.series().get(strip.series).zip(self.run(strip.series));
@@ -234,7 +245,7 @@ impl Sealed {
                 continue;
             }
             let Some(hours) = self.hours_rather_than(times.cost(&strip.rows))? else {
-                self.stretches_of_times(strip, grain, &mut times, &mut out)?;
+                self.stretches_of_times(strip, grain, times, &mut out)?;
                 continue;
             };
             let hours = hours.of(position);

@@ -339,11 +339,11 @@ impl Source {
     ///
     /// Errors: `Corrupt`.
     pub fn stretches(&self, unit: &Unit, buckets: &TimeBuckets) -> Result<Vec<Stretch>> {
+        let mut reader = self.times();
         if buckets.boundaries.is_empty() {
-            return self.stretches_by_grain(unit, buckets.grain);
+            return self.stretches_by_grain(unit, buckets.grain, &mut reader);
         }
         let mut stretches = Vec::with_capacity(unit.strips.len());
-        let mut reader = self.times();
         for strip in &unit.strips {
             let Some(series) = self.series().get(strip.series) else { continue };
             let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
@@ -373,7 +373,7 @@ impl Source {
                 }
                 let last = buckets.boundaries.get(until(ms).wrapping_sub(1)).copied();
                 let piece = Unit { strips: vec![Strip { series: strip.series, rows }] };
-                for stretch in self.stretches_by_grain(&piece, buckets.grain)? {
+                for stretch in self.stretches_by_grain(&piece, buckets.grain, &mut reader)? {
                     let start_ms = last.unwrap_or(i64::MIN).max(stretch.start_ms);
                     push_rows(&mut stretches, stretch.series, start_ms, stretch.rows);
                 }
@@ -382,9 +382,16 @@ impl Source {
         Ok(stretches)
     }
 
-    fn stretches_by_grain(&self, unit: &Unit, grain: Option<Grain>) -> Result<Vec<Stretch>> {
+    fn stretches_by_grain<'a>(
+        &'a self,
+        unit: &Unit,
+        grain: Option<Grain>,
+        reader: &mut Option<Times<'a>>,
+    ) -> Result<Vec<Stretch>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.stretches(unit, grain),
+            Kind::Sealed(sealed) => {
+                sealed.stretches(unit, grain, reader.get_or_insert_with(|| sealed.times()))
+            }
             Kind::Recent(recent) => Ok(recent.stretches(unit, grain)),
         }
     }

@@ -100,6 +100,10 @@ impl TimeBuckets {
         self.boundaries.extend(&other.boundaries);
         self.boundaries.sort_unstable();
         self.boundaries.dedup();
+        // An hour, a day or a week begins there anyway.
+        if let Some(grain) = self.grain {
+            self.boundaries.retain(|boundary| grain.start(*boundary) != *boundary);
+        }
     }
 
     /// An instant of the bucket of a time, the same for each time in it: where it begins, or shortly before the first boundary.
@@ -164,5 +168,8 @@ mod tests {
         both.merge(&TimeBuckets { grain: Some(Grain::Week), boundaries: vec![7, 3, 7] });
         assert_eq!(both, TimeBuckets { grain: Some(Grain::Day), boundaries: vec![3, 7] });
         assert_eq!(both.count(0, 3 * DAY_MS), 6);
+        let before = both.clone();
+        both.merge(&TimeBuckets { grain: None, boundaries: vec![DAY_MS] });
+        assert_eq!(both, before, "a day begins there");
     }
 }
