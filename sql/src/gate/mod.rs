@@ -9,6 +9,7 @@ mod expand;
 mod first_of_list;
 mod joins;
 mod limits;
+mod named_windows;
 mod names;
 mod offered;
 mod parts;
@@ -81,6 +82,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     expand::check(query)?;
     if let Statement::Query(query) = &mut statement {
         precedence::put_right(query);
+        named_windows::write_out(query);
         names::name_columns(query);
         first_of_list::ask_for_first_values(query);
     }

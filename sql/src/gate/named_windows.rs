@@ -1,0 +1,94 @@
+//! Windows by name in `QUALIFY`, which the planner knows in the columns of a `SELECT` alone.
+//!
+//! `… WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER w < 100` becomes `… QUALIFY sum(n) OVER (ORDER BY n) < 100`.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut as _, VisitorMut,
+    WindowSpec, WindowType,
+};
+
+/// Writes windows out where conditions name them.
+pub fn write_out(query: &mut Query) {
+    let _: ControlFlow<()> = query.visit(&mut Selects);
+}
+
+struct Selects;
+
+impl VisitorMut for Selects {
+    type Break = ();
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        if let Some(condition) = &mut select.qualify {
+            let _: ControlFlow<()> =
+                condition.visit(&mut Condition { windows: &select.named_window, queries: 0 });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A condition over the windows of its `SELECT`. Those of queries within it are their own.
+struct Condition<'a> {
+    windows: &'a [NamedWindowDefinition],
+    queries: usize,
+}
+
+impl VisitorMut for Condition<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr
+            && let Some(WindowType::NamedWindow(name)) = &function.over
+            && self.queries == 0
+            && let Some(window) = definition(self.windows, name)
+        {
+            function.over = Some(WindowType::WindowSpec(window.clone()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn definition<'a>(windows: &'a [NamedWindowDefinition], name: &Ident) -> Option<&'a WindowSpec> {
+    let is_it = |window: &&NamedWindowDefinition| window.0.value.eq_ignore_ascii_case(&name.value);
+    match &windows.iter().find(is_it)?.1 {
+        NamedWindowExpr::WindowSpec(window) => Some(window),
+        // Not in this dialect.
+        NamedWindowExpr::NamedWindow(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::admit;
+
+    #[test]
+    fn conditions_name_windows_of_their_select() {
+        for (written, read) in [
+            (
+                "SELECT n FROM t WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER W < 100",
+                "SELECT n FROM t WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER (ORDER BY n) < 100",
+            ),
+            (
+                "SELECT n FROM t WINDOW v AS (ORDER BY n), w AS (ORDER BY m) QUALIFY rank() OVER v = 1 AND m IN (SELECT m FROM t WINDOW w AS (ORDER BY m) QUALIFY rank() OVER w = 1)",
+                "SELECT n FROM t WINDOW v AS (ORDER BY n), w AS (ORDER BY m) QUALIFY rank() OVER (ORDER BY n) = 1 AND m IN (SELECT m FROM t WINDOW w AS (ORDER BY m) QUALIFY rank() OVER (ORDER BY m) = 1)",
+            ),
+            (
+                "SELECT n FROM t WINDOW v AS (ORDER BY n) QUALIFY rank() OVER w = 1",
+                "SELECT n FROM t WINDOW v AS (ORDER BY n) QUALIFY rank() OVER w = 1",
+            ),
+        ] {
+            assert_eq!(admit(written).unwrap().to_string(), read);
+        }
+    }
+}
