@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod calendar;
+mod distinct_on;
 mod functions;
 mod in_subqueries;
 mod params;

@@ -22,13 +22,14 @@ use datafusion_optimizer::{
 };
 use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
-use super::{functions, in_subqueries::NullsOfIn};
+use super::{distinct_on::DistinctOnAsWindow, functions, in_subqueries::NullsOfIn};
 use crate::{
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
-        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, FRAMES, GROUP_BY_NUMBERS, JOIN_BY_NUMBERS,
-        KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS, PASS_VALUES_ON, PropertiesAsColumns,
-        SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, aggregates,
+        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, DISTINCT_AS_GROUPS, FRAMES, GROUP_BY_NUMBERS,
+        JOIN_BY_NUMBERS, KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS, PASS_VALUES_ON,
+        PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
+        aggregates,
     },
 };
 
@@ -54,6 +55,7 @@ impl Library {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(SEMI_JOINS_OF_GROUPS),
             Arc::new(ADD_UP_EARLY),
+            Arc::new(DISTINCT_AS_GROUPS),
             // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
             Arc::new(ADD_UP_EARLY),
@@ -69,6 +71,7 @@ impl Library {
         analyzers.insert(0, Arc::new(SIGNED_DIFFERENCES));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
+        analyzers.insert(0, Arc::new(DistinctOnAsWindow));
         analyzers.push(Arc::new(KeepCasts::Added));
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
@@ -162,6 +165,8 @@ fn rules_of_the_library() -> Optimizer {
     rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
     let merging = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
     rules.insert(merging, Arc::new(NULLS_OF_LISTS));
+    // Behind the one that computes constants.
+    rules.insert(merging + 2, Arc::new(TIMES_IN_MILLISECONDS));
     let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
     rules.insert(moving, Arc::new(PASS_VALUES_ON));
     Optimizer::with_rules(rules)

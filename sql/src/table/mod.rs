@@ -12,6 +12,7 @@ mod schema;
 mod in_lists;
 mod intervals;
 mod literals;
+mod milliseconds;
 mod range_frames;
 mod signed;
 mod times;
@@ -58,6 +59,8 @@ mod reads;
 mod numbered;
 
 mod early;
+
+mod distinct_groups;
 mod known_values;
 mod pass_on;
 mod semi_joins;
@@ -70,6 +73,7 @@ mod property_columns;
 mod states;
 
 pub use codes::Codes;
+pub use distinct_groups::DISTINCT_AS_GROUPS;
 pub use early::ADD_UP_EARLY;
 pub use first_rows::FIRST_MAX;
 pub use groups::GROUP_BY_NUMBERS;
@@ -78,6 +82,7 @@ pub use intervals::ADD_DURATIONS;
 pub use keys::JOIN_BY_NUMBERS;
 pub use known_values::known_values;
 pub use literals::CONSTANTS_RIGHT;
+pub use milliseconds::TIMES_IN_MILLISECONDS;
 pub use numbered::{numbered, plain};
 pub use partitions::PARTITION_BY_NUMBERS;
 pub use pass_on::PASS_VALUES_ON;

@@ -64,12 +64,17 @@ impl KeepCasts {
             }
             _ => inner,
         };
-        function(to.clone()).call(vec![inner])
+        instant(inner, to.clone())
     }
 }
 
 fn is_instant(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..))
+}
+
+/// An instant as one of another unit or zone, by a function that the library does not turn around.
+pub fn instant(inner: Expr, to: DataType) -> Expr {
+    function(to).call(vec![inner])
 }
 
 fn function(to: DataType) -> ScalarUDF {

@@ -215,6 +215,17 @@ STATEMENTS = {
         f"SELECT x.tenant_id, x.timestamp, y.n FROM (SELECT tenant_id, timestamp, row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp, event_id NULLS LAST) AS r FROM events WHERE event_name = 'login') x JOIN (SELECT tenant_id, count(*) AS n FROM events WHERE {MS} > 200 GROUP BY 1) y ON x.tenant_id = y.tenant_id WHERE r = 1",
         f"SELECT tenant_id, user_id, timestamp FROM (SELECT tenant_id, user_id, timestamp, row_number() OVER (PARTITION BY tenant_id ORDER BY timestamp, event_id NULLS LAST) AS r FROM events WHERE timestamp > (SELECT min(timestamp) FROM events) + INTERVAL '3 days') x WHERE r <= 2",
     ],
+    "first": [
+        f"SELECT DISTINCT ON (tenant_id) tenant_id, timestamp, user_id, {P} FROM events ORDER BY tenant_id, timestamp DESC, event_id NULLS LAST, user_id NULLS LAST",
+        f"SELECT DISTINCT ON (tenant_id, {P}) {P} AS p, tenant_id AS t, {MS} AS ms FROM events WHERE {MS} IS NOT NULL ORDER BY tenant_id, {P} NULLS LAST, {MS} DESC, user_id NULLS LAST LIMIT 7",
+        f"SELECT p, count(*), sum(ms), min(timestamp) FROM (SELECT DISTINCT ON (tenant_id, user_id) tenant_id, user_id, timestamp, {P} AS p, {MS} AS ms, event_name FROM events ORDER BY tenant_id, user_id NULLS LAST, timestamp DESC, event_id NULLS LAST, event_name) AS newest WHERE event_name <> 'login' GROUP BY p",
+        "SELECT DISTINCT ON (upper(event_name)) upper(event_name) AS e, length(user_id) AS l, date_trunc('day', timestamp) AS day FROM events WHERE user_id IS NOT NULL ORDER BY upper(event_name), timestamp, user_id, tenant_id",
+        f"WITH newest AS (SELECT DISTINCT ON (user_id) user_id, timestamp, tenant_id FROM events WHERE user_id IS NOT NULL ORDER BY user_id, timestamp DESC, event_id NULLS LAST, tenant_id) SELECT a.user_id, a.tenant_id, b.tenant_id AS other FROM newest a JOIN newest b ON a.tenant_id > b.tenant_id AND a.timestamp = b.timestamp",
+        "SELECT count(*) FROM events e WHERE e.timestamp IN (SELECT DISTINCT ON (tenant_id) timestamp FROM events ORDER BY tenant_id, timestamp DESC)",
+        "SELECT DISTINCT ON (tenant_id) tenant_id FROM events ORDER BY tenant_id DESC", "SELECT DISTINCT ON (x.t) x.t, x.n FROM (SELECT tenant_id AS t, event_name, count(*) AS n FROM events GROUP BY 1, 2) x ORDER BY x.t DESC, x.n DESC, x.event_name",
+        f"SELECT tenant_id, day, n, sum(n) OVER so_far AS s FROM (SELECT tenant_id, date_trunc('day', timestamp) AS day, count(*) AS n FROM events GROUP BY 1, 2) d WINDOW so_far AS (PARTITION BY tenant_id ORDER BY day), before AS (PARTITION BY tenant_id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) QUALIFY count(*) OVER before >= 2 AND n > max(n) OVER before",
+        "SELECT tenant_id, n FROM (SELECT tenant_id, count(*) AS n FROM events GROUP BY 1) t WINDOW w AS (ORDER BY n DESC, tenant_id) QUALIFY row_number() OVER w <= 2 OR tenant_id IN (SELECT tenant_id FROM events GROUP BY 1 QUALIFY rank() OVER (ORDER BY count(*), tenant_id) = 1)",
+    ],
     "shapes": [
         "SELECT (SELECT count(*) FROM events) AS a, (SELECT count(*) FROM events WHERE tenant_id = 't4') AS b", f"SELECT (SELECT avg({MS}) FROM events WHERE tenant_id = 't1') / (SELECT avg({MS}) FROM events WHERE tenant_id = 't0') AS r", "SELECT tenant_id, count(*) FROM events GROUP BY 1 HAVING count(*) >= (SELECT count(*) FROM events WHERE tenant_id = 't0') AND count(*) >= (SELECT count(*) FROM events WHERE tenant_id = 't1')", "SELECT count(DISTINCT user_id) - (SELECT count(DISTINCT user_id) FROM events WHERE tenant_id = 't2'), (SELECT count(DISTINCT user_id) FROM events WHERE tenant_id = 't3') FROM events WHERE timestamp > (SELECT max(timestamp) FROM events WHERE event_name = 'login') - INTERVAL '1 day'",
         "SELECT count(*) FROM events WHERE 't1' = tenant_id AND tenant_id = 't1'", "SELECT count(*) FROM (SELECT user_id AS k FROM events WHERE 'u96' = user_id) b WHERE b.k = 'u96'", "SELECT count(*) FROM events a JOIN events b ON a.tenant_id = b.tenant_id AND a.user_id = b.user_id WHERE 't1' = a.tenant_id AND b.tenant_id = 't1'", f"SELECT count(*) FROM events WHERE 100 < {MS} AND 'pro' <> {P} AND TIMESTAMP '2026-11-15' <= timestamp",
@@ -224,6 +235,21 @@ STATEMENTS = {
         "SELECT count(*) FROM (SELECT timestamp FROM events ORDER BY timestamp LIMIT 100) x", "SELECT tenant_id, event_name, count(*) FROM events GROUP BY GROUPING SETS ((tenant_id), (event_name), ())", "SELECT tenant_id, event_name, count(*) FROM events GROUP BY ROLLUP (tenant_id, event_name)", f"SELECT tenant_id, {P}, count(*) FROM events GROUP BY CUBE (tenant_id, {P})", "SELECT event_name, grouping(event_name), count(*) FROM events GROUP BY ROLLUP (event_name)",
         "SELECT tenant_id FROM events WHERE user_id = 'u5' UNION SELECT event_name FROM events", "SELECT 1 UNION ALL SELECT 1 UNION ALL SELECT 2", "SELECT tenant_id FROM events INTERSECT SELECT tenant_id FROM events WHERE user_id = 'u5'", "SELECT user_id FROM events EXCEPT SELECT user_id FROM events WHERE tenant_id = 't1'", "SELECT tenant_id, count(*) AS n FROM events GROUP BY 1 ORDER BY n DESC, tenant_id LIMIT 2 OFFSET 1", f"SELECT user_id, {MS} FROM events ORDER BY {MS} DESC NULLS LAST, user_id NULLS LAST, timestamp LIMIT 5", f"SELECT user_id, {P} FROM events ORDER BY {P} NULLS FIRST, user_id NULLS FIRST LIMIT 3",
         "SELECT count(*) FROM (SELECT * FROM events) x", "SELECT x.tenant_id FROM (SELECT DISTINCT tenant_id FROM events) AS x", "SELECT CASE event_name WHEN 'call' THEN 1 WHEN 'login' THEN 2 ELSE 3 END AS c, count(*) FROM events GROUP BY 1", "SELECT 1 WHERE 1 = 0", "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) v(n, t)", "SELECT count(*) AS \"Number of events\" FROM events", f"SELECT e.{P}, count(*) FROM events AS e WHERE e.tenant_id = 't2' GROUP BY 1", "SELECT EVENT_NAME, COUNT(*) FROM Events GROUP BY Event_Name",
+    ],
+    "finer": [
+        f"SELECT count(*), max(timestamp), sum(CASE WHEN timestamp {o} TIMESTAMP '2026-11-17 10:00:00.{f}' THEN 1 ELSE 0 END), min(CASE WHEN TIMESTAMP '2026-11-17 10:00:00.{f}' {o} timestamp THEN user_id END) FROM events WHERE timestamp {o} TIMESTAMP '2026-11-17 10:00:00.{f}'"
+        for o in ("<", "<=", "=", "<>", ">=", ">")
+        for f in ("0", "0005", "999999")
+    ],
+    "distinct": [
+        f"SELECT {g}, {a}, count(DISTINCT {d}) FROM events WHERE {c} GROUP BY 1"
+        for g, c in (("tenant_id", "true"), (P, "event_name = 'call'"), ("date_trunc('week', timestamp)", "1 = 0"))
+        for d in ("date_trunc('day', timestamp)", "CAST(timestamp AS DATE)", "event_name", M)
+        for a in ("count(*)", f"sum({MS}), min({COST}), max({MS})", f"avg({MS}), count({COST}), count(*) FILTER (WHERE {P} = 'pro')")
+    ]
+    + [
+        f"SELECT count(*), count(DISTINCT date_trunc('day', timestamp)), avg({MS}) FROM events WHERE 1 = 0", "SELECT count(*), count(DISTINCT CAST(timestamp AS DATE)), count(DISTINCT CAST(timestamp AS DATE)) AS again FROM events", f"SELECT tenant_id, count(DISTINCT event_name), count(DISTINCT {P}), count(*) FROM events GROUP BY 1", f"SELECT tenant_id, count(DISTINCT event_name) FILTER (WHERE {MS} > 9), count(*) FROM events GROUP BY 1",
+        f"SELECT tenant_id, event_name, sum({MS}), count(DISTINCT CAST(timestamp AS DATE)) AS days, count(*) FROM events GROUP BY ROLLUP (tenant_id, event_name)", f"SELECT tenant_id, sum(CASE WHEN timestamp >= date_trunc('week', TIMESTAMP '2026-11-17 10:00:00') THEN {MS} ELSE 0 END), sum(CASE WHEN timestamp < date_trunc('week', TIMESTAMP '2026-11-17 10:00:00') THEN {MS} ELSE 0 END), count(DISTINCT timestamp::date) FROM events GROUP BY 1 HAVING count(*) > 3", f"SELECT {P}, count(DISTINCT upper(event_name)), max(user_id), count(*) FROM events GROUP BY 1",
     ],
     "shared": [
         f"WITH g AS (SELECT user_id, tenant_id, count(*) AS n, sum({MS}) AS ms, avg({COST}) AS cost, count(*) FILTER (WHERE {P} <> 'pro') AS other FROM events GROUP BY 1, 2) {rest}"

@@ -210,3 +210,42 @@ fn conditions_of_a_shared_subquery_are_passed_on_to_the_other_side_of_a_join() {
     assert!(join.contains("on=[(user_id@0, user_id@2)]"), "{plan}");
     assert_eq!(plan.matches("SharedExec").count(), 2, "{plan}");
 }
+
+#[test]
+fn distinct_on_reads_first_rows_and_distinct_values_of_groups_no_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    for (sql, has, has_not) in [
+        (
+            "SELECT p, count(*) FROM (SELECT DISTINCT ON (user_id) user_id, string_props['plan'] AS p FROM events \
+             ORDER BY user_id, timestamp DESC) x GROUP BY 1",
+            "FirstRows",
+            "Strings",
+        ),
+        (
+            "SELECT DISTINCT ON (t) t, n FROM (SELECT tenant_id AS t, event_name, count(*) AS n FROM events GROUP BY 1, 2) x \
+             ORDER BY t, n DESC, event_name",
+            "first_value",
+            "WindowsExec",
+        ),
+        (
+            "SELECT tenant_id, count(*), avg(numeric_props['ms']), count(DISTINCT date_trunc('day', timestamp)) FROM events GROUP BY 1",
+            "WorkExec",
+            "RowsExec",
+        ),
+        (
+            "SELECT tenant_id, count(*), count(DISTINCT upper(event_id)) FROM events GROUP BY 1",
+            "RowsExec",
+            "WorkExec",
+        ),
+        (
+            "SELECT tenant_id, sum(CASE WHEN timestamp >= date_trunc('month', TIMESTAMP '2026-11-13 00:00:00') \
+             THEN numeric_props['ms'] ELSE 0 END) FROM events GROUP BY 1",
+            "timestamp >= 1793491200000 THEN",
+            "instant",
+        ),
+    ] {
+        let plan = planned(&engine, sql);
+        assert!(plan.contains(has) && !plan.contains(has_not), "{sql}\n{plan}");
+    }
+}

@@ -1,0 +1,92 @@
+//! A rule of the analyzer: `DISTINCT ON` in an order leaves the first row of each window.
+//!
+//! ```text
+//! SELECT DISTINCT ON (user_id) user_id, timestamp, event_name FROM events ORDER BY user_id, timestamp DESC
+//! ```
+//!
+//! The library takes the first value of each column in this order, column by column. Here rows are numbered in each partition and those
+//! with another number than 1 are left out, which the scan knows to read few rows for (`physical/first_rows.rs`).
+
+use std::sync::Arc;
+
+use datafusion_common::{
+    Column, Result,
+    config::ConfigOptions,
+    tree_node::{Transformed, TreeNodeRecursion},
+};
+use datafusion_expr::{
+    Distinct, DistinctOn, Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder,
+    SubqueryAlias, expr_rewriter::normalize_cols, lit,
+};
+use datafusion_functions_window::row_number::row_number;
+use datafusion_optimizer::AnalyzerRule;
+
+/// The first rows of windows, where there is an order within them.
+#[derive(Debug)]
+pub struct DistinctOnAsWindow;
+
+impl AnalyzerRule for DistinctOnAsWindow {
+    fn name(&self) -> &str {
+        "distinct_on_as_window"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let rewritten = plan.transform_down_with_subqueries(|plan| {
+            let new = match &plan {
+                // A table has no order.
+                LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
+                    match first_rows(input, false)? {
+                        Some(input) => Some(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(
+                            Arc::new(input),
+                            alias.clone(),
+                        )?)),
+                        None => None,
+                    }
+                }
+                plan => first_rows(plan, true)?,
+            };
+            Ok(match new {
+                Some(new) => Transformed::new(new, true, TreeNodeRecursion::Continue),
+                None => Transformed::no(plan),
+            })
+        });
+        rewritten.map(|plan| plan.data)
+    }
+}
+
+/// Whether a plan's rows are those of a table. Of groups and joins no scan could leave any out, and to sort all of them takes longer than
+/// to compare each with the first.
+fn is_of_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.inputs().into_iter().all(is_of_rows)
+        }
+        _ => false,
+    }
+}
+
+/// What `DISTINCT ON` in an order becomes.
+fn first_rows(plan: &LogicalPlan, is_sorted: bool) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Distinct(Distinct::On(distinct)) = plan else { return Ok(None) };
+    let DistinctOn { select_expr, on_expr, sort_expr, input, schema } = distinct;
+    // An order begins with what is distinct.
+    let sort_expr = sort_expr.as_deref().unwrap_or_default();
+    let (by_key, within) = sort_expr.split_at(on_expr.len().min(sort_expr.len()));
+    if within.is_empty() || !is_of_rows(input) {
+        return Ok(None);
+    }
+    let keys = normalize_cols(on_expr.iter().cloned(), input)?;
+    let number = row_number().partition_by(keys).order_by(within.to_vec()).build()?;
+    let is_first = Expr::Column(Column::from_name(number.schema_name().to_string())).eq(lit(1_u64));
+    let columns = normalize_cols(select_expr.iter().cloned(), input)?;
+    let columns = columns.into_iter().zip(schema.iter()).map(|(column, (qualifier, field))| {
+        column.alias_qualified(qualifier.cloned(), field.name())
+    });
+    let rows = LogicalPlanBuilder::from(input.as_ref().clone());
+    let mut first = rows.window(vec![number])?.filter(is_first)?;
+    if is_sorted {
+        first = first.sort(by_key.to_vec())?;
+    }
+    first.project(columns)?.build().map(Some)
+}

@@ -1,0 +1,133 @@
+//! An optimizer's rule: distinct values are counted in groups by them, where these are added up while they are read.
+//!
+//! ```text
+//! SELECT tenant_id, count(*), count(DISTINCT date_trunc('day', timestamp)) FROM events GROUP BY tenant_id
+//! ```
+//!
+//! counts each event and notes each day of each event. Groups by tenant and day are read without rows; their counts are added up, and days
+//! are counted in them. The library does so for sums and extremes alone.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion_common::{Column, Result};
+use datafusion_expr::{
+    Aggregate, AggregateUDF, Expr, ExprSchemable as _, LogicalPlan, Operator, Projection,
+    binary_expr, cast,
+    expr::{AggregateFunction, AggregateFunctionParams},
+    lit, when,
+};
+use datafusion_functions_aggregate::{
+    count::count_udaf,
+    expr_fn::{count, max, min, sum},
+    sum::sum_udaf,
+};
+use datafusion_optimizer::ApplyOrder;
+
+use super::{early::added_up, rewrite::NodeRule};
+
+/// Groups within groups.
+pub const DISTINCT_AS_GROUPS: NodeRule = NodeRule {
+    name: "distinct_as_groups",
+    order: ApplyOrder::TopDown,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => in_groups(aggregate),
+        _ => Ok(None),
+    },
+};
+
+/// The aggregate as one over groups by the argument that is distinct; nothing where that reads rows, too.
+fn in_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let is_set = matches!(&*aggregate.group_expr, [Expr::GroupingSet(_)]);
+    let calls = aggregate.aggr_expr.iter().map(call_of).collect::<Option<Vec<_>>>();
+    let Some(calls) = calls.filter(|_| !is_set) else { return Ok(None) };
+    let mut distinct = calls.iter().filter(|call| call.params.distinct);
+    let Some(argument) = distinct.next().and_then(|first| counted(first)) else { return Ok(None) };
+    if distinct.any(|other| counted(other) != Some(argument)) {
+        return Ok(None);
+    }
+    let mut groups: Vec<Expr> = aggregate.group_expr.clone();
+    groups.push(argument.clone());
+    let groups = groups.into_iter().enumerate();
+    let groups: Vec<Expr> =
+        groups.map(|(at, group)| group.unalias().alias(format!("key {at}"))).collect();
+    let value = name("key", aggregate.group_expr.len());
+    let (mut parts, mut outer, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+    let schema = aggregate.input.schema();
+    let kind = |call: &AggregateFunction| call.params.args.first().map(|arg| arg.get_type(schema));
+    for call in &calls {
+        // What is asked of inner groups, by another function where it is of parts.
+        let mut part = |of: Option<Arc<AggregateUDF>>| {
+            let func = of.unwrap_or_else(|| Arc::clone(&call.func));
+            let call = AggregateFunction { func, params: call.params.clone() };
+            let place = name("part", parts.len());
+            parts.push(Expr::AggregateFunction(call).alias(format!("part {}", parts.len())));
+            place
+        };
+        let mut of_parts = |expr: Expr| {
+            let place = name("value", outer.len());
+            outer.push(expr.alias(format!("value {}", outer.len())));
+            place
+        };
+        outputs.push(match call.func.name() {
+            _ if call.params.distinct => of_parts(count(value.clone())),
+            "count" => {
+                let rows = of_parts(sum(part(None)));
+                when(rows.clone().is_null(), lit(0_i64)).otherwise(rows)?
+            }
+            "sum" => of_parts(sum(part(None))),
+            "min" => of_parts(min(part(None))),
+            "max" => of_parts(max(part(None))),
+            "avg" if matches!(kind(call), Some(Ok(DataType::Float64))) => {
+                let all = of_parts(sum(part(Some(sum_udaf()))));
+                let rows = of_parts(sum(part(Some(count_udaf()))));
+                binary_expr(all, Operator::Divide, cast(rows, DataType::Float64))
+            }
+            _ => return Ok(None),
+        });
+    }
+    let inner = Aggregate::try_new(Arc::clone(&aggregate.input), groups, parts)?;
+    let Some(inner) = added_up(&inner)? else { return Ok(None) };
+    let keys: Vec<Expr> = { 0..aggregate.group_expr.len() }.map(|at| name("key", at)).collect();
+    let plan = Aggregate::try_new(Arc::new(inner), keys.clone(), outer)?;
+    let columns = aggregate.schema.iter().zip(keys.into_iter().chain(outputs));
+    let columns = columns
+        .map(|((relation, field), expr)| {
+            let expr = cast_to(expr, field.data_type(), &plan)?;
+            Ok(expr.alias_qualified(relation.cloned(), field.name()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let plan = Arc::new(LogicalPlan::Aggregate(plan));
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, plan)?)))
+}
+
+fn cast_to(expr: Expr, kind: &DataType, of: &Aggregate) -> Result<Expr> {
+    match expr.get_type(&of.schema)? == *kind {
+        true => Ok(expr),
+        false => Ok(cast(expr, kind.clone())),
+    }
+}
+
+fn name(kind: &str, at: usize) -> Expr {
+    Expr::Column(Column::new_unqualified(format!("{kind} {at}")))
+}
+
+/// The call that an aggregate is, if it asks for no order.
+fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::Alias(alias) => call_of(&alias.expr),
+        Expr::AggregateFunction(call) => {
+            let AggregateFunctionParams { order_by, null_treatment, .. } = &call.params;
+            (order_by.is_empty() && null_treatment.is_none()).then_some(call)
+        }
+        _ => None,
+    }
+}
+
+/// What is counted once, where every row counts.
+fn counted(call: &AggregateFunction) -> Option<&Expr> {
+    match &*call.params.args {
+        [only] if call.func.name() == "count" && call.params.filter.is_none() => Some(only),
+        _ => None,
+    }
+}
