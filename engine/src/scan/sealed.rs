@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    strips::{Grain, Series, Stretch, Strip, Unit, push_rows},
+    strips::{Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
     vectors::{block_of, by_vector, in_block, read_ints, vectors},
 };
@@ -36,7 +36,7 @@ pub use users::UserTexts;
 
 use times::first_row_of;
 
-/// What it takes to decode an hour of a run, in times that follow each other.
+/// What it takes to decode an hour of a run. One is what it takes to decode the time of a row, of many that follow each other.
 const HOUR_COST: usize = 8;
 
 /// Series that are shown.
@@ -57,9 +57,11 @@ pub struct Sealed {
     first: usize,
     /// The hours of all runs, when they were asked for.
     hours: OnceLock<Hours>,
+    /// Held by the thread that decodes the hours.
     decoding: Mutex<()>,
-    /// What was spent on times instead, and what the hours take.
+    /// What was spent on times instead, as [`HOUR_COST`] counts.
     spent_on_times: AtomicUsize,
+    /// What it takes to decode the hours.
     hours_cost: usize,
     /// All of the segment's directories, when they were asked for.
     whole: OnceLock<Segment>,
@@ -245,7 +247,7 @@ impl Sealed {
                 continue;
             }
             let Some(hours) = self.hours_rather_than(times.cost(&strip.rows))? else {
-                self.stretches_of_times(strip, grain, times, &mut out)?;
+                self.stretches_of_times(strip, &grain.into(), times, &mut out)?;
                 continue;
             };
             let hours = hours.of(position);
@@ -263,11 +265,13 @@ impl Sealed {
         Ok(out)
     }
 
-    /// The rows of a strip by the hour, day or week in which they begin, by their times.
-    fn stretches_of_times(
+    /// The rows of a strip by buckets of time, which are found by reading their times.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn stretches_of_times(
         &self,
         strip: &Strip,
-        grain: Grain,
+        buckets: &TimeBuckets,
         times: &mut Times<'_>,
         out: &mut Vec<Stretch>,
     ) -> Result<()> {
@@ -278,8 +282,7 @@ impl Sealed {
                     if rows > 0 {
                         push_rows(out, strip.series, start, rows);
                     }
-                    start = grain.start(time);
-                    end = start.saturating_add(grain.step_ms());
+                    (start, end) = (buckets.start(time), buckets.end(time));
                     rows = 0;
                 }
                 rows += 1;

@@ -9,10 +9,12 @@ use super::{
     strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
 };
-use crate::{error::Result, segment::EventIdSet};
+use crate::{encode::VECTOR_ROWS, error::Result, segment::EventIdSet};
 
 /// Boundaries of time in a series up to which each is looked for in each of its strips.
 const FEW_BOUNDARIES: usize = 8;
+/// Rows of a segment for each boundary among them, up to which their times are read one after the other. In more, to look for each boundary is quicker.
+const ROWS_OF_BOUNDARY: usize = 8 * VECTOR_ROWS;
 
 /// A segment, or rows that no segment holds yet, as far as they belong to the namespace.
 pub struct Source(Kind);
@@ -168,6 +170,7 @@ impl Source {
             return Ok(series.rows.clone());
         }
         let mut strip = Strip { series: at, rows: series.rows.clone() };
+        // The end is looked for behind the start.
         strip.rows.start = self.row_at(&strip, times.start, reader)?;
         strip.rows.end = self.row_at(&strip, times.end, reader)?;
         Ok(strip.rows)
@@ -352,11 +355,22 @@ impl Source {
                 (first_ms, last_ms) = self.ends(strip)?;
             }
             let within = until(first_ms)..until(last_ms);
+            if let Kind::Sealed(sealed) = &self.0
+                && strip.rows.len() <= within.len().saturating_mul(ROWS_OF_BOUNDARY)
+            {
+                let reader = reader.get_or_insert_with(|| sealed.times());
+                sealed.stretches_of_times(strip, buckets, reader, &mut stretches)?;
+                continue;
+            }
             let ends = buckets.boundaries.get(within).unwrap_or_default().iter().map(Some);
             let mut start = strip.rows.start;
             for boundary in ends.chain([None]) {
                 let end = match boundary {
-                    Some(ms) => self.row_at(strip, *ms, &mut reader)?.max(start),
+                    Some(ms) => {
+                        // Boundaries rise.
+                        let rest = Strip { series: strip.series, rows: start..strip.rows.end };
+                        self.row_at(&rest, *ms, &mut reader)?
+                    }
                     None => strip.rows.end,
                 };
                 // Of rows before a boundary, or behind all of them.

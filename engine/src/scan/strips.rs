@@ -119,6 +119,14 @@ impl TimeBuckets {
         last.max(of_grain).unwrap_or_else(before_first)
     }
 
+    /// Where the bucket of a time ends.
+    pub fn end(&self, ms: i64) -> i64 {
+        let next = self.boundaries.partition_point(|boundary| *boundary <= ms);
+        let of_grain = self.grain.map(|grain| grain.start(ms).saturating_add(grain.step_ms()));
+        let ends = self.boundaries.get(next).copied().into_iter().chain(of_grain);
+        ends.min().unwrap_or(i64::MAX)
+    }
+
     /// How many there are at most from one time to another.
     pub fn count(&self, first_ms: i64, last_ms: i64) -> usize {
         let steps = self.grain.map_or(1, |grain| {
@@ -164,6 +172,10 @@ mod tests {
         let around = [0, DAY_MS, DAY_MS + 6, DAY_MS + 7, 2 * DAY_MS - 1, 2 * DAY_MS];
         assert_eq!(around.map(days), [0, DAY_MS, DAY_MS, DAY_MS + 7, DAY_MS + 7, 2 * DAY_MS]);
         assert_eq!(buckets(None, &[])(5), 0);
+        let end = |grain, ms| TimeBuckets { grain, boundaries: vec![DAY_MS + 7] }.end(ms);
+        assert_eq!([0, DAY_MS + 7].map(|ms| end(None, ms)), [DAY_MS + 7, i64::MAX]);
+        let around = [0, DAY_MS, DAY_MS + 7].map(|ms| end(Some(Grain::Day), ms));
+        assert_eq!(around, [DAY_MS, DAY_MS + 7, 2 * DAY_MS]);
         let mut both = TimeBuckets::from(Grain::Day);
         both.merge(&TimeBuckets { grain: Some(Grain::Week), boundaries: vec![7, 3, 7] });
         assert_eq!(both, TimeBuckets { grain: Some(Grain::Day), boundaries: vec![3, 7] });

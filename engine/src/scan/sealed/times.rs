@@ -14,7 +14,7 @@ use crate::{
     segment::SegmentFile,
 };
 
-/// What it takes to read a time of a strip and to find its hour, in times that are only read.
+/// What it takes to decode the time of a row and to find its bucket: twice as much as decoding it alone.
 const TIME_COST: usize = 2;
 
 /// Reads times, and keeps the block and the vector that were read last for the next strip.
@@ -32,7 +32,7 @@ impl<'a> Times<'a> {
         Self { file, block: None, vector: None, times: [0; VECTOR_ROWS] }
     }
 
-    /// What it costs to read those of some rows, in times that follow each other.
+    /// What it takes to read those of some rows and to find their buckets. One is what it takes to decode one of many times that follow each other.
     pub fn cost(&self, rows: &Range<u32>) -> usize {
         let is_read = self.vector == Some(rows.start / VECTOR_ROWS as u32);
         TIME_COST * rows.len().max(if is_read { 0 } else { VECTOR_ROWS })
