@@ -5,6 +5,7 @@
 //! few characters from becoming a plan of millions of nodes.
 
 mod bounds;
+mod exists_values;
 mod expand;
 mod first_of_list;
 mod joins;
@@ -84,6 +85,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         precedence::put_right(query);
         named_windows::write_out(query);
         names::name_columns(query);
+        exists_values::count_rows(query);
         first_of_list::ask_for_first_values(query);
     }
     Ok(statement)
