@@ -26,6 +26,7 @@ use datafusion_physical_expr::LexOrdering;
 use datafusion_physical_plan::{
     ExecutionPlan, ExecutionPlanProperties as _,
     empty::EmptyExec,
+    execution_plan::replace_children_if_necessary,
     filter::FilterExecBuilder,
     limit::{GlobalLimitExec, LocalLimitExec},
     placeholder_row::PlaceholderRowExec,
@@ -210,6 +211,11 @@ fn limit(node: &Limit, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executio
     else {
         return not_impl_err!("LIMIT and OFFSET that are no numbers");
     };
+    // Above a projection that drops what rows are ordered by, the library takes an order without a fetch for one that nobody needs.
+    if let (None, Some(projection)) = (fetch, input.downcast_ref::<ProjectionExec>()) {
+        let skipped = limit(node, Arc::clone(projection.input()))?;
+        return replace_children_if_necessary(input, vec![skipped]);
+    }
     let is_parallel = input.output_partitioning().partition_count() > 1;
     let input = match fetch.and_then(|fetch| fetch.checked_add(skip)).filter(|_| is_parallel) {
         Some(rows) => Arc::new(LocalLimitExec::new(input, rows)),
