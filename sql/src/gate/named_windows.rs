@@ -60,8 +60,12 @@ impl VisitorMut for Condition<'_> {
 }
 
 fn definition<'a>(windows: &'a [NamedWindowDefinition], name: &Ident) -> Option<&'a WindowSpec> {
-    let is_it = |window: &&NamedWindowDefinition| window.0.value.eq_ignore_ascii_case(&name.value);
-    match &windows.iter().find(is_it)?.1 {
+    // As the planner compares names.
+    let plain = |name: &Ident| match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    };
+    match &windows.iter().find(|window| plain(&window.0) == plain(name))?.1 {
         NamedWindowExpr::WindowSpec(window) => Some(window),
         // Not in this dialect.
         NamedWindowExpr::NamedWindow(_) => None,
@@ -82,6 +86,10 @@ mod tests {
             (
                 "SELECT n FROM t WINDOW v AS (ORDER BY n), w AS (ORDER BY m) QUALIFY rank() OVER v = 1 AND m IN (SELECT m FROM t WINDOW w AS (ORDER BY m) QUALIFY rank() OVER w = 1)",
                 "SELECT n FROM t WINDOW v AS (ORDER BY n), w AS (ORDER BY m) QUALIFY rank() OVER (ORDER BY n) = 1 AND m IN (SELECT m FROM t WINDOW w AS (ORDER BY m) QUALIFY rank() OVER (ORDER BY m) = 1)",
+            ),
+            (
+                "SELECT n FROM t WINDOW \"W\" AS (ORDER BY m), w AS (ORDER BY n) QUALIFY rank() OVER w = 1",
+                "SELECT n FROM t WINDOW \"W\" AS (ORDER BY m), w AS (ORDER BY n) QUALIFY rank() OVER (ORDER BY n) = 1",
             ),
             (
                 "SELECT n FROM t WINDOW v AS (ORDER BY n) QUALIFY rank() OVER w = 1",

@@ -21,6 +21,8 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number;
 use datafusion_optimizer::AnalyzerRule;
 
+use crate::table::Kind;
+
 /// The first rows of windows, where there is an order within them.
 #[derive(Debug)]
 pub struct DistinctOnAsWindow;
@@ -33,7 +35,7 @@ impl AnalyzerRule for DistinctOnAsWindow {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_down_with_subqueries(|plan| {
             let new = match &plan {
-                // A table has no order.
+                // Rows of a table that is named in `FROM` need no order.
                 LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
                     match first_rows(input, false)? {
                         Some(input) => Some(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(
@@ -54,6 +56,22 @@ impl AnalyzerRule for DistinctOnAsWindow {
     }
 }
 
+/// A text that the table has a number for: a column, or a property.
+fn is_text(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::ScalarFunction(call) => {
+            let is_column = matches!(call.args.first(), Some(Expr::Column(_)));
+            call.func.name() == "get_field" && is_column
+        }
+        _ => false,
+    }
+}
+
+fn is_time(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == Kind::Events.time_column())
+}
+
 /// Whether a plan's rows are those of a table. Of groups and joins no scan could leave any out, and to sort all of them takes longer than
 /// to compare each with the first.
 fn is_of_rows(plan: &LogicalPlan) -> bool {
@@ -67,16 +85,19 @@ fn is_of_rows(plan: &LogicalPlan) -> bool {
 }
 
 /// What `DISTINCT ON` in an order becomes.
-fn first_rows(plan: &LogicalPlan, is_sorted: bool) -> Result<Option<LogicalPlan>> {
+fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Distinct(Distinct::On(distinct)) = plan else { return Ok(None) };
     let DistinctOn { select_expr, on_expr, sort_expr, input, schema } = distinct;
     // An order begins with what is distinct.
     let sort_expr = sort_expr.as_deref().unwrap_or_default();
     let (by_key, within) = sort_expr.split_at(on_expr.len().min(sort_expr.len()));
-    if within.is_empty() || !is_of_rows(input) {
+    let keys = normalize_cols(on_expr.iter().cloned(), input)?;
+    if !within.first().is_some_and(|first| is_time(&first.expr))
+        || !keys.iter().all(is_text)
+        || !is_of_rows(input)
+    {
         return Ok(None);
     }
-    let keys = normalize_cols(on_expr.iter().cloned(), input)?;
     let number = row_number().partition_by(keys).order_by(within.to_vec()).build()?;
     let is_first = Expr::Column(Column::from_name(number.schema_name().to_string())).eq(lit(1_u64));
     let columns = normalize_cols(select_expr.iter().cloned(), input)?;
@@ -85,7 +106,8 @@ fn first_rows(plan: &LogicalPlan, is_sorted: bool) -> Result<Option<LogicalPlan>
     });
     let rows = LogicalPlanBuilder::from(input.as_ref().clone());
     let mut first = rows.window(vec![number])?.filter(is_first)?;
-    if is_sorted {
+    if keeps_order {
+        // Of each key there is one row.
         first = first.sort(by_key.to_vec())?;
     }
     first.project(columns)?.build().map(Some)

@@ -165,8 +165,9 @@ fn rules_of_the_library() -> Optimizer {
     rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
     let merging = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
     rules.insert(merging, Arc::new(NULLS_OF_LISTS));
-    // Behind the one that computes constants.
-    rules.insert(merging + 2, Arc::new(TIMES_IN_MILLISECONDS));
+    // When constants are computed.
+    let computed = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
+    rules.insert(computed + 1, Arc::new(TIMES_IN_MILLISECONDS));
     let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
     rules.insert(moving, Arc::new(PASS_VALUES_ON));
     Optimizer::with_rules(rules)
