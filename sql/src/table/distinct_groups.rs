@@ -42,8 +42,10 @@ fn in_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let calls = aggregate.aggr_expr.iter().map(call_of).collect::<Option<Vec<_>>>();
     let Some(calls) = calls.filter(|_| !is_set) else { return Ok(None) };
     let mut distinct = calls.iter().filter(|call| call.params.distinct);
-    let Some(argument) = distinct.next().and_then(|first| counted(first)) else { return Ok(None) };
-    if distinct.any(|other| counted(other) != Some(argument)) {
+    let Some(argument) = distinct.next().and_then(|first| distinct_argument(first)) else {
+        return Ok(None);
+    };
+    if distinct.any(|other| distinct_argument(other) != Some(argument)) {
         return Ok(None);
     }
     let mut groups: Vec<Expr> = aggregate.group_expr.clone();
@@ -51,42 +53,47 @@ fn in_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let groups = groups.into_iter().enumerate();
     let groups: Vec<Expr> =
         groups.map(|(at, group)| group.unalias().alias(format!("key {at}"))).collect();
-    let value = name("key", aggregate.group_expr.len());
-    let (mut parts, mut outer, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+    let distinct_key = name("key", aggregate.group_expr.len());
+    let (mut inner, mut outer, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
     let schema = aggregate.input.schema();
-    let kind = |call: &AggregateFunction| call.params.args.first().map(|arg| arg.get_type(schema));
+    let is_of_doubles = |call: &AggregateFunction| {
+        let kind = call.params.args.first().map(|argument| argument.get_type(schema));
+        matches!(kind, Some(Ok(DataType::Float64)))
+    };
     for call in &calls {
-        // What is asked of inner groups, by another function where it is of parts.
-        let mut part = |of: Option<Arc<AggregateUDF>>| {
+        // The column of an aggregate over inner groups, of the same function or of one that is a part of it.
+        let mut inner_column = |of: Option<Arc<AggregateUDF>>| {
             let func = of.unwrap_or_else(|| Arc::clone(&call.func));
             let call = AggregateFunction { func, params: call.params.clone() };
-            let place = name("part", parts.len());
-            parts.push(Expr::AggregateFunction(call).alias(format!("part {}", parts.len())));
+            let place = name("inner", inner.len());
+            inner.push(Expr::AggregateFunction(call).alias(format!("inner {}", inner.len())));
             place
         };
-        let mut of_parts = |expr: Expr| {
-            let place = name("value", outer.len());
-            outer.push(expr.alias(format!("value {}", outer.len())));
+        // The column of an aggregate over what inner groups come to.
+        let mut outer_column = |expr: Expr| {
+            let place = name("outer", outer.len());
+            outer.push(expr.alias(format!("outer {}", outer.len())));
             place
         };
         outputs.push(match call.func.name() {
-            _ if call.params.distinct => of_parts(count(value.clone())),
+            _ if call.params.distinct => outer_column(count(distinct_key.clone())),
             "count" => {
-                let rows = of_parts(sum(part(None)));
+                let rows = outer_column(sum(inner_column(None)));
                 when(rows.clone().is_null(), lit(0_i64)).otherwise(rows)?
             }
-            "sum" => of_parts(sum(part(None))),
-            "min" => of_parts(min(part(None))),
-            "max" => of_parts(max(part(None))),
-            "avg" if matches!(kind(call), Some(Ok(DataType::Float64))) => {
-                let all = of_parts(sum(part(Some(sum_udaf()))));
-                let rows = of_parts(sum(part(Some(count_udaf()))));
+            "sum" => outer_column(sum(inner_column(None))),
+            "min" => outer_column(min(inner_column(None))),
+            "max" => outer_column(max(inner_column(None))),
+            // Averages of other numbers are numbers of other types.
+            "avg" if is_of_doubles(call) => {
+                let all = outer_column(sum(inner_column(Some(sum_udaf()))));
+                let rows = outer_column(sum(inner_column(Some(count_udaf()))));
                 binary_expr(all, Operator::Divide, cast(rows, DataType::Float64))
             }
             _ => return Ok(None),
         });
     }
-    let inner = Aggregate::try_new(Arc::clone(&aggregate.input), groups, parts)?;
+    let inner = Aggregate::try_new(Arc::clone(&aggregate.input), groups, inner)?;
     let Some(inner) = added_up(&inner)? else { return Ok(None) };
     let keys: Vec<Expr> = { 0..aggregate.group_expr.len() }.map(|at| name("key", at)).collect();
     let plan = Aggregate::try_new(Arc::new(inner), keys.clone(), outer)?;
@@ -124,8 +131,8 @@ fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-/// What is counted once, where every row counts.
-fn counted(call: &AggregateFunction) -> Option<&Expr> {
+/// The argument of `count(DISTINCT x)`, where every row counts.
+fn distinct_argument(call: &AggregateFunction) -> Option<&Expr> {
     match &*call.params.args {
         [only] if call.func.name() == "count" && call.params.filter.is_none() => Some(only),
         _ => None,
