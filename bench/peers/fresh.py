@@ -11,6 +11,7 @@ there are.
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from analysts import DUCK, OURS
 from foreign import AskedOfTwo
@@ -26,11 +27,16 @@ FRESH_WORDS = {
 
 @dataclass(frozen=True)
 class AskedAfresh(AskedOfTwo):
-    """A statement for the stores of `STORES`, with the words of `FRESH_WORDS` and those of `foreign.py`."""
+    """A statement for the stores of `STORES`, with the words of its class, of those that this one comes from, and of
+    `foreign.py`."""
+
+    own_words: ClassVar = FRESH_WORDS
 
     def of(self, store: str, facts: Facts) -> str:
-        words = FRESH_WORDS[store]
-        text = re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), self.text)
+        text = self.text
+        for kind in type(self).__mro__:
+            words = vars(kind).get("own_words", {}).get(store, {})
+            text = re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), text)
         return AskedOfTwo(self.name, text).of(store, facts)
 
 

@@ -9,12 +9,8 @@ Every row has its place in the order, no cell is NULL, and an answer has 5,000 r
 there are. No function is approximate.
 """
 
-import re
-from dataclasses import dataclass
-
 from analysts import DUCK, OURS
 from fresh import AskedAfresh
-from workload import Facts
 
 STORES = (OURS, DUCK)
 # What differs, besides the words of `analysts.py`, `foreign.py` and `fresh.py`: the last value by time as an
@@ -35,14 +31,10 @@ HELD_OUT_WORDS = {
 }
 
 
-@dataclass(frozen=True)
 class AskedHeldOut(AskedAfresh):
     """A statement for the stores of `STORES`, with the words of `HELD_OUT_WORDS` and those of `fresh.py`."""
 
-    def of(self, store: str, facts: Facts) -> str:
-        words = HELD_OUT_WORDS[store]
-        text = re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), self.text)
-        return AskedAfresh(self.name, text).of(store, facts)
+    own_words = HELD_OUT_WORDS
 
 
 STATEMENTS = (

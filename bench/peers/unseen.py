@@ -10,12 +10,8 @@ there are. No function is approximate. Event
 ids that are looked up are those of one file of rows; in another file they are reported as missing.
 """
 
-import re
-from dataclasses import dataclass
-
 from analysts import DUCK, OURS
 from fresh import AskedAfresh
-from workload import Facts
 
 STORES = (OURS, DUCK)
 # What differs, besides the words of `analysts.py`, `foreign.py` and `fresh.py`: properties that no event has.
@@ -25,14 +21,10 @@ UNSEEN_WORDS = {
 }
 
 
-@dataclass(frozen=True)
 class AskedUnseen(AskedAfresh):
     """A statement for the stores of `STORES`, with the words of `UNSEEN_WORDS` and those of `fresh.py`."""
 
-    def of(self, store: str, facts: Facts) -> str:
-        words = UNSEEN_WORDS[store]
-        text = re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), self.text)
-        return AskedAfresh(self.name, text).of(store, facts)
+    own_words = UNSEEN_WORDS
 
 
 STATEMENTS = (

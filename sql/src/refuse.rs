@@ -38,7 +38,7 @@ pub fn refusal(error: &DataFusionError, names: &[String]) -> Refusal {
 const SUBQUERY_OF_ROW: &str = "a subquery for one value that depends on the row around it may compare columns of both by = alone; \
                                join the two and aggregate instead";
 
-const SUBQUERY_AS_VALUE: &str = "EXISTS and IN (SELECT …) are answered in WHERE, HAVING and ON, and not as a value; count matches \
+const SUBQUERY_AS_VALUE: &str = "IN (SELECT …), and EXISTS over groups or with a LIMIT, are answered in WHERE, HAVING and ON, and not as a value; count matches \
                                  with a join instead";
 
 /// Without what the library calls its errors, and not too long.

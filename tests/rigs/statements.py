@@ -4,8 +4,8 @@
 `attacks.py` has them. One organisation sends them, three at a time, of which one waits or is refused and sent again, as
 is one that needs memory which another statement has; another organisation has events with markers, which no answer may
 hold. A third asks small questions meanwhile, of which one in a hundred may take twice as long as before, or a
-millisecond longer, and sends a statement now and then, which must be answered. The server's process must stay the same, its memory and that of its workers within their limits, and no
-answer may come later than the limit and a second.
+millisecond longer, and sends a statement now and then, which must be answered. The server's process must stay the
+same, its memory and that of its workers within their limits, and no answer may come later than the limit and a second.
 
 With `--sabotage` an honest statement counts as one that must be refused: the rig must fail.
 """

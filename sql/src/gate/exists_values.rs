@@ -7,61 +7,26 @@
 //!
 //! The library answers it in conditions alone, where rows are left out; a subquery for one value it answers everywhere.
 
-use std::ops::ControlFlow;
-
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Value,
-    VisitMut as _, VisitorMut,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, Query, SelectItem, SetExpr, Value,
 };
+
+use super::own_exprs::{each_own_expr, each_select};
 
 /// Counts rows where columns of a `SELECT` ask whether there are any.
 pub fn count_rows(query: &mut Query) {
-    let _: ControlFlow<()> = query.visit(&mut Selects);
+    each_select(query, |select| each_own_expr(&mut select.projection, count_instead));
 }
 
-struct Selects;
-
-impl VisitorMut for Selects {
-    type Break = ();
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        for item in &mut select.projection {
-            let _: ControlFlow<()> = item.visit(&mut Column { queries: 0 });
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// A column. What is within its subqueries is theirs.
-struct Column {
-    queries: usize,
-}
-
-impl VisitorMut for Column {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Exists { subquery, negated } = expr
-            && self.queries == 0
-            && let Some(count) = counted(subquery)
-        {
-            let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
-            let left = Box::new(Expr::Subquery(Box::new(count)));
-            let right = Box::new(Expr::value(Value::Number("0".to_owned(), false)));
-            *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
-        }
-        ControlFlow::Continue(())
+fn count_instead(expr: &mut Expr) {
+    if let Expr::Exists { subquery, negated } = expr
+        && let Some(count) = counted(subquery)
+    {
+        let op = if *negated { BinaryOperator::Eq } else { BinaryOperator::Gt };
+        let left = Box::new(Expr::Subquery(Box::new(count)));
+        let right = Box::new(Expr::value(Value::Number("0".to_owned(), false)));
+        *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
     }
 }
 

@@ -13,6 +13,7 @@ mod limits;
 mod named_windows;
 mod names;
 mod offered;
+mod own_exprs;
 mod parts;
 mod precedence;
 mod row_values;

@@ -2,63 +2,28 @@
 //!
 //! `… WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER w < 100` becomes `… QUALIFY sum(n) OVER (ORDER BY n) < 100`.
 
-use std::ops::ControlFlow;
-
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, VisitMut as _, VisitorMut,
-    WindowSpec, WindowType,
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, WindowSpec, WindowType,
 };
+
+use super::own_exprs::{each_own_expr, each_select};
 
 /// Writes windows out where conditions name them.
 pub fn write_out(query: &mut Query) {
-    let _: ControlFlow<()> = query.visit(&mut Selects);
+    each_select(query, |select| {
+        let windows = &select.named_window;
+        each_own_expr(&mut select.qualify, |expr| {
+            if let Expr::Function(function) = expr
+                && let Some(WindowType::NamedWindow(name)) = &function.over
+                && let Some(window) = definition(windows, name)
+            {
+                function.over = Some(WindowType::WindowSpec(window.clone()));
+            }
+        });
+    });
 }
 
-struct Selects;
-
-impl VisitorMut for Selects {
-    type Break = ();
-
-    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        if let Some(condition) = &mut select.qualify {
-            let _: ControlFlow<()> =
-                condition.visit(&mut Condition { windows: &select.named_window, queries: 0 });
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// A condition over the windows of its `SELECT`. Those of queries within it are their own.
-struct Condition<'a> {
-    windows: &'a [NamedWindowDefinition],
-    queries: usize,
-}
-
-impl VisitorMut for Condition<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr
-            && let Some(WindowType::NamedWindow(name)) = &function.over
-            && self.queries == 0
-            && let Some(window) = definition(self.windows, name)
-        {
-            function.over = Some(WindowType::WindowSpec(window.clone()));
-        }
-        ControlFlow::Continue(())
-    }
-}
-
+/// What a name stands for.
 fn definition<'a>(windows: &'a [NamedWindowDefinition], name: &Ident) -> Option<&'a WindowSpec> {
     // As the planner compares names.
     let plain = |name: &Ident| match name.quote_style {

@@ -10,13 +10,13 @@
 use std::sync::Arc;
 
 use datafusion_common::{
-    Column, Result,
+    Column, DFSchema, Result,
     config::ConfigOptions,
     tree_node::{Transformed, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Distinct, DistinctOn, Expr, ExprFunctionExt as _, LogicalPlan, LogicalPlanBuilder,
-    SubqueryAlias, expr_rewriter::normalize_cols, lit,
+    Distinct, DistinctOn, Expr, ExprFunctionExt as _, ExprSchemable as _, LogicalPlan,
+    LogicalPlanBuilder, SubqueryAlias, expr_rewriter::normalize_cols, lit,
 };
 use datafusion_functions_window::row_number::row_number;
 use datafusion_optimizer::AnalyzerRule;
@@ -57,15 +57,16 @@ impl AnalyzerRule for DistinctOnAsWindow {
 }
 
 /// A text that the table has a number for: a column, or a property.
-fn is_text(expr: &Expr) -> bool {
-    match expr {
+fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_of_table = match expr {
         Expr::Column(_) => true,
         Expr::ScalarFunction(call) => {
             let is_column = matches!(call.args.first(), Some(Expr::Column(_)));
             call.func.name() == "get_field" && is_column
         }
         _ => false,
-    }
+    };
+    is_of_table && expr.get_type(schema).is_ok_and(|kind| kind.is_string())
 }
 
 fn is_time(expr: &Expr) -> bool {
@@ -93,7 +94,7 @@ fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPla
     let (by_key, within) = sort_expr.split_at(on_expr.len().min(sort_expr.len()));
     let keys = normalize_cols(on_expr.iter().cloned(), input)?;
     if !within.first().is_some_and(|first| is_time(&first.expr))
-        || !keys.iter().all(is_text)
+        || !keys.iter().all(|key| is_text(key, input.schema()))
         || !is_of_rows(input)
     {
         return Ok(None);

@@ -12,8 +12,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion_common::{Column, Result};
 use datafusion_expr::{
-    Aggregate, AggregateUDF, Expr, ExprSchemable as _, LogicalPlan, Operator, Projection,
-    binary_expr, cast,
+    Aggregate, AggregateUDF, Expr, ExprSchemable as _, LogicalPlan, Operator, binary_expr, cast,
     expr::{AggregateFunction, AggregateFunctionParams},
     lit, when,
 };
@@ -24,7 +23,10 @@ use datafusion_functions_aggregate::{
 };
 use datafusion_optimizer::ApplyOrder;
 
-use super::{early::added_up, rewrite::NodeRule};
+use super::{
+    early::{added_up, with_columns_of},
+    rewrite::NodeRule,
+};
 
 /// Groups within groups.
 pub const DISTINCT_AS_GROUPS: NodeRule = NodeRule {
@@ -97,22 +99,8 @@ fn in_groups(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Some(inner) = added_up(&inner)? else { return Ok(None) };
     let keys: Vec<Expr> = { 0..aggregate.group_expr.len() }.map(|at| name("key", at)).collect();
     let plan = Aggregate::try_new(Arc::new(inner), keys.clone(), outer)?;
-    let columns = aggregate.schema.iter().zip(keys.into_iter().chain(outputs));
-    let columns = columns
-        .map(|((relation, field), expr)| {
-            let expr = cast_to(expr, field.data_type(), &plan)?;
-            Ok(expr.alias_qualified(relation.cloned(), field.name()))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let plan = Arc::new(LogicalPlan::Aggregate(plan));
-    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, plan)?)))
-}
-
-fn cast_to(expr: Expr, kind: &DataType, of: &Aggregate) -> Result<Expr> {
-    match expr.get_type(&of.schema)? == *kind {
-        true => Ok(expr),
-        false => Ok(cast(expr, kind.clone())),
-    }
+    let columns = keys.into_iter().chain(outputs);
+    with_columns_of(&aggregate.schema, columns, LogicalPlan::Aggregate(plan)).map(Some)
 }
 
 fn name(kind: &str, at: usize) -> Expr {

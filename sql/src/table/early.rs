@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion_common::{
-    Column, DataFusionError, Result, TableReference,
+    Column, DFSchema, DataFusionError, Result, TableReference,
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
@@ -126,14 +126,25 @@ pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let id = set.map(|_| Aggregate::INTERNAL_GROUPING_ID.to_owned());
     let new_groups =
         names.into_iter().chain(id).map(|name| Expr::Column(Column::new_unqualified(name)));
-    let outer = aggregate.schema.iter().zip(new_groups.chain(outputs));
-    let outer = outer
+    with_columns_of(&aggregate.schema, new_groups.chain(outputs), new).map(Some)
+}
+
+/// A plan whose columns have the names and types of a schema: of each column, what it is made of in another plan.
+///
+/// Errors: none that is expected.
+pub fn with_columns_of(
+    schema: &DFSchema,
+    exprs: impl Iterator<Item = Expr>,
+    plan: LogicalPlan,
+) -> Result<LogicalPlan> {
+    let columns = schema.iter().zip(exprs);
+    let columns = columns
         .map(|((relation, field), expr)| {
-            let expr = cast_to(expr, field.data_type(), &new)?;
+            let expr = cast_to(expr, field.data_type(), &plan)?;
             Ok(expr.alias_qualified(relation.cloned(), field.name()))
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Some(LogicalPlan::Projection(Projection::try_new(outer, Arc::new(new))?)))
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
 fn columns_of_table(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {

@@ -1,6 +1,6 @@
 //! Scans of an engine's rows, in segments and in memory, here and where they are handed over to.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::*;
 use crate::{
@@ -230,26 +230,72 @@ fn stretches_are_the_buckets_of_their_rows() {
         (all.clone(), Some(Grain::Day), boundaries.clone()),
         (odd - 5 * DAY_MS..odd + 7, Some(Grain::Hour), boundaries),
     ] {
-        let buckets = TimeBuckets { grain, boundaries };
-        for source in scan.sources() {
-            for unit in source.units(Chosen::default(), &times).unwrap() {
-                let Values::Times(read) = source.read(&unit, &Column::Time).unwrap() else {
-                    unreachable!("times are times");
-                };
-                let series =
-                    unit.strips.iter().flat_map(|strip| strip.rows.clone().map(|_| strip.series));
-                let expected: Vec<_> =
-                    series.zip(read.iter().map(|ms| buckets.start(*ms))).collect();
-                let stretches = source.stretches(&unit, &buckets).unwrap();
-                let told = stretches
+        expect_stretches(&scan, &times, &TimeBuckets { grain, boundaries });
+    }
+}
+
+/// Checks that the stretches of all units are the buckets of their rows' times.
+fn expect_stretches(scan: &Scan, times: &Range<i64>, buckets: &TimeBuckets) {
+    for source in scan.sources() {
+        for unit in source.units(Chosen::default(), times).unwrap() {
+            let Values::Times(read) = source.read(&unit, &Column::Time).unwrap() else {
+                unreachable!("times are times");
+            };
+            let series =
+                unit.strips.iter().flat_map(|strip| strip.rows.clone().map(|_| strip.series));
+            let expected: Vec<_> = series.zip(read.iter().map(|ms| buckets.start(*ms))).collect();
+            let stretches = source.stretches(&unit, buckets).unwrap();
+            let told =
+                stretches.iter().flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
+            assert_eq!(told.collect::<Vec<_>>(), expected, "{times:?} {buckets:?}");
+            let whole = source.stretches(&unit, &TimeBuckets::default()).unwrap();
+            let rows: usize = whole.iter().map(|one| one.rows as usize).sum();
+            assert_eq!((whole.len(), rows), (unit.strips.len(), unit.rows()));
+        }
+    }
+}
+
+#[test]
+fn bounds_and_buckets_are_found_in_series_of_many_vectors() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = empty_engine(directory.path());
+    // Three at a time, so that some of them stand in two vectors.
+    let times: Vec<i64> = (0..20_000).rev().map(|n| NOW_MS - i64::from(n / 3) * 297_001).collect();
+    let mut batch = engine.batch(Namespace(1));
+    for (tenant, times) in [("acme", &times[..]), ("beta", &times[..700]), ("core", &times)] {
+        for &timestamp_ms in times {
+            let event = Event { tenant, name: "call", timestamp_ms, event_id: None, user_id: None };
+            batch.push(&event, &[], &[]).unwrap();
+        }
+    }
+    engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    let scan = engine.snapshot(Namespace(1)).open().unwrap();
+    for at in [0, 1, 699, 1_022, 1_023, 1_024, 2_048, 9_999, 19_999] {
+        for from in [times[at] - 1, times[at], times[at] + 1] {
+            for to in [from, from + 1, from + 297_001, from + 5 * DAY_MS, i64::MAX] {
+                let within =
+                    |times: &[i64]| times.iter().filter(|ms| (from..to).contains(*ms)).count();
+                let units = scan
+                    .sources()
                     .iter()
-                    .flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
-                assert_eq!(told.collect::<Vec<_>>(), expected);
-                let whole = source.stretches(&unit, &TimeBuckets::default()).unwrap();
-                let rows: usize = whole.iter().map(|one| one.rows as usize).sum();
-                assert_eq!((whole.len(), rows), (unit.strips.len(), unit.rows()));
+                    .flat_map(|source| source.units(Chosen::default(), &(from..to)).unwrap());
+                let rows: usize = units.map(|unit| unit.rows()).sum();
+                assert_eq!(rows, 2 * within(&times) + within(&times[..700]), "{from}..{to}");
             }
         }
+    }
+    let all = i64::MIN..i64::MAX;
+    let (first, last) = (times[0], times[19_999]);
+    for grain in [None, Some(Grain::Day), Some(Grain::Hour)] {
+        // One is looked for; between many, times are read one after the other.
+        for boundaries in [1, 40, 200] {
+            let step = (last - first) / (boundaries + 1);
+            let boundaries = (1..=boundaries).map(|at| first + at * step).collect();
+            expect_stretches(&scan, &all, &TimeBuckets { grain, boundaries });
+        }
+        expect_stretches(&scan, &all, &TimeBuckets { grain, boundaries: vec![] });
     }
 }
 
