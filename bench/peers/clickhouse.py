@@ -142,8 +142,8 @@ class Click:
         if self.answer(parts)[1] != [[1]]:
             self.db.query(f"OPTIMIZE TABLE {name} FINAL")
 
-    def open(self) -> str:
-        """Opens what was loaded; the version."""
+    def open(self, _read_only: bool = True) -> str:
+        """Opens what was loaded; the version. It is always writable."""
         self.connect()
         return json.loads(str(self.db.query("SELECT version()", "JSONCompactEachRow")))[0]
 

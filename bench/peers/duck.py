@@ -100,9 +100,9 @@ class Duck:
         db.execute("CHECKPOINT")
         db.close()
 
-    def open(self) -> str:
+    def open(self, read_only: bool = True) -> str:
         """Opens what was loaded; the version."""
-        self.db = connect(self.path, self.threads, read_only=True)
+        self.db = connect(self.path, self.threads, read_only=read_only)
         return self.db.execute("SELECT version()").fetchone()[0]
 
     def answer(self, text: str) -> tuple[list[str], list[tuple]]:

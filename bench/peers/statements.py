@@ -16,7 +16,8 @@ before and behind each statement of ours, in which a process is started ahead an
 there is between an analyst's statements.
 
 With `--live 200000`, our server has as many rows more, of the last minutes, in memory, and gets a thousand further events a
-second while it is measured; the others do not. Answers are compared before that.
+second while it is measured. The others have the same rows more, which nothing follows. Ours are flushed after a minute, and as many come
+again, for all. Answers are compared before that.
 """
 
 import argparse
@@ -76,14 +77,23 @@ class RowsOfDuck(Duck):
             db.execute(
                 f"CREATE TYPE {name}_values AS ENUM (SELECT DISTINCT {name} FROM '{parquet}' ORDER BY 1)"
             )
+        db.execute(f"CREATE TABLE events AS {self.rows_of(parquet, facts)}")
+        db.execute("CHECKPOINT")
+        db.close()
+
+    def insert(self, parquet, facts):
+        """Adds the rows of a file, whose texts are those of the first one but for ids."""
+        self.db.execute(f"INSERT INTO events {self.rows_of(parquet, facts)}")
+        self.db.execute("CHECKPOINT")
+
+    @staticmethod
+    def rows_of(parquet, facts):
         columns = ", ".join(f"{name}::{name}_values AS {name}" for name in facts.strings)
-        db.execute(
-            "CREATE TABLE events AS SELECT tenant::tenant_values AS tenant_id, name::name_values AS event_name, "
+        return (
+            "SELECT tenant::tenant_values AS tenant_id, name::name_values AS event_name, "
             "make_timestamp_ms(time_ms) AS timestamp, event_id, user_id, "
             f"{columns}, {', '.join(facts.numbers)} FROM '{parquet}'"
         )
-        db.execute("CHECKPOINT")
-        db.close()
 
 
 class RowsOfClick(Click):
@@ -99,10 +109,20 @@ class RowsOfClick(Click):
             + "".join(f", {name} Float64" for name in facts.numbers),
             "MergeTree",
             "tenant_id, event_name, timestamp",
-            "SELECT tenant, name, fromUnixTimestamp64Milli(time_ms, 'UTC'), event_id, user_id, "
-            f"{', '.join([*facts.strings, *facts.numbers])} FROM file('{parquet}', Parquet)",
+            self.rows_of(parquet, facts),
         )
         self.db.close()
+
+    def insert(self, parquet, facts):
+        """Adds the rows of a file."""
+        self.db.query(f"INSERT INTO events {self.rows_of(parquet, facts)}")
+
+    @staticmethod
+    def rows_of(parquet, facts):
+        return (
+            "SELECT tenant, name, fromUnixTimestamp64Milli(time_ms, 'UTC'), event_id, user_id, "
+            f"{', '.join([*facts.strings, *facts.numbers])} FROM file('{parquet}', Parquet)"
+        )
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
@@ -179,8 +199,8 @@ class Ours:
 class Live:
     """Rows in memory, and events that go on coming."""
 
-    def __init__(self, ours: Ours, rows: int, parquet: Path, facts: Facts):
-        self.ours, self.rows, self.parquet, self.facts = ours, rows, parquet, facts
+    def __init__(self, ours: Ours, peers: dict[str, Peer], rows: int, parquet: Path, facts: Facts):
+        self.ours, self.peers, self.rows, self.parquet, self.facts = ours, peers, rows, parquet, facts
         self.copies, self.over, self.failure = 0, threading.Event(), None
         self.prepared: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self.thread = threading.Thread(target=self.arrive)
@@ -193,30 +213,39 @@ class Live:
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
-        # The rows of this run are in no other store.
+        # The next run begins without the rows of this one.
         self.ours.key_file.unlink()
+        for peer in self.peers.values():
+            peer.loaded.unlink()
         if self.failure:
             raise self.failure
 
-    def copy(self, count: int, later_ms: int) -> Iterator[bytes]:
-        """Bodies with copies of some rows, with ids of their own and times of the minute before now, the last ones later."""
+    def copy(self, count: int, later_ms: int) -> Path:
+        """A file with copies of some rows, with ids of their own and times of the minute before now, the last ones later."""
         now, number = int(time.time() * 1_000), self.copies
         self.copies += 1
-        return bodies(
-            f"SELECT * REPLACE (event_id || '-{number}' AS event_id, {now} + (row_number() OVER () * {later_ms / count}"
-            f" - random() * 60000)::BIGINT AS time_ms) FROM '{self.parquet}' USING SAMPLE {count} ROWS",
-            self.facts,
+        path = self.parquet.with_name("copy.parquet")
+        connect(":memory:", 1).execute(
+            f"COPY (SELECT * REPLACE (event_id || '-{number}' AS event_id, {now} + (row_number() OVER () * {later_ms / count}"
+            f" - random() * 60000)::BIGINT AS time_ms) FROM '{self.parquet}' USING SAMPLE {count} ROWS) TO '{path}'"
         )
+        return path
 
     def fill(self) -> None:
         """Rows are flushed after a minute. Bodies are made while nothing is measured, since that takes processor time."""
         if self.failure:
             raise self.failure
         if self.ours.server.metric("inlay_memtable_rows") < self.rows // 2:
-            send(self.ours.server.host, self.ours.key, self.copy(self.rows, 0), 1)
+            copy = self.copy(self.rows, 0)
+            for peer in self.peers.values():
+                peer.call("insert", copy, self.facts)
+            send(self.ours.server.host, self.ours.key, self.bodies_of(copy), 1)
         if self.prepared.qsize() < PREPARED_BATCHES // 2:
-            for body in self.copy(PREPARED_BATCHES * BATCH_EVENTS, PREPARED_BATCHES * 1_000):
+            for body in self.bodies_of(self.copy(PREPARED_BATCHES * BATCH_EVENTS, PREPARED_BATCHES * 1_000)):
                 self.prepared.put(body)
+
+    def bodies_of(self, copy: Path) -> Iterator[bytes]:
+        return bodies(f"SELECT * FROM '{copy}'", self.facts)
 
     def arrive(self):
         try:
@@ -283,7 +312,7 @@ def main():
         peers = {name: Peer(name, directory, options.threads, PEERS[name]) for name in stores}
         for peer in peers.values():
             peer.load(parquet, facts)
-        versions = {name: peer.call("open") for name, peer in peers.items()}
+        versions = {name: peer.call("open", not options.live) for name, peer in peers.items()}
         ours = Ours(options.binary, directory, parquet, facts)
         try:
             asked, wrong = [], []
@@ -293,7 +322,7 @@ def main():
                     say(f"WRONG {one.name}: {fault}")
                 (wrong if fault else asked).append(one)
             say(f"{len(asked)} statements: all answers agree" + (f"; {len(wrong)} do not" if wrong else ""))
-            with Live(ours, options.live, parquet, facts) if options.live else contextlib.nullcontext() as live:
+            with Live(ours, peers, options.live, parquet, facts) if options.live else contextlib.nullcontext() as live:
                 measured = []
                 for one in asked:
                     if live:

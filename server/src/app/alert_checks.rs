@@ -16,7 +16,7 @@ use serde_json::json;
 use super::{
     access::Principal,
     alert_state::{Change, fresh, is_due, next_state, percent_change, phase},
-    callers::Caller,
+    callers::{Caller, Identity},
     context::App,
     widgets::watch_ask,
 };
@@ -423,12 +423,11 @@ fn find_status(records: &OrgTxn<'_>, rule: &str, created_at: i64) -> Result<Aler
 /// A part of the server that changes rules by itself, for the audit.
 pub fn system_caller(org: &str, environment: &Environment, part: &str) -> Caller {
     let (r#type, id, label) = ("system".to_owned(), part.to_owned(), part.to_owned());
-    Caller {
+    Caller::from(Identity {
         principal: Principal::Anonymous,
         org: org.to_owned(),
         environment: environment.clone(),
         actor: Actor { r#type, id, label },
-        ip: None,
         session: None,
-    }
+    })
 }

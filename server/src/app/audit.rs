@@ -34,7 +34,7 @@ impl App {
             target: (target.0.to_owned(), target.1.to_owned()),
             metadata,
             environment: Some(caller.environment.id.clone()),
-            ip: caller.ip.clone(),
+            ip: caller.ip.map(|ip| ip.to_string()),
             created_at: self.now_ms(),
         })
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     access::Principal,
-    callers::Caller,
+    callers::{Caller, Identity},
     context::App,
     plans::{PLANS, Plan, plan_of},
     settings::BillingSettings,
@@ -271,14 +271,13 @@ fn provider(org: &Org) -> Caller {
         id: "billing".to_owned(),
         label: "billing provider".to_owned(),
     };
-    Caller {
+    Caller::from(Identity {
         principal: Principal::Anonymous,
         org: org.id.clone(),
         environment: org.environments[0].clone(),
         actor,
-        ip: None,
         session: None,
-    }
+    })
 }
 
 fn not_configured() -> ApiError {

@@ -5,6 +5,8 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
+    ops::Deref,
     sync::{Arc, PoisonError, RwLock},
 };
 
@@ -17,24 +19,52 @@ use crate::{
 /// Callers that are cached, at most: about a kilobyte each.
 const CALLERS_MAX: usize = 4_096;
 
-/// An authenticated caller within one organisation and environment.
+/// An authenticated caller within one organisation and environment. Clones are cheap: each request has some.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What he is.
+    identity: Arc<Identity>,
+    /// Where the request came from, as far as it is believed.
+    pub ip: Option<IpAddr>,
+}
+
+/// What credentials say of a caller, which is the same for all requests with them.
+#[derive(Debug)]
+pub struct Identity {
+    /// What the caller is.
     pub principal: Principal,
-    /// His organisation.
+    /// The organisation.
     pub org: String,
-    /// The environment that he works in.
+    /// The environment that the caller works in.
     pub environment: Environment,
     /// For the audit.
     pub actor: Actor,
-    /// Where the request came from.
-    pub ip: Option<String>,
     /// Digest of the cookie of a console session.
     pub session: Option<String>,
 }
 
+impl From<Identity> for Caller {
+    /// The caller, of no address yet.
+    fn from(identity: Identity) -> Self {
+        Self { identity: Arc::new(identity), ip: None }
+    }
+}
+
 impl Caller {
+    /// The caller of a request that came from an address.
+    pub fn at(self, ip: Option<IpAddr>) -> Self {
+        Self { ip, ..self }
+    }
+}
+
+impl Deref for Caller {
+    type Target = Identity;
+
+    fn deref(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+impl Identity {
     /// Whether the caller may know where alerts and reports go.
     pub fn sees_receivers(&self) -> bool {
         matches!(self.principal, Principal::Admin | Principal::Owner | Principal::AdminKey)
@@ -78,7 +108,8 @@ impl KeyCallers {
             return Ok(None);
         };
         let actor = Actor { r#type: "api_key".to_owned(), id: key.id, label: key.label };
-        let caller = Caller { principal, org: org.id, environment, actor, ip: None, session: None };
+        let identity = Identity { principal, org: org.id, environment, actor, session: None };
+        let caller = Caller::from(identity);
         let found = Arc::new(KeyCaller { caller, last_used_at: key.last_used_at, records });
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= CALLERS_MAX {

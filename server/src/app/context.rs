@@ -47,7 +47,7 @@ pub struct App {
     /// Settings.
     pub settings: Arc<Settings>,
     /// Who makes the request under way; looked at again where its change is made.
-    pub acting: Option<Arc<Caller>>,
+    pub acting: Option<Caller>,
     /// The request under way, when its client named it.
     pub named: Option<Arc<NamedRequest>>,
     /// Set when nobody waits for the answer of this request any more.

@@ -11,7 +11,7 @@ use super::{
     access::Principal,
     accounts::SessionOpened,
     alerts::{AlertChange, AlertSubject},
-    callers::Caller,
+    callers::{Caller, Identity},
     context::App,
     embed::{EmbedRequest, Minted},
     reports::ReportChange,
@@ -294,7 +294,7 @@ impl App {
 /// A caller that acts for the demo's organisation.
 fn demo_caller(org: &Org) -> Result<Caller> {
     let environment = org.environment("production").cloned();
-    Ok(Caller {
+    Ok(Caller::from(Identity {
         principal: Principal::Owner,
         org: org.id.clone(),
         environment: environment
@@ -304,9 +304,8 @@ fn demo_caller(org: &Org) -> Result<Caller> {
             id: "demo".to_owned(),
             label: "Demo".to_owned(),
         },
-        ip: None,
         session: None,
-    })
+    }))
 }
 
 fn hash(text: &str) -> u64 {

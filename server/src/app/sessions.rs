@@ -3,7 +3,13 @@
 //! The cookie is random, and only its digest is stored. A session that was removed with its user or organisation, or is too old, is
 //! refused whether or not its record is still there.
 
-use super::{access::Principal, callers::Caller, context::App};
+use std::net::IpAddr;
+
+use super::{
+    access::Principal,
+    callers::{Caller, Identity},
+    context::App,
+};
 use crate::{
     base::secret,
     error::{ApiError, Code, Result},
@@ -28,7 +34,7 @@ const USER_AGENT_CHARS: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub struct Client {
     /// Address, as far as we believe it.
-    pub ip: Option<String>,
+    pub ip: Option<IpAddr>,
     /// The `User-Agent` header as it came; what is stored of it is bounded.
     pub user_agent: Option<String>,
 }
@@ -59,7 +65,7 @@ impl App {
             org: org.to_owned(),
             created_at: now,
             seen_at: now,
-            ip: client.ip.clone(),
+            ip: client.ip.map(|ip| ip.to_string()),
             user_agent: client.user_agent.as_deref().map(shortened),
         };
         global_open_session(txn, &secret::digest(&cookie), &session)?;
@@ -102,14 +108,13 @@ impl App {
             None => org.environments[0].clone(),
         };
         let principal = principal_of(member.role);
-        let caller = Caller {
+        let caller = Caller::from(Identity {
             principal,
             org: org.id,
             environment,
             actor: actor_of(&user),
-            ip: None,
             session: Some(digest),
-        };
+        });
         Ok((caller, is_due))
     }
 
@@ -151,14 +156,14 @@ pub fn end_sessions(txn: &mut OrgTxn<'_>, user: &str) -> Result<()> {
 
 /// A member who has just proved who they are, as the caller of what they do next: in production, without a session yet.
 pub fn caller_of_user(user: &User, role: Role, org: &Org, client: &Client) -> Caller {
-    Caller {
+    let identity = Identity {
         principal: principal_of(role),
         org: org.id.clone(),
         environment: org.environments[0].clone(),
         actor: actor_of(user),
-        ip: client.ip.clone(),
         session: None,
-    }
+    };
+    Caller::from(identity).at(client.ip)
 }
 
 /// Whether a caller is the demo's guest: many people, who must not manage one another's sessions.

@@ -1,6 +1,6 @@
 //! Who asks, and whether he may: in front of every operation of the table.
 
-use std::{net::IpAddr, sync::Arc};
+use std::net::IpAddr;
 
 use axum::{
     extract::{Request, State},
@@ -17,7 +17,7 @@ use super::{
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
-    app::{App, Caller, Client, Decision, Operation, Principal, Quota, Viewer, decide},
+    app::{App, Caller, Decision, Operation, Principal, Quota, Viewer, decide},
     base::secret,
     error::{ApiError, Code, Result},
 };
@@ -26,6 +26,10 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub std::net::SocketAddr);
 
+/// Where a request comes from, as far as it is believed.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientAddress(pub Option<IpAddr>);
+
 /// The session cookie of a console request.
 #[derive(Debug, Clone)]
 pub struct SessionCookie(pub String);
@@ -33,7 +37,7 @@ pub struct SessionCookie(pub String);
 /// What the credentials of a request say.
 enum Credentials {
     None,
-    Caller(Box<Caller>, Option<SessionCookie>),
+    Caller(Caller, Option<SessionCookie>),
     Viewer(Box<Viewer>),
 }
 
@@ -71,7 +75,7 @@ async fn carry_out(
     request: Request,
     next: Next,
 ) -> Result<Response> {
-    let Some(caller) = request.extensions().get::<Arc<Caller>>().cloned() else {
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return Ok(next.run(request).await);
     };
     let name = match *request.method() {
@@ -106,26 +110,23 @@ async fn admit(
     request: &mut Request,
     address: Option<IpAddr>,
 ) -> Result<String> {
-    let ip = address.map(|address| address.to_string());
-    let user_agent = request.headers().get(header::USER_AGENT);
-    let user_agent = user_agent.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    request.extensions_mut().insert(Client { ip: ip.clone(), user_agent });
+    request.extensions_mut().insert(ClientAddress(address));
     let headers = request.headers();
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     // HTTP/2 names the host in the address, HTTP/1.1 in a header.
-    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let host = host.or_else(|| request.uri().authority().map(|host| host.as_str().to_owned()));
+    let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(|host| host.as_str()));
     if decide(operation, Principal::Anonymous) == Decision::Allowed {
         if !is_safe {
             // Most of these open a session: a page of another site must not put somebody into one.
-            check_same_origin(headers, host.as_deref(), &http.app.settings.base_url)?;
+            check_same_origin(headers, host, &http.app.settings.base_url)?;
         }
         return Ok(at_address(address));
     }
     // Records are in memory: to look at them takes less time than another thread to begin.
-    let (credentials, is_due) = find_credentials(&http.app, headers, is_safe, host.as_deref())?;
+    let (credentials, is_due) = find_credentials(&http.app, headers, is_safe, host)?;
     if is_due && let Credentials::Caller(caller, _) = &credentials {
-        let caller = Caller::clone(caller);
+        let caller = caller.clone();
         http.run(move |app| app.note_use(&caller)).await?;
     }
     let principal = match &credentials {
@@ -147,6 +148,7 @@ async fn admit(
                 _ => ("", ""),
             };
             let operation = operation.name();
+            let ip = address.map(tracing::field::display);
             tracing::info!(org.id = org, actor.id = actor, operation, ?principal, ip, "forbidden");
             return Err(forbidden(principal));
         }
@@ -160,7 +162,7 @@ async fn admit(
             match (cookie.clone(), wanted) {
                 (_, None) => {}
                 (Some(SessionCookie(cookie)), Some(name)) => {
-                    *caller = http.app.caller_of_session(&cookie, Some(&name))?.0;
+                    caller = http.app.caller_of_session(&cookie, Some(&name))?.0;
                 }
                 // A key has its environment; naming another does not change it.
                 (None, Some(name)) => {
@@ -172,7 +174,7 @@ async fn admit(
                 (_, Some(SessionCookie(cookie))) => format!("session {}", secret::digest(cookie)),
                 (_, None) => format!("key {}", caller.actor.id),
             };
-            request.extensions_mut().insert(Arc::new(Caller { ip, ..*caller }));
+            request.extensions_mut().insert(caller.at(address));
             if let Some(cookie) = cookie {
                 request.extensions_mut().insert(cookie);
             }
@@ -269,7 +271,7 @@ fn find_credentials(
                 check_same_origin(headers, host, &app.settings.base_url)?;
             }
             let cookie = SessionCookie(cookie.to_owned());
-            Ok((Credentials::Caller(Box::new(caller), Some(cookie)), is_due))
+            Ok((Credentials::Caller(caller, Some(cookie)), is_due))
         }
     }
 }
@@ -277,7 +279,7 @@ fn find_credentials(
 fn of_bearer(app: &App, token: &str) -> Result<(Credentials, bool)> {
     if token.starts_with("inlay_") {
         let (caller, is_due) = app.caller_of_key(token)?;
-        return Ok((Credentials::Caller(Box::new(caller), None), is_due));
+        return Ok((Credentials::Caller(caller, None), is_due));
     }
     Ok((Credentials::Viewer(Box::new(app.viewer(token)?)), false))
 }

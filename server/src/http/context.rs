@@ -43,7 +43,7 @@ tokio::task_local! {
     /// The request under way, when its client named it.
     pub static NAMED: Arc<NamedRequest>;
     /// Who makes the request under way.
-    pub static ACTING: Arc<Caller>;
+    pub static ACTING: Caller;
 }
 
 /// State of the router. Every layer of a request has a copy.
@@ -157,7 +157,7 @@ impl Http {
     fn app_of_request(&self, permit: Option<Arc<QueryPermit>>) -> (App, Waits) {
         let waits = Waits(Arc::default());
         let named = NAMED.try_with(Arc::clone).ok();
-        let acting = ACTING.try_with(Arc::clone).ok();
+        let acting = ACTING.try_with(Caller::clone).ok();
         let abandoned = Arc::clone(&waits.0);
         (App { abandoned, acting, named, permit, ..self.app.clone() }, waits)
     }

@@ -28,7 +28,7 @@ use crate::{
     app::{Caller, Client, Viewer},
     base::json as base_json,
     error::{ApiError, Code, Result},
-    http::caller::SessionCookie,
+    http::caller::{ClientAddress, SessionCookie},
 };
 
 /// A version in quotes, or any.
@@ -55,21 +55,20 @@ macro_rules! from_the_guard {
     };
 }
 
-from_the_guard!(Client Viewer SessionCookie);
+from_the_guard!(Caller Viewer SessionCookie);
 
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
+impl<S: Send + Sync> FromRequestParts<S> for Client {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        parts
-            .extensions
-            .get::<Arc<Self>>()
-            .map(|caller| Self::clone(caller))
-            .ok_or_else(missing_credentials)
+        let address = parts.extensions.get::<ClientAddress>().ok_or_else(missing_credentials)?;
+        let user_agent = parts.headers.get(header::USER_AGENT);
+        let user_agent = user_agent.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Self { ip: address.0, user_agent })
     }
 }
 
-impl Takes for Caller {}
+impl Takes for Client {}
 
 /// The guard puts it there for every operation that allows such a caller.
 fn missing_credentials() -> ApiError {

@@ -58,7 +58,7 @@ pub fn name_of(request: &Request) -> Result<Option<String>> {
 /// Carries a named request out, or repeats what it was answered with.
 pub async fn once(
     http: &Http,
-    caller: Arc<Caller>,
+    caller: Caller,
     credential: &str,
     name: &str,
     request: Request,

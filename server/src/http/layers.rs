@@ -1,6 +1,6 @@
 //! Around every request: an id, a line in the log, errors in one shape.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::{
     Json,
@@ -9,6 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures::FutureExt as _;
 use inlay_proto::names::REQUEST_ID_HEADER;
 use tracing::{error, info, warn};
 
@@ -18,6 +19,8 @@ use super::{
 };
 use crate::error::{ApiError, Code};
 
+/// Longest time for a request to be answered.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
@@ -32,7 +35,7 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     let path = request.extensions().get::<MatchedPath>().cloned();
     let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
     let started = Instant::now();
-    let mut response = in_one_shape(next.run(request).await);
+    let mut response = in_one_shape(answer_of(next.run(request)).await);
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
     http.requests.count(path, method_name, status, duration_ms / 1_000.0);
@@ -58,11 +61,21 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     } else {
         info!(request_id = %id, method = method_name, path, status, duration_ms, "request");
     }
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    if let Ok(value) = HeaderValue::try_from(id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     secure(response.headers_mut(), http.app.settings.base_url.starts_with("https://"));
     response
+}
+
+/// The answer of the layers within: 504 where it takes too long, 500 where a handler panics.
+async fn answer_of(answer: impl Future<Output = Response>) -> Response {
+    let guarded = std::panic::AssertUnwindSafe(answer).catch_unwind();
+    match tokio::time::timeout(ANSWER_TIME_MAX, guarded).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(panic)) => after_panic(panic),
+        Err(_) => StatusCode::GATEWAY_TIMEOUT.into_response(),
+    }
 }
 
 /// Headers that keep browsers from doing with an answer what it is not for. A page that needs more
@@ -136,7 +149,7 @@ fn is_plain(response: &Response) -> bool {
 }
 
 /// A panic in a handler: the request fails, the process goes on.
-pub fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
+fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     warn!(panic = text, "a handler panicked");

@@ -1,14 +1,11 @@
-//! All routes with their layers, outermost last.
+//! All routes with the layers around them.
 
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
 use inlay_proto::names::NDJSON;
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    compression::{
-        CompressionLayer,
-        predicate::{DefaultPredicate, NotForContentType, Predicate},
-    },
-    timeout::TimeoutLayer,
+use tower::ServiceBuilder;
+use tower_http::compression::{
+    CompressionLayer,
+    predicate::{DefaultPredicate, NotForContentType, Predicate},
 };
 
 use super::{
@@ -19,15 +16,17 @@ use super::{
     system, v1,
 };
 
-/// Longest time for a request to be answered.
-const REQUEST_SECONDS: u64 = 60;
-
 /// The router of the whole server.
 pub fn router(http: Http) -> Router {
     let compress = CompressionLayer::new()
         .gzip(true)
         // A compressor would hold back the lines of a stream.
         .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(NDJSON)));
+    // One layer of the router: it copies all that it wraps, once a request and layer.
+    let layers = ServiceBuilder::new()
+        .layer(compress)
+        .layer(middleware::from_fn_with_state(http.clone(), layers::observe))
+        .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX));
     let (operations, document) = v1::operations(http.clone());
     let reference = system::Reference::new(&http, &document);
     Router::new()
@@ -47,13 +46,6 @@ pub fn router(http: Http) -> Router {
         .route("/metrics", get(metrics::metrics))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
-        .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX))
-        .layer(CatchPanicLayer::custom(layers::after_panic))
-        .layer(TimeoutLayer::with_status_code(
-            axum::http::StatusCode::GATEWAY_TIMEOUT,
-            std::time::Duration::from_secs(REQUEST_SECONDS),
-        ))
-        .layer(middleware::from_fn_with_state(http.clone(), layers::observe))
-        .layer(compress)
+        .layer(layers)
         .with_state(http)
 }

@@ -244,7 +244,7 @@ pub async fn me_of(http: &Http, caller: Caller) -> Result<Me> {
         role,
         scope,
         auth: if caller.is_key() { "api_key" } else { "session" },
-        environment: caller.environment.name,
+        environment: caller.environment.name.clone(),
     })
 }
 

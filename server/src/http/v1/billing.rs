@@ -170,7 +170,7 @@ pub async fn checkout_config(
         environment: settings.environment.clone(),
         client_token: settings.client_token.clone().unwrap_or_default(),
         prices: settings.prices.iter().cloned().collect(),
-        org_id: caller.org,
+        org_id: caller.org.clone(),
     }))
 }
 
