@@ -332,6 +332,44 @@ fn hours_of_sketches_answer() {
     }
 }
 
+/// Counts of a segment that is too fresh for rollups are those of its run directory: an attempt answers them, and not
+/// questions that read as many rows.
+#[test]
+fn attempts_count_in_fresh_segments() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    for first in (0..20_000).step_by(5_000) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in first..first + 5_000 {
+            let event = Event {
+                tenant: "acme",
+                name: "call",
+                timestamp_ms: TODAY_MS - 2 * DAY_MS + n * 8_000,
+                event_id: None,
+                user_id: None,
+            };
+            batch.push(&event, &[], &[("ms", n as f64)]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+    engine.flush().unwrap();
+    let attempt = |metric| {
+        let query = Query {
+            tenant: Some("acme".into()),
+            metric,
+            number: Some("ms".into()),
+            granularity: Some(Granularity::Day),
+            ..Query::count(Namespace(1), "call", TODAY_MS - 2 * DAY_MS..TODAY_MS)
+        };
+        assert_eq!(engine.explain(&query).unwrap()[0].level, "fresh");
+        engine.try_query(&query, 1_000, &|| false).unwrap()
+    };
+    let counted = attempt(Metric::Count).unwrap();
+    assert_eq!(counted.values, [[Value::Integer(10_800), Value::Integer(9_200)]]);
+    assert_eq!(counted.rows_scanned, 0);
+    assert!(attempt(Metric::Sum).is_none());
+}
+
 /// What is looked at for one tenant does not grow with what others have.
 #[test]
 fn other_tenants_cost_a_tenant_nothing() {

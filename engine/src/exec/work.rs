@@ -15,6 +15,7 @@ use super::{
     plan::Plan,
     reads::Reads,
     reuse::Made,
+    rollups::Shape,
     segments,
     sink::Sink,
     window::Window,
@@ -165,6 +166,10 @@ impl Work<'_> {
     fn rows_to_read(&self, item: &Item) -> u64 {
         let Some(part) = self.parts.get(item.part) else { return 0 };
         let Some(shape) = self.plan.shape else { return part.rows };
+        // Run directories count rows, also those of segments that are too fresh for rollups.
+        if *shape == Shape::Rows {
+            return 0;
+        }
         let is_kept = item.bucket.is_some() || shape.may_have_hours();
         let segment = self.segments.get(part.segment as usize);
         match is_kept && segment.is_some_and(|segment| shape.is_kept_in(segment)) {
