@@ -2,6 +2,8 @@
 
 use jiff::{Timestamp, civil, fmt::temporal::DateTimePrinter, tz::TimeZone};
 
+const DAY_MS: i64 = 86_400_000;
+
 static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 /// `2026-11-13T00:00:00.000Z`. Instants that no calendar knows are shown as the nearest it does.
@@ -9,17 +11,51 @@ pub fn format(ms: i64) -> String {
     PRINTER.timestamp_to_string(&nearest(ms))
 }
 
-/// Appends an instant to `text` as [`format()`] shows it.
-pub fn write(text: &mut String, ms: i64) {
-    // A text takes whatever it is given.
-    let _ = PRINTER.print_timestamp(&nearest(ms), text);
+/// Writes many instants as [`format()`] shows them: `2026-11-13T00:00:00.000Z`. One of the same day as the one before it,
+/// or of the next day, needs no calendar.
+#[derive(Default)]
+pub struct Instants {
+    last: Option<(i64, civil::Date)>,
+}
+
+impl Instants {
+    /// Appends an instant.
+    pub fn write(&mut self, out: &mut Vec<u8>, ms: i64) {
+        let ms = clamped(ms);
+        let (day, ms_of_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
+        let date = match self.last {
+            Some((last, date)) if last == day => Some(date),
+            Some((last, date)) if last.checked_add(1) == Some(day) => date.tomorrow().ok(),
+            _ => Some(TimeZone::UTC.to_datetime(nearest(ms)).date()),
+        };
+        // Years before the first have a sign and more digits.
+        let Some(date) = date.filter(|date| date.year() >= 0) else {
+            return out.extend_from_slice(format(ms).as_bytes());
+        };
+        self.last = Some((day, date));
+        let two = |number: i64| [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        let year = i64::from(date.year());
+        let ([a, b], [c, d]) = (two(year / 100), two(year % 100));
+        let ([e, f], [g, h]) = (two(date.month().into()), two(date.day().into()));
+        let seconds = ms_of_day / 1_000;
+        let ([i, j], [k, l], [m, n]) =
+            (two(seconds / 3_600), two(seconds / 60 % 60), two(seconds % 60));
+        let (o, [p, q]) = (b'0' + (ms_of_day % 1_000 / 100) as u8, two(ms_of_day % 100));
+        out.extend_from_slice(&[
+            a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n, b'.', o, p, q,
+            b'Z',
+        ]);
+    }
 }
 
 /// The instant, or the nearest that the calendar has.
 fn nearest(ms: i64) -> Timestamp {
-    let clamped =
-        ms.clamp(Timestamp::MIN.as_millisecond() + 1, Timestamp::MAX.as_millisecond() - 1);
-    Timestamp::from_millisecond(clamped).unwrap_or_default()
+    Timestamp::from_millisecond(clamped(ms)).unwrap_or_default()
+}
+
+fn clamped(ms: i64) -> i64 {
+    // The library takes no milliseconds of its last second.
+    ms.clamp(Timestamp::MIN.as_second() * 1_000, Timestamp::MAX.as_second() * 1_000)
 }
 
 /// An instant for people, to the minute: `2026-11-13 10:17 UTC`.
@@ -61,6 +97,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn instants_one_after_the_other_are_those_alone() {
+        let day = |days: i64| days * DAY_MS;
+        let (first, last) = (Timestamp::MIN.as_millisecond(), Timestamp::MAX.as_millisecond());
+        let around = [0, day(-719_529), day(19_000), day(19_782), first, last, i64::MIN, i64::MAX];
+        let steps = [0, 0, 1, 999, 3_600_000, DAY_MS, DAY_MS, -1, -DAY_MS, day(40), day(400)];
+        for mut ms in around {
+            let mut instants = Instants::default();
+            for step in steps {
+                ms = ms.saturating_add(step);
+                let mut text = Vec::new();
+                instants.write(&mut text, ms);
+                assert_eq!(String::from_utf8(text).unwrap(), format(ms), "{ms}");
+            }
+        }
+    }
+
+    #[test]
     fn the_forms_of_the_specification_are_read() {
         let noon = 1_794_571_200_000;
         for text in [
@@ -96,9 +149,7 @@ mod tests {
     fn instants_are_shown_with_milliseconds() {
         assert_eq!(format(1_794_571_200_007), "2026-11-13T12:00:00.007Z");
         assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
-        let mut text = "at ".to_owned();
-        write(&mut text, 1_794_571_200_007);
-        assert_eq!(text, "at 2026-11-13T12:00:00.007Z");
-        assert!(!format(i64::MAX).is_empty() && !format(i64::MIN).is_empty());
+        assert_eq!(format(i64::MAX), "9999-12-30T22:00:00.000Z");
+        assert_eq!(format(i64::MIN), "-009999-01-02T01:59:59.000Z");
     }
 }

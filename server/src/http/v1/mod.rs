@@ -19,6 +19,7 @@ pub use embed_data::{FirstData, first_data};
 use super::{caller::guard, context::Http, describe::Described, openapi::Document};
 use crate::{app::Operation, error::Code};
 
+mod rows;
 mod view;
 
 mod alert_trials;

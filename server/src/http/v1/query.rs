@@ -63,7 +63,7 @@ pub async fn query(
     State(http): State<Http>,
     caller: Caller,
     parameters: RawParams<QueryParameters>,
-) -> Result<Written<DataAnswer<'static>>> {
+) -> Result<Written<DataAnswer>> {
     let ask = Ask::parse(&parameters.0)?;
     http.try_query(&caller.org.clone(), move |app| view::query(&ask, &app.query(&caller, &ask)?))
         .await

@@ -2,7 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeSeq as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value as Json, json, value::RawValue};
 use utoipa::{
     PartialSchema, ToSchema,
@@ -12,6 +12,7 @@ use utoipa::{
     },
 };
 
+use super::rows;
 use crate::{
     app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name, masked_email, masked_url},
     base::instant,
@@ -104,62 +105,31 @@ impl PartialSchema for Number {
 
 impl ToSchema for Number {}
 
-/// Rows of an answer, written as they are, without a tree in between: there may be many.
-struct Rows<'a>(&'a [QueryRow]);
-
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.0.len()))?;
-        let (mut text, mut written_ms) = (String::new(), None);
-        for row in self.0 {
-            // Rows of one bucket stand side by side.
-            if let Some(ms) = row.bucket
-                && written_ms != Some(ms)
-            {
-                text.clear();
-                instant::write(&mut text, ms);
-                written_ms = Some(ms);
-            }
-            rows.serialize_element(&DataRow {
-                bucket: row.bucket.map(|_| text.as_str()),
-                group: row.group.as_ref().map(|group| group.as_deref()),
-                value: Number(row.value),
-                previous: row.previous.map(Number),
-            })?;
-        }
-        rows.end()
-    }
-}
-
 /// A row of an answer.
-#[derive(Serialize, ToSchema)]
-struct DataRow<'a> {
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "says what `rows::write` writes")]
+struct DataRow {
     /// Where the bucket begins; with `granularity` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Time>)]
-    bucket: Option<&'a str>,
+    bucket: Option<Time>,
     /// The group, null for events that lack the property; with `group_by` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "gpt-large")]
-    group: Option<Option<&'a str>>,
+    #[schema(example = "gpt-large")]
+    group: Option<String>,
     /// The value.
     value: Number,
     /// The value of the window before; with `compare` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Number, required = false)]
     previous: Option<Number>,
 }
 
 /// The answer to a metric query.
-#[derive(Serialize, ToSchema)]
-pub struct DataAnswer<'a> {
-    #[schema(value_type = Vec<DataRow>)]
-    data: Rows<'a>,
-    meta: Meta<'a>,
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "says what `written` writes")]
+pub struct DataAnswer {
+    data: Vec<DataRow>,
+    meta: Meta<'static>,
     /// The same over time, for a number's small line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<DataRow>, required = false)]
-    spark: Option<Rows<'a>>,
+    #[schema(required = false)]
+    spark: Option<Vec<DataRow>>,
 }
 
 /// The answer to a table of several measures.
@@ -326,13 +296,24 @@ impl<'a> Meta<'a> {
 
 /// The answer of a query as text. Long answers are written where their memory is accounted for, not
 /// while the response is sent.
-pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Written<DataAnswer<'static>>> {
-    let body = DataAnswer { data: Rows(&answer.rows), meta: Meta::of(ask, answer), spark: None };
+pub fn query(ask: &Ask, answer: &QueryAnswer) -> Result<Written<DataAnswer>> {
+    Ok(Written(written(&answer.rows, &Meta::of(ask, answer), None)?, PhantomData))
+}
+
+/// A [`DataAnswer`] as text.
+fn written(rows: &[QueryRow], meta: &Meta<'_>, spark: Option<&[QueryRow]>) -> Result<String> {
     // Not many answers are longer, and a text that grows is copied.
-    let mut text = Vec::with_capacity(META_BYTES + answer.rows.len() * ROW_BYTES);
-    serde_json::to_writer(&mut text, &body).map_err(unwritable)?;
-    let text = String::from_utf8(text).map_err(unwritable)?;
-    Ok(Written(text, PhantomData))
+    let mut text = Vec::with_capacity(META_BYTES + rows.len() * ROW_BYTES);
+    text.extend_from_slice(b"{\"data\":");
+    rows::write(&mut text, rows).map_err(unwritable)?;
+    text.extend_from_slice(b",\"meta\":");
+    serde_json::to_writer(&mut text, meta).map_err(unwritable)?;
+    if let Some(spark) = spark {
+        text.extend_from_slice(b",\"spark\":");
+        rows::write(&mut text, spark).map_err(unwritable)?;
+    }
+    text.push(b'}');
+    String::from_utf8(text).map_err(unwritable)
 }
 
 fn unwritable(error: impl std::fmt::Display) -> ApiError {
@@ -370,11 +351,10 @@ pub fn widget(answer: &WidgetAnswer, reader: For) -> Result<Box<RawValue>> {
     };
     match answer {
         WidgetAnswer::Nothing => raw(&json!({"data": [], "meta": {}})),
-        WidgetAnswer::Rows { ask, answer, spark } => raw(&DataAnswer {
-            data: Rows(&answer.rows),
-            meta: meta_of(ask, answer),
-            spark: spark.as_deref().map(Rows),
-        }),
+        WidgetAnswer::Rows { ask, answer, spark } => {
+            let text = written(&answer.rows, &meta_of(ask, answer), spark.as_deref())?;
+            RawValue::from_string(text).map_err(unwritable)
+        }
         WidgetAnswer::Table { ask, answer, measures, rows } => {
             let row = |(group, values): &(Option<Arc<str>>, Vec<Value>)| TableRow {
                 group: group.clone(),
