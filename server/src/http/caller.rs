@@ -60,7 +60,8 @@ pub async fn guard(
         tokio::time::sleep(http.throttle.delay_of_refusal(quota, &who)).await;
     }
     let answer = match counted.and(admitted) {
-        Ok(_) => carry_out(&http, operation, request, next)
+        // Futures of less than a kilobyte come from memory that a thread has at hand; larger ones take a lock.
+        Ok(_) => Box::pin(carry_out(&http, operation, request, next))
             .await
             .unwrap_or_else(|error| error.into_response()),
         Err(error) => error.into_response(),
@@ -100,7 +101,7 @@ async fn carry_out(
         Some(cookie) => cookie,
         None => bearer(request.headers())?.unwrap_or_default().to_owned(),
     };
-    idempotency::once(http, caller, &credential, &name, request, next).await
+    Box::pin(idempotency::once(http, caller, &credential, &name, request, next)).await
 }
 
 /// Who is counted, when the request may go on.
@@ -127,7 +128,7 @@ async fn admit(
     let (credentials, is_due) = find_credentials(&http.app, headers, is_safe, host)?;
     if is_due && let Credentials::Caller(caller, _) = &credentials {
         let caller = caller.clone();
-        http.run(move |app| app.note_use(&caller)).await?;
+        Box::pin(http.run(move |app| app.note_use(&caller))).await?;
     }
     let principal = match &credentials {
         Credentials::None => Principal::Anonymous,

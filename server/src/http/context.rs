@@ -206,7 +206,8 @@ impl Http {
     ) -> Result<T> {
         match self.attempt(&work) {
             Some(done) => done,
-            None => self.run_after_attempt(org, work).await,
+            // Few requests come here, and each would carry the room for it.
+            None => Box::pin(self.run_after_attempt(org, work)).await,
         }
     }
 

@@ -1,6 +1,9 @@
 //! Around every request: an id, a line in the log, errors in one shape.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Json,
@@ -35,7 +38,7 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
     let path = request.extensions().get::<MatchedPath>().cloned();
     let path = path.as_ref().map_or("(none)", MatchedPath::as_str);
     let started = Instant::now();
-    let mut response = in_one_shape(answer_of(next.run(request)).await);
+    let mut response = in_one_shape(answer_of(Box::pin(next.run(request))).await);
     let duration_ms = started.elapsed().as_secs_f64() * 1_000.0;
     let status = response.status().as_u16();
     http.requests.count(path, method_name, status, duration_ms / 1_000.0);
@@ -69,7 +72,7 @@ pub async fn observe(State(http): State<Http>, request: Request, next: Next) -> 
 }
 
 /// The answer of the layers within: 504 where it takes too long, 500 where a handler panics.
-async fn answer_of(answer: impl Future<Output = Response>) -> Response {
+async fn answer_of(answer: Pin<Box<impl Future<Output = Response>>>) -> Response {
     let guarded = std::panic::AssertUnwindSafe(answer).catch_unwind();
     match tokio::time::timeout(ANSWER_TIME_MAX, guarded).await {
         Ok(Ok(response)) => response,
