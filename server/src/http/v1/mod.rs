@@ -20,6 +20,7 @@ use super::{caller::guard, context::Http, describe::Described, openapi::Document
 use crate::{app::Operation, error::Code};
 
 mod rows;
+
 mod view;
 
 mod alert_trials;

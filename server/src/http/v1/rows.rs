@@ -3,9 +3,47 @@
 //! `{"bucket":"2026-11-20T00:00:00.000Z","group":"gpt-large","value":12}`: an answer may have some thousand rows, so they
 //! are written as they are, without a tree or a serializer in between.
 
-use crate::{app::QueryRow, base::instant::Instants};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{ObjectBuilder, SchemaType, Type},
+    },
+};
 
-use super::view::Number;
+use crate::{app::QueryRow, base::instant::Instants, engine::Value};
+
+/// A number of an answer: an integer for counts, null for nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Number(pub Value);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Integer(value) => serializer.serialize_u64(value),
+            // A sum without a fraction is shown without one, as every JSON writer of a client does.
+            Value::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
+                serializer.serialize_i64(value as i64)
+            }
+            Value::Number(value) => serializer.serialize_f64(value),
+            Value::Null => serializer.serialize_none(),
+        }
+    }
+}
+
+impl PartialSchema for Number {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::Number, Type::Null]))
+            .description(Some("An integer for counts, a number else, null for nothing."))
+            .examples([json!(1820)]);
+        Schema::from(schema).into()
+    }
+}
+
+impl ToSchema for Number {}
 
 /// Appends the rows as an array. A row has a bucket, a group and a value before where the query asks for them.
 ///
@@ -40,7 +78,6 @@ pub fn write(out: &mut Vec<u8>, rows: &[QueryRow]) -> serde_json::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Value;
 
     fn text(rows: &[QueryRow]) -> String {
         let mut out = Vec::new();

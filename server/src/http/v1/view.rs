@@ -12,7 +12,7 @@ use utoipa::{
     },
 };
 
-use super::rows;
+use super::rows::{self, Number};
 use crate::{
     app::{Ask, QueryAnswer, QueryRow, WidgetAnswer, granularity_name, masked_email, masked_url},
     base::instant,
@@ -74,36 +74,6 @@ impl PartialSchema for Name {
 }
 
 impl ToSchema for Name {}
-
-/// A number of an answer: an integer for counts, null for nothing.
-#[derive(Debug, Clone, Copy)]
-pub struct Number(pub Value);
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Integer(value) => serializer.serialize_u64(value),
-            // A sum without a fraction is shown without one, as every JSON writer of a client does.
-            Value::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
-                serializer.serialize_i64(value as i64)
-            }
-            Value::Number(value) => serializer.serialize_f64(value),
-            Value::Null => serializer.serialize_none(),
-        }
-    }
-}
-
-impl PartialSchema for Number {
-    fn schema() -> RefOr<Schema> {
-        let schema = ObjectBuilder::new()
-            .schema_type(SchemaType::from_iter([Type::Number, Type::Null]))
-            .description(Some("An integer for counts, a number else, null for nothing."))
-            .examples([json!(1820)]);
-        Schema::from(schema).into()
-    }
-}
-
-impl ToSchema for Number {}
 
 /// A row of an answer.
 #[derive(ToSchema)]
