@@ -98,7 +98,7 @@ pub struct DataAnswer {
     data: Vec<DataRow>,
     meta: Meta<'static>,
     /// The same over time, for a number's small line.
-    #[schema(required = false)]
+    #[schema(value_type = Vec<DataRow>, required = false)]
     spark: Option<Vec<DataRow>>,
 }
 
