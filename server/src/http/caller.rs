@@ -43,35 +43,44 @@ enum Credentials {
 
 /// Finds the caller, asks the table, and counts the request. Handlers of allowed requests find a
 /// [`Caller`] or a [`Viewer`] among the request's extensions.
-pub async fn guard(
+///
+/// Futures of less than a kilobyte come from memory that a thread has at hand, larger ones take a lock of the allocator. So this
+/// one is without the request, and few requests pay for what few need.
+pub fn guard(
     State((http, operation)): State<(Http, Operation)>,
     mut request: Request,
     next: Next,
-) -> Response {
+) -> impl Future<Output = Response> {
     let address = address(&http, &request);
-    let admitted = admit(&http, operation, &mut request, address).await;
-    let (quota, who) = match &admitted {
-        Ok(who) => (operation.quota(), who.clone()),
-        // Who is not let in is counted by his address.
-        Err(_) => (Quota::Management, at_address(address)),
-    };
-    let (standing, counted) = http.throttle.take(quota, &who);
-    if counted.is_err() {
-        tokio::time::sleep(http.throttle.delay_of_refusal(quota, &who)).await;
+    let mut due = None;
+    let admitted = admit(&http, operation, &mut request, address, &mut due);
+    let handled = Box::pin(carry_out(http.clone(), operation, request, next));
+    async move {
+        let noted = match due {
+            Some(caller) => Box::pin(http.run(move |app| app.note_use(&caller))).await,
+            None => Ok(()),
+        };
+        let admitted = noted.and(admitted);
+        let (quota, who) = match &admitted {
+            Ok(who) => (operation.quota(), who.clone()),
+            // Who is not let in is counted by his address.
+            Err(_) => (Quota::Management, at_address(address)),
+        };
+        let (standing, counted) = http.throttle.take(quota, &who);
+        if counted.is_err() {
+            Box::pin(tokio::time::sleep(http.throttle.delay_of_refusal(quota, &who))).await;
+        }
+        let answer = match counted.and(admitted) {
+            Ok(_) => handled.await.unwrap_or_else(|error| error.into_response()),
+            Err(error) => error.into_response(),
+        };
+        standing.on(answer)
     }
-    let answer = match counted.and(admitted) {
-        // Futures of less than a kilobyte come from memory that a thread has at hand; larger ones take a lock.
-        Ok(_) => Box::pin(carry_out(&http, operation, request, next))
-            .await
-            .unwrap_or_else(|error| error.into_response()),
-        Err(error) => error.into_response(),
-    };
-    standing.on(answer)
 }
 
 /// Runs the handler, once for all requests of the same name.
 async fn carry_out(
-    http: &Http,
+    http: Http,
     operation: Operation,
     request: Request,
     next: Next,
@@ -101,15 +110,17 @@ async fn carry_out(
         Some(cookie) => cookie,
         None => bearer(request.headers())?.unwrap_or_default().to_owned(),
     };
-    Box::pin(idempotency::once(http, caller, &credential, &name, request, next)).await
+    Box::pin(idempotency::once(&http, caller, &credential, &name, request, next)).await
 }
 
-/// Who is counted, when the request may go on.
-async fn admit(
+/// Who is counted, when the request may go on. `due` becomes a caller whose use of credentials is to be noted, also where the
+/// request may not go on.
+fn admit(
     http: &Http,
     operation: Operation,
     request: &mut Request,
     address: Option<IpAddr>,
+    due: &mut Option<Caller>,
 ) -> Result<String> {
     request.extensions_mut().insert(ClientAddress(address));
     let headers = request.headers();
@@ -127,8 +138,7 @@ async fn admit(
     // Records are in memory: to look at them takes less time than another thread to begin.
     let (credentials, is_due) = find_credentials(&http.app, headers, is_safe, host)?;
     if is_due && let Credentials::Caller(caller, _) = &credentials {
-        let caller = caller.clone();
-        Box::pin(http.run(move |app| app.note_use(&caller))).await?;
+        *due = Some(caller.clone());
     }
     let principal = match &credentials {
         Credentials::None => Principal::Anonymous,

@@ -64,7 +64,8 @@ pub async fn query(
     caller: Caller,
     parameters: RawParams<QueryParameters>,
 ) -> Result<Written<DataAnswer>> {
-    let ask = Ask::parse(&parameters.0)?;
+    // The future that it is part of stays small.
+    let ask = Box::new(Ask::parse(&parameters.0)?);
     http.try_query(&caller.org.clone(), move |app| view::query(&ask, &app.query(&caller, &ask)?))
         .await
 }
