@@ -294,26 +294,31 @@ fn questions_about_sealed_days_read_no_rows() {
     assert_eq!(answer.values, engine.query_rows(&both, &|| false).unwrap().values);
 }
 
+/// Twenty thousand calls of one tenant and three users; of each its time and its number.
+fn ingest_calls(engine: &Engine, of: impl Fn(i64) -> (i64, f64)) {
+    for first in (0..20_000).step_by(5_000) {
+        let mut batch = engine.batch(Namespace(1));
+        for n in first..first + 5_000 {
+            let (user, (timestamp_ms, ms)) = (format!("user-{}", n % 3), of(n));
+            let event = Event {
+                tenant: "acme",
+                name: "call",
+                timestamp_ms,
+                event_id: None,
+                user_id: Some(&user),
+            };
+            batch.push(&event, &[], &[("ms", ms)]).unwrap();
+        }
+        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+    }
+}
+
 /// Sketches by hour: many rows of few users and few numbers, so that even hours are worth theirs.
 #[test]
 fn hours_of_sketches_answer() {
     let disk = SimVfs::new();
     let engine = open(&disk, 100, 1);
-    for first in (0..20_000).step_by(5_000) {
-        let mut batch = engine.batch(Namespace(1));
-        for n in first..first + 5_000 {
-            let user = format!("user-{}", n % 3);
-            let event = Event {
-                tenant: "acme",
-                name: "call",
-                timestamp_ms: TODAY_MS - DAY_MS + n * 300,
-                event_id: None,
-                user_id: Some(&user),
-            };
-            batch.push(&event, &[], &[("ms", (n % 100) as f64)]).unwrap();
-        }
-        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
-    }
+    ingest_calls(&engine, |n| (TODAY_MS - DAY_MS + n * 300, (n % 100) as f64));
     engine.flush().unwrap();
     engine.compact().unwrap();
     for metric in [Metric::DistinctApprox, Metric::PercentileApprox(95)] {
@@ -338,20 +343,7 @@ fn hours_of_sketches_answer() {
 fn attempts_count_in_fresh_segments() {
     let disk = SimVfs::new();
     let engine = open(&disk, 100, 1);
-    for first in (0..20_000).step_by(5_000) {
-        let mut batch = engine.batch(Namespace(1));
-        for n in first..first + 5_000 {
-            let event = Event {
-                tenant: "acme",
-                name: "call",
-                timestamp_ms: TODAY_MS - 2 * DAY_MS + n * 8_000,
-                event_id: None,
-                user_id: None,
-            };
-            batch.push(&event, &[], &[("ms", n as f64)]).unwrap();
-        }
-        engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
-    }
+    ingest_calls(&engine, |n| (TODAY_MS - 2 * DAY_MS + n * 8_000, n as f64));
     engine.flush().unwrap();
     let attempt = |metric| {
         let query = Query {

@@ -44,8 +44,8 @@ enum Credentials {
 /// Finds the caller, asks the table, and counts the request. Handlers of allowed requests find a
 /// [`Caller`] or a [`Viewer`] among the request's extensions.
 ///
-/// Futures of less than a kilobyte come from memory that a thread has at hand, larger ones take a lock of the allocator. So this
-/// one is without the request, and few requests pay for what few need.
+/// Futures of less than a kilobyte come from the allocator's cache of the thread; larger ones take a lock. So this future does not
+/// contain the request, and rare waits are boxed.
 pub fn guard(
     State((http, operation)): State<(Http, Operation)>,
     mut request: Request,

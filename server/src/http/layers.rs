@@ -177,3 +177,29 @@ fn after_panic(panic: Box<dyn std::any::Any + Send>) -> Response {
     warn!(panic = text, "a handler panicked");
     ApiError::internal(format!("panic: {text}")).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handlers_panic_is_an_answer() {
+        let panics = || -> Response { panic!("as a test wants") };
+        let answer = answer_of(Box::pin(async move { panics() })).await;
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let ErrorNote(note) = answer.extensions().get().unwrap();
+        assert_eq!(
+            (note.code, note.cause.as_deref()),
+            (Code::Internal, Some("panic: as a test wants"))
+        );
+        let answer = answer_of(Box::pin(async { StatusCode::CREATED.into_response() })).await;
+        assert_eq!(answer.status(), StatusCode::CREATED);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_takes_too_long_is_refused() {
+        let answer = answer_of(Box::pin(std::future::pending())).await;
+        assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!(in_one_shape(answer).status().as_u16(), Code::Overloaded.status());
+    }
+}

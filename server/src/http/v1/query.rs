@@ -64,7 +64,7 @@ pub async fn query(
     caller: Caller,
     parameters: RawParams<QueryParameters>,
 ) -> Result<Written<DataAnswer>> {
-    // The future that it is part of stays small.
+    // Boxed, since the futures of the request contain it.
     let ask = Box::new(Ask::parse(&parameters.0)?);
     http.try_query(&caller.org.clone(), move |app| view::query(&ask, &app.query(&caller, &ask)?))
         .await
