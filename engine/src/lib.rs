@@ -48,9 +48,9 @@ mod fuzz;
 /// Rows of one namespace, for who computes over them elsewhere.
 pub mod rows {
     pub use crate::scan::{
-        Chosen, Column, EventIdSet, Filter, Grain, HandedOver, Hour, HourStates, NumberState,
-        Opened, Scan, Series, Sizes, Snapshot, Source, Stretch, Strip, TextMatch, TextTable,
-        TimeBuckets, Unit, UserState, UserTexts, Values, Wanted,
+        Chosen, Column, EventIdCondition, EventIdPrefix, EventIdSet, Filter, Grain, HandedOver,
+        Hour, HourStates, NumberState, Opened, Scan, Series, Sizes, Snapshot, Source, Stretch,
+        Strip, TextMatch, TextTable, TimeBuckets, Unit, UserState, UserTexts, Values, Wanted,
     };
     pub use crate::vfs::shared_memory::SharedMemory;
 }

@@ -212,6 +212,30 @@ impl<'a> PackedStrings<'a> {
         Some(word & self.first_mask())
     }
 
+    /// What [`first_bits`](Self::first_bits) are of strings with a prefix, and the mask of the bits that it decides; `None`
+    /// where none of these strings has it.
+    pub fn first_bits_of_prefix(&self, prefix: &[u8]) -> Option<(u64, u64)> {
+        if prefix.len() > self.positions.len() {
+            return None;
+        }
+        let (mut word, mut filled) = (0, 0);
+        for (byte, (bits, alphabet)) in prefix.iter().zip(&self.positions) {
+            let digit = alphabet.iter().position(|other| other == byte)?;
+            if filled < FIRST_BITS as u32 {
+                word |= (digit as u64) << filled;
+            }
+            filled += bits;
+        }
+        let mask = (1 << filled.min(FIRST_BITS as u32)) - 1;
+        Some((word & mask, mask))
+    }
+
+    /// Whether a string has a prefix.
+    pub fn starts_with(&self, row: usize, prefix: &[u8]) -> bool {
+        let mut found = Vec::with_capacity(self.positions.len());
+        self.reader(row).read(&mut found) && found.starts_with(prefix)
+    }
+
     /// Whether a string is this one.
     pub fn is(&self, row: usize, string: &[u8]) -> bool {
         let mut found = Vec::with_capacity(string.len());

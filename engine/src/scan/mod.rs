@@ -30,4 +30,4 @@ pub use source::Source;
 pub use strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit};
 pub use values::{Column, Filter, TextMatch, TextTable, Values};
 
-pub use crate::segment::EventIdSet;
+pub use crate::segment::{EventIdCondition, EventIdPrefix, EventIdSet};

@@ -23,7 +23,7 @@ use crate::{
     encode::{BLOCK_ROWS, text::TextList},
     error::{Error, Limit, Result},
     event::Namespace,
-    segment::{EventIdSet, Heads, Hours, Segment, SegmentFile, TextReader},
+    segment::{EventIdCondition, Heads, Hours, Segment, SegmentFile, TextReader},
 };
 
 mod names;
@@ -403,10 +403,15 @@ impl Sealed {
         })
     }
 
-    /// Takes the mark from rows that have none of these event ids.
+    /// Takes the mark from rows whose event ids do not meet a condition.
     ///
     /// Errors: `Corrupt`.
-    pub fn mark_event_ids(&self, unit: &Unit, ids: &EventIdSet, marks: &mut [bool]) -> Result<()> {
+    pub fn mark_event_ids(
+        &self,
+        unit: &Unit,
+        ids: &EventIdCondition,
+        marks: &mut [bool],
+    ) -> Result<()> {
         let Some(block) = block_of(unit) else { return Ok(()) };
         let found = self.file.rows_with(block, &ranges_in_block(unit), ids)?;
         marks.iter_mut().zip(found).for_each(|(mark, found)| *mark &= found);

@@ -9,7 +9,7 @@ use super::{
     strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
 };
-use crate::{encode::VECTOR_ROWS, error::Result, segment::EventIdSet};
+use crate::{encode::VECTOR_ROWS, error::Result, segment::EventIdCondition};
 
 /// Boundaries of time in a series up to which each is looked for in each of its strips.
 const FEW_BOUNDARIES: usize = 8;
@@ -279,16 +279,21 @@ impl Source {
         Ok(())
     }
 
-    /// Takes the mark from rows of a unit that have none of these event ids. Blocks are searched as they are encoded.
+    /// Takes the mark from rows of a unit whose event ids do not meet a condition. Blocks are searched as they are encoded.
     ///
     /// Errors: `Corrupt`.
-    pub fn mark_event_ids(&self, unit: &Unit, ids: &EventIdSet, marks: &mut [bool]) -> Result<()> {
+    pub fn mark_event_ids(
+        &self,
+        unit: &Unit,
+        ids: &EventIdCondition,
+        marks: &mut [bool],
+    ) -> Result<()> {
         if let Kind::Sealed(sealed) = &self.0 {
             return sealed.mark_event_ids(unit, ids, marks);
         }
         if let Values::Texts(table) = self.read(unit, &Column::EventId)? {
             let marks = marks.iter_mut().enumerate();
-            marks.for_each(|(row, mark)| *mark &= ids.contains(table.at(row)));
+            marks.for_each(|(row, mark)| *mark &= ids.is_met(table.at(row)));
         }
         Ok(())
     }

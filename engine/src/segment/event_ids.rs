@@ -310,7 +310,8 @@ impl<'a> PackedUuids<'a> {
         unpack(self.lows, Self::widths(self.varying).0, first, 0, out);
     }
 
-    fn highs(&self, first: usize, out: &mut [i64]) {
+    /// The higher varying bits of rows from `first` on, those behind the lower 64.
+    pub fn highs(&self, first: usize, out: &mut [i64]) {
         unpack(self.highs, Self::widths(self.varying).1, first, 0, out);
     }
 
@@ -324,6 +325,12 @@ impl<'a> PackedUuids<'a> {
     /// The varying bits of a UUID; `None` where it differs from all of the block in another.
     pub fn squeeze(&self, uuid: u128) -> Option<u128> {
         (uuid & !self.varying == self.common).then(|| squeeze(uuid, &self.fields))
+    }
+
+    /// The varying bits of a mask and of what UUIDs have under it; `None` where all of the block have something else.
+    pub fn squeeze_masked(&self, mask: u128, value: u128) -> Option<(u128, u128)> {
+        let is_common = (value ^ self.common) & mask & !self.varying == 0;
+        is_common.then(|| (squeeze(mask, &self.fields), squeeze(value, &self.fields)))
     }
 
     /// The UUID with these varying bits.

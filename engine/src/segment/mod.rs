@@ -22,6 +22,8 @@ mod event_id_search;
 mod run_bytes;
 mod tenants;
 
+mod event_id_prefix;
+
 mod reader;
 
 mod ahead;
@@ -39,6 +41,7 @@ mod merge;
 
 pub use columns::{NumberReader, TextReader};
 pub use dictionary::Dictionary;
+pub use event_id_prefix::{EventIdCondition, EventIdPrefix};
 pub use event_id_search::EventIdSet;
 pub use event_ids::EventIds;
 pub use heads::{Heads, Hours, Series};

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    event_id_search::EventIdSet,
+    event_id_prefix::EventIdCondition,
     event_ids::EventIds,
     heads::{Heads, Hours},
     layout::{
@@ -369,14 +369,14 @@ impl SegmentFile {
         EventIds::read_some(bytes, self.block_rows(index), ranges, &self.place)
     }
 
-    /// Which rows of a block have one of some event ids, of those in the ranges, one range after the other.
+    /// Which rows of a block have event ids that meet a condition, of those in the ranges, one range after the other.
     ///
     /// Errors: `Corrupt`.
     pub fn rows_with(
         &self,
         index: usize,
         ranges: &[Range<usize>],
-        ids: &EventIdSet,
+        ids: &EventIdCondition,
     ) -> Result<Vec<bool>> {
         let bytes = self.block(SectionKind::EventIds, "", index)?;
         ids.rows_in(bytes, self.block_rows(index), ranges, &self.place)

@@ -12,7 +12,7 @@ use arrow::{
 };
 use datafusion_common::{DataFusionError, Result};
 use inlay_engine::rows::{
-    Column, EventIdSet, Filter, Scan, Source, Strip, TextTable, Unit, Values,
+    Column, EventIdCondition, EventIdPrefix, Filter, Scan, Source, Strip, TextTable, Unit, Values,
 };
 
 use super::{
@@ -119,8 +119,13 @@ impl Reading {
             let users: Vec<&[u8]> = users.map(str::as_bytes).collect();
             source.mark_users(unit, &users, marks.get_or_insert_with(all)).map_err(broken)?;
         }
-        if let Some(ids) = texts(Column::EventId) {
-            let ids: EventIdSet = ids.into_iter().map(str::as_bytes).collect();
+        let ids = texts(Column::EventId)
+            .map(|ids| EventIdCondition::AnyOf(ids.into_iter().map(str::as_bytes).collect()));
+        let prefix = || {
+            let prefix = known?.prefix(self.place_of(&Column::EventId)?)?;
+            Some(EventIdCondition::StartsWith(EventIdPrefix::new(prefix.as_bytes())))
+        };
+        if let Some(ids) = ids.or_else(prefix) {
             source.mark_event_ids(unit, &ids, marks.get_or_insert_with(all)).map_err(broken)?;
         }
         Ok(PassingRows::of(unit.clone(), marks))

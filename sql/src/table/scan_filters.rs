@@ -26,7 +26,7 @@ use datafusion_common::{
 };
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::{
-    expressions::{BinaryExpr, CastExpr, Column, InListExpr, IsNullExpr, Literal},
+    expressions::{BinaryExpr, CastExpr, Column, InListExpr, IsNullExpr, LikeExpr, Literal},
     scalar_subquery::ScalarSubqueryExpr,
     utils::{collect_columns, split_conjunction},
 };
@@ -147,6 +147,13 @@ impl KnownFilter {
         of_all.filter_map(|condition| equal_to_any(condition, at)).min_by_key(Vec::len)
     }
 
+    /// Characters with which the text of every row that passes begins in a column of the scan's schema, where that is known.
+    pub fn prefix(&self, column: usize) -> Option<&str> {
+        let at = self.columns.binary_search(&column).ok()?;
+        let of_all = self.conditions.iter().flat_map(split_conjunction);
+        of_all.filter_map(|condition| prefix_of(condition, at)).max_by_key(|prefix| prefix.len())
+    }
+
     /// Which rows pass, of their values of [`columns`](Self::columns). A condition is asked of rows alone that have passed
     /// those before it: `n <> 0 AND 10 / n > 3` divides by no zero.
     ///
@@ -253,6 +260,18 @@ fn equal_to_any(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<Vec<
     }
 }
 
+/// The prefix that a pattern asks of a column: `0a7f` of `event_id LIKE '0a7f%'`, and of `LIKE '0a7f_1%'`, which asks more.
+fn prefix_of(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<&str> {
+    let like = condition.downcast_ref::<LikeExpr>()?;
+    let is_column = like.expr().downcast_ref::<Column>()?.index() == column;
+    if !is_column || like.negated() || like.case_insensitive() {
+        return None;
+    }
+    let pattern = like.pattern().downcast_ref::<Literal>()?.value().try_as_str()??;
+    let prefix = pattern.split(['%', '_', '\\']).next()?;
+    (!prefix.is_empty()).then_some(prefix)
+}
+
 /// A written text. Null equals none, as the empty one does: rows without an id or a user are null in a statement.
 fn text(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
     Some(expr.downcast_ref::<Literal>()?.value().try_as_str()?.unwrap_or_default())
@@ -345,6 +364,27 @@ mod tests {
             known(compare(time(), Operator::GtEq, compare(at(9), Operator::Minus, day))),
             (6, i64::MAX)
         );
+    }
+
+    #[test]
+    fn a_pattern_says_how_texts_begin() {
+        let like = |negated, pattern: &str| -> Arc<dyn PhysicalExpr> {
+            let user = col("user_id", &schema()).unwrap();
+            Arc::new(LikeExpr::new(negated, false, user, lit(pattern)))
+        };
+        let prefix = |condition: Arc<dyn PhysicalExpr>| {
+            let known = KnownFilter::of(vec![condition], &schema()).unwrap().unwrap();
+            known.prefix(0).map(str::to_owned)
+        };
+        let of = |pattern| prefix(like(false, pattern));
+        assert_eq!(of("0a7f%").as_deref(), Some("0a7f"));
+        assert_eq!(of("0a_f%").as_deref(), Some("0a"));
+        assert_eq!(of("0a\\%f").as_deref(), Some("0a"));
+        assert_eq!(of("%0a"), None);
+        assert_eq!(prefix(like(true, "0a%")), None);
+        let both = compare(like(false, "0%"), Operator::And, like(false, "0a7%"));
+        assert_eq!(prefix(both).as_deref(), Some("0a7"));
+        assert_eq!(prefix(compare(like(false, "0%"), Operator::Or, like(false, "0a7%"))), None);
     }
 
     #[test]

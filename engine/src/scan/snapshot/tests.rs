@@ -7,8 +7,8 @@ use crate::{
     Engine, Error, Event, Limits, ManualClock, NumberFilter, Options, Query, TextFilter,
     base::time::HOUR_MS,
     scan::{
-        Chosen, Column, Filter, Grain, HourStates, NumberState, TextMatch, TextTable, TimeBuckets,
-        UserState, Values, Wanted,
+        Chosen, Column, EventIdCondition, Filter, Grain, HourStates, NumberState, TextMatch,
+        TextTable, TimeBuckets, UserState, Values, Wanted,
     },
 };
 
@@ -330,7 +330,7 @@ fn users_and_event_ids_are_searched_for_in_segments_and_in_memory() {
                 match column {
                     Column::User => source.mark_users(&unit, &wanted, &mut marks).unwrap(),
                     _ => {
-                        let ids = wanted.iter().copied().collect();
+                        let ids = EventIdCondition::AnyOf(wanted.iter().copied().collect());
                         source.mark_event_ids(&unit, &ids, &mut marks).unwrap();
                     }
                 }
