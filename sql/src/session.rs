@@ -34,6 +34,7 @@ mod functions;
 mod in_subqueries;
 mod params;
 mod percentiles;
+mod time_zones;
 
 mod library;
 

@@ -17,6 +17,7 @@ mod own_exprs;
 mod parts;
 mod precedence;
 mod row_values;
+mod time_zones;
 
 use std::ops::ControlFlow;
 
@@ -88,6 +89,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         names::name_columns(query);
         exists_values::count_rows(query);
         first_of_list::ask_for_first_values(query);
+        time_zones::call_function(query);
     }
     Ok(statement)
 }

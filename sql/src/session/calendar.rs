@@ -1,23 +1,29 @@
 //! Hours, weekdays and weeks of instants, by arithmetic; and rounding to a zero without a sign.
 //!
 //! The library makes a date of every instant to take its hour. Instants here are milliseconds in UTC, where hours,
-//! days and weeks are of one length; all else is left to the library. `round(-0.3)` is `-0.0` there, which joins, lists and partitions would tell
+//! days and weeks are of one length; all else is left to the library. What lies between two instants has days, hours of a day and
+//! so on, as in PostgreSQL, where the library answers with all of its hours, and cuts its seconds. `round(-0.3)` is `-0.0` there, which joins, lists and partitions would tell
 //! apart from zero.
 
 use std::sync::Arc;
 
 use arrow::{
     array::{ArrayRef, AsArray as _},
-    datatypes::{DataType, FieldRef, Float64Type, TimeUnit, TimestampMillisecondType},
+    compute::cast,
+    datatypes::{
+        DataType, FieldRef, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMillisecondType,
+    },
 };
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature,
+    planner::{ExprPlanner, PlannerResult},
     preimage::PreimageResult,
     simplify::{ExprSimplifyResult, SimplifyContext},
     sort_properties::{ExprProperties, SortProperties},
 };
+use datafusion_functions::datetime::date_part;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -37,13 +43,28 @@ pub fn quick(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     }
 }
 
+/// `EXTRACT(hour FROM t)` is `date_part('hour', t)`, with its quick cases.
+#[derive(Debug)]
+pub struct Extract;
+
+impl ExprPlanner for Extract {
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(quick(date_part()).call(args)))
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Quick(Arc<ScalarUDF>);
 
 impl Quick {
     /// The answer, if this is a quick case.
     fn answer(&self, args: &[ColumnarValue]) -> Option<ArrayRef> {
-        let [ColumnarValue::Scalar(part), ColumnarValue::Array(times)] = args else { return None };
+        let [ColumnarValue::Scalar(part), times] = args else { return None };
+        if matches!(times.data_type(), DataType::Duration(_)) && self.0.name() == "date_part" {
+            let part = part.try_as_str().flatten()?.to_lowercase();
+            return part_of_duration(&part, times);
+        }
+        let ColumnarValue::Array(times) = times else { return None };
         if *times.data_type() != DataType::Timestamp(TimeUnit::Millisecond, None) {
             return None;
         }
@@ -67,6 +88,43 @@ impl Quick {
             _ => return None,
         })
     }
+}
+
+/// Days, hours of a day, minutes of an hour and so on of what lies between two instants, towards zero; or all of it in seconds.
+fn part_of_duration(part: &str, duration: &ColumnarValue) -> Option<ArrayRef> {
+    let DataType::Duration(unit) = duration.data_type() else { return None };
+    let second: i64 = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let counts = match duration {
+        ColumnarValue::Array(array) => Arc::clone(array),
+        ColumnarValue::Scalar(scalar) => scalar.to_array().ok()?,
+    };
+    let counts = cast(&counts, &DataType::Int64).ok()?;
+    let counts = counts.as_primitive::<Int64Type>();
+    if part == "epoch" {
+        let seconds = |count: i64| count as f64 / second as f64;
+        return Some(Arc::new(counts.unary::<_, Float64Type>(seconds)));
+    }
+    // What is left of whole ones of the next larger unit, and the unit itself; or how many there are in one of the duration.
+    let (of, unit, factor) = match part {
+        "day" | "days" => (i64::MAX, 86_400 * second, 1),
+        "hour" | "hours" => (86_400 * second, 3_600 * second, 1),
+        "minute" | "minutes" => (3_600 * second, 60 * second, 1),
+        "second" | "seconds" => (60 * second, second, 1),
+        "millisecond" | "milliseconds" => {
+            (60 * second, (second / 1_000).max(1), (1_000 / second).max(1))
+        }
+        "microsecond" | "microseconds" => {
+            (60 * second, (second / 1_000_000).max(1), (1_000_000 / second).max(1))
+        }
+        _ => return None,
+    };
+    let number = |count: i64| i32::try_from(count % of / unit * factor).unwrap_or(i32::MAX);
+    Some(Arc::new(counts.unary::<_, Int32Type>(number)))
 }
 
 /// The same numbers, of which no zero has a sign.
@@ -113,6 +171,10 @@ impl ScalarUDFImpl for Quick {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self.answer(&args.args) {
+            // Of a constant.
+            Some(array) if matches!(args.args.as_slice(), [_, ColumnarValue::Scalar(_)]) => {
+                ScalarValue::try_from_array(&array, 0).map(ColumnarValue::Scalar)
+            }
             Some(array) => Ok(ColumnarValue::Array(array)),
             None => self.0.inner().invoke_with_args(args).map(without_sign_of_zero),
         }
@@ -150,6 +212,33 @@ mod tests {
     use datafusion_common::config::ConfigOptions;
 
     use super::*;
+
+    #[test]
+    fn durations_have_hours_of_a_day_and_seconds_with_their_fraction() {
+        let ms = 2 * DAY_MS + 5 * HOUR_MS + 7 * MINUTE_MS + 11_250;
+        let part = |part: &str, kind: DataType, count: i64| {
+            let durations = arrow::array::Int64Array::from(vec![count]);
+            let durations = ColumnarValue::Array(cast(&durations, &kind).unwrap());
+            let part = part_of_duration(part, &durations).unwrap();
+            let number = cast(&part, &DataType::Float64).unwrap();
+            number.as_primitive::<Float64Type>().value(0)
+        };
+        for (name, expected) in [
+            ("epoch", 191_231.25),
+            ("day", 2.0),
+            ("hour", 5.0),
+            ("minute", 7.0),
+            ("second", 11.0),
+            ("millisecond", 11_250.0),
+            ("microseconds", 11_250_000.0),
+        ] {
+            for (unit, factor) in [(TimeUnit::Millisecond, 1), (TimeUnit::Nanosecond, 1_000_000)] {
+                let kind = DataType::Duration(unit);
+                assert_eq!(part(name, kind.clone(), ms * factor), expected, "{name} {unit:?}");
+                assert_eq!(part(name, kind, -ms * factor), -expected, "{name} {unit:?}");
+            }
+        }
+    }
 
     #[test]
     fn quick_answers_are_those_of_the_library() {

@@ -10,7 +10,7 @@ use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
-use super::{calendar::quick, percentiles::percentile_cont};
+use super::{calendar::quick, percentiles::percentile_cont, time_zones::timezone};
 use crate::gate::{AGGREGATES, WINDOWS};
 
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
@@ -116,6 +116,7 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
         datetime::to_timestamp_nanos(&settings),
         datetime::to_timestamp_seconds(&settings),
         datetime::to_unixtime(),
+        timezone(),
         // Choices.
         core::coalesce(),
         core::greatest(),

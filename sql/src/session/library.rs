@@ -12,7 +12,7 @@ use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, WindowUDF, planner::ExprPlanner,
     registry::FunctionRegistry,
 };
-use datafusion_functions::{core, datetime, unicode};
+use datafusion_functions::{core, unicode};
 use datafusion_functions_aggregate as functions_aggregate;
 use datafusion_functions_nested as functions_nested;
 use datafusion_functions_window as functions_window;
@@ -22,14 +22,16 @@ use datafusion_optimizer::{
 };
 use datafusion_physical_optimizer::{PhysicalOptimizerRule, optimizer::PhysicalOptimizer};
 
-use super::{distinct_on::DistinctOnAsWindow, functions, in_subqueries::NullsOfIn};
+use super::{
+    calendar::Extract, distinct_on::DistinctOnAsWindow, functions, in_subqueries::NullsOfIn,
+};
 use crate::{
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     table::{
-        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, DISTINCT_AS_GROUPS, FRAMES, GROUP_BY_NUMBERS,
-        JOIN_BY_NUMBERS, KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS, PASS_VALUES_ON,
-        PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
-        aggregates,
+        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, DISTINCT_AS_GROUPS, DistinctSetsAsUnion,
+        FRAMES, GROUP_BY_NUMBERS, JOIN_BY_NUMBERS, KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS,
+        PASS_VALUES_ON, PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES,
+        TIMES_IN_MILLISECONDS, aggregates,
     },
 };
 
@@ -81,7 +83,7 @@ impl Library {
                 Arc::new(core::planner::CoreFunctionPlanner::default()),
                 Arc::new(functions_nested::planner::NestedFunctionPlanner),
                 Arc::new(functions_nested::planner::FieldAccessPlanner),
-                Arc::new(datetime::planner::DatetimeFunctionPlanner),
+                Arc::new(Extract),
                 Arc::new(unicode::planner::UnicodeFunctionPlanner),
                 Arc::new(functions_aggregate::planner::AggregateFunctionPlanner),
                 Arc::new(functions_window::planner::WindowFunctionPlanner),

@@ -315,12 +315,23 @@ fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
             let is_time = matches!(subject(kind, inner)?, Subject::Time);
             (is_time && literal_time_type(to)).then_some(Subject::Time)
         }
+        _ if let Some(inner) = in_utc(expr) => {
+            matches!(subject(kind, inner)?, Subject::Time).then_some(Subject::Time)
+        }
         _ => match property(expr).or_else(|| column_of_property(expr))? {
             (STRINGS, name) => Some(Subject::Text(name.to_owned())),
             (NUMBERS, name) => Some(Subject::Number(name.to_owned())),
             _ => None,
         },
     }
+}
+
+/// The time that `time AT TIME ZONE 'UTC'` makes an instant of.
+fn in_utc(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let [Expr::Literal(zone, _), inner] = &*call.args else { return None };
+    let zone = zone.try_as_str().flatten().filter(|_| call.func.name() == "timezone")?;
+    ["UTC", "+00:00", "Z"].iter().any(|utc| utc.eq_ignore_ascii_case(zone)).then_some(inner)
 }
 
 fn literal_time_type(kind: &arrow::datatypes::DataType) -> bool {

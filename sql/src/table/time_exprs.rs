@@ -4,11 +4,13 @@
 //! date_trunc('day', timestamp)                           another value each day
 //! timestamp >= TIMESTAMP '2026-11-06 00:00:00'           another value from then on
 //! floor(extract(epoch FROM timestamp) / 86400)           another value each day
+//! date_trunc('day', timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin')      another value at 22:00 or 23:00
 //! extract(minute FROM timestamp)                         another value each minute: nothing is said of it
 //! ```
 //!
 //! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
-//! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it.
+//! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it. What a clock of a
+//! zone shows rises within each hour in which it is not set.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -17,9 +19,14 @@ use std::{
 };
 
 use arrow::{
-    array::{Array as _, ArrayRef, BooleanArray, RecordBatch, TimestampMillisecondArray},
-    compute::kernels::cmp::{distinct, not_distinct},
-    datatypes::DataType,
+    array::{
+        Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, TimestampMillisecondArray,
+    },
+    compute::{
+        cast,
+        kernels::cmp::{distinct, not_distinct},
+    },
+    datatypes::{DataType, Int64Type},
 };
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::{
@@ -37,6 +44,9 @@ const STEPS_MAX: i64 = 40_000;
 const FEW: usize = 4;
 /// Integers that are added, at most, so that nothing wraps around.
 const INTEGER_MAX: u64 = 1 << 31;
+/// Parts of a clock's time that hours have in common.
+const CLOCK_PARTS: [&str; 10] =
+    ["hour", "day", "dow", "isodow", "doy", "week", "month", "quarter", "year", "isoyear"];
 /// Functions of one argument that rise with it.
 const RISING: [&str; 8] = [
     "floor",
@@ -101,15 +111,20 @@ impl Times {
 
     /// Buckets of a monotone expression, if it has one value in each week, day or hour.
     fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
-        if is_time(expr) || !is_monotone(expr) {
+        let clock = clock_of(expr);
+        if is_time(expr) || clock.is_none() && !is_monotone(expr) {
             return Ok(None);
         }
         if let Some(known) = self.known.borrow().get(expr) {
             return Ok(known.clone());
         }
         let mut found = None;
-        for grain in [Grain::Week, Grain::Day, Grain::Hour] {
-            found = self.steps_of(expr, grain)?;
+        let grains: &[Grain] = match clock {
+            Some(_) => &[Grain::Hour],
+            None => &[Grain::Week, Grain::Day, Grain::Hour],
+        };
+        for grain in grains {
+            found = self.steps_of(expr, clock, *grain)?;
             if found.is_some() {
                 break;
             }
@@ -119,8 +134,8 @@ impl Times {
     }
 
     /// Its values at the first and the last millisecond of each step are compared, and those of neighbours: what is monotone has no
-    /// value again.
-    fn steps_of(&self, expr: &Expr, grain: Grain) -> Result<Option<Steps>> {
+    /// value again. Of what is computed from a clock, the clock must go through each step without being set.
+    fn steps_of(&self, expr: &Expr, clock: Option<&Expr>, grain: Grain) -> Result<Option<Steps>> {
         let sources = self.scan.sources().iter();
         let span =
             || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
@@ -131,7 +146,12 @@ impl Times {
             return Ok(None);
         }
         let starts: Vec<i64> = (0..steps).map(|at| first + at * step).collect();
-        let ends = starts.iter().map(|start| start + step - 1).collect();
+        let ends: Vec<i64> = starts.iter().map(|start| start + step - 1).collect();
+        if let Some(clock) = clock
+            && !goes_on(clock, &starts, &ends)?
+        {
+            return Ok(None);
+        }
         // What cannot be computed for every time is left to those of rows.
         let (Some(at_starts), Some(at_ends)) = (values(expr, starts.clone())?, values(expr, ends)?)
         else {
@@ -145,7 +165,7 @@ impl Times {
             (at_starts.slice(0, starts.len() - 1), at_starts.slice(1, starts.len() - 1));
         let changes: BooleanArray = distinct(&before, &after)?;
         if changes.true_count() > starts.len() / FEW {
-            let is_injective = changes.true_count() == changes.len();
+            let is_injective = clock.is_none() && changes.true_count() == changes.len();
             return Ok(Some(Steps { buckets: grain.into(), is_injective }));
         }
         let changed = starts.iter().skip(1).zip(changes.values().iter());
@@ -153,7 +173,8 @@ impl Times {
         // The instant of the first bucket is one of the table's, too.
         let boundaries = std::iter::once(first).chain(changed).collect();
         let buckets = TimeBuckets { grain: None, boundaries };
-        Ok(Some(Steps { buckets, is_injective: true }))
+        // A clock that is set back shows an hour again.
+        Ok(Some(Steps { buckets, is_injective: clock.is_none() }))
     }
 }
 
@@ -170,6 +191,42 @@ fn values(expr: &Expr, times: Vec<i64>) -> Result<Option<ArrayRef>> {
     let times = Arc::new(TimestampMillisecondArray::from(times));
     let batch = RecordBatch::try_new(Arc::clone(schema.inner()), vec![times])?;
     Ok(evaluated.evaluate(&batch).and_then(|values| values.into_array(rows)).ok())
+}
+
+/// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more.
+fn clock_of(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let [Expr::Literal(constant, _), inner] = &**args else { return None };
+    match func.name() {
+        // The instant of a day's beginning there.
+        "timezone" => clock_of(inner),
+        "date_part" | "date_trunc" if is_clock(inner) => {
+            let part = constant.try_as_str().flatten()?.to_lowercase();
+            CLOCK_PARTS.contains(&&*part).then_some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression is the time on a clock, or an instant made of one.
+fn is_clock(expr: &Expr) -> bool {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return false };
+    let [Expr::Literal(..), inner] = &**args else { return false };
+    func.name() == "timezone" && (is_time(inner) || is_clock(inner))
+}
+
+/// Whether a clock is as far ahead at the end of each step as at its start: it is set once in a step, at most.
+fn goes_on(clock: &Expr, starts: &[i64], ends: &[i64]) -> Result<bool> {
+    let (Some(first), Some(last)) =
+        (values(clock, starts.to_vec())?, values(clock, ends.to_vec())?)
+    else {
+        return Ok(false);
+    };
+    let (first, last) = (cast(&first, &DataType::Int64)?, cast(&last, &DataType::Int64)?);
+    let (first, last) = (first.as_primitive::<Int64Type>(), last.as_primitive::<Int64Type>());
+    let shown = first.values().iter().zip(last.values());
+    let passed = starts.iter().zip(ends);
+    Ok(shown.zip(passed).all(|((first, last), (start, end))| last - first == end - start))
 }
 
 /// Whether an expression of the time alone never falls while time rises, or never rises.
