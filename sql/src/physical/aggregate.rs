@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
-use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
-use datafusion_expr::{Aggregate, Expr, expr::GroupingSet};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::{Aggregate, Expr};
 use datafusion_physical_expr::{
     PhysicalExpr, aggregate::LoweredAggregateBuilder, expressions::Literal,
 };
@@ -16,6 +16,7 @@ use datafusion_physical_plan::{
 };
 
 use super::exprs::Exprs;
+use crate::table::grouping_sets;
 
 /// Columns to group by: the expression and the name of each.
 type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;
@@ -77,58 +78,5 @@ fn groups(
             Ok(PhysicalGroupBy::new(columns, null_columns, nulls, true))
         }
         columns => Ok(PhysicalGroupBy::new_single(named(columns)?)),
-    }
-}
-
-/// The columns of all sets, and for each set which of the columns are null in it.
-fn grouping_sets(set: &GroupingSet) -> Result<(Vec<Expr>, Vec<Vec<bool>>)> {
-    Ok(match set {
-        GroupingSet::Rollup(columns) => {
-            let set = |length| (0..columns.len()).map(|at| at >= length).collect();
-            (columns.clone(), (0..=columns.len()).map(set).collect())
-        }
-        GroupingSet::Cube(columns) => {
-            let Some(sets) = u32::try_from(columns.len()).ok().and_then(|n| 1_u32.checked_shl(n))
-            else {
-                return internal_err!("a cube of {} columns", columns.len());
-            };
-            let set = |bits: u32| (0..columns.len()).map(|at| bits >> at & 1 == 1).collect();
-            (columns.clone(), (0..sets).map(set).collect())
-        }
-        GroupingSet::GroupingSets(sets) => {
-            let mut columns: Vec<Expr> = Vec::new();
-            for column in sets.iter().flatten() {
-                if !columns.contains(column) {
-                    columns.push(column.clone());
-                }
-            }
-            let set =
-                |set: &Vec<Expr>| columns.iter().map(|column| !set.contains(column)).collect();
-            let sets = sets.iter().map(set).collect();
-            (columns, sets)
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use datafusion_expr::col;
-
-    use super::*;
-
-    #[test]
-    fn each_set_says_which_columns_are_null() {
-        let (a, b) = (col("a"), col("b"));
-        let both = || vec![a.clone(), b.clone()];
-        let (columns, sets) = grouping_sets(&GroupingSet::Rollup(both())).unwrap();
-        assert_eq!(columns, both());
-        assert_eq!(sets, [[true, true], [false, true], [false, false]]);
-        let (_, mut sets) = grouping_sets(&GroupingSet::Cube(both())).unwrap();
-        sets.sort();
-        assert_eq!(sets, [[false, false], [false, true], [true, false], [true, true]]);
-        let sets = vec![vec![b.clone()], vec![a.clone(), b.clone()], vec![]];
-        let (columns, sets) = grouping_sets(&GroupingSet::GroupingSets(sets)).unwrap();
-        assert_eq!(columns, [b, a]);
-        assert_eq!(sets, [[false, true], [false, false], [true, true]]);
     }
 }

@@ -21,7 +21,7 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number;
 use datafusion_optimizer::AnalyzerRule;
 
-use crate::table::Kind;
+use crate::table::{Kind, is_of_rows};
 
 /// The first rows of windows, where there is an order within them.
 #[derive(Debug)]
@@ -73,18 +73,6 @@ fn is_time(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.name == Kind::Events.time_column())
 }
 
-/// Whether a plan's rows are those of a table. Of groups and joins no scan could leave any out, and to sort all of them takes longer than
-/// to compare each with the first.
-fn is_of_rows(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::TableScan(_) => true,
-        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
-            plan.inputs().into_iter().all(is_of_rows)
-        }
-        _ => false,
-    }
-}
-
 /// What `DISTINCT ON` in an order becomes.
 fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Distinct(Distinct::On(distinct)) = plan else { return Ok(None) };
@@ -95,6 +83,7 @@ fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPla
     let keys = normalize_cols(on_expr.iter().cloned(), input)?;
     if !within.first().is_some_and(|first| is_time(&first.expr))
         || !keys.iter().all(|key| is_text(key, input.schema()))
+        // Of groups and joins no scan could leave any out, and to sort all of them takes longer than to compare each with the first.
         || !is_of_rows(input)
     {
         return Ok(None);

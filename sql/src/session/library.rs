@@ -78,6 +78,7 @@ impl Library {
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
         analyzers.push(Arc::new(NULLS_OF_LISTS));
+        analyzers.push(Arc::new(DistinctSetsAsUnion));
         Self {
             syntax: vec![
                 Arc::new(core::planner::CoreFunctionPlanner::default()),

@@ -78,6 +78,17 @@ impl OptimizerRule for NodeRule {
     }
 }
 
+/// Whether a plan's rows are those of a table, and none that groups, joins or windows make.
+pub fn is_of_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.inputs().into_iter().all(is_of_rows)
+        }
+        _ => false,
+    }
+}
+
 /// A plan, subqueries included, each part of whose expressions has become what `rewrite` makes of it over the columns
 /// there are. Columns of the answer have the names that they had.
 ///

@@ -22,6 +22,7 @@ CONDITIONS = (
 
 ROW = "tenant_id, event_name, timestamp, user_id"
 TIMES = ("minute", "hour", "day", "week", "month", "quarter", "year")
+ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe")
 FIELDS = ("year", "month", "day", "hour", "minute", "doy", "dow", "week", "quarter")
 
 STATEMENTS = {
@@ -58,6 +59,16 @@ STATEMENTS = {
     ],
     "times": [f"SELECT date_trunc('{t}', timestamp) AS t, count(*) FROM events GROUP BY 1 ORDER BY 1 DESC LIMIT 12" for t in TIMES]
     + [f"SELECT date_part('{f}', timestamp), count(*) FROM events GROUP BY 1" for f in FIELDS]
+    + [f"SELECT date_trunc('day', timestamp AT TIME ZONE 'UTC' AT TIME ZONE '{z}') AS d, count(*), count(DISTINCT user_id), sum({MS}) FROM events GROUP BY 1 ORDER BY 1" for z in ZONES]
+    + [f"SELECT extract({f} FROM timestamp AT TIME ZONE 'UTC' AT TIME ZONE '{z}') AS h, count(*) FROM events GROUP BY 1" for z in ZONES for f in ("hour", "dow", "minute")]
+    + [
+        *(f"SELECT timestamp AT TIME ZONE 'UTC' AT TIME ZONE '{z}' AS t, timestamp FROM events ORDER BY timestamp, event_id NULLS LAST LIMIT 5" for z in ZONES),
+        *(f"SELECT date_trunc('day', timestamp AT TIME ZONE 'UTC' AT TIME ZONE '{z}') AT TIME ZONE '{z}' AT TIME ZONE 'UTC' AS began, tenant_id, count(*) FROM events GROUP BY 1, 2" for z in ZONES),
+        "SELECT count(*) FROM events WHERE timestamp AT TIME ZONE 'UTC' >= TIMESTAMP '2026-11-16 00:00:00' AT TIME ZONE 'America/New_York'", "SELECT count(*) FROM events WHERE timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Kathmandu' < '2026-11-15 12:00:00'", "SELECT TIMESTAMP '2026-07-01 12:00:00' AT TIME ZONE 'Europe/Berlin' AT TIME ZONE 'UTC' AS t",
+        ("SELECT TIMESTAMP '2026-10-25 02:30:00' AT TIME ZONE 'Europe/Berlin' AS t, TIMESTAMP '2026-03-29 02:30:00' AT TIME ZONE 'Europe/Berlin' AS u", None, [["2026-10-25T01:30:00.000Z", "2026-03-29T01:30:00.000Z"]]),
+        "SELECT tenant_id, extract(epoch FROM (max(timestamp) - min(timestamp))) AS e, extract(day FROM max(timestamp) - min(timestamp)) AS d, extract(hour FROM max(timestamp) - min(timestamp)) AS h, extract(minute FROM max(timestamp) - min(timestamp)) AS m, extract(second FROM max(timestamp) - min(timestamp)) AS s, extract(millisecond FROM max(timestamp) - min(timestamp)) AS ms FROM events GROUP BY 1",
+        "SELECT user_id, max(extract(epoch FROM timestamp - TIMESTAMP '2026-11-10 12:00:00')) AS s, min(extract(hour FROM TIMESTAMP '2026-11-10 12:00:00' - timestamp)) AS h FROM events WHERE tenant_id = 't2' GROUP BY 1",
+    ]
     + [f"SELECT EXTRACT({f} FROM timestamp), max({MS}) FROM events GROUP BY 1 ORDER BY 1 LIMIT 10" for f in FIELDS[:5]]
     + [
         "SELECT timestamp + INTERVAL '1 day' FROM events ORDER BY timestamp LIMIT 1", "SELECT timestamp - INTERVAL '90 minutes' FROM events ORDER BY timestamp DESC LIMIT 1", "SELECT max(timestamp) - INTERVAL '1 month' FROM events", "SELECT CAST(timestamp AS DATE), count(*) FROM events GROUP BY 1",
@@ -123,6 +134,8 @@ STATEMENTS = {
         f"SELECT {P}, sum({MS}) FILTER (WHERE event_name = 'call'), avg({MS}) FILTER (WHERE {M} = 'small'), min({COST}) FILTER (WHERE event_name = 'nothing'), count({MS}) FILTER (WHERE event_name = 'nothing'), max(timestamp) FILTER (WHERE event_name = 'export'), sum(CASE WHEN {M} = 'small' THEN {MS} ELSE 0 END) FILTER (WHERE event_name = 'call') FROM events GROUP BY 1",
         f"SELECT sum(CASE WHEN event_name = 'nothing' THEN {MS} ELSE 0 END), sum(CASE WHEN event_name = 'nothing' THEN {MS} END), sum(CASE WHEN {MS} > 100 THEN {COST} ELSE 0 END) FROM events",
         *(f"SELECT {P}, event_name, grouping({P}), sum({MS}), count(*), max(timestamp), avg({MS}) FROM events GROUP BY {sets}" for sets in (f"ROLLUP ({P}, event_name)", f"CUBE ({P}, event_name)", f"GROUPING SETS (({P}), (event_name), ())", f"GROUPING SETS ((event_name, {P}), (event_name))")),
+        *(f"SELECT {P}, event_name, grouping({P}, event_name), count(DISTINCT user_id), count(DISTINCT user_id) FILTER (WHERE {MS} > 50), count(*), sum({MS}) FROM events WHERE tenant_id <> 't3' GROUP BY {sets}" for sets in (f"ROLLUP ({P}, event_name)", f"CUBE (event_name, {P})", f"GROUPING SETS (({P}), (event_name), ())", f"GROUPING SETS ((event_name, {P}), (event_name))", f"GROUPING SETS ((event_name, {P}), (event_name), (event_name))")),
+        f"SELECT coalesce(d, w) AS t, count(DISTINCT {M}), sum(DISTINCT {MS}), max(n) FROM (SELECT date_trunc('day', timestamp) AS d, date_trunc('week', timestamp) AS w, string_props, numeric_props, length(tenant_id) AS n FROM events) x GROUP BY GROUPING SETS ((d), (w)) ORDER BY grouping(d), 1", "SELECT a.tenant_id, b.tenant_id, count(DISTINCT a.user_id) FROM (SELECT DISTINCT tenant_id, user_id FROM events) a JOIN (SELECT DISTINCT tenant_id, user_id FROM events) b ON a.user_id = b.user_id GROUP BY GROUPING SETS ((a.tenant_id), (b.tenant_id), ())", "SELECT tenant_id, event_name, count(DISTINCT user_id) FROM events WHERE 1 = 0 GROUP BY GROUPING SETS ((tenant_id), (event_name))",
         f"SELECT upper({P}) AS p, date_trunc('day', timestamp) AS d, count(*), min({MS}) FROM events WHERE tenant_id <> 't3' GROUP BY ROLLUP (upper({P}), date_trunc('day', timestamp))",
         *(f"SELECT {P}, event_name, count(*), sum({MS}) FROM events WHERE {condition} GROUP BY 1, 2" for condition in (f"{M} NOT IN ('small', 'large')", f"{M} NOT LIKE '%e%' AND {MS} > 50", f"length({M}) > 3 OR event_name = 'login'", "date_part('hour', timestamp) BETWEEN 9 AND 17", "upper(tenant_id) <> 'T1'", f"{P} <> event_name", f"coalesce({P}, 'none') = 'none'")),
         f"SELECT t, sum(n) FROM (SELECT tenant_id AS t, {MS} AS n, {M} AS m FROM events WHERE {M} IS NOT NULL) x WHERE m <> 'small' AND t <> 't0' GROUP BY 1",
