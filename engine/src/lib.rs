@@ -48,9 +48,10 @@ mod fuzz;
 /// Rows of one namespace, for who computes over them elsewhere.
 pub mod rows {
     pub use crate::scan::{
-        Chosen, Column, EventIdCondition, EventIdPrefix, EventIdSet, Filter, Grain, HandedOver,
-        Hour, HourStates, NumberState, Opened, Scan, Series, Sizes, Snapshot, Source, Stretch,
-        Strip, TextMatch, TextTable, TimeBuckets, Unit, UserState, UserTexts, Values, Wanted,
+        BucketRun, Column, EventIdCondition, EventIdPrefix, EventIdSet, Filter, Grain, Hour,
+        HourStates, Morsel, NumberState, OpenSegments, RowRange, Scan, SerializedSnapshot, Series,
+        SeriesFilter, Sizes, Snapshot, Source, StateSelection, TextMatch, TextTable, TimeBuckets,
+        UserState, UserTexts, Values,
     };
     pub use crate::vfs::shared_memory::SharedMemory;
 }

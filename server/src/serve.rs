@@ -35,7 +35,7 @@ use crate::{
     http::{Http, Peer, Throttle, router},
     jobs,
     outbound::{Dispatcher, Mailer, Poster, WebhookRules},
-    sql::Workers,
+    sql::WorkerPool,
 };
 
 /// Connections at once, at most.
@@ -146,9 +146,9 @@ pub async fn serve_with(
     let throttle = Arc::new(Throttle::new(&config.rate_limits));
     // This very program, even where another version has taken its place in the directory.
     let program = config.sql_program.clone().unwrap_or_else(|| "/proc/self/exe".into());
-    let workers = Arc::new(Workers::new(program, config.sql_idle_workers, total));
+    let workers = Arc::new(WorkerPool::new(program, config.sql_idle_workers, total));
     let prepared = Arc::clone(&workers);
-    drop(tokio::task::spawn_blocking(move || prepared.prepare()));
+    drop(tokio::task::spawn_blocking(move || prepared.refill()));
     let http = Http::new(app.clone(), &shares, Arc::clone(&throttle), dispatcher.clone(), workers);
     let (connections, tools) = connections_max(raise_descriptors());
     let tasks = vec![

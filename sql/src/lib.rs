@@ -5,7 +5,8 @@
 //! files, network or a second chance. The server hands it a snapshot of the caller's rows and has it killed at the limit.
 //! Workers are copies of a process that is ready, the template.
 //!
-//! From the floor up: what a statement may be (`gate`), the tables (`table`), the operators of a plan over them
+//! From the floor up: what a statement may be (`gate`), the tables (`tables`), groups that are added up while they are read
+//! (`aggregate`), what the optimizer is told of both (`rules`), the operators of a plan over them
 //! (`physical`), the session that knows nothing else (`session`), what is answered (`answer`), the process (`worker`) and
 //! what it is copied from (`template`). What server and workers say to each other is the crate `inlay-sql-protocol`,
 //! which is all that the server needs.
@@ -13,7 +14,11 @@
 mod gate;
 mod refuse;
 
-mod table;
+mod tables;
+
+mod aggregate;
+
+mod rules;
 
 mod physical;
 

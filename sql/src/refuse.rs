@@ -4,7 +4,7 @@ use datafusion_common::{DataFusionError, SchemaError};
 
 use inlay_sql_protocol::{Reason, Refusal};
 
-use crate::{gate::without_positions, table::Kind};
+use crate::{gate::without_positions, tables::Kind};
 
 /// What is offered as "did you mean" resembles what was written at least so much.
 const ALIKE_MIN: f64 = 0.7;

@@ -1,8 +1,8 @@
-//! The process that workers are copies of.
+//! The template: the process that workers are forked from.
 //!
-//! Loading the program and having the library do its first statement takes eleven milliseconds of a processor; to copy
+//! Loading the program and having the library do its first statement takes eleven milliseconds of a processor; to fork
 //! a process that has done both takes one. The template has never seen anybody's data, and answers nothing itself. It
-//! has one thread only, since a copy would have none of the others but all of their locks.
+//! has one thread only, since a child would have none of the others but all of their locks.
 
 use std::{
     ffi::CStr,
@@ -20,7 +20,7 @@ use rustix::{
     process::{Pid, Signal, WaitOptions, getpid, getppid, kill_process, waitpid},
 };
 
-use inlay_sql_protocol::Ends;
+use inlay_sql_protocol::WorkerPipes;
 
 use crate::{
     code_pages, confine,
@@ -30,10 +30,10 @@ use crate::{
 /// Bytes that a worker may write to when nobody says.
 const DATA_BYTES: u64 = 1 << 30;
 
-/// What the template and its copies are called.
+/// The names of the template's process and of its children.
 const NAME: &CStr = c"inlay-sql";
 
-/// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
+/// Gets ready, makes workers of what comes over the standard input, which is a socket, and pipes when nobody can ask any
 /// more. Arguments of the program behind the command, if there are any: the bytes of memory that each process begins with, those that it may write to when it has
 /// got all that it can, and whether code is in huge pages (`true`).
 pub fn run() -> ExitCode {
@@ -54,8 +54,8 @@ pub fn run() -> ExitCode {
     }
     let prepared = worker::prepare(base_bytes, most_bytes);
     let why = prepared.as_ref().err().map(ToString::to_string);
-    let ended = match (copies(server.as_fd(), why.as_deref()), prepared) {
-        (Ok(Turn::Worker(own)), Ok(prepared)) => worker(own, prepared),
+    let ended = match (children(server.as_fd(), why.as_deref()), prepared) {
+        (Ok(Role::Worker(own)), Ok(prepared)) => worker(own, prepared),
         (ended, _) => ended.map(drop),
     };
     // Whoever is at the other end, if anybody is, knows that nothing came.
@@ -65,7 +65,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Has the C library keep what is freed: a statement takes it again at once, and the process ends soon. Pages that go back to
+/// Has the C library keep what is freed: a statement takes it again at once, and the process pipes soon. Pages that go back to
 /// the kernel and come again are cleared and mapped each time, some 3 % of a statement's time.
 fn keep_freed_memory() {
     /// The most that the library takes from its heaps; larger blocks are mapped each by itself.
@@ -89,7 +89,7 @@ fn keep_freed_memory() {
 }
 
 /// Has the kernel end this process with the thread of the server that started it, however busy it is, and tell it how its
-/// copies end, whatever the server was started with.
+/// children end, whatever the server was started with.
 fn attach() -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // SAFETY: no handler is set, but what every process begins with.
@@ -101,114 +101,117 @@ fn attach() -> io::Result<()> {
     Ok(())
 }
 
-/// What this process is now.
-enum Turn {
-    /// The template, which nobody can ask any more.
+/// What this process is after the loop.
+enum Role {
+    /// The template, whose server is gone.
     Over,
-    /// A copy of it.
-    Worker(Own),
+    /// A child.
+    Worker(ChildPipes),
 }
 
-/// What a copy has of its own.
-struct Own {
-    ends: Ends,
-    /// Closed when it ends: that is how the template knows.
+/// The descriptors of a child.
+struct ChildPipes {
+    pipes: WorkerPipes,
+    /// Closed when it exits, by which the template learns of it.
     _end: io::PipeWriter,
 }
 
-/// A copy that lives.
-struct Copy {
+/// A child that runs.
+struct Child {
     pid: Pid,
-    /// While somebody wants it to.
-    life: Option<UnixStream>,
+    /// Closed by the server to cancel it.
+    control: Option<UnixStream>,
     end: io::PipeReader,
 }
 
-/// Makes a copy for each ends that come, and looks after them. If workers cannot be, the first who asks is told why.
-fn copies(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Turn> {
-    let mut copies: Vec<Copy> = Vec::new();
+/// Forks a child for each set of pipes that the server sends, and reaps those that end. If this machine cannot have workers, the first request
+/// is answered with the reason.
+fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
+    let mut children: Vec<Child> = Vec::new();
     loop {
-        let (is_asked, happened) = wait(server, &copies)?;
-        for (copy, happened) in copies.iter_mut().zip(&happened) {
-            if happened.is_unwanted && copy.life.take().is_some() {
+        let (is_asked, events) = wait(server, &children)?;
+        for (child, events) in children.iter_mut().zip(&events) {
+            if events.is_cancelled && child.control.take().is_some() {
                 // One that has ended meanwhile is still known: nobody else waits for it.
-                let _ = kill_process(copy.pid, Signal::KILL);
+                let _ = kill_process(child.pid, Signal::KILL);
             }
         }
-        let mut ended = happened.iter().map(|happened| happened.has_ended);
-        for copy in copies.extract_if(.., |_| ended.next().unwrap_or(false)) {
-            bury(copy);
+        let mut ended = events.iter().map(|events| events.has_ended);
+        for child in children.extract_if(.., |_| ended.next().unwrap_or(false)) {
+            reap(child);
         }
         if !is_asked {
             continue;
         }
-        let ends = match Ends::receive(server) {
-            Ok(Some(ends)) => ends,
-            Ok(None) => return Ok(Turn::Over),
+        let pipes = match WorkerPipes::receive(server) {
+            Ok(Some(pipes)) => pipes,
+            Ok(None) => return Ok(Role::Over),
             // Who asked finds what was closed.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
             Err(error) => return Err(error),
         };
         // The next one is made by another template, which may be fit.
         if let Some(why) = unfit {
-            let _ = worker::say_unfit(&mut io::PipeWriter::from(ends.answer), why);
-            return Ok(Turn::Over);
+            let _ = worker::say_unfit(&mut io::PipeWriter::from(pipes.answer), why);
+            return Ok(Role::Over);
         }
         let template = getpid();
-        let copied = io::pipe().and_then(|(end, own)| Ok((copy_process()?, end, own)));
-        match copied {
-            Ok((Some(pid), end, _)) => copies.push(Copy { pid, life: Some(ends.life), end }),
+        let forked = io::pipe().and_then(|(end, own)| Ok((fork_process()?, end, own)));
+        match forked {
+            Ok((Some(pid), end, _)) => {
+                children.push(Child { pid, control: Some(pipes.control), end })
+            }
             Ok((None, _, own)) => {
                 end_with(template)?;
-                return Ok(Turn::Worker(Own { ends, _end: own }));
+                return Ok(Role::Worker(ChildPipes { pipes, _end: own }));
             }
             Err(error) => {
                 let why = error.to_string();
-                let _ = worker::say_unfit(&mut io::PipeWriter::from(ends.answer), &why);
+                let _ = worker::say_unfit(&mut io::PipeWriter::from(pipes.answer), &why);
             }
         }
     }
 }
 
-/// What happened to a copy.
-struct Happened {
-    is_unwanted: bool,
+/// What happened to a child.
+struct ChildEvents {
+    is_cancelled: bool,
     has_ended: bool,
 }
 
-/// Waits until something happens: to the server, and to each copy.
-fn wait(server: BorrowedFd<'_>, copies: &[Copy]) -> io::Result<(bool, Vec<Happened>)> {
+/// Waits until the server sends something or closes, or a child ends or is cancelled.
+fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<ChildEvents>)> {
     let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
     let mut fds = vec![on(server)];
-    fds.extend(copies.iter().map(|copy| on(copy.end.as_fd())));
-    fds.extend(copies.iter().filter_map(|copy| Some(on(copy.life.as_ref()?.as_fd()))));
+    fds.extend(children.iter().map(|child| on(child.end.as_fd())));
+    fds.extend(children.iter().filter_map(|child| Some(on(child.control.as_ref()?.as_fd()))));
     retry_on_intr(|| poll(&mut fds, None))?;
-    let mut happened = fds.iter().map(|fd| !fd.revents().is_empty());
-    let is_asked = happened.next().unwrap_or(false);
-    let ended: Vec<bool> = happened.by_ref().take(copies.len()).collect();
-    let of_copy = |(copy, has_ended): (&Copy, bool)| Happened {
+    let mut events = fds.iter().map(|fd| !fd.revents().is_empty());
+    let is_asked = events.next().unwrap_or(false);
+    let ended: Vec<bool> = events.by_ref().take(children.len()).collect();
+    let of_child = |(child, has_ended): (&Child, bool)| ChildEvents {
         has_ended,
-        is_unwanted: copy.life.is_some() && happened.next().unwrap_or(false),
+        is_cancelled: child.control.is_some() && events.next().unwrap_or(false),
     };
-    Ok((is_asked, copies.iter().zip(ended).map(of_copy).collect()))
+    Ok((is_asked, children.iter().zip(ended).map(of_child).collect()))
 }
 
-/// Takes leave of a copy that has ended, and says how it did to whoever wants to know.
-fn bury(copy: Copy) {
-    // One that only says so is not waited for. What ends already ends as it does.
-    let _ = kill_process(copy.pid, Signal::KILL);
-    let ended = retry_on_intr(|| waitpid(Some(copy.pid), WaitOptions::empty()));
-    if let (Ok(Some((_, status))), Some(mut life)) = (ended, copy.life) {
+/// Waits for a child that has ended, and sends its exit status to the server, if that still listens.
+fn reap(child: Child) {
+    // One that only says so is not waited for. What pipes already pipes as it does.
+    let _ = kill_process(child.pid, Signal::KILL);
+    let ended = retry_on_intr(|| waitpid(Some(child.pid), WaitOptions::empty()));
+    if let (Ok(Some((_, status))), Some(mut control)) = (ended, child.control) {
         // Who has gone meanwhile does not.
-        let _ = life.write_all(&status.as_raw().to_le_bytes());
+        let _ = control.write_all(&status.as_raw().to_le_bytes());
     }
 }
 
-/// Copies this process: the copy gets none, the template its number.
-fn copy_process() -> io::Result<Option<Pid>> {
+/// Forks. Returns the child's pid in the parent and `None` in the child.
+fn fork_process() -> io::Result<Option<Pid>> {
     // SAFETY: this process has one thread (the one of its first statement has been waited for), so no lock is held that
-    // nobody would give back, and the copy is whole.
-    #[expect(unsafe_code, reason = "no safe interface copies a process")]
+    // nobody would give back, and the child is whole.
+    #[expect(unsafe_code, reason = "no safe interface forks a process")]
     let number = unsafe { libc::fork() };
     match number {
         ..0 => Err(io::Error::last_os_error()),
@@ -225,12 +228,12 @@ fn end_with(template: Pid) -> io::Result<()> {
     Err(io::ErrorKind::NotConnected.into())
 }
 
-/// Answers a statement as a copy of the template.
-fn worker(own: Own, prepared: Prepared) -> io::Result<()> {
+/// Answers a statement as a child of the template.
+fn worker(own: ChildPipes, prepared: Prepared) -> io::Result<()> {
     // In place of the socket to the server, and of nothing.
-    rustix::stdio::dup2_stdin(&own.ends.statement)?;
-    rustix::stdio::dup2_stdout(&own.ends.answer)?;
-    let Own { ends: Ends { memory, .. }, _end } = own;
+    rustix::stdio::dup2_stdin(&own.pipes.statement)?;
+    rustix::stdio::dup2_stdout(&own.pipes.answer)?;
+    let ChildPipes { pipes: WorkerPipes { memory, .. }, _end } = own;
     match confine::limits_of_copy() {
         Ok(()) => worker::serve(prepared, memory),
         Err(error) => worker::say_unfit(&mut io::stdout(), &format!("its limits: {error}")),

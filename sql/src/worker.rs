@@ -16,7 +16,7 @@ use std::{
 
 use inlay_engine::{
     Error, View,
-    rows::{Opened, Scan, SharedMemory},
+    rows::{OpenSegments, Scan, SharedMemory},
 };
 use tokio::runtime::Runtime;
 
@@ -97,12 +97,12 @@ pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Re
     let opened = opened.filter(|opened| opened.is_of(&request.segments));
     let opened = match opened {
         Some(opened) => Ok(opened),
-        None => Opened::open(&request.head.directory, request.segments),
+        None => OpenSegments::open(&request.head.directory, request.segments),
     };
     let opened = match opened {
         Ok(opened) => opened,
         Err(Error::Io { kind: io::ErrorKind::NotFound, .. }) => {
-            end(&Frame::Stale);
+            end(&Frame::SnapshotGone);
         }
         Err(error) => end(&Frame::Refused(Refusal::new(Reason::Broken, error.to_string()))),
     };
@@ -145,7 +145,7 @@ pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Re
 /// Answers a statement over segments, rows that were mapped, and rows that are still to come, if there are any.
 async fn answer(
     session: Session,
-    opened: Opened,
+    opened: OpenSegments,
     shared: Vec<View>,
     has_recent: bool,
     ask: &Ask,
@@ -155,7 +155,7 @@ async fn answer(
     let statement = gate::admit(&ask.sql)?;
     let recent = match has_recent {
         true => {
-            out.send(Frame::Wanted).and_then(|()| out.flush()).map_err(broken)?;
+            out.send(Frame::NeedMemtable).and_then(|()| out.flush()).map_err(broken)?;
             read_recent(&mut io::stdin().lock()).map_err(broken)?
         }
         false => Vec::new(),
@@ -208,8 +208,8 @@ fn wait_for_statement(
     input: &mut impl io::Read,
     output: &mut impl Write,
     runtime: &Runtime,
-) -> io::Result<(Request, Ask, Option<Opened>)> {
-    let mut opened: Option<Opened> = None;
+) -> io::Result<(Request, Ask, Option<OpenSegments>)> {
+    let mut opened: Option<OpenSegments> = None;
     let (is_asked, mut has_touched) = (Arc::<AtomicBool>::default(), false);
     loop {
         let has_come = AtomicBool::new(false);
@@ -224,7 +224,7 @@ fn wait_for_statement(
                 has_come.store(true, Ordering::Relaxed);
                 is_asked.store(head.ask.is_some(), Ordering::Relaxed);
                 match head.ask {
-                    Some(_) => Frame::Taken.write(output).and_then(|()| output.flush()),
+                    Some(_) => Frame::Accepted.write(output).and_then(|()| output.flush()),
                     None => Ok(()),
                 }
             });
@@ -234,7 +234,7 @@ fn wait_for_statement(
         match request.head.ask.take() {
             Some(ask) => return Ok((request, ask, opened)),
             None => {
-                opened = Opened::open(&request.head.directory, request.segments).ok();
+                opened = OpenSegments::open(&request.head.directory, request.segments).ok();
                 if !has_touched {
                     has_touched = true;
                     touch_heaps(runtime, &is_asked);

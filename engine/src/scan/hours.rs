@@ -13,7 +13,7 @@ pub type HourStates = BTreeMap<i64, Hour>;
 
 /// Which states are asked for besides the count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct StateSelection {
     /// Distinct users.
     pub users: bool,
     /// The spread of these numeric properties.
@@ -33,11 +33,11 @@ pub struct Hour {
 
 impl Hour {
     /// Nothing yet.
-    pub fn empty(wanted: &Wanted) -> Self {
+    pub fn empty(selection: &StateSelection) -> Self {
         Self {
             count: 0,
-            users: wanted.users.then(Distinct::default),
-            numbers: wanted.numbers.iter().map(|_| Digest::default()).collect(),
+            users: selection.users.then(Distinct::default),
+            numbers: selection.numbers.iter().map(|_| Digest::default()).collect(),
         }
     }
 

@@ -3,12 +3,12 @@
 //! A [`Snapshot`] is what one instant shows of a namespace. It is opened where it was taken, or handed over to
 //! another process as bytes: the list of segments, which that process maps for itself, and the rows that
 //! no segment holds yet. A [`Scan`] names sources; a source its series and, for times that are asked for,
-//! the strips of rows to read. Rows of other namespaces, and rows that expired, are never among them.
+//! the row ranges of rows to read. Rows of other namespaces, and rows that expired, are never among them.
 //!
 //! Nothing here evaluates more than equality of texts and bounds of numbers: that is for whoever reads.
 
 mod hours;
-mod strips;
+mod row_ranges;
 mod values;
 
 mod vectors;
@@ -22,12 +22,12 @@ mod sizes;
 
 mod snapshot;
 
-pub use hours::{Hour, HourStates, NumberState, UserState, Wanted};
+pub use hours::{Hour, HourStates, NumberState, StateSelection, UserState};
+pub use row_ranges::{BucketRun, Grain, Morsel, RowRange, Series, SeriesFilter, TimeBuckets};
 pub use sealed::UserTexts;
 pub use sizes::Sizes;
-pub use snapshot::{HandedOver, Opened, Scan, Snapshot};
+pub use snapshot::{OpenSegments, Scan, SerializedSnapshot, Snapshot};
 pub use source::Source;
-pub use strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit};
 pub use values::{Column, Filter, TextMatch, TextTable, Values};
 
 pub use crate::segment::{EventIdCondition, EventIdPrefix, EventIdSet};

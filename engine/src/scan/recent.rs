@@ -10,8 +10,8 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 use parking_lot::Mutex;
 
 use super::{
-    hours::{Hour, HourStates, Wanted},
-    strips::{Grain, Series, Stretch, Strip, Unit, push_rows},
+    hours::{Hour, HourStates, StateSelection},
+    row_ranges::{BucketRun, Grain, Morsel, RowRange, Series, push_rows},
     values::{Column, TextTable, Values},
 };
 use crate::{
@@ -84,16 +84,16 @@ impl Recent {
         &self.names
     }
 
-    /// The rows of a unit by the hour, day or week in which they begin.
-    pub fn stretches(&self, unit: &Unit, grain: Option<Grain>) -> Vec<Stretch> {
+    /// The rows of a morsel by the hour, day or week in which they begin.
+    pub fn bucket_runs(&self, morsel: &Morsel, grain: Option<Grain>) -> Vec<BucketRun> {
         let mut out = Vec::new();
-        for strip in &unit.strips {
+        for row_range in &morsel.row_ranges {
             let Some(grain) = grain else {
-                push_rows(&mut out, strip.series, 0, strip.rows.len() as u32);
+                push_rows(&mut out, row_range.series, 0, row_range.rows.len() as u32);
                 continue;
             };
-            for ms in self.image.times(&strip.rows) {
-                push_rows(&mut out, strip.series, grain.start(ms), 1);
+            for ms in self.image.times(&row_range.rows) {
+                push_rows(&mut out, row_range.series, grain.start(ms), 1);
             }
         }
         out
@@ -161,25 +161,25 @@ impl Recent {
         self.image.first_row_at(rows, ms)
     }
 
-    /// The times of the first and the last row of a strip.
-    pub fn ends(&self, strip: &Strip) -> (i64, i64) {
-        let Range { start, end } = strip.rows;
+    /// The times of the first and the last row of a row range.
+    pub fn ends(&self, row_range: &RowRange) -> (i64, i64) {
+        let Range { start, end } = row_range.rows;
         let time = |row: u32| self.image.times(&(row..row.saturating_add(1))).next();
         (time(start).unwrap_or_default(), time(end.saturating_sub(1)).unwrap_or_default())
     }
 
-    /// Values of the rows of a unit.
+    /// Values of the rows of a morsel.
     ///
     /// Errors: `Corrupt`.
-    pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
+    pub fn read(&self, morsel: &Morsel, column: &Column) -> Result<Values> {
         // Strips are short and mostly stand side by side.
-        let side_by_side = |a: &Strip, b: &Strip| a.rows.end == b.rows.start;
-        let runs = unit.strips.chunk_by(side_by_side);
-        let ends = |run: &[Strip]| Some(run.first()?.rows.start..run.last()?.rows.end);
+        let side_by_side = |a: &RowRange, b: &RowRange| a.rows.end == b.rows.start;
+        let runs = morsel.row_ranges.chunk_by(side_by_side);
+        let ends = |run: &[RowRange]| Some(run.first()?.rows.start..run.last()?.rows.end);
         let runs: Vec<Range<u32>> = runs.filter_map(ends).collect();
         Ok(match column {
             Column::Time => {
-                let mut times = Vec::with_capacity(unit.rows());
+                let mut times = Vec::with_capacity(morsel.rows());
                 runs.iter().for_each(|rows| times.extend(self.image.times(rows)));
                 Values::Times(times)
             }
@@ -194,14 +194,14 @@ impl Recent {
                 Values::Texts(Arc::new(table))
             }
             Column::Text(name) => {
-                let mut codes = Vec::with_capacity(unit.rows());
+                let mut codes = Vec::with_capacity(morsel.rows());
                 for rows in &runs {
                     self.image.read_codes(name, rows, &mut codes)?;
                 }
                 Values::Codes(codes, self.dictionary(name))
             }
             Column::Number(name) => {
-                let mut numbers = Vec::with_capacity(unit.rows());
+                let mut numbers = Vec::with_capacity(morsel.rows());
                 runs.iter().for_each(|rows| self.image.read_numbers(name, rows, &mut numbers));
                 Values::Numbers(numbers)
             }
@@ -220,15 +220,20 @@ impl Recent {
     }
 
     /// What the rows of a series add up to by hour.
-    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> HourStates {
+    pub fn hours(
+        &self,
+        series: usize,
+        times: &Range<i64>,
+        selection: &StateSelection,
+    ) -> HourStates {
         let mut states = HourStates::default();
         let Some(series) = self.series.get(series) else { return states };
         let mut users = TextTable::default();
-        if wanted.users {
+        if selection.users {
             self.image.read_users(&series.rows, &mut users);
         }
-        let mut numbers = vec![Vec::new(); wanted.numbers.len()];
-        for (name, numbers) in wanted.numbers.iter().zip(&mut numbers) {
+        let mut numbers = vec![Vec::new(); selection.numbers.len()];
+        for (name, numbers) in selection.numbers.iter().zip(&mut numbers) {
             self.image.read_numbers(name, &series.rows, numbers);
         }
         for (at, ms) in self.image.times(&series.rows).enumerate() {
@@ -236,7 +241,7 @@ impl Recent {
             if !times.contains(&(hour * HOUR_MS)) {
                 continue;
             }
-            let state = states.entry(hour).or_insert_with(|| Hour::empty(wanted));
+            let state = states.entry(hour).or_insert_with(|| Hour::empty(selection));
             state.count += 1;
             let user = users.at(at);
             if let Some(users) = state.users.as_mut().filter(|_| !user.is_empty()) {

@@ -14,7 +14,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    strips::{Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
+    row_ranges::{BucketRun, Grain, Morsel, RowRange, Series, TimeBuckets, push_rows},
     values::{Column, Filter, TextTable, Values},
     vectors::{block_of, by_vector, in_block, read_ints, vectors},
 };
@@ -224,34 +224,34 @@ impl Sealed {
         self.file.text(name)?.map_or(Ok(0), |reader| reader.value_count())
     }
 
-    /// The rows of a unit by the hour, day or week in which they begin.
+    /// The rows of a morsel by the hour, day or week in which they begin.
     ///
     /// Errors: `Corrupt`.
-    pub fn stretches(
+    pub fn bucket_runs(
         &self,
-        unit: &Unit,
+        morsel: &Morsel,
         grain: Option<Grain>,
         times: &mut Times<'_>,
-    ) -> Result<Vec<Stretch>> {
-        let mut out = Vec::with_capacity(unit.strips.len());
-        for strip in &unit.strips {
-            let rows = strip.rows.len() as u32;
-            let series = self.series().get(strip.series).zip(self.run(strip.series));
+    ) -> Result<Vec<BucketRun>> {
+        let mut out = Vec::with_capacity(morsel.row_ranges.len());
+        for row_range in &morsel.row_ranges {
+            let rows = row_range.rows.len() as u32;
+            let series = self.series().get(row_range.series).zip(self.run(row_range.series));
             let (Some(grain), Some((series, (position, run)))) = (grain, series) else {
-                push_rows(&mut out, strip.series, 0, rows);
+                push_rows(&mut out, row_range.series, 0, rows);
                 continue;
             };
             let start = grain.start(series.first_ms);
             if start == grain.start(series.last_ms) {
-                push_rows(&mut out, strip.series, start, rows);
+                push_rows(&mut out, row_range.series, start, rows);
                 continue;
             }
-            let Some(hours) = self.hours_rather_than(times.cost(&strip.rows))? else {
-                self.stretches_of_times(strip, &grain.into(), times, &mut out)?;
+            let Some(hours) = self.hours_rather_than(times.cost(&row_range.rows))? else {
+                self.stretches_of_times(row_range, &grain.into(), times, &mut out)?;
                 continue;
             };
             let hours = hours.of(position);
-            let (first, end) = (strip.rows.start - run.start, strip.rows.end - run.start);
+            let (first, end) = (row_range.rows.start - run.start, row_range.rows.end - run.start);
             let at = hours.partition_point(|(_, row)| *row <= first).saturating_sub(1);
             let ends = hours.iter().skip(at + 1).map(|(_, row)| *row).chain([run.len() as u32]);
             for ((hour, row), next) in hours.iter().skip(at).zip(ends) {
@@ -259,28 +259,33 @@ impl Sealed {
                     break;
                 }
                 let here = next.min(end) - (*row).max(first);
-                push_rows(&mut out, strip.series, grain.start(hour.saturating_mul(HOUR_MS)), here);
+                push_rows(
+                    &mut out,
+                    row_range.series,
+                    grain.start(hour.saturating_mul(HOUR_MS)),
+                    here,
+                );
             }
         }
         Ok(out)
     }
 
-    /// The rows of a strip by buckets of time, which are found by reading their times.
+    /// The rows of a row range by buckets of time, which are found by reading their times.
     ///
     /// Errors: `Corrupt`.
     pub fn stretches_of_times(
         &self,
-        strip: &Strip,
+        row_range: &RowRange,
         buckets: &TimeBuckets,
         times: &mut Times<'_>,
-        out: &mut Vec<Stretch>,
+        out: &mut Vec<BucketRun>,
     ) -> Result<()> {
         let (mut start, mut end, mut rows) = (0, i64::MIN, 0);
-        for piece in vectors(strip.rows.clone()) {
+        for piece in vectors(row_range.rows.clone()) {
             for &time in times.read(&piece)? {
                 if time >= end {
                     if rows > 0 {
-                        push_rows(out, strip.series, start, rows);
+                        push_rows(out, row_range.series, start, rows);
                     }
                     (start, end) = (buckets.start(time), buckets.end(time));
                     rows = 0;
@@ -288,7 +293,7 @@ impl Sealed {
                 rows += 1;
             }
         }
-        push_rows(out, strip.series, start, rows);
+        push_rows(out, row_range.series, start, rows);
         Ok(())
     }
 
@@ -310,28 +315,35 @@ impl Sealed {
     /// Of rows of a series, the first that is not before `ms`.
     ///
     /// Errors: `Corrupt`.
-    pub fn first_row_at(&self, strip: &Strip, ms: i64, times: &mut Times<'_>) -> Result<u32> {
-        let Some(series) = self.series().get(strip.series) else { return Ok(strip.rows.start) };
+    pub fn first_row_at(
+        &self,
+        row_range: &RowRange,
+        ms: i64,
+        times: &mut Times<'_>,
+    ) -> Result<u32> {
+        let Some(series) = self.series().get(row_range.series) else {
+            return Ok(row_range.rows.start);
+        };
         if ms <= series.first_ms {
-            return Ok(strip.rows.start);
+            return Ok(row_range.rows.start);
         }
         if ms > series.last_ms {
-            return Ok(strip.rows.end);
+            return Ok(row_range.rows.end);
         }
-        first_row_of(&strip.rows, ms, times)
+        first_row_of(&row_range.rows, ms, times)
     }
 
-    /// The times of the first and the last row of a strip.
+    /// The times of the first and the last row of a row range.
     ///
     /// Errors: `Corrupt`.
-    pub fn ends(&self, strip: &Strip) -> Result<(i64, i64)> {
+    pub fn ends(&self, row_range: &RowRange) -> Result<(i64, i64)> {
         let time = |row: u32| {
             let mut time = [0];
             self.file.times(Self::block_of(row))?.read_rows(in_block(row), &mut time)?;
             Result::Ok(time)
         };
-        let run = self.heads.runs.get(self.first + strip.series);
-        let (start, end) = (strip.rows.start, strip.rows.end);
+        let run = self.heads.runs.get(self.first + row_range.series);
+        let (start, end) = (row_range.rows.start, row_range.rows.end);
         // The directory has those of whole runs.
         let first = match run.filter(|run| run.rows.start == start) {
             Some(run) => run.first_ms,
@@ -344,11 +356,11 @@ impl Sealed {
         Ok((first, last))
     }
 
-    /// Whether no row of a unit can pass.
+    /// Whether no row of a morsel can pass.
     ///
     /// Errors: `Corrupt`.
-    pub fn excludes(&self, unit: &Unit, filter: &Filter) -> Result<bool> {
-        let Some(block) = block_of(unit) else { return Ok(true) };
+    pub fn excludes(&self, morsel: &Morsel, filter: &Filter) -> Result<bool> {
+        let Some(block) = block_of(morsel) else { return Ok(true) };
         for text in &filter.texts {
             let Some(reader) = self.file.text(&text.name)? else { return Ok(true) };
             let mut may_pass = false;
@@ -377,12 +389,12 @@ impl Sealed {
     /// Errors: `Corrupt`.
     pub fn mark_texts(
         &self,
-        unit: &Unit,
+        morsel: &Morsel,
         name: &str,
         any_of: &[&[u8]],
         marks: &mut [bool],
     ) -> Result<()> {
-        let (Some(reader), Some(block)) = (self.file.text(name)?, block_of(unit)) else {
+        let (Some(reader), Some(block)) = (self.file.text(name)?, block_of(morsel)) else {
             marks.fill(false);
             return Ok(());
         };
@@ -392,7 +404,7 @@ impl Sealed {
         }
         let block = reader.codes(block)?;
         let mut rest = marks;
-        read_ints(&block, unit, |here| {
+        read_ints(&block, morsel, |here| {
             let (marks, behind) = std::mem::take(&mut rest).split_at_mut(here.len());
             rest = behind;
             let pairs = here.iter().zip(marks);
@@ -408,26 +420,26 @@ impl Sealed {
     /// Errors: `Corrupt`.
     pub fn mark_event_ids(
         &self,
-        unit: &Unit,
+        morsel: &Morsel,
         ids: &EventIdCondition,
         marks: &mut [bool],
     ) -> Result<()> {
-        let Some(block) = block_of(unit) else { return Ok(()) };
-        let found = self.file.rows_with(block, &ranges_in_block(unit), ids)?;
+        let Some(block) = block_of(morsel) else { return Ok(()) };
+        let found = self.file.rows_with(block, &ranges_in_block(morsel), ids)?;
         marks.iter_mut().zip(found).for_each(|(mark, found)| *mark &= found);
         Ok(())
     }
 
-    /// Values of the rows of a unit.
+    /// Values of the rows of a morsel.
     ///
     /// Errors: `Corrupt`.
-    pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
-        let block = block_of(unit).unwrap_or_default();
-        let rows = unit.rows();
+    pub fn read(&self, morsel: &Morsel, column: &Column) -> Result<Values> {
+        let block = block_of(morsel).unwrap_or_default();
+        let rows = morsel.rows();
         match column {
             Column::Time => {
                 let mut times = Vec::with_capacity(rows);
-                read_ints(&self.file.times(block)?, unit, |here| times.extend_from_slice(here))?;
+                read_ints(&self.file.times(block)?, morsel, |here| times.extend_from_slice(here))?;
                 Ok(Values::Times(times))
             }
             Column::Number(name) => {
@@ -437,7 +449,7 @@ impl Sealed {
                 let block = reader.block(block)?;
                 let mut numbers = Vec::with_capacity(rows);
                 let read = |at: usize, to: &mut [f64]| block.read_rows(at, to);
-                by_vector(unit, read, |here| numbers.extend_from_slice(here))?;
+                by_vector(morsel, read, |here| numbers.extend_from_slice(here))?;
                 Ok(Values::Numbers(numbers))
             }
             Column::Text(name) => {
@@ -450,7 +462,7 @@ impl Sealed {
                 let table = self.table(name, &reader)?;
                 let mut codes = Vec::with_capacity(rows);
                 let mut beyond = false;
-                read_ints(&reader.codes(block)?, unit, |here| {
+                read_ints(&reader.codes(block)?, morsel, |here| {
                     let code = |&code: &i64| u32::try_from(code).unwrap_or(u32::MAX);
                     codes.extend(here.iter().map(code));
                     beyond |= here.iter().any(|&code| code as u64 > table.len() as u64);
@@ -461,14 +473,14 @@ impl Sealed {
                 Ok(Values::Codes(codes, table))
             }
             Column::EventId => {
-                let ids = self.file.event_ids_of(block, &ranges_in_block(unit))?;
+                let ids = self.file.event_ids_of(block, &ranges_in_block(morsel))?;
                 let (mut table, mut scratch) = (TextTable::default(), Vec::new());
                 for row in 0..ids.len() {
                     table.push(ids.value(row, &mut scratch).unwrap_or_default());
                 }
                 Ok(Values::Texts(Arc::new(table)))
             }
-            Column::User => self.read_users(unit),
+            Column::User => self.read_users(morsel),
         }
     }
 
@@ -507,12 +519,12 @@ impl Sealed {
     }
 }
 
-/// The rows of a unit within their block. Strips that follow each other are one range.
-fn ranges_in_block(unit: &Unit) -> Vec<Range<usize>> {
+/// The rows of a morsel within their block. Strips that follow each other are one range.
+fn ranges_in_block(morsel: &Morsel) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for strip in &unit.strips {
-        let start = in_block(strip.rows.start);
-        let end = start + strip.rows.len();
+    for row_range in &morsel.row_ranges {
+        let start = in_block(row_range.rows.start);
+        let end = start + row_range.rows.len();
         match ranges.last_mut() {
             Some(last) if last.end == start => last.end = end,
             _ => ranges.push(start..end),

@@ -63,8 +63,8 @@ impl Snapshot {
     }
 
     /// For another process of this machine.
-    pub fn hand_over(&self) -> HandedOver {
-        HandedOver {
+    pub fn hand_over(&self) -> SerializedSnapshot {
+        SerializedSnapshot {
             segments: self.list(),
             shared: self.shared_images(),
             copied: self.copied_images(),
@@ -136,7 +136,8 @@ impl Snapshot {
             Ok(Sealed::new(file, heads, namespace, horizon_ms)?.into())
         };
         let sources = self.segments().map(sealed).collect::<Result<_>>()?;
-        let opened = Opened { list: Vec::new(), horizon_ms, database: self.database, sources };
+        let opened =
+            OpenSegments { list: Vec::new(), horizon_ms, database: self.database, sources };
         let map = |memory: &Arc<SharedMemory>| memory.map().at("rows in memory");
         let shared = self.shared_images().iter().map(map).collect::<Result<_>>()?;
         opened.with_rows(shared, self.copied_images())
@@ -145,7 +146,7 @@ impl Snapshot {
 
 /// A snapshot for another process.
 #[derive(Debug, Clone)]
-pub struct HandedOver {
+pub struct SerializedSnapshot {
     /// The list of segments, which that process maps for itself.
     pub segments: Vec<u8>,
     /// Rows that no segment holds yet, which it maps by descriptors.
@@ -158,14 +159,14 @@ pub struct HandedOver {
 const AHEAD_BYTES: u64 = 256 << 20;
 
 /// Segments that were opened ahead of need.
-pub struct Opened {
+pub struct OpenSegments {
     list: Vec<u8>,
     horizon_ms: i64,
     database: Database,
     sources: Vec<Source>,
 }
 
-impl Opened {
+impl OpenSegments {
     /// Opens segments that the process that has `directory` listed.
     ///
     /// Errors: `Io` of the kind `NotFound` when a segment was merged away meanwhile: take another
@@ -250,11 +251,11 @@ pub struct Scan {
 impl Scan {
     /// Opens what [`Snapshot::hand_over`] of the process that has `directory` gave.
     ///
-    /// Errors: as of [`Opened::open`].
-    pub fn receive(directory: &Path, handed: HandedOver) -> Result<Self> {
+    /// Errors: as of [`OpenSegments::open`].
+    pub fn receive(directory: &Path, handed: SerializedSnapshot) -> Result<Self> {
         let map = |memory: &Arc<SharedMemory>| memory.map().at("rows in memory");
         let shared = handed.shared.iter().map(map).collect::<Result<_>>()?;
-        Opened::open(directory, handed.segments)?.with_rows(shared, handed.copied)
+        OpenSegments::open(directory, handed.segments)?.with_rows(shared, handed.copied)
     }
 
     /// No rows.

@@ -3,15 +3,17 @@
 use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use super::{
-    hours::{HourStates, Wanted},
+    hours::{HourStates, StateSelection},
     recent::Recent,
+    row_ranges::{
+        BucketRun, Grain, Morsel, RowRange, Series, SeriesFilter, TimeBuckets, push_rows,
+    },
     sealed::{Sealed, Times, UserTexts},
-    strips::{Chosen, Grain, Series, Stretch, Strip, TimeBuckets, Unit, push_rows},
     values::{Column, Filter, TextTable, Values},
 };
 use crate::{encode::VECTOR_ROWS, error::Result, segment::EventIdCondition};
 
-/// Boundaries of time in a series up to which each is looked for in each of its strips.
+/// Boundaries of time in a series up to which each is looked for in each of its row ranges.
 const FEW_BOUNDARIES: usize = 8;
 /// Rows of a segment for each boundary among them, up to which their times are read one after the other. In more, to look for each boundary is quicker.
 const ROWS_OF_BOUNDARY: usize = 8 * VECTOR_ROWS;
@@ -105,21 +107,26 @@ impl Source {
         }
     }
 
-    /// The rows of the chosen series from `times.start` to before `times.end`, in units.
+    /// The rows of the series_filter series from `times.start` to before `times.end`, in morsels.
     ///
     /// Errors: `Corrupt`.
-    pub fn units(&self, chosen: Chosen<'_>, times: &Range<i64>) -> Result<Vec<Unit>> {
+    pub fn morsels(
+        &self,
+        series_filter: SeriesFilter<'_>,
+        times: &Range<i64>,
+    ) -> Result<Vec<Morsel>> {
         let some: Option<HashSet<&str>> =
-            chosen.names.map(|names| names.iter().map(String::as_str).collect());
+            series_filter.names.map(|names| names.iter().map(String::as_str).collect());
         let is_chosen = |name: &Arc<str>| some.as_ref().is_none_or(|some| some.contains(&**name));
         let names: Vec<bool> = self.names().iter().map(is_chosen).collect();
-        let mut units: Vec<Unit> = Vec::new();
+        let mut morsels: Vec<Morsel> = Vec::new();
         let mut open: Option<usize> = None;
         let all = || std::iter::once(0..self.series().len()).collect();
-        let chosen = chosen.tenants.map_or_else(all, |tenants| self.places_of(tenants));
-        let chosen = chosen.into_iter().flatten();
+        let series_filter =
+            series_filter.tenants.map_or_else(all, |tenants| self.places_of(tenants));
+        let series_filter = series_filter.into_iter().flatten();
         let mut reader = self.times();
-        for (at, series) in chosen.filter_map(|at| Some((at, self.series().get(at)?))) {
+        for (at, series) in series_filter.filter_map(|at| Some((at, self.series().get(at)?))) {
             let is_named = names.get(series.name as usize) == Some(&true);
             if !is_named || series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
@@ -128,16 +135,16 @@ impl Source {
             while !rows.is_empty() {
                 let block = self.block_of(rows.start);
                 let end = self.block_end(rows.start).min(rows.end);
-                let strip = Strip { series: at, rows: rows.start..end };
-                match units.last_mut().filter(|_| open == Some(block)) {
-                    Some(unit) => unit.strips.push(strip),
-                    None => units.push(Unit { strips: vec![strip] }),
+                let row_range = RowRange { series: at, rows: rows.start..end };
+                match morsels.last_mut().filter(|_| open == Some(block)) {
+                    Some(morsel) => morsel.row_ranges.push(row_range),
+                    None => morsels.push(Morsel { row_ranges: vec![row_range] }),
                 }
                 open = Some(block);
                 rows.start = end;
             }
         }
-        Ok(units)
+        Ok(morsels)
     }
 
     /// Where the series of these tenants stand, in order.
@@ -169,41 +176,46 @@ impl Source {
         if series.first_ms >= times.start && series.last_ms < times.end {
             return Ok(series.rows.clone());
         }
-        let mut strip = Strip { series: at, rows: series.rows.clone() };
+        let mut row_range = RowRange { series: at, rows: series.rows.clone() };
         // The end is looked for behind the start.
-        strip.rows.start = self.row_at(&strip, times.start, reader)?;
-        strip.rows.end = self.row_at(&strip, times.end, reader)?;
-        Ok(strip.rows)
+        row_range.rows.start = self.row_at(&row_range, times.start, reader)?;
+        row_range.rows.end = self.row_at(&row_range, times.end, reader)?;
+        Ok(row_range.rows)
     }
 
     /// Of rows of a series, the first that is not before `ms`, or the row behind them.
-    fn row_at<'a>(&'a self, strip: &Strip, ms: i64, reader: &mut Option<Times<'a>>) -> Result<u32> {
+    fn row_at<'a>(
+        &'a self,
+        row_range: &RowRange,
+        ms: i64,
+        reader: &mut Option<Times<'a>>,
+    ) -> Result<u32> {
         match &self.0 {
             Kind::Sealed(sealed) => {
-                sealed.first_row_at(strip, ms, reader.get_or_insert_with(|| sealed.times()))
+                sealed.first_row_at(row_range, ms, reader.get_or_insert_with(|| sealed.times()))
             }
-            Kind::Recent(recent) => Ok(recent.first_row_at(&strip.rows, ms)),
+            Kind::Recent(recent) => Ok(recent.first_row_at(&row_range.rows, ms)),
         }
     }
 
-    /// The rows of a unit from `times.start` to before `times.end`.
+    /// The rows of a morsel from `times.start` to before `times.end`.
     ///
     /// Errors: `Corrupt`.
-    pub fn within(&self, unit: &Unit, times: &Range<i64>) -> Result<Unit> {
-        let mut strips = Vec::with_capacity(unit.strips.len());
+    pub fn within(&self, morsel: &Morsel, times: &Range<i64>) -> Result<Morsel> {
+        let mut row_ranges = Vec::with_capacity(morsel.row_ranges.len());
         let mut reader = self.times();
-        for strip in &unit.strips {
-            let Some(series) = self.series().get(strip.series) else { continue };
+        for row_range in &morsel.row_ranges {
+            let Some(series) = self.series().get(row_range.series) else { continue };
             if series.last_ms < times.start || series.first_ms >= times.end {
                 continue;
             }
-            let between = self.rows_between(strip.series, series, times, &mut reader)?;
-            let rows = strip.rows.start.max(between.start)..strip.rows.end.min(between.end);
+            let between = self.rows_between(row_range.series, series, times, &mut reader)?;
+            let rows = row_range.rows.start.max(between.start)..row_range.rows.end.min(between.end);
             if !rows.is_empty() {
-                strips.push(Strip { series: strip.series, rows });
+                row_ranges.push(RowRange { series: row_range.series, rows });
             }
         }
-        Ok(Unit { strips })
+        Ok(Morsel { row_ranges })
     }
 
     fn block_of(&self, row: u32) -> usize {
@@ -220,38 +232,38 @@ impl Source {
         }
     }
 
-    /// Whether no row of a unit can pass, as far as that is known without reading it.
+    /// Whether no row of a morsel can pass, as far as that is known without reading it.
     ///
     /// Errors: `Corrupt`.
-    pub fn excludes(&self, unit: &Unit, filter: &Filter) -> Result<bool> {
+    pub fn excludes(&self, morsel: &Morsel, filter: &Filter) -> Result<bool> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.excludes(unit, filter),
+            Kind::Sealed(sealed) => sealed.excludes(morsel, filter),
             Kind::Recent(_) => Ok(false),
         }
     }
 
-    /// Which rows of a unit pass; nothing when all do.
+    /// Which rows of a morsel pass; nothing when all do.
     ///
     /// Errors: `Corrupt`.
-    pub fn passing(&self, unit: &Unit, filter: &Filter) -> Result<Option<Vec<bool>>> {
+    pub fn passing(&self, morsel: &Morsel, filter: &Filter) -> Result<Option<Vec<bool>>> {
         if filter.is_empty() {
             return Ok(None);
         }
-        let mut marks = vec![true; unit.rows()];
+        let mut marks = vec![true; morsel.rows()];
         for text in &filter.texts {
             let any_of: Vec<&[u8]> = text.any_of.iter().map(String::as_bytes).collect();
-            self.mark_texts(unit, &text.name, &any_of, &mut marks)?;
+            self.mark_texts(morsel, &text.name, &any_of, &mut marks)?;
         }
         for number in &filter.numbers {
             let column = Column::Number(number.name.clone());
-            if let Values::Numbers(numbers) = self.read(unit, &column)? {
+            if let Values::Numbers(numbers) = self.read(morsel, &column)? {
                 let passes = |value: &f64| (number.min..=number.max).contains(value);
                 marks.iter_mut().zip(&numbers).for_each(|(mark, value)| *mark &= passes(value));
             }
         }
         for alike in &filter.alike {
             let column = Column::Text(alike.name.clone());
-            if let Values::Codes(codes, table) = self.read(unit, &column)? {
+            if let Values::Codes(codes, table) = self.read(morsel, &column)? {
                 alike.mark(&codes, &table, &mut marks)?;
             }
         }
@@ -260,16 +272,16 @@ impl Source {
 
     fn mark_texts(
         &self,
-        unit: &Unit,
+        morsel: &Morsel,
         name: &str,
         any_of: &[&[u8]],
         marks: &mut [bool],
     ) -> Result<()> {
         if let Kind::Sealed(sealed) = &self.0 {
             // By codes: the dictionary need not be read as a whole.
-            return sealed.mark_texts(unit, name, any_of, marks);
+            return sealed.mark_texts(morsel, name, any_of, marks);
         }
-        if let Values::Codes(codes, table) = self.read(unit, &Column::Text(name.to_owned()))? {
+        if let Values::Codes(codes, table) = self.read(morsel, &Column::Text(name.to_owned()))? {
             let accepted: Vec<bool> = std::iter::once(false)
                 .chain((0..table.len()).map(|at| any_of.contains(&table.at(at))))
                 .collect();
@@ -279,56 +291,56 @@ impl Source {
         Ok(())
     }
 
-    /// Takes the mark from rows of a unit whose event ids do not meet a condition. Blocks are searched as they are encoded.
+    /// Takes the mark from rows of a morsel whose event ids do not meet a condition. Blocks are searched as they are encoded.
     ///
     /// Errors: `Corrupt`.
     pub fn mark_event_ids(
         &self,
-        unit: &Unit,
+        morsel: &Morsel,
         ids: &EventIdCondition,
         marks: &mut [bool],
     ) -> Result<()> {
         if let Kind::Sealed(sealed) = &self.0 {
-            return sealed.mark_event_ids(unit, ids, marks);
+            return sealed.mark_event_ids(morsel, ids, marks);
         }
-        if let Values::Texts(table) = self.read(unit, &Column::EventId)? {
+        if let Values::Texts(table) = self.read(morsel, &Column::EventId)? {
             let marks = marks.iter_mut().enumerate();
             marks.for_each(|(row, mark)| *mark &= ids.is_met(table.at(row)));
         }
         Ok(())
     }
 
-    /// Takes the mark from rows of a unit that are of none of these users.
+    /// Takes the mark from rows of a morsel that are of none of these users.
     ///
     /// Errors: `Corrupt`.
-    pub fn mark_users(&self, unit: &Unit, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
+    pub fn mark_users(&self, morsel: &Morsel, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
         if let Kind::Sealed(sealed) = &self.0 {
-            return sealed.mark_users(unit, users, marks);
+            return sealed.mark_users(morsel, users, marks);
         }
-        if let Values::Texts(table) = self.read(unit, &Column::User)? {
+        if let Values::Texts(table) = self.read(morsel, &Column::User)? {
             let marks = marks.iter_mut().enumerate();
             marks.for_each(|(row, mark)| *mark &= users.contains(&table.at(row)));
         }
         Ok(())
     }
 
-    /// Values of the rows of a unit. A property that no row of the source has is lacking in all.
+    /// Values of the rows of a morsel. A property that no row of the source has is lacking in all.
     ///
     /// Errors: `Corrupt`.
-    pub fn read(&self, unit: &Unit, column: &Column) -> Result<Values> {
+    pub fn read(&self, morsel: &Morsel, column: &Column) -> Result<Values> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.read(unit, column),
-            Kind::Recent(recent) => recent.read(unit, column),
+            Kind::Sealed(sealed) => sealed.read(morsel, column),
+            Kind::Recent(recent) => recent.read(morsel, column),
         }
     }
 
-    /// Users of the rows of a unit by their places, where the source has such: 0 is nobody, n the user with place n - 1.
+    /// Users of the rows of a morsel by their places, where the source has such: 0 is nobody, n the user with place n - 1.
     /// Users of two tenants have two places, whatever they are called.
     ///
     /// Errors: `Corrupt`.
-    pub fn users(&self, unit: &Unit) -> Result<Option<Vec<u32>>> {
+    pub fn users(&self, morsel: &Morsel) -> Result<Option<Vec<u32>>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.users(unit).map(Some),
+            Kind::Sealed(sealed) => sealed.users(morsel).map(Some),
             Kind::Recent(_) => Ok(None),
         }
     }
@@ -343,40 +355,41 @@ impl Source {
         }
     }
 
-    /// The rows of a unit by series and buckets of time.
+    /// The rows of a morsel by series and buckets of time.
     ///
     /// Errors: `Corrupt`.
-    pub fn stretches(&self, unit: &Unit, buckets: &TimeBuckets) -> Result<Vec<Stretch>> {
+    pub fn bucket_runs(&self, morsel: &Morsel, buckets: &TimeBuckets) -> Result<Vec<BucketRun>> {
         let mut reader = self.times();
         if buckets.boundaries.is_empty() {
-            return self.stretches_by_grain(unit, buckets.grain, &mut reader);
+            return self.stretches_by_grain(morsel, buckets.grain, &mut reader);
         }
-        let mut stretches = Vec::with_capacity(unit.strips.len());
-        for strip in &unit.strips {
-            let Some(series) = self.series().get(strip.series) else { continue };
+        let mut bucket_runs = Vec::with_capacity(morsel.row_ranges.len());
+        for row_range in &morsel.row_ranges {
+            let Some(series) = self.series().get(row_range.series) else { continue };
             let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
             let (mut first_ms, mut last_ms) = (series.first_ms, series.last_ms);
             if until(last_ms) - until(first_ms) > FEW_BOUNDARIES {
-                (first_ms, last_ms) = self.ends(strip)?;
+                (first_ms, last_ms) = self.ends(row_range)?;
             }
             let within = until(first_ms)..until(last_ms);
             if let Kind::Sealed(sealed) = &self.0
-                && strip.rows.len() <= within.len().saturating_mul(ROWS_OF_BOUNDARY)
+                && row_range.rows.len() <= within.len().saturating_mul(ROWS_OF_BOUNDARY)
             {
                 let reader = reader.get_or_insert_with(|| sealed.times());
-                sealed.stretches_of_times(strip, buckets, reader, &mut stretches)?;
+                sealed.stretches_of_times(row_range, buckets, reader, &mut bucket_runs)?;
                 continue;
             }
             let ends = buckets.boundaries.get(within).unwrap_or_default().iter().map(Some);
-            let mut start = strip.rows.start;
+            let mut start = row_range.rows.start;
             for boundary in ends.chain([None]) {
                 let end = match boundary {
                     Some(ms) => {
                         // Boundaries rise.
-                        let rest = Strip { series: strip.series, rows: start..strip.rows.end };
+                        let rest =
+                            RowRange { series: row_range.series, rows: start..row_range.rows.end };
                         self.row_at(&rest, *ms, &mut reader)?
                     }
-                    None => strip.rows.end,
+                    None => row_range.rows.end,
                 };
                 // Of rows before a boundary, or behind all of them.
                 let ms = boundary.map_or(last_ms, |ms| ms.saturating_sub(1));
@@ -387,41 +400,42 @@ impl Source {
                 }
                 let start_ms = buckets.start(ms);
                 if buckets.grain.is_none() {
-                    push_rows(&mut stretches, strip.series, start_ms, rows.len() as u32);
+                    push_rows(&mut bucket_runs, row_range.series, start_ms, rows.len() as u32);
                     continue;
                 }
                 let last = buckets.boundaries.get(until(ms).wrapping_sub(1)).copied();
-                let piece = Unit { strips: vec![Strip { series: strip.series, rows }] };
-                for stretch in self.stretches_by_grain(&piece, buckets.grain, &mut reader)? {
-                    let start_ms = last.unwrap_or(i64::MIN).max(stretch.start_ms);
-                    push_rows(&mut stretches, stretch.series, start_ms, stretch.rows);
+                let piece =
+                    Morsel { row_ranges: vec![RowRange { series: row_range.series, rows }] };
+                for bucket_run in self.stretches_by_grain(&piece, buckets.grain, &mut reader)? {
+                    let start_ms = last.unwrap_or(i64::MIN).max(bucket_run.start_ms);
+                    push_rows(&mut bucket_runs, bucket_run.series, start_ms, bucket_run.rows);
                 }
             }
         }
-        Ok(stretches)
+        Ok(bucket_runs)
     }
 
     fn stretches_by_grain<'a>(
         &'a self,
-        unit: &Unit,
+        morsel: &Morsel,
         grain: Option<Grain>,
         reader: &mut Option<Times<'a>>,
-    ) -> Result<Vec<Stretch>> {
+    ) -> Result<Vec<BucketRun>> {
         match &self.0 {
             Kind::Sealed(sealed) => {
-                sealed.stretches(unit, grain, reader.get_or_insert_with(|| sealed.times()))
+                sealed.bucket_runs(morsel, grain, reader.get_or_insert_with(|| sealed.times()))
             }
-            Kind::Recent(recent) => Ok(recent.stretches(unit, grain)),
+            Kind::Recent(recent) => Ok(recent.bucket_runs(morsel, grain)),
         }
     }
 
-    /// The times of the first and the last row of a strip, which are its earliest and latest.
+    /// The times of the first and the last row of a row range, which are its earliest and latest.
     ///
     /// Errors: `Corrupt`.
-    pub fn ends(&self, strip: &Strip) -> Result<(i64, i64)> {
+    pub fn ends(&self, row_range: &RowRange) -> Result<(i64, i64)> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.ends(strip),
-            Kind::Recent(recent) => Ok(recent.ends(strip)),
+            Kind::Sealed(sealed) => sealed.ends(row_range),
+            Kind::Recent(recent) => Ok(recent.ends(row_range)),
         }
     }
 
@@ -449,7 +463,12 @@ impl Source {
     /// before `times.end`.
     ///
     /// Errors: `Corrupt`.
-    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> Result<HourStates> {
+    pub fn hours(
+        &self,
+        series: usize,
+        times: &Range<i64>,
+        wanted: &StateSelection,
+    ) -> Result<HourStates> {
         match &self.0 {
             Kind::Sealed(sealed) => sealed.hours(series, times, wanted),
             Kind::Recent(recent) => Ok(recent.hours(series, times, wanted)),

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::strips::Unit;
+use super::row_ranges::Morsel;
 use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock},
     error::Result,
@@ -15,9 +15,9 @@ pub fn in_block(row: u32) -> usize {
     row as usize % BLOCK_ROWS
 }
 
-/// The block of a unit's rows.
-pub fn block_of(unit: &Unit) -> Option<usize> {
-    unit.strips.first().map(|strip| strip.rows.start as usize / BLOCK_ROWS)
+/// The block of a morsel's rows.
+pub fn block_of(morsel: &Morsel) -> Option<usize> {
+    morsel.row_ranges.first().map(|row_range| row_range.rows.start as usize / BLOCK_ROWS)
 }
 
 /// Pieces of a range of rows, each within a vector.
@@ -30,12 +30,13 @@ pub fn vectors(mut rows: Range<u32>) -> impl Iterator<Item = Range<u32>> {
     })
 }
 
-/// Pieces of a unit's rows, each within a vector. Strips that follow each other are one.
-fn pieces(unit: &Unit) -> impl Iterator<Item = Range<u32>> + '_ {
-    let mut strips = unit.strips.iter().map(|strip| strip.rows.clone()).peekable();
+/// Pieces of a morsel's rows, each within a vector. Strips that follow each other are one.
+fn pieces(morsel: &Morsel) -> impl Iterator<Item = Range<u32>> + '_ {
+    let mut row_ranges =
+        morsel.row_ranges.iter().map(|row_range| row_range.rows.clone()).peekable();
     let joined = std::iter::from_fn(move || {
-        let mut rows = strips.next()?;
-        while let Some(next) = strips.next_if(|next| next.start == rows.end) {
+        let mut rows = row_ranges.next()?;
+        while let Some(next) = row_ranges.next_if(|next| next.start == rows.end) {
             rows.end = next.end;
         }
         Some(rows)
@@ -43,15 +44,15 @@ fn pieces(unit: &Unit) -> impl Iterator<Item = Range<u32>> + '_ {
     joined.flat_map(vectors)
 }
 
-/// Reads the rows of a unit: of each vector once, from the first row that is asked for to the last.
+/// Reads the rows of a morsel: of each vector once, from the first row that is asked for to the last.
 pub fn by_vector<T: Copy + Default>(
-    unit: &Unit,
+    morsel: &Morsel,
     mut read: impl FnMut(usize, &mut [T]) -> Result<()>,
     mut take: impl FnMut(&[T]),
 ) -> Result<()> {
     let vector_of = |row: u32| row / VECTOR_ROWS as u32;
     let mut vector = [T::default(); VECTOR_ROWS];
-    let mut pieces = pieces(unit).peekable();
+    let mut pieces = pieces(morsel).peekable();
     let mut here: Vec<Range<u32>> = Vec::new();
     while let Some(first) = pieces.next() {
         let start = first.start;
@@ -72,7 +73,7 @@ pub fn by_vector<T: Copy + Default>(
     Ok(())
 }
 
-/// Reads the integers of a unit's rows.
-pub fn read_ints(block: &IntBlock<'_>, unit: &Unit, take: impl FnMut(&[i64])) -> Result<()> {
-    by_vector(unit, |at, to: &mut [i64]| block.read_rows(at, to), take)
+/// Reads the integers of a morsel's rows.
+pub fn read_ints(block: &IntBlock<'_>, morsel: &Morsel, take: impl FnMut(&[i64])) -> Result<()> {
+    by_vector(morsel, |at, to: &mut [i64]| block.read_rows(at, to), take)
 }

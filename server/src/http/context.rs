@@ -17,7 +17,7 @@ use crate::{
     },
     error::{ApiError, Code, Result},
     outbound::Dispatcher,
-    sql::Workers,
+    sql::WorkerPool,
     web::Files,
 };
 
@@ -67,7 +67,7 @@ pub struct HttpState {
     /// The ways out.
     pub dispatcher: Dispatcher,
     /// Who answers statements.
-    pub workers: Arc<Workers>,
+    pub workers: Arc<WorkerPool>,
     ingest: Bytes,
     /// Mails that requests ask for and nobody waits for.
     pub mailing: Arc<Semaphore>,
@@ -93,7 +93,7 @@ impl Http {
         shares: &Shares,
         throttle: Arc<Throttle>,
         dispatcher: Dispatcher,
-        workers: Arc<Workers>,
+        workers: Arc<WorkerPool>,
     ) -> Self {
         Self(Arc::new(HttpState {
             app,
@@ -305,7 +305,7 @@ mod tests {
     fn http() -> Http {
         let app = App::in_memory();
         let throttle = Arc::new(Throttle::new(&crate::config::RateLimits::default()));
-        let workers = Arc::new(Workers::new("/nowhere".into(), 0, 0));
+        let workers = Arc::new(WorkerPool::new("/nowhere".into(), 0, 0));
         Http::new(app, &Shares::of(0), throttle, Dispatcher::in_tests(), workers)
     }
 

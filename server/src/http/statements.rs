@@ -11,7 +11,7 @@ use super::context::Http;
 use crate::{
     app::Caller,
     error::{Advice, ApiError, Code, More, Result},
-    sql::{Answering, MemoryGrant, Place, Shown},
+    sql::{MemoryGrant, ResultStream, SnapshotHandles, StatementPermit},
 };
 
 /// Longest time of a statement, in milliseconds: from when it came to when its last row is there.
@@ -35,8 +35,8 @@ pub struct Running {
     pub columns: Vec<OutColumn>,
     /// Since when.
     pub started: Instant,
-    answering: Answering,
-    place: Place,
+    results: ResultStream,
+    permit: StatementPermit,
     /// What is done behind it.
     _after: After,
 }
@@ -56,8 +56,8 @@ impl Drop for After {
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
             let workers = Arc::clone(&http.workers);
-            let prepared = tokio::task::spawn_blocking(move || workers.prepare()).await;
-            if prepared.is_err() || !is_answered || !http.workers.opens_ahead() {
+            let prepared = tokio::task::spawn_blocking(move || workers.refill()).await;
+            if prepared.is_err() || !is_answered || !http.workers.prepares_workers() {
                 return;
             }
             let list = http.run(move |app| {
@@ -66,7 +66,7 @@ impl Drop for After {
             });
             if let Ok(Some(segments)) = list.await {
                 let directory = &http.app.settings.data_dir;
-                http.workers.open_ahead(namespace, directory, segments).await;
+                http.workers.prepare_for(namespace, directory, segments).await;
             }
         });
     }
@@ -92,7 +92,7 @@ pub struct Answer {
     /// Since when it ran.
     pub started: Instant,
     /// Memory that the rows take until somebody has read them.
-    pub held: Place,
+    pub held: StatementPermit,
 }
 
 /// A part of its rows, or the end.
@@ -108,12 +108,12 @@ impl Running {
     ///
     /// Errors: why the rest does not come.
     pub async fn next(&mut self) -> Result<Part> {
-        part(self.answering.next().await)
+        part(self.results.next().await)
     }
 
     /// Until when it ends.
     pub fn deadline(&self) -> Instant {
-        self.answering.deadline()
+        self.results.deadline()
     }
 
     /// All rows, behind what the answer begins with.
@@ -121,17 +121,17 @@ impl Running {
     /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
     pub async fn rest(mut self, http: &Http, caller: &Caller, mut rows: Vec<u8>) -> Result<Answer> {
         let done = loop {
-            let Some(frame) = self.answering.next_behind(&mut rows).await else { continue };
+            let Some(frame) = self.results.next_behind(&mut rows).await else { continue };
             if let Part::End(done) = part(frame)? {
                 break done;
             }
         };
-        let (places, deadline) = (http.workers.places(), self.deadline());
-        let Self { started, answering, place, .. } = self;
-        drop(answering);
-        // The place is kept while the answer waits for room: what is not counted yet is not more than may run.
-        let held = places.hold(&caller.org, rows.len(), deadline).await?;
-        drop(place);
+        let (admission, deadline) = (http.workers.admission(), self.deadline());
+        let Self { started, results, permit, .. } = self;
+        drop(results);
+        // The permit is held while the answer waits for room: what is not counted yet is not more than may run.
+        let held = admission.acquire_memory(&caller.org, rows.len(), deadline).await?;
+        drop(permit);
         Ok(Answer { rows, done, started, held })
     }
 }
@@ -141,9 +141,11 @@ fn part(frame: Frame) -> Result<Part> {
         Frame::Rows(rows) => Ok(Part::Rows(rows)),
         Frame::Done(done) => Ok(Part::End(done)),
         Frame::Refused(refusal) => Err(explained(refusal)),
-        Frame::Taken | Frame::Wanted | Frame::MoreMemory(_) | Frame::Columns(_) | Frame::Stale => {
-            Err(ApiError::internal("a worker repeats itself"))
-        }
+        Frame::Accepted
+        | Frame::NeedMemtable
+        | Frame::MoreMemory(_)
+        | Frame::Columns(_)
+        | Frame::SnapshotGone => Err(ApiError::internal("a worker repeats itself")),
     }
 }
 
@@ -159,7 +161,11 @@ pub async fn begin(
 ) -> Result<Running> {
     let wall_ms = WALL_MS_MAX.min(http.app.settings.query_ms_max);
     let (started, wall) = (Instant::now(), Duration::from_millis(wall_ms));
-    let place = http.workers.places().run(&caller.org, started + wall / WAIT_SHARE).await?;
+    let permit = http
+        .workers
+        .admission()
+        .acquire_statement(&caller.org, started + wall / WAIT_SHARE)
+        .await?;
     http.app.count_statement(caller);
     let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
     let namespace = caller.environment.namespace();
@@ -171,8 +177,8 @@ pub async fn begin(
         }
         let (mut snapshot, shown) = shown(http, namespace).await?;
         let handed = handed(http, &caller.org, namespace, &ask, &shown, started + wall);
-        let mut answering = match handed.await {
-            Ok(answering) => answering,
+        let mut results = match handed.await {
+            Ok(results) => results,
             Err(error) => {
                 // What went wrong first says most.
                 cause.get_or_insert_with(|| format!("a worker for SQL: {error}"));
@@ -181,23 +187,23 @@ pub async fn begin(
         };
         // Before the snapshot, which is let go elsewhere: whoever is last gives memory back to the kernel.
         drop(shown);
-        let mut first = answering.next().await;
+        let mut first = results.next().await;
         // Who asks what is no statement has nothing gathered for it.
-        if first == Frame::Wanted {
+        if first == Frame::NeedMemtable {
             let snapshot = snapshot.0.take();
             let rows = http.run(move |_| Ok(snapshot.map(|snapshot| snapshot.copied_images())));
-            answering.give(&rows.await?.unwrap_or_default()).await;
-            first = answering.next().await;
+            results.send_memtable(&rows.await?.unwrap_or_default()).await;
+            first = results.next().await;
         }
         match first {
             Frame::Columns(columns) => {
                 after.is_answered = true;
-                return Ok(Running { columns, started, answering, place, _after: after });
+                return Ok(Running { columns, started, results, permit, _after: after });
             }
-            Frame::Stale => {}
+            Frame::SnapshotGone => {}
             Frame::Refused(refusal) => return Err(explained(refusal)),
-            Frame::Taken
-            | Frame::Wanted
+            Frame::Accepted
+            | Frame::NeedMemtable
             | Frame::MoreMemory(_)
             | Frame::Rows(_)
             | Frame::Done(_) => {
@@ -210,15 +216,18 @@ pub async fn begin(
 }
 
 /// What a statement is about. Rows in memory are laid out where that keeps nobody waiting.
-async fn shown(http: &Http, namespace: Namespace) -> Result<(Held, Shown)> {
+async fn shown(http: &Http, namespace: Namespace) -> Result<(Held, SnapshotHandles)> {
     let snapshot = http.app.engine.snapshot(namespace);
     let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
     if !has_recent {
-        return Ok((Held(Some(snapshot)), Shown { segments, memory: Vec::new(), has_recent }));
+        return Ok((
+            Held(Some(snapshot)),
+            SnapshotHandles { segments, memory: Vec::new(), has_recent },
+        ));
     }
     let laid_out = http.run(move |_| {
         let memory = snapshot.shared_images();
-        Ok((Held(Some(snapshot)), Shown { segments, memory, has_recent }))
+        Ok((Held(Some(snapshot)), SnapshotHandles { segments, memory, has_recent }))
     });
     laid_out.await
 }
@@ -229,13 +238,13 @@ async fn handed(
     org: &str,
     namespace: Namespace,
     ask: &Ask,
-    shown: &Shown,
+    shown: &SnapshotHandles,
     deadline: Instant,
-) -> io::Result<Answering> {
+) -> io::Result<ResultStream> {
     let taken = http.workers.take(namespace, &shown.segments);
     let worker = tokio::time::timeout_at(deadline, taken).await??;
     let memory = MemoryGrant::none(http.workers.memory(), org);
-    worker.ask(&http.app.settings.data_dir, ask, shown, memory, deadline).await
+    worker.execute(&http.app.settings.data_dir, ask, shown, memory, deadline).await
 }
 
 /// A refusal as the API says it.

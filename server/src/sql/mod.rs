@@ -3,18 +3,18 @@
 //! Whatever a statement does to its worker, it does to nobody else: a worker that runs out of memory or
 //! overflows its stack ends, and one that does not end in time is ended.
 
+mod admission;
 mod memory_pool;
-mod places;
-mod pulse;
+mod preemption_ticker;
 mod template;
 
 mod worker;
 
-mod starter;
+mod spawner;
 
-mod workers;
+mod worker_pool;
 
+pub use admission::StatementPermit;
 pub use memory_pool::MemoryGrant;
-pub use places::Place;
-pub use worker::{Answering, Shown};
-pub use workers::Workers;
+pub use worker::{ResultStream, SnapshotHandles};
+pub use worker_pool::WorkerPool;

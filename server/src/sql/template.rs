@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use inlay_sql_protocol::Ends;
+use inlay_sql_protocol::WorkerPipes;
 
 /// The command of this program that is a template.
 const COMMAND: &str = "sql-worker";
@@ -26,7 +26,7 @@ const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 pub struct Template {
     process: Child,
     control: UnixStream,
-    is_unwell: Arc<AtomicBool>,
+    is_unhealthy: Arc<AtomicBool>,
 }
 
 /// Freed blocks that a thread has at hand, of each of 64 sizes up to a kilobyte. A plan is made of thousands of small blocks, which come and go
@@ -54,9 +54,9 @@ pub struct Pipes {
     /// Over which it gets shared memory.
     pub memory: UnixStream,
     /// Closed, the worker is ended. What comes is how it ended.
-    pub life: UnixStream,
+    pub control: UnixStream,
     /// Said of a template whose copy does not get ready: it is no good any more.
-    pub is_unwell: Arc<AtomicBool>,
+    pub is_unhealthy: Arc<AtomicBool>,
 }
 
 impl Template {
@@ -79,34 +79,34 @@ impl Template {
             // What a terminal sends to the server is the server's business.
             .process_group(0)
             .spawn()?;
-        Ok(Self { process, control, is_unwell: Arc::default() })
+        Ok(Self { process, control, is_unhealthy: Arc::default() })
     }
 
     /// Has it make a worker.
     ///
     /// Errors: when there are no descriptors left; what the kernel says. It may have ended or not listen: then it
-    /// [is unwell](Self::is_unwell).
-    pub fn copy(&self) -> io::Result<Pipes> {
+    /// [is unwell](Self::is_unhealthy).
+    pub fn fork(&self) -> io::Result<Pipes> {
         let (statement, stdin) = io::pipe()?;
         let (stdout, answer) = io::pipe()?;
         let (memory, memory_there) = UnixStream::pair()?;
-        let (life, life_there) = UnixStream::pair()?;
+        let (control, life_there) = UnixStream::pair()?;
         let (statement, answer) = (statement.into(), answer.into());
-        let ends = Ends { statement, answer, memory: memory_there, life: life_there };
+        let ends = WorkerPipes { statement, answer, memory: memory_there, control: life_there };
         ends.send(&self.control).inspect_err(|error| {
             use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, WouldBlock};
             if matches!(error.kind(), BrokenPipe | ConnectionReset | TimedOut | WouldBlock) {
-                self.is_unwell.store(true, Ordering::Relaxed);
+                self.is_unhealthy.store(true, Ordering::Relaxed);
             }
         })?;
-        let is_unwell = Arc::clone(&self.is_unwell);
+        let is_unhealthy = Arc::clone(&self.is_unhealthy);
         let (stdin, stdout) = (stdin.into(), stdout.into());
-        Ok(Pipes { stdin, stdout, memory, life, is_unwell })
+        Ok(Pipes { stdin, stdout, memory, control, is_unhealthy })
     }
 
     /// Whether there should be another one in its place.
-    pub fn is_unwell(&self) -> bool {
-        self.is_unwell.load(Ordering::Relaxed)
+    pub fn is_unhealthy(&self) -> bool {
+        self.is_unhealthy.load(Ordering::Relaxed)
     }
 }
 

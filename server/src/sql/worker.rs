@@ -26,7 +26,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::{memory_pool::MemoryGrant, pulse::Beating, template::Pipes};
+use super::{memory_pool::MemoryGrant, preemption_ticker::TickerGuard, template::Pipes};
 
 /// A worker says itself that the time is over; one that does not is ended so much later.
 const GRACE: Duration = Duration::from_millis(300);
@@ -42,7 +42,7 @@ const TEMPLATE_HANGS: Duration = Duration::from_secs(2);
 const UNFIT_CHARS_MAX: u64 = 500;
 
 /// What a statement is about: segments, as the engine lists them, and rows in memory.
-pub struct Shown {
+pub struct SnapshotHandles {
     /// The list of segments.
     pub segments: Vec<u8>,
     /// Rows that no segment holds yet.
@@ -53,14 +53,14 @@ pub struct Shown {
 
 /// A worker that waits for its statement. Dropped, it ends.
 pub struct Worker {
-    life: UnixStream,
+    control: UnixStream,
     memory: UnixStream,
     stdin: Sender,
     stdout: BufReader<Receiver>,
     is_ready: bool,
-    is_template_unwell: Arc<AtomicBool>,
+    is_template_unhealthy: Arc<AtomicBool>,
     /// While it computes.
-    beating: Option<Beating>,
+    ticker: Option<TickerGuard>,
 }
 
 impl Worker {
@@ -71,24 +71,26 @@ impl Worker {
     /// # Panics
     ///
     /// Outside of a runtime.
-    pub fn over(Pipes { stdin, stdout, memory, life, is_unwell }: Pipes) -> io::Result<Self> {
-        life.set_nonblocking(true)?;
+    pub fn from_pipes(
+        Pipes { stdin, stdout, memory, control, is_unhealthy }: Pipes,
+    ) -> io::Result<Self> {
+        control.set_nonblocking(true)?;
         // Descriptors fit: a message of them is one byte.
         memory.set_nonblocking(true)?;
         let stdout = BufReader::new(Receiver::from_owned_fd(stdout)?);
         let stdin = Sender::from_owned_fd(stdin)?;
-        let (is_ready, is_template_unwell, beating) = (false, is_unwell, None);
-        Ok(Self { life, memory, stdin, stdout, is_ready, is_template_unwell, beating })
+        let (is_ready, is_template_unhealthy, ticker) = (false, is_unhealthy, None);
+        Ok(Self { control, memory, stdin, stdout, is_ready, is_template_unhealthy, ticker })
     }
 
     /// It computes from now on.
-    pub fn set_beating(&mut self, beating: Beating) {
-        self.beating = Some(beating);
+    pub fn set_ticker(&mut self, ticker: TickerGuard) {
+        self.ticker = Some(ticker);
     }
 
     /// Whether it still waits.
-    pub fn is_there(&self) -> bool {
-        let heard = (&self.life).read(&mut [0; STATUS_BYTES]);
+    pub fn is_alive(&self) -> bool {
+        let heard = (&self.control).read(&mut [0; STATUS_BYTES]);
         heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
@@ -111,7 +113,7 @@ impl Worker {
             Ok(Err(error)) => return Err(unfit(&error.to_string())),
             Err(_) => {
                 let hangs = began.elapsed() >= TEMPLATE_HANGS;
-                self.is_template_unwell.fetch_or(hangs, Ordering::Relaxed);
+                self.is_template_unhealthy.fetch_or(hangs, Ordering::Relaxed);
                 return Err(unfit("it does not get ready"));
             }
         }
@@ -140,57 +142,57 @@ impl Worker {
     /// `deadline` to answer, and gets more memory by `memory`.
     ///
     /// Errors: when it ended before it took the statement.
-    pub async fn ask(
+    pub async fn execute(
         mut self,
         directory: &Path,
         ask: &Ask,
-        shown: &Shown,
+        handles: &SnapshotHandles,
         memory: MemoryGrant,
         deadline: Instant,
-    ) -> io::Result<Answering> {
+    ) -> io::Result<ResultStream> {
         self.ready(deadline).await?;
         let handed = async {
-            let descriptors: Vec<_> = shown.memory.iter().map(|memory| memory.as_fd()).collect();
+            let descriptors: Vec<_> = handles.memory.iter().map(|memory| memory.as_fd()).collect();
             send_memory(&self.memory, &descriptors)?;
             let left = deadline.saturating_duration_since(Instant::now()).as_millis();
             let ask = Ask { wall_ms: u64::try_from(left).unwrap_or(ask.wall_ms), ..ask.clone() };
             let (directory, memory) = (directory.to_owned(), descriptors.len());
-            let head = Head { directory, memory, has_recent: shown.has_recent, ask: Some(ask) };
-            self.send(&head, &shown.segments).await?;
+            let head = Head { directory, memory, has_recent: handles.has_recent, ask: Some(ask) };
+            self.send(&head, &handles.segments).await?;
             read_frame(&mut self.stdout).await
         };
         // What is written to one that is being ended goes nowhere, and nobody says so.
         match tokio::time::timeout_at(deadline, handed).await {
-            Ok(Ok(Frame::Taken)) => {}
+            Ok(Ok(Frame::Accepted)) => {}
             Ok(Ok(_)) => return Err(io::Error::other("a worker answers before it is asked")),
             Ok(Err(error)) => return Err(error),
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
         }
         let deadline = deadline + GRACE;
-        let Self { life, stdin, stdout, beating, .. } = self;
-        Ok(Answering { life, stdin, stdout, deadline, memory, _beating: beating })
+        let Self { control, stdin, stdout, ticker, .. } = self;
+        Ok(ResultStream { control, stdin, stdout, deadline, memory, _ticker: ticker })
     }
 }
 
 /// A worker that answers. Dropped, it ends.
-pub struct Answering {
-    life: UnixStream,
+pub struct ResultStream {
+    control: UnixStream,
     /// Open until it is dropped: by that the worker knows that its answer was heard.
     stdin: Sender,
     stdout: BufReader<Receiver>,
     deadline: Instant,
     memory: MemoryGrant,
-    _beating: Option<Beating>,
+    _ticker: Option<TickerGuard>,
 }
 
-impl Answering {
+impl ResultStream {
     /// Until when the answer must have come.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// Gives it the rows that segments lack. What keeps it from taking them is told by what comes next.
-    pub async fn give(&mut self, recent: &[u8]) {
+    pub async fn send_memtable(&mut self, recent: &[u8]) {
         let stdin = &mut self.stdin;
         let given = async {
             stdin.write_all(&recent_head(recent.len())).await?;
@@ -254,9 +256,9 @@ impl Answering {
     }
 
     async fn status(&self) -> io::Result<ExitStatus> {
-        let mut life = tokio::net::UnixStream::from_std(self.life.try_clone()?)?;
+        let mut control = tokio::net::UnixStream::from_std(self.control.try_clone()?)?;
         let mut status = [0; STATUS_BYTES];
-        life.read_exact(&mut status).await?;
+        control.read_exact(&mut status).await?;
         Ok(ExitStatus::from_raw(i32::from_le_bytes(status)))
     }
 }
@@ -321,14 +323,14 @@ mod tests {
         let mut command = Command::new(program);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let (life, mut theirs) = UnixStream::pair().unwrap();
+        let (control, mut theirs) = UnixStream::pair().unwrap();
         std::thread::spawn(move || {
             let status = child.wait().unwrap().into_raw();
             theirs.write_all(&status.to_le_bytes()).unwrap();
         });
         let (memory, _) = UnixStream::pair().unwrap();
-        let (stdin, stdout, is_unwell) = (stdin.into(), stdout.into(), Arc::default());
-        Pipes { stdin, stdout, memory, life, is_unwell }
+        let (stdin, stdout, is_unhealthy) = (stdin.into(), stdout.into(), Arc::default());
+        Pipes { stdin, stdout, memory, control, is_unhealthy }
     }
 
     /// A worker that is being ended is still there and takes what is written to it, but never says that it has it.
@@ -349,16 +351,16 @@ mod tests {
             let script = format!("#!/bin/sh\nprintf +; head -c 12 > /dev/null; {end}\n");
             std::fs::write(&program, script).unwrap();
             std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-            let worker = Worker::over(run(&program)).unwrap();
+            let worker = Worker::from_pipes(run(&program)).unwrap();
             let deadline = Instant::now() + READY_WITHIN;
             let (segments, memory) = (Vec::new(), Vec::new());
-            let shown = Shown { segments, memory, has_recent: false };
+            let handles = SnapshotHandles { segments, memory, has_recent: false };
             let memory_pool = Arc::new(MemoryPool::new(0));
             let grant = MemoryGrant::none(&memory_pool, "org");
-            let asked = worker.ask(directory.path(), &ask, &shown, grant, deadline).await;
+            let asked = worker.execute(directory.path(), &ask, &handles, grant, deadline).await;
             assert_eq!(asked.is_ok(), is_taken, "{end}");
-            if let Ok(mut answering) = asked {
-                let Frame::Refused(refusal) = answering.next().await else { panic!("it ended") };
+            if let Ok(mut results) = asked {
+                let Frame::Refused(refusal) = results.next().await else { panic!("it ended") };
                 assert_eq!(refusal.reason, Reason::TooLarge);
             }
         }

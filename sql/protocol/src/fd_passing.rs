@@ -1,4 +1,4 @@
-//! Descriptors over sockets: the ends of a worker's pipes, which the server hands to the template that copies itself, and
+//! Descriptors over sockets: the pipes of a worker's pipes, which the server hands to the template that copies itself, and
 //! shared memory with rows, which it hands to the worker.
 
 use std::{
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 64;
 
 /// What a worker is handed.
 #[derive(Debug)]
-pub struct Ends {
+pub struct WorkerPipes {
     /// Where it reads what it is asked.
     pub statement: OwnedFd,
     /// Where it answers.
@@ -32,26 +32,26 @@ pub struct Ends {
     pub memory: UnixStream,
     /// Stays with the template. Closed by the server, the worker is ended; what comes from there is how the worker ended,
     /// as the kernel says it: four bytes, little-endian.
-    pub life: UnixStream,
+    pub control: UnixStream,
 }
 
-impl Ends {
+impl WorkerPipes {
     /// Hands them to the template at the other end.
     ///
     /// Errors: `BrokenPipe` when it is not there any more; what the kernel says.
     pub fn send(&self, template: &UnixStream) -> io::Result<()> {
-        let Self { statement, answer, memory, life } = self;
-        send(template, &[statement.as_fd(), answer.as_fd(), memory.as_fd(), life.as_fd()])
+        let Self { statement, answer, memory, control } = self;
+        send(template, &[statement.as_fd(), answer.as_fd(), memory.as_fd(), control.as_fd()])
     }
 
     /// The next ones, waited for; none when the server is not there any more.
     ///
     /// Errors: `InvalidData` when some are missing; what the kernel says.
     pub fn receive(server: impl AsFd) -> io::Result<Option<Self>> {
-        let Some(ends) = receive(server)? else { return Ok(None) };
-        let [statement, answer, memory, life]: [OwnedFd; 4] =
-            ends.try_into().map_err(|_| missing())?;
-        Ok(Some(Self { statement, answer, memory: memory.into(), life: life.into() }))
+        let Some(pipes) = receive(server)? else { return Ok(None) };
+        let [statement, answer, memory, control]: [OwnedFd; 4] =
+            pipes.try_into().map_err(|_| missing())?;
+        Ok(Some(Self { statement, answer, memory: memory.into(), control: control.into() }))
     }
 }
 
@@ -121,42 +121,42 @@ mod tests {
         let (server, template) = UnixStream::pair().unwrap();
         let (statement, mut asks) = io::pipe().unwrap();
         let (mut answers, answer) = io::pipe().unwrap();
-        let (mut life, theirs) = UnixStream::pair().unwrap();
+        let (mut control, theirs) = UnixStream::pair().unwrap();
         let (mut memory, memory_there) = UnixStream::pair().unwrap();
         let (statement, answer) = (statement.into(), answer.into());
-        let ends = Ends { statement, answer, memory: memory_there, life: theirs };
-        ends.send(&server).unwrap();
-        drop(ends);
-        let ends = Ends::receive(&template).unwrap().unwrap();
+        let pipes = WorkerPipes { statement, answer, memory: memory_there, control: theirs };
+        pipes.send(&server).unwrap();
+        drop(pipes);
+        let pipes = WorkerPipes::receive(&template).unwrap().unwrap();
         asks.write_all(b"?").unwrap();
         let mut read = [0];
-        io::PipeReader::from(ends.statement).read_exact(&mut read).unwrap();
+        io::PipeReader::from(pipes.statement).read_exact(&mut read).unwrap();
         assert_eq!(&read, b"?");
-        io::PipeWriter::from(ends.answer).write_all(b"!").unwrap();
-        (&ends.memory).write_all(b"m").unwrap();
-        (&ends.life).write_all(b".").unwrap();
-        drop((ends.life, ends.memory));
+        io::PipeWriter::from(pipes.answer).write_all(b"!").unwrap();
+        (&pipes.memory).write_all(b"m").unwrap();
+        (&pipes.control).write_all(b".").unwrap();
+        drop((pipes.control, pipes.memory));
         let mut said = Vec::new();
         answers.read_to_end(&mut said).unwrap();
         memory.read_to_end(&mut said).unwrap();
-        life.read_to_end(&mut said).unwrap();
+        control.read_to_end(&mut said).unwrap();
         assert_eq!(said, b"!m.");
         // A byte without any is no worker, and an end is the end.
         (&server).write_all(b"x").unwrap();
-        assert_eq!(Ends::receive(&template).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(WorkerPipes::receive(&template).unwrap_err().kind(), io::ErrorKind::InvalidData);
         drop(server);
-        assert!(Ends::receive(&template).unwrap().is_none());
+        assert!(WorkerPipes::receive(&template).unwrap().is_none());
     }
 
     #[test]
     fn who_is_gone_is_known() {
         let (server, template) = UnixStream::pair().unwrap();
         drop(template);
-        let (life, memory) = UnixStream::pair().unwrap();
+        let (control, memory) = UnixStream::pair().unwrap();
         let (statement, answer) = io::pipe().unwrap();
         let (statement, answer) = (statement.into(), answer.into());
-        let ends = Ends { statement, answer, memory, life };
-        assert_eq!(ends.send(&server).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        let pipes = WorkerPipes { statement, answer, memory, control };
+        assert_eq!(pipes.send(&server).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
             let (server, worker) = UnixStream::pair().unwrap();
             let (mut readers, writers): (Vec<_>, Vec<_>) =
                 (0..count).map(|_| io::pipe().unwrap()).unzip();
-            let ends: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
-            send_memory(&server, &ends).unwrap();
+            let pipes: Vec<_> = writers.iter().map(AsFd::as_fd).collect();
+            send_memory(&server, &pipes).unwrap();
             drop(writers);
             let received = receive_memory(&worker, count).unwrap();
             for (number, end) in received.into_iter().enumerate() {

@@ -133,9 +133,9 @@ impl Refusal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// It has a statement: what becomes of it from now on is the statement's doing.
-    Taken,
+    Accepted,
     /// The statement may be asked: it needs the rows that no segment holds, of which there may be some.
-    Wanted,
+    NeedMemtable,
     /// So many bytes of memory are needed beyond what it has.
     MoreMemory(u64),
     /// Its columns.
@@ -147,7 +147,7 @@ pub enum Frame {
     /// The end, without an answer, or without all of it.
     Refused(Refusal),
     /// A segment went away before it was opened: ask again with a newer snapshot.
-    Stale,
+    SnapshotGone,
 }
 
 impl Frame {
@@ -160,9 +160,9 @@ impl Frame {
             Self::Rows(rows) => (ROWS, rows.clone()),
             Self::Done(done) => (b'D', serde_json::to_vec(done)?),
             Self::Refused(refusal) => (b'X', serde_json::to_vec(refusal)?),
-            Self::Stale => (b'S', Vec::new()),
-            Self::Taken => (b'T', Vec::new()),
-            Self::Wanted => (b'W', Vec::new()),
+            Self::SnapshotGone => (b'S', Vec::new()),
+            Self::Accepted => (b'T', Vec::new()),
+            Self::NeedMemtable => (b'W', Vec::new()),
             Self::MoreMemory(bytes) => (b'M', bytes.to_le_bytes().to_vec()),
         };
         if bytes.len() > FRAME_BYTES_MAX {
@@ -194,9 +194,9 @@ impl Frame {
             ROWS => Self::Rows(bytes),
             b'D' => Self::Done(serde_json::from_slice(&bytes)?),
             b'X' => Self::Refused(serde_json::from_slice(&bytes)?),
-            b'S' => Self::Stale,
-            b'T' => Self::Taken,
-            b'W' => Self::Wanted,
+            b'S' => Self::SnapshotGone,
+            b'T' => Self::Accepted,
+            b'W' => Self::NeedMemtable,
             b'M' => {
                 let bytes = <[u8; 8]>::try_from(&*bytes);
                 Self::MoreMemory(u64::from_le_bytes(bytes.map_err(|_| io::ErrorKind::InvalidData)?))
@@ -325,9 +325,9 @@ mod tests {
             Frame::Rows(b"[1]".to_vec()),
             Frame::Done(Done { rows: 1, truncated: true }),
             Frame::Refused(Refusal { position: Some((1, 2)), ..refusal }),
-            Frame::Stale,
-            Frame::Taken,
-            Frame::Wanted,
+            Frame::SnapshotGone,
+            Frame::Accepted,
+            Frame::NeedMemtable,
             Frame::MoreMemory(1 << 40),
         ] {
             let mut bytes = Vec::new();

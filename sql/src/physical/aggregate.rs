@@ -16,7 +16,7 @@ use datafusion_physical_plan::{
 };
 
 use super::exprs::Exprs;
-use crate::table::grouping_sets;
+use crate::rules::grouping_sets;
 
 /// Columns to group by: the expression and the name of each.
 type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;

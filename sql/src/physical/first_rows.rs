@@ -32,7 +32,7 @@ use super::{
     rewrite::PlanRule,
     windows::{Kind, WindowsExec},
 };
-use crate::table::{FIRST_MAX, RowsExec};
+use crate::tables::{FIRST_MAX, RowsExec};
 
 /// Has scans leave out rows behind the first of their partitions.
 pub const READ_FIRST_ROWS: PlanRule =

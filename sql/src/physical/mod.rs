@@ -36,7 +36,7 @@ use datafusion_physical_plan::{
     union::UnionExec,
 };
 
-use crate::table::{ScanRequest, Source};
+use crate::tables::{ScanRequest, Source};
 
 mod exprs;
 mod rewrite;

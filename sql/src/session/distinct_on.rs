@@ -21,7 +21,7 @@ use datafusion_expr::{
 use datafusion_functions_window::row_number::row_number;
 use datafusion_optimizer::AnalyzerRule;
 
-use crate::table::{Kind, is_of_rows};
+use crate::{rules::is_of_rows, tables::Kind};
 
 /// The first rows of windows, where there is an order within them.
 #[derive(Debug)]

@@ -26,12 +26,13 @@ use super::{
     calendar::Extract, distinct_on::DistinctOnAsWindow, functions, in_subqueries::NullsOfIn,
 };
 use crate::{
+    aggregate::aggregates,
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
-    table::{
-        ADD_DURATIONS, ADD_UP_EARLY, CONSTANTS_RIGHT, DISTINCT_AS_GROUPS, DistinctSetsAsUnion,
-        FRAMES, GROUP_BY_NUMBERS, JOIN_BY_NUMBERS, KeepCasts, NULLS_OF_LISTS, PARTITION_BY_NUMBERS,
-        PASS_VALUES_ON, PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES,
-        TIMES_IN_MILLISECONDS, aggregates,
+    rules::{
+        ADD_DURATIONS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT, DICTIONARY_GROUP_BY, DICTIONARY_JOINS,
+        DICTIONARY_PARTITIONS, DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS,
+        PROPAGATE_VALUES, PreserveTimestampCasts, PropertiesAsColumns, SEMI_JOINS_OF_GROUPS,
+        SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
     },
 };
 
@@ -56,25 +57,25 @@ impl Library {
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(SEMI_JOINS_OF_GROUPS),
-            Arc::new(ADD_UP_EARLY),
+            Arc::new(AGGREGATE_PUSHDOWN),
             Arc::new(DISTINCT_AS_GROUPS),
             // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
-            Arc::new(ADD_UP_EARLY),
-            Arc::new(GROUP_BY_NUMBERS),
-            Arc::new(JOIN_BY_NUMBERS),
-            Arc::new(PARTITION_BY_NUMBERS),
+            Arc::new(AGGREGATE_PUSHDOWN),
+            Arc::new(DICTIONARY_GROUP_BY),
+            Arc::new(DICTIONARY_JOINS),
+            Arc::new(DICTIONARY_PARTITIONS),
             // Columns that are not needed any more.
             Arc::new(OptimizeProjections::new()),
         ];
         let mut analyzers = Analyzer::new().rules;
-        analyzers.insert(0, Arc::new(KeepCasts::Written));
+        analyzers.insert(0, Arc::new(PreserveTimestampCasts::Written));
         analyzers.insert(0, Arc::new(FRAMES));
         analyzers.insert(0, Arc::new(SIGNED_DIFFERENCES));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.insert(0, Arc::new(DistinctOnAsWindow));
-        analyzers.push(Arc::new(KeepCasts::Added));
+        analyzers.push(Arc::new(PreserveTimestampCasts::Added));
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
         analyzers.push(Arc::new(NULLS_OF_LISTS));
@@ -172,7 +173,7 @@ fn rules_of_the_library() -> Optimizer {
     let computed = rules.iter().position(|rule| rule.name() == "simplify_expressions").unwrap_or(0);
     rules.insert(computed + 1, Arc::new(TIMES_IN_MILLISECONDS));
     let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
-    rules.insert(moving, Arc::new(PASS_VALUES_ON));
+    rules.insert(moving, Arc::new(PROPAGATE_VALUES));
     Optimizer::with_rules(rules)
 }
 

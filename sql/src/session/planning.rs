@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     physical::Planner,
-    table::{Source, all},
+    tables::{Source, all},
 };
 
 /// Where tables are: `inlay.public.events`.

@@ -15,9 +15,10 @@ use parking_lot::Mutex;
 
 use crate::{
     physical::SharedPlan,
-    table::{
-        Codes, NumberColumn, Provider, ScanRequest, Source, WithNumbers, known_values,
-        number_column, numbered,
+    rules::{known_values, numbered},
+    tables::{
+        NumberColumn, Provider, ScanRequest, Source, StatementDictionary, WithNumbers,
+        number_column,
     },
 };
 
@@ -45,11 +46,11 @@ struct SharedColumn {
     /// What it can be, once somebody has asked: tables of groups do not tell.
     known_values: Option<Option<Vec<ScalarValue>>>,
     /// For a column of numbers: that of the texts, and what numbers stand for.
-    numbers: Option<(usize, Arc<Codes>)>,
+    numbers: Option<(usize, Arc<StatementDictionary>)>,
 }
 
 impl SharedColumn {
-    fn new(place: usize, numbers: Option<(usize, Arc<Codes>)>) -> Self {
+    fn new(place: usize, numbers: Option<(usize, Arc<StatementDictionary>)>) -> Self {
         Self { place: Some(place), is_read: false, known_values: None, numbers }
     }
 }

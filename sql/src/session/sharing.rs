@@ -24,7 +24,7 @@ use datafusion_expr::{
 };
 
 use super::shared_table::{SharedTable, mark_columns_read};
-use crate::table::{Source, plain};
+use crate::{rules::plain, tables::Source};
 
 type Subqueries = HashSet<Arc<LogicalPlan>>;
 

@@ -339,7 +339,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         "SELECT date_part('hour', e.timestamp), sum(CASE WHEN string_props['plan'] = 'pro' THEN 1 ELSE 0 END), count(*) FILTER (WHERE tenant_id = 'acme') FROM events e GROUP BY 1",
     ] {
         let plan = planned(sql);
-        assert!(plan.contains("WorkExec"), "{sql}\n{plan}");
+        assert!(plan.contains("PartitionedExec"), "{sql}\n{plan}");
         assert!(!plan.contains("RowsExec") && !plan.contains("FilterExec"), "{sql}\n{plan}");
     }
     for sql in [
@@ -518,7 +518,7 @@ fn groups_by_user_are_complete_as_they_are_read() {
         (false, "SELECT count(DISTINCT user_id), count(*) FROM events WHERE tenant_id = 'acme'"),
     ] {
         let plan = plan(&engine, sql);
-        assert!(plan.contains("WorkExec"), "{sql}: {plan}");
+        assert!(plan.contains("PartitionedExec"), "{sql}: {plan}");
         assert_eq!(!plan.contains("AggregateExec"), is_complete, "{sql}: {plan}");
     }
     // Users of two tenants may be called alike.
@@ -526,7 +526,7 @@ fn groups_by_user_are_complete_as_they_are_read() {
         "SELECT user_id, count(*) FROM events GROUP BY 1",
         "SELECT user_id, count(*) FROM events WHERE tenant_id IN ('acme', 'beta') GROUP BY 1",
     ] {
-        assert!(!plan(&engine, sql).contains("WorkExec"), "{sql}");
+        assert!(!plan(&engine, sql).contains("PartitionedExec"), "{sql}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     encode::VECTOR_ROWS,
     error::Result,
     scan::{
-        hours::{Hour, HourStates, Wanted},
+        hours::{Hour, HourStates, StateSelection},
         vectors::{in_block, vectors},
     },
     segment::{RollupAt, Run, RunDay, UserReader},
@@ -35,7 +35,12 @@ impl Sealed {
     /// What the rows of a series add up to by hour: from rollups where they are kept.
     ///
     /// Errors: `Corrupt`.
-    pub fn hours(&self, series: usize, times: &Range<i64>, wanted: &Wanted) -> Result<HourStates> {
+    pub fn hours(
+        &self,
+        series: usize,
+        times: &Range<i64>,
+        selection: &StateSelection,
+    ) -> Result<HourStates> {
         let mut states = HourStates::default();
         let found = self.series().get(series).zip(self.run(series));
         let Some((shown, (position, _))) = found else { return Ok(states) };
@@ -48,13 +53,13 @@ impl Sealed {
                 let is_asked = times.contains(&hour.saturating_mul(HOUR_MS));
                 if is_asked && rows.start >= shown.rows.start {
                     let count = rows.len() as u64;
-                    states.insert(hour, Hour { count, ..Hour::empty(wanted) });
+                    states.insert(hour, Hour { count, ..Hour::empty(selection) });
                     hours.push((at, hour, rows));
                 }
             }
         }
         let rollup = self.whole()?.rollup_of(position);
-        if wanted.users {
+        if selection.users {
             let mut rest: Vec<HourRows> = Vec::new();
             for (day, hours) in days_of(run, &hours) {
                 let kept = match rollup {
@@ -78,7 +83,7 @@ impl Sealed {
                 self.add_users(rows.start, &rest, &mut states)?;
             }
         }
-        for (number, name) in wanted.numbers.iter().enumerate() {
+        for (number, name) in selection.numbers.iter().enumerate() {
             for (day, hours) in days_of(run, &hours) {
                 let kept = match rollup {
                     Some(index) => {

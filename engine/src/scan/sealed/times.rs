@@ -17,7 +17,7 @@ use crate::{
 /// What it takes to decode the time of a row and to find its bucket: twice as much as decoding it alone.
 const TIME_COST: usize = 2;
 
-/// Reads times, and keeps the block and the vector that were read last for the next strip.
+/// Reads times, and keeps the block and the vector that were read last for the next row range.
 pub struct Times<'a> {
     file: &'a SegmentFile,
     block: Option<(usize, IntBlock<'a>)>,

@@ -7,7 +7,7 @@ use crate::{
     encode::text::TextList,
     error::{Error, Result},
     scan::{
-        strips::Unit,
+        row_ranges::Morsel,
         values::{TextTable, Values},
         vectors::{block_of, read_ints},
     },
@@ -49,20 +49,20 @@ impl Sealed {
         UserTexts { of: self, last: None }
     }
 
-    /// Users of the rows of a unit: 0 is nobody, n the user with place n - 1.
+    /// Users of the rows of a morsel: 0 is nobody, n the user with place n - 1.
     ///
     /// Errors: `Corrupt`.
-    pub fn users(&self, unit: &Unit) -> Result<Vec<u32>> {
-        let codes = self.file.user_codes(block_of(unit).unwrap_or_default())?;
+    pub fn users(&self, morsel: &Morsel) -> Result<Vec<u32>> {
+        let codes = self.file.user_codes(block_of(morsel).unwrap_or_default())?;
         let tenants = self.file.tenants();
-        let mut all: Vec<i64> = Vec::with_capacity(unit.rows());
-        read_ints(&codes, unit, |here| all.extend_from_slice(here))?;
+        let mut all: Vec<i64> = Vec::with_capacity(morsel.rows());
+        read_ints(&codes, morsel, |here| all.extend_from_slice(here))?;
         let mut rest = &*all;
         let mut places = Vec::with_capacity(all.len());
-        // A strip is of one tenant.
-        for strip in &unit.strips {
-            let users = tenants.users(tenants.of_row(strip.rows.start));
-            let (here, behind) = rest.split_at_checked(strip.rows.len()).unwrap_or((rest, &[]));
+        // A row range is of one tenant.
+        for row_range in &morsel.row_ranges {
+            let users = tenants.users(tenants.of_row(row_range.rows.start));
+            let (here, behind) = rest.split_at_checked(row_range.rows.len()).unwrap_or((rest, &[]));
             rest = behind;
             let (first, count) = (users.start as u32, users.len() as u64);
             let mut beyond = false;
@@ -78,16 +78,16 @@ impl Sealed {
         Ok(places)
     }
 
-    /// Takes the mark from rows of a unit that are of none of these users. A tenant's are searched for once a unit.
+    /// Takes the mark from rows of a morsel that are of none of these users. A tenant's are searched for once a morsel.
     ///
     /// Errors: `Corrupt`.
-    pub fn mark_users(&self, unit: &Unit, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
+    pub fn mark_users(&self, morsel: &Morsel, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
         let tenants = self.file.tenants();
-        // The places of each strip's tenant, which has several strips one behind the other.
+        // The places of each row range's tenant, which has several row ranges one behind the other.
         let mut of_tenants: Vec<(usize, Vec<u32>)> = Vec::new();
-        let mut of_strips = Vec::with_capacity(unit.strips.len());
-        for strip in &unit.strips {
-            let tenant = tenants.of_row(strip.rows.start);
+        let mut of_strips = Vec::with_capacity(morsel.row_ranges.len());
+        for row_range in &morsel.row_ranges {
+            let tenant = tenants.of_row(row_range.rows.start);
             if of_tenants.last().is_none_or(|(last, _)| *last != tenant) {
                 let mut places = Vec::new();
                 for user in users {
@@ -102,11 +102,11 @@ impl Sealed {
             marks.fill(false);
             return Ok(());
         }
-        let rows = self.users(unit)?;
+        let rows = self.users(morsel)?;
         let mut rest = rows.iter().zip(marks);
-        for (strip, at) in unit.strips.iter().zip(of_strips) {
+        for (row_range, at) in morsel.row_ranges.iter().zip(of_strips) {
             let places = of_tenants.get(at).map(|(_, places)| &**places).unwrap_or_default();
-            let here = rest.by_ref().take(strip.rows.len());
+            let here = rest.by_ref().take(row_range.rows.len());
             match *places {
                 [only] => here.for_each(|(place, mark)| *mark &= *place == only),
                 _ => here.for_each(|(place, mark)| *mark &= places.contains(place)),
@@ -129,14 +129,14 @@ impl Sealed {
         Ok(None)
     }
 
-    /// Users of the rows of a unit as texts. A tenant's stand together, and so do those of tenants beside each other: they are
+    /// Users of the rows of a morsel as texts. A tenant's stand together, and so do those of tenants beside each other: they are
     /// the dictionary, unless there are more of them than rows.
-    pub(super) fn read_users(&self, unit: &Unit) -> Result<Values> {
-        let mut places = self.users(unit)?;
+    pub(super) fn read_users(&self, morsel: &Morsel) -> Result<Values> {
+        let mut places = self.users(morsel)?;
         let tenants = self.file.tenants();
         let users_at = |row: Option<u32>| tenants.users(tenants.of_row(row.unwrap_or_default()));
-        let first = users_at(unit.strips.first().map(|strip| strip.rows.start)).start;
-        let end = users_at(unit.strips.last().map(|strip| strip.rows.end - 1)).end;
+        let first = users_at(morsel.row_ranges.first().map(|row_range| row_range.rows.start)).start;
+        let end = users_at(morsel.row_ranges.last().map(|row_range| row_range.rows.end - 1)).end;
         let mut table = TextTable::default();
         if end.saturating_sub(first) > places.len() {
             let mut texts = self.user_texts();

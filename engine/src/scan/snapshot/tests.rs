@@ -7,8 +7,8 @@ use crate::{
     Engine, Error, Event, Limits, ManualClock, NumberFilter, Options, Query, TextFilter,
     base::time::HOUR_MS,
     scan::{
-        Chosen, Column, EventIdCondition, Filter, Grain, HourStates, NumberState, TextMatch,
-        TextTable, TimeBuckets, UserState, Values, Wanted,
+        Column, EventIdCondition, Filter, Grain, HourStates, NumberState, SeriesFilter,
+        StateSelection, TextMatch, TextTable, TimeBuckets, UserState, Values,
     },
 };
 
@@ -64,7 +64,7 @@ fn blocks_are_checked_ahead_until_it_is_over() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
     let list = engine.snapshot(Namespace(1)).list();
-    let open = || Opened::open(directory.path(), list.clone()).unwrap();
+    let open = || OpenSegments::open(directory.path(), list.clone()).unwrap();
     let opened = open();
     let all = opened.check_ahead(&|| false);
     assert!(all > 0);
@@ -95,21 +95,20 @@ fn lines(scan: &Scan, filter: &Filter, from_ms: i64, to_ms: i64) -> Vec<String> 
     let mut lines = Vec::new();
     for source in scan.sources() {
         let tenants = ["acme", "beta"].map(str::to_owned);
-        let chosen = Chosen { tenants: Some(&tenants), names: None };
-        for unit in source.units(chosen, &(from_ms..to_ms)).unwrap() {
-            if source.excludes(&unit, filter).unwrap() {
+        let series_filter = SeriesFilter { tenants: Some(&tenants), names: None };
+        for morsel in source.morsels(series_filter, &(from_ms..to_ms)).unwrap() {
+            if source.excludes(&morsel, filter).unwrap() {
                 continue;
             }
-            let marks = source.passing(&unit, filter).unwrap();
+            let marks = source.passing(&morsel, filter).unwrap();
             let read = |column: Column| {
-                let mut values = source.read(&unit, &column).unwrap();
+                let mut values = source.read(&morsel, &column).unwrap();
                 marks.iter().for_each(|marks| values.retain(marks));
                 values
             };
-            let series = unit
-                .strips
-                .iter()
-                .flat_map(|strip| strip.rows.clone().map(|_| &source.series()[strip.series]));
+            let series = morsel.row_ranges.iter().flat_map(|row_range| {
+                row_range.rows.clone().map(|_| &source.series()[row_range.series])
+            });
             let mut at = 0..;
             let is_kept = |_: &&_| marks.as_ref().is_none_or(|marks| marks[at.next().unwrap()]);
             let series: Vec<_> = series.filter(is_kept).collect();
@@ -234,23 +233,26 @@ fn stretches_are_the_buckets_of_their_rows() {
     }
 }
 
-/// Checks that the stretches of all units are the buckets of their rows' times.
+/// Checks that the runs of buckets of all morsels are the buckets of their rows' times.
 fn expect_stretches(scan: &Scan, times: &Range<i64>, buckets: &TimeBuckets) {
     for source in scan.sources() {
-        for unit in source.units(Chosen::default(), times).unwrap() {
-            let Values::Times(read) = source.read(&unit, &Column::Time).unwrap() else {
+        for morsel in source.morsels(SeriesFilter::default(), times).unwrap() {
+            let Values::Times(read) = source.read(&morsel, &Column::Time).unwrap() else {
                 unreachable!("times are times");
             };
-            let series =
-                unit.strips.iter().flat_map(|strip| strip.rows.clone().map(|_| strip.series));
+            let series = morsel
+                .row_ranges
+                .iter()
+                .flat_map(|row_range| row_range.rows.clone().map(|_| row_range.series));
             let expected: Vec<_> = series.zip(read.iter().map(|ms| buckets.start(*ms))).collect();
-            let stretches = source.stretches(&unit, buckets).unwrap();
-            let told =
-                stretches.iter().flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
+            let bucket_runs = source.bucket_runs(&morsel, buckets).unwrap();
+            let told = bucket_runs
+                .iter()
+                .flat_map(|one| (0..one.rows).map(|_| (one.series, one.start_ms)));
             assert_eq!(told.collect::<Vec<_>>(), expected, "{times:?} {buckets:?}");
-            let whole = source.stretches(&unit, &TimeBuckets::default()).unwrap();
+            let whole = source.bucket_runs(&morsel, &TimeBuckets::default()).unwrap();
             let rows: usize = whole.iter().map(|one| one.rows as usize).sum();
-            assert_eq!((whole.len(), rows), (unit.strips.len(), unit.rows()));
+            assert_eq!((whole.len(), rows), (morsel.row_ranges.len(), morsel.rows()));
         }
     }
 }
@@ -277,11 +279,10 @@ fn bounds_and_buckets_are_found_in_series_of_many_vectors() {
             for to in [from, from + 1, from + 297_001, from + 5 * DAY_MS, i64::MAX] {
                 let within =
                     |times: &[i64]| times.iter().filter(|ms| (from..to).contains(*ms)).count();
-                let units = scan
-                    .sources()
-                    .iter()
-                    .flat_map(|source| source.units(Chosen::default(), &(from..to)).unwrap());
-                let rows: usize = units.map(|unit| unit.rows()).sum();
+                let morsels = scan.sources().iter().flat_map(|source| {
+                    source.morsels(SeriesFilter::default(), &(from..to)).unwrap()
+                });
+                let rows: usize = morsels.map(|morsel| morsel.rows()).sum();
                 assert_eq!(rows, 2 * within(&times) + within(&times[..700]), "{from}..{to}");
             }
         }
@@ -313,25 +314,25 @@ fn users_and_event_ids_are_searched_for_in_segments_and_in_memory() {
     ] {
         let wanted: Vec<&[u8]> = wanted.iter().map(|text| text.as_bytes()).collect();
         for source in scan.sources() {
-            for unit in source.units(Chosen::default(), &(i64::MIN..i64::MAX)).unwrap() {
-                let mut marks: Vec<bool> = (0..unit.rows()).map(|row| row % 5 > 0).collect();
-                let expected: Vec<bool> = match source.read(&unit, &column).unwrap() {
+            for morsel in source.morsels(SeriesFilter::default(), &(i64::MIN..i64::MAX)).unwrap() {
+                let mut marks: Vec<bool> = (0..morsel.rows()).map(|row| row % 5 > 0).collect();
+                let expected: Vec<bool> = match source.read(&morsel, &column).unwrap() {
                     Values::Codes(codes, table) => codes
                         .iter()
                         .map(|code| *code > 0 && wanted.contains(&table.at(*code as usize - 1)))
                         .collect(),
                     Values::Texts(table) => {
-                        (0..unit.rows()).map(|row| wanted.contains(&table.at(row))).collect()
+                        (0..morsel.rows()).map(|row| wanted.contains(&table.at(row))).collect()
                     }
                     _ => unreachable!("texts are texts"),
                 };
                 let expected: Vec<bool> =
                     marks.iter().zip(expected).map(|(mark, is_it)| *mark && is_it).collect();
                 match column {
-                    Column::User => source.mark_users(&unit, &wanted, &mut marks).unwrap(),
+                    Column::User => source.mark_users(&morsel, &wanted, &mut marks).unwrap(),
                     _ => {
                         let ids = EventIdCondition::AnyOf(wanted.iter().copied().collect());
-                        source.mark_event_ids(&unit, &ids, &mut marks).unwrap();
+                        source.mark_event_ids(&morsel, &ids, &mut marks).unwrap();
                     }
                 }
                 found += marks.iter().filter(|mark| **mark).count();
@@ -347,7 +348,7 @@ fn hours_add_up_to_what_a_query_answers() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(directory.path());
     let scan = engine.snapshot(Namespace(2)).open().unwrap();
-    let wanted = Wanted { users: true, numbers: vec!["ms".to_owned()] };
+    let wanted = StateSelection { users: true, numbers: vec!["ms".to_owned()] };
     let (from_ms, to_ms) = (NOW_MS - 9 * DAY_MS, NOW_MS - DAY_MS);
     let mut hours = HourStates::new();
     let mut by_tenant: BTreeMap<String, u64> = BTreeMap::new();
@@ -421,11 +422,10 @@ fn rows_in_shared_memory_are_those_that_came() {
         let scan = Scan::receive(directory.path(), snapshot.hand_over()).unwrap();
         let here = snapshot.open().unwrap();
         let rows = |scan: &Scan| -> usize {
-            let units = scan
-                .sources()
-                .iter()
-                .flat_map(|source| source.units(Chosen::default(), &(i64::MIN..i64::MAX)).unwrap());
-            units.map(|unit| unit.rows()).sum()
+            let morsels = scan.sources().iter().flat_map(|source| {
+                source.morsels(SeriesFilter::default(), &(i64::MIN..i64::MAX)).unwrap()
+            });
+            morsels.map(|morsel| morsel.rows()).sum()
         };
         let is_shown = |n: &u32| {
             let age_ms = i64::from(n % 800) * HOUR_MS + i64::from(*n);
@@ -447,7 +447,7 @@ fn rows_in_shared_memory_are_those_that_came() {
     engine.flush().unwrap();
     let after = engine.snapshot(Namespace(1)).hand_over();
     assert!(after.shared.is_empty() && after.copied.is_empty());
-    let read = |handed: HandedOver| {
+    let read = |handed: SerializedSnapshot| {
         let scan = Scan::receive(directory.path(), handed).unwrap();
         lines(&scan, &Filter::default(), i64::MIN, i64::MAX)
     };
@@ -463,9 +463,12 @@ fn a_segment_that_went_away_is_told_apart() {
     let is_not_found = matches!(gone, Err(Error::Io { kind: std::io::ErrorKind::NotFound, .. }));
     assert!(is_not_found);
     let cut = |bytes: &[u8], len: usize| bytes[..len].to_vec();
-    let HandedOver { segments, shared, copied } = handed;
+    let SerializedSnapshot { segments, shared, copied } = handed;
     let receive = |segments: Vec<u8>, copied: Vec<u8>| {
-        Scan::receive(directory.path(), HandedOver { segments, shared: shared.clone(), copied })
+        Scan::receive(
+            directory.path(),
+            SerializedSnapshot { segments, shared: shared.clone(), copied },
+        )
     };
     for len in [0, 1, segments.len() / 2, segments.len() - 1] {
         assert!(receive(cut(&segments, len), copied.clone()).is_err(), "{len}");
@@ -473,6 +476,6 @@ fn a_segment_that_went_away_is_told_apart() {
     for len in [1, copied.len() / 2, copied.len() - 1] {
         assert!(receive(segments.clone(), cut(&copied, len)).is_err(), "{len}");
     }
-    let opened = Opened::open(directory.path(), segments.clone()).unwrap();
+    let opened = OpenSegments::open(directory.path(), segments.clone()).unwrap();
     assert!(opened.is_of(&segments) && !opened.is_of(&cut(&segments, segments.len() - 1)));
 }

@@ -27,7 +27,7 @@ use crate::{
         paced::Paced,
         statements::{Answer, Part, Running, begin},
     },
-    sql::Place,
+    sql::StatementPermit,
 };
 
 const CSV: &str = "text/csv";
@@ -215,13 +215,13 @@ fn csv(answer: Answer) -> Response {
 }
 
 /// A body whose memory is somebody's until it has been read.
-fn held(bytes: Vec<u8>, place: Place) -> ResponseBody {
-    ResponseBody::new(Paced(Bytes::from_owner(HeldBytes { bytes, _place: place })))
+fn held(bytes: Vec<u8>, permit: StatementPermit) -> ResponseBody {
+    ResponseBody::new(Paced(Bytes::from_owner(HeldBytes { bytes, _permit: permit })))
 }
 
 struct HeldBytes {
     bytes: Vec<u8>,
-    _place: Place,
+    _permit: StatementPermit,
 }
 
 impl AsRef<[u8]> for HeldBytes {
@@ -242,7 +242,7 @@ fn lines(mut running: Running) -> Response {
             };
             match part {
                 Ok(Part::Rows(rows)) => {
-                    // The statement's place is not held longer than the statement may take.
+                    // The statement's permit is not held longer than the statement may take.
                     let sent = timeout_at(running.deadline(), sender.send(Bytes::from(rows))).await;
                     if !matches!(sent, Ok(Ok(()))) {
                         return;

@@ -230,13 +230,13 @@ fn distinct_on_reads_first_rows_and_distinct_values_of_groups_no_rows() {
         ),
         (
             "SELECT tenant_id, count(*), avg(numeric_props['ms']), count(DISTINCT date_trunc('day', timestamp)) FROM events GROUP BY 1",
-            "WorkExec",
+            "PartitionedExec",
             "RowsExec",
         ),
         (
             "SELECT tenant_id, count(*), count(DISTINCT upper(event_id)) FROM events GROUP BY 1",
             "RowsExec",
-            "WorkExec",
+            "PartitionedExec",
         ),
         (
             "SELECT tenant_id, sum(CASE WHEN timestamp >= date_trunc('month', TIMESTAMP '2026-11-13 00:00:00') \

@@ -1,0 +1,187 @@
+//! Which rows of a source are read: those of a series, row ranges of them, morsels of row ranges.
+
+use std::ops::Range;
+
+use crate::base::time::{DAY_MS, HOUR_MS};
+pub use crate::segment::Series;
+
+/// Rows of one series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowRange {
+    /// Which series of the source.
+    pub series: usize,
+    /// Which rows of the source.
+    pub rows: Range<u32>,
+}
+
+/// Strips that are read together: those of one block.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Morsel {
+    /// In the order of their rows.
+    pub row_ranges: Vec<RowRange>,
+}
+
+impl Morsel {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.row_ranges.iter().map(|row_range| row_range.rows.len()).sum()
+    }
+}
+
+/// Of which tenants and events rows are read; nothing stands for all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SeriesFilter<'a> {
+    /// Names of tenants.
+    pub tenants: Option<&'a [String]>,
+    /// Names of events.
+    pub names: Option<&'a [String]>,
+}
+
+/// How finely times are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grain {
+    /// By the week, which begins on a Monday, in UTC.
+    Week,
+    /// By the day, in UTC.
+    Day,
+    /// By the hour.
+    Hour,
+}
+
+/// A Monday.
+const WEEKS_FROM_MS: i64 = -3 * DAY_MS;
+
+impl Grain {
+    /// How long it is in milliseconds.
+    pub fn step_ms(self) -> i64 {
+        match self {
+            Self::Week => 7 * DAY_MS,
+            Self::Day => DAY_MS,
+            Self::Hour => HOUR_MS,
+        }
+    }
+
+    /// The start of the hour, day or week of a time.
+    pub fn start(self, ms: i64) -> i64 {
+        let from = match self {
+            Self::Week => WEEKS_FROM_MS,
+            Self::Day | Self::Hour => 0,
+        };
+        let steps = ms.saturating_sub(from).div_euclid(self.step_ms());
+        steps.saturating_mul(self.step_ms()).saturating_add(from)
+    }
+}
+
+/// How rows are told apart by their times: `WHERE timestamp >= '2026-11-06'` by one boundary, `date_trunc('day', timestamp)` by a
+/// grain. With both, a day with a boundary within it is two buckets. With neither all rows are in one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeBuckets {
+    /// By the hour, day or week.
+    pub grain: Option<Grain>,
+    /// Milliseconds since 1970 at which another bucket begins, rising.
+    pub boundaries: Vec<i64>,
+}
+
+impl From<Grain> for TimeBuckets {
+    fn from(grain: Grain) -> Self {
+        Self { grain: Some(grain), boundaries: Vec::new() }
+    }
+}
+
+impl TimeBuckets {
+    /// Whether all rows are in one.
+    pub fn is_one(&self) -> bool {
+        self.grain.is_none() && self.boundaries.is_empty()
+    }
+
+    /// Tells apart what another one does, too.
+    pub fn merge(&mut self, other: &Self) {
+        self.grain = self.grain.max(other.grain);
+        self.boundaries.extend(&other.boundaries);
+        self.boundaries.sort_unstable();
+        self.boundaries.dedup();
+        // An hour, a day or a week begins there anyway.
+        if let Some(grain) = self.grain {
+            self.boundaries.retain(|boundary| grain.start(*boundary) != *boundary);
+        }
+    }
+
+    /// An instant of the bucket of a time, the same for each time in it: where it begins, or shortly before the first boundary.
+    pub fn start(&self, ms: i64) -> i64 {
+        self.start_behind(self.boundaries.partition_point(|boundary| *boundary <= ms), ms)
+    }
+
+    /// The same where so many boundaries are not after the time.
+    fn start_behind(&self, boundaries: usize, ms: i64) -> i64 {
+        let last = boundaries.checked_sub(1).and_then(|at| self.boundaries.get(at)).copied();
+        let of_grain = self.grain.map(|grain| grain.start(ms));
+        let before_first = || self.boundaries.first().map_or(0, |first| first.saturating_sub(1));
+        last.max(of_grain).unwrap_or_else(before_first)
+    }
+
+    /// Where the bucket of a time ends.
+    pub fn end(&self, ms: i64) -> i64 {
+        let next = self.boundaries.partition_point(|boundary| *boundary <= ms);
+        let of_grain = self.grain.map(|grain| grain.start(ms).saturating_add(grain.step_ms()));
+        let ends = self.boundaries.get(next).copied().into_iter().chain(of_grain);
+        ends.min().unwrap_or(i64::MAX)
+    }
+
+    /// How many there are at most from one time to another.
+    pub fn count(&self, first_ms: i64, last_ms: i64) -> usize {
+        let steps = self.grain.map_or(1, |grain| {
+            let steps = (grain.start(last_ms) - grain.start(first_ms)) / grain.step_ms();
+            usize::try_from(steps).map_or(usize::MAX, |steps| steps.saturating_add(1))
+        });
+        steps.saturating_add(self.boundaries.len())
+    }
+}
+
+/// Rows of a row range that are in one bucket of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BucketRun {
+    /// Which series of the source.
+    pub series: usize,
+    /// An instant of the bucket in milliseconds since 1970, as [`TimeBuckets::start`] says; zero where all times are in one.
+    pub start_ms: i64,
+    /// Number of rows.
+    pub rows: u32,
+}
+
+/// Adds rows to the last run of a bucket, or begins another one.
+pub fn push_rows(out: &mut Vec<BucketRun>, series: usize, start_ms: i64, rows: u32) {
+    match out.last_mut() {
+        Some(last) if (last.series, last.start_ms) == (series, start_ms) => last.rows += rows,
+        _ => out.push(BucketRun { series, start_ms, rows }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bucket_has_one_instant() {
+        let buckets = |grain, boundaries: &[i64]| {
+            let boundaries = boundaries.to_vec();
+            move |ms| TimeBuckets { grain, boundaries: boundaries.clone() }.start(ms)
+        };
+        let two = buckets(None, &[100, 200]);
+        assert_eq!([0, 99, 100, 199, 200, i64::MAX].map(two), [99, 99, 100, 100, 200, 200]);
+        let days = buckets(Some(Grain::Day), &[DAY_MS + 7]);
+        let around = [0, DAY_MS, DAY_MS + 6, DAY_MS + 7, 2 * DAY_MS - 1, 2 * DAY_MS];
+        assert_eq!(around.map(days), [0, DAY_MS, DAY_MS, DAY_MS + 7, DAY_MS + 7, 2 * DAY_MS]);
+        assert_eq!(buckets(None, &[])(5), 0);
+        let end = |grain, ms| TimeBuckets { grain, boundaries: vec![DAY_MS + 7] }.end(ms);
+        assert_eq!([0, DAY_MS + 7].map(|ms| end(None, ms)), [DAY_MS + 7, i64::MAX]);
+        let around = [0, DAY_MS, DAY_MS + 7].map(|ms| end(Some(Grain::Day), ms));
+        assert_eq!(around, [DAY_MS, DAY_MS + 7, 2 * DAY_MS]);
+        let mut both = TimeBuckets::from(Grain::Day);
+        both.merge(&TimeBuckets { grain: Some(Grain::Week), boundaries: vec![7, 3, 7] });
+        assert_eq!(both, TimeBuckets { grain: Some(Grain::Day), boundaries: vec![3, 7] });
+        assert_eq!(both.count(0, 3 * DAY_MS), 6);
+        let before = both.clone();
+        both.merge(&TimeBuckets { grain: None, boundaries: vec![DAY_MS] });
+        assert_eq!(both, before, "a day begins there");
+    }
+}

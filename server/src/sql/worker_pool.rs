@@ -1,0 +1,249 @@
+//! The pool of idle workers, some of them with segments open: an organisation that has just asked is likely to ask again.
+
+use std::{
+    collections::VecDeque,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use inlay_engine::Namespace;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{
+    admission::StatementAdmission,
+    memory_pool::MemoryPool,
+    preemption_ticker::PreemptionTicker,
+    spawner::{WorkerSpawner, started},
+    template::Settings,
+    worker::Worker,
+};
+use crate::base::memory::has_huge_code;
+
+/// Memory that a worker begins with: the library takes its part of it.
+const BASE_BYTES: u64 = 512 << 20;
+/// Where there is so much for each, more statements run at once.
+const BYTES_OF_EACH: u64 = 1 << 30;
+/// Statements that run at once, at most: each computes on two threads.
+const AT_ONCE_MAX: u64 = 5;
+/// As many run on all but the smallest machines.
+const AT_ONCE_MIN: u64 = 3;
+/// Where there is less memory than this, one statement runs at a time.
+const SMALL: u64 = 1 << 30;
+
+/// Workers that wait with segments open, where the server has at least so much memory, and how long they do: files that
+/// were merged away or erased stay on the disk as long.
+const AHEAD_MAX: usize = 2;
+const AHEAD_MEMORY: u64 = 2 << 30;
+const AHEAD_TIME: Duration = Duration::from_secs(30);
+/// It takes them about so long.
+const OPENING: Duration = Duration::from_millis(300);
+
+/// How many statements run at once, and the bytes of the pool that they share, where the server has so many: all have a quarter of them,
+/// which the shares of everything else leave.
+fn room(total: u64) -> (usize, u64) {
+    let part = total / 4;
+    let most = (part / BYTES_OF_EACH).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
+    let at_once = if total < SMALL { 1 } else { most };
+    (at_once as usize, part.saturating_sub(at_once * BASE_BYTES))
+}
+
+/// The workers of this server.
+pub struct WorkerPool {
+    spawner: WorkerSpawner,
+    /// How many wait with segments open, at most.
+    ahead_max: usize,
+    /// How many wait, once somebody has asked for the first or the server has started.
+    idle_count: usize,
+    idle: Mutex<Idle>,
+    admission: Arc<StatementAdmission>,
+    memory: Arc<MemoryPool>,
+    preemption_ticker: PreemptionTicker,
+}
+
+/// Idle workers, and how many are being started.
+#[derive(Default)]
+struct Idle {
+    workers: VecDeque<Worker>,
+    starting: usize,
+    prepared: Vec<PreparedWorker>,
+    /// Namespaces whose segments are being opened.
+    opening: Vec<Namespace>,
+}
+
+/// A worker that has opened the segments of a namespace, and is of no use for another one.
+struct PreparedWorker {
+    namespace: Namespace,
+    segments: Vec<u8>,
+    since: Instant,
+    worker: Worker,
+}
+
+impl WorkerPool {
+    /// A pool of processes of `program`, of which so many are idle, on a server that has so many bytes.
+    pub fn new(program: PathBuf, idle_count: usize, total_bytes: u64) -> Self {
+        let (at_once, pool_bytes) = room(total_bytes);
+        let memory = Arc::new(MemoryPool::new(pool_bytes));
+        let admission = Arc::new(StatementAdmission::new(at_once));
+        let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
+        let (idle, preemption_ticker) = (Mutex::default(), PreemptionTicker::default());
+        let settings = Settings {
+            base_bytes: BASE_BYTES,
+            most_bytes: BASE_BYTES + memory.max_of_org(),
+            has_huge_code: has_huge_code(total_bytes),
+        };
+        let spawner = WorkerSpawner::new(program, settings);
+        Self { spawner, ahead_max, idle_count, idle, admission, memory, preemption_ticker }
+    }
+
+    /// Limits on running statements.
+    pub fn admission(&self) -> &Arc<StatementAdmission> {
+        &self.admission
+    }
+
+    /// Memory that statements share.
+    pub fn memory(&self) -> &Arc<MemoryPool> {
+        &self.memory
+    }
+
+    /// Starts workers until enough wait. Starting a process keeps a thread waiting.
+    pub fn refill(&self) {
+        let missing = {
+            let mut idle = self.idle.lock();
+            let before = idle.workers.len();
+            idle.workers.retain(Worker::is_alive);
+            let died = before - idle.workers.len();
+            if died > 0 {
+                warn!(died, "workers for SQL ended before they were asked");
+            }
+            let missing = self.idle_count.saturating_sub(idle.workers.len() + idle.starting);
+            idle.starting += missing;
+            missing
+        };
+        let _ticker = (missing > 0).then(|| self.preemption_ticker.start());
+        // Each once: where workers end by themselves, the next statement tries again.
+        for _ in 0..missing {
+            let started = started(self.spawner.start().blocking_recv());
+            let mut idle = self.idle.lock();
+            idle.starting -= 1;
+            match started {
+                Ok(worker) => idle.workers.push_back(worker),
+                Err(error) => warn!(%error, "cannot start a worker for SQL"),
+            }
+        }
+    }
+
+    /// A worker that waits, or a new one: the one that has opened these segments of the namespace if there is one.
+    ///
+    /// Errors: when none can be started.
+    pub async fn take(
+        self: &Arc<Self>,
+        namespace: Namespace,
+        segments: &[u8],
+    ) -> io::Result<Worker> {
+        let (waiting, is_last) = {
+            let mut idle = self.idle.lock();
+            let at = idle.prepared.iter().position(|prepared| prepared.namespace == namespace);
+            let prepared = at.map(|at| idle.prepared.swap_remove(at));
+            // One with other segments would have to open these all the same.
+            let fits = |prepared: &PreparedWorker| {
+                prepared.segments == segments && prepared.worker.is_alive()
+            };
+            let waiting = match prepared {
+                Some(prepared) if fits(&prepared) => Some(prepared.worker),
+                _ => {
+                    idle.workers.retain(Worker::is_alive);
+                    idle.workers.pop_front()
+                }
+            };
+            (waiting, idle.workers.is_empty())
+        };
+        let ticker = self.preemption_ticker.start();
+        let mut worker = match waiting {
+            Some(worker) => worker,
+            None => started(self.spawner.start().await)?,
+        };
+        worker.set_ticker(ticker);
+        // The others can wait until this statement has ended, which needs the processors now.
+        if is_last {
+            let workers = Arc::clone(self);
+            drop(tokio::task::spawn_blocking(move || workers.refill()));
+        }
+        Ok(worker)
+    }
+
+    /// Whether a worker may wait with segments open.
+    pub fn prepares_workers(&self) -> bool {
+        self.ahead_max > 0
+    }
+
+    /// Has a worker open segments of a namespace, for its next statement. It waits for that for a while.
+    pub async fn prepare_for(
+        self: &Arc<Self>,
+        namespace: Namespace,
+        directory: &Path,
+        segments: Vec<u8>,
+    ) {
+        let worker = {
+            let mut idle = self.idle.lock();
+            idle.prepared.retain(|prepared| prepared.worker.is_alive());
+            // Another one's is left alone until its time is over.
+            let others =
+                idle.prepared.iter().filter(|prepared| prepared.namespace != namespace).count();
+            let is_known = |prepared: &PreparedWorker| {
+                prepared.namespace == namespace && prepared.segments == segments
+            };
+            if others + idle.opening.len() >= self.ahead_max
+                || idle.opening.contains(&namespace)
+                || idle.prepared.iter().any(is_known)
+            {
+                return;
+            }
+            idle.workers.retain(Worker::is_alive);
+            let worker = idle.workers.pop_front();
+            if worker.is_some() {
+                idle.opening.push(namespace);
+            }
+            worker
+        };
+        let Some(mut worker) = worker else { return };
+        let workers = Arc::clone(self);
+        drop(tokio::task::spawn_blocking(move || workers.refill()));
+        let ticker = self.preemption_ticker.start();
+        let opened = worker.open(directory, &segments).await;
+        {
+            let mut idle = self.idle.lock();
+            idle.opening.retain(|opening| *opening != namespace);
+            if let Err(error) = opened {
+                return warn!(%error, "a worker for SQL cannot open segments");
+            }
+            idle.prepared.retain(|prepared| prepared.namespace != namespace);
+            let since = Instant::now();
+            idle.prepared.push(PreparedWorker { namespace, segments, since, worker });
+        }
+        tokio::time::sleep(OPENING).await;
+        drop(ticker);
+        tokio::time::sleep(AHEAD_TIME - OPENING).await;
+        self.idle.lock().prepared.retain(|prepared| prepared.since.elapsed() < AHEAD_TIME);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_have_room_on_machines_of_all_sizes() {
+        const GIB: u64 = 1 << 30;
+        assert_eq!(room(0), (1, 0));
+        assert_eq!(room(GIB / 2), (1, 0));
+        assert_eq!(room(GIB), (3, 0));
+        assert_eq!(room(8 * GIB), (3, GIB / 2));
+        assert_eq!(room(16 * GIB), (4, 2 * GIB));
+        assert_eq!(room(64 * GIB), (5, 27 * GIB / 2));
+        assert_eq!(room(u64::MAX).0, 5);
+    }
+}

@@ -1,0 +1,674 @@
+//! Which expressions of a grouped statement can be computed from partial groups instead of rows, and from which.
+//!
+//! ```text
+//! SELECT upper(string_props['plan']), avg(numeric_props['ms']) FROM events GROUP BY 1
+//!
+//! keys      string_props['plan']            upper() is computed for each group
+//! measures  numeric_props['ms']             avg is the sum of sums divided by the sum of counts
+//! ```
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion_common::{
+    Column, DataFusionError, Result, ScalarValue,
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
+};
+use datafusion_expr::{
+    Case, Cast, Expr, ExprSchemable as _, Operator, TableScan, cast,
+    expr::AggregateFunction,
+    lit,
+    utils::{conjunction, split_conjunction},
+    when,
+};
+use datafusion_functions_aggregate::expr_fn::{max, min, sum};
+use inlay_engine::rows::Grain;
+
+use super::{
+    aggregate_spec::{AggregateSpec, GroupKey, ROWS, SPAN, USER},
+    case_branches::{Branch, branches},
+    distinct_values::{DISTINCT_MAX, Distinct},
+    groups_table::GroupsTable,
+    measures::{Measure, MeasureStat},
+    partitioned_work,
+    time_buckets::{Times, is_time, truncated},
+    user_groups_table::UserGroupsTable,
+};
+use crate::tables::{
+    Conditions, EVENT, Kind, NUMBERS, Property, Provider, STRINGS, Table, TextColumn, TextOrder,
+    TextValues, has_few,
+};
+
+/// Combinations of texts by which groups of users are told apart, at most.
+const RANKED_MAX: usize = 4_096;
+/// Texts of a property that are put in order or looked up, at most.
+const ORDERED_MAX: usize = 65_536;
+/// With four thousand million rows, a sum stays below 2^52.
+const SUMMED_MAX: i64 = 1 << 20;
+
+/// What groups of rows are read, found as expressions are looked at.
+pub struct AggregateRewriter<'a> {
+    scan: &'a TableScan,
+    table: &'a Table,
+    keys: Vec<(String, GroupKey)>,
+    span: Option<Grain>,
+    measures: Vec<Measure>,
+    distinct: Vec<Distinct>,
+    /// Whether groups are told apart by users, who are grouped by or counted. Texts of properties tell them apart where they are
+    /// grouped by, and not for a condition's sake: such groups would be nearly as many as rows.
+    is_by_user: bool,
+    /// Whether something is computed of each group.
+    has_aggregates: bool,
+    /// Whether users are counted, each once.
+    counts_users: bool,
+    times: Times,
+}
+
+/// How many rows of a table of groups are of a group that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowsPerGroup {
+    /// Any number.
+    Many,
+    /// Any number, and [`USER_NUMBER`](super::aggregate_spec::USER_NUMBER) tells the users of a group apart.
+    Numbered,
+    /// One for each of its users.
+    OneOfUser,
+    /// One.
+    One,
+}
+
+/// The aggregates over groups that an aggregate over rows becomes, and what is made of them.
+pub struct PartialAggregates {
+    /// Sums, least and most of something.
+    pub aggregates: Vec<Expr>,
+    /// What is made of their columns.
+    pub finish: Box<dyn FnOnce(Vec<Expr>) -> Result<Expr>>,
+}
+
+impl PartialAggregates {
+    fn one(aggregate: Expr) -> Self {
+        Self { aggregates: vec![aggregate], finish: Box::new(first) }
+    }
+
+    /// A count: of no groups it is zero, not nothing.
+    fn count(aggregate: Expr) -> Self {
+        let finish = |parts| {
+            let sum = first(parts)?;
+            // In this order it is known that it is never nothing, as a count is.
+            when(sum.clone().is_not_null(), sum).otherwise(lit(0i64))
+        };
+        Self { aggregates: vec![aggregate], finish: Box::new(finish) }
+    }
+}
+
+fn first(parts: Vec<Expr>) -> Result<Expr> {
+    let first = parts.into_iter().next();
+    first.ok_or_else(|| DataFusionError::Internal("no part".to_owned()))
+}
+
+fn of_scan(name: impl Into<String>) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}
+
+impl<'a> AggregateRewriter<'a> {
+    /// Of a scan of a table, for groups and aggregates over its columns; nothing yet.
+    ///
+    /// Errors: none that is expected.
+    pub fn new(
+        scan: &'a TableScan,
+        table: &'a Table,
+        groups: &[Expr],
+        aggregates: &[Expr],
+    ) -> Result<Self> {
+        let mut is_by_user = aggregates.iter().any(counts_users);
+        for group in groups {
+            is_by_user |= group.exists(|expr| Ok(is_user(expr)))?;
+        }
+        Ok(Self {
+            scan,
+            table,
+            keys: Vec::new(),
+            span: None,
+            measures: Vec::new(),
+            distinct: Vec::new(),
+            is_by_user,
+            has_aggregates: !aggregates.is_empty(),
+            counts_users: false,
+            times: Times::of(table.scan_of_rows()),
+        })
+    }
+
+    /// The table of the groups, and how many of its rows are of a group that is asked for; nothing where rows are better read
+    /// one by one.
+    ///
+    /// Errors: damage of a segment.
+    pub fn provider(
+        self,
+        groups: &[Expr],
+        conditions: Conditions,
+    ) -> Result<Option<(Arc<dyn Provider>, RowsPerGroup)>> {
+        let Self { keys, span, measures, distinct, counts_users, times, .. } = self;
+        let mut spec =
+            AggregateSpec::new(keys, span, measures, distinct, conditions.filter.clone());
+        let scan = self.table.scan_of_rows();
+        if !spec.has(&GroupKey::User) {
+            let totals = GroupsTable::new(scan, spec, conditions);
+            return Ok(totals.is_worth_it()?.then(|| {
+                (Arc::new(partitioned_work::Table(totals)) as Arc<_>, RowsPerGroup::Many)
+            }));
+        }
+        let is_alone = conditions.tenants.as_ref().is_some_and(|tenants| tenants.len() == 1);
+        if spec.ranks()?.combinations > RANKED_MAX || !(is_alone || spec.has(&GroupKey::Tenant)) {
+            return Ok(None);
+        }
+        let mut own_buckets = Vec::new();
+        for group in groups {
+            own_buckets.extend(times.own_buckets(group)?);
+        }
+        let is_group = |(name, key): &(String, GroupKey)| match key {
+            GroupKey::Time(buckets) => own_buckets.contains(buckets),
+            _ => groups
+                .iter()
+                .any(|group| matches!(group, Expr::Column(column) if column.name == *name)),
+        };
+        // Users of two tenants who are called alike have two numbers, and one text.
+        let is_of_one = |(name, key): &(String, GroupKey)| match key {
+            GroupKey::Tenant => is_group(&(name.clone(), GroupKey::Tenant)),
+            _ => false,
+        };
+        let rows = if !spec.keys.iter().all(|key| key.1 == GroupKey::User || is_group(key)) {
+            match counts_users && (is_alone || spec.keys.iter().any(is_of_one)) {
+                true => RowsPerGroup::Numbered,
+                false => RowsPerGroup::Many,
+            }
+        } else if !counts_users && spec.keys.iter().all(is_group) {
+            RowsPerGroup::One
+        } else {
+            RowsPerGroup::OneOfUser
+        };
+        // Users seldom do the same twice in an hour: their groups are nearly as many as rows, and must be grouped again.
+        let is_by_hour = spec.buckets().grain == Some(Grain::Hour);
+        if matches!(rows, RowsPerGroup::Many | RowsPerGroup::Numbered) && is_by_hour {
+            return Ok(None);
+        }
+        // What two rows of a group have both counted cannot be told from their numbers.
+        if rows != RowsPerGroup::One && !spec.distinct.is_empty() {
+            return Ok(None);
+        }
+        if rows == RowsPerGroup::Numbered {
+            spec = spec.with_user_numbers();
+        }
+        let per_user = UserGroupsTable::new(scan, spec, conditions);
+        Ok(per_user
+            .is_possible()?
+            .then(|| (Arc::new(partitioned_work::Table(per_user)) as Arc<_>, rows)))
+    }
+
+    /// Whether groups are told apart by an expression.
+    ///
+    /// Errors: none that is expected.
+    pub fn takes_group(&mut self, expr: &Expr) -> Result<bool> {
+        if expr.exists(|expr| Ok(is_user(expr)))? {
+            self.add_key(USER.to_owned(), GroupKey::User);
+        }
+        // Without aggregates (DISTINCT, inputs of joins) it is faster to scan rows with numbers of texts.
+        if self.is_by_user && self.has_aggregates {
+            for column in expr.column_refs() {
+                if let Some(order) = self.order(&column.name, RANKED_MAX)? {
+                    self.add_key(column.name.clone(), GroupKey::Rank(order));
+                }
+            }
+        }
+        self.takes_key(expr)
+    }
+
+    /// Whether an expression says the same of all rows of a group; its columns become keys.
+    ///
+    /// Errors: none that is expected.
+    pub fn takes_key(&mut self, expr: &Expr) -> Result<bool> {
+        let mut is_taken = true;
+        let mut found: Vec<(String, GroupKey)> = Vec::new();
+        expr.apply(|part| {
+            if let Some(buckets) = self.times.buckets(part)? {
+                found.push((Kind::Events.time_column().to_owned(), GroupKey::Time(buckets)));
+                return Ok(TreeNodeRecursion::Jump);
+            }
+            let Expr::Column(column) = part else { return Ok(TreeNodeRecursion::Continue) };
+            match self.key(&column.name) {
+                Some(key) => found.push((column.name.clone(), key)),
+                None => is_taken = false,
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if is_taken {
+            found.into_iter().for_each(|(name, key)| self.add_key(name, key));
+        }
+        Ok(is_taken)
+    }
+
+    fn add_key(&mut self, name: String, key: GroupKey) {
+        match self.keys.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, GroupKey::Time(known))) => {
+                if let GroupKey::Time(buckets) = key {
+                    known.merge(&buckets);
+                }
+            }
+            Some(_) => {}
+            None => self.keys.push((name, key)),
+        }
+    }
+
+    fn key(&self, column: &str) -> Option<GroupKey> {
+        match column {
+            "tenant_id" => Some(GroupKey::Tenant),
+            "event_name" => Some(GroupKey::Event),
+            // Groups are by user, and by user and text, only where that was asked for.
+            // A time is no key by itself: buckets say what is known of it.
+            _ if column == USER || self.is_by_user => {
+                let is_it = |(name, key): &&(String, GroupKey)| {
+                    name == column && matches!(key, GroupKey::User | GroupKey::Rank(_))
+                };
+                self.keys.iter().find(is_it).map(|(_, key)| key.clone())
+            }
+            _ => Some(GroupKey::Text(self.property(column, STRINGS)?.name.clone())),
+        }
+    }
+
+    /// The property that a column is.
+    fn property(&self, column: &str, map: &str) -> Option<&Property> {
+        let is_it = |property: &&Property| property.map == map && property.field().name() == column;
+        self.table.properties().iter().find(is_it)
+    }
+
+    /// The measure that an expression is by itself.
+    fn plain_measure(&self, expr: &Expr, function: &str) -> Result<Option<Measure>> {
+        let Expr::Column(column) = expr else { return Ok(None) };
+        if is_time(expr) {
+            return Ok(Some(Measure::Time));
+        }
+        if let Some(property) = self.property(&column.name, NUMBERS) {
+            return Ok(Some(Measure::Property(property.name.clone())));
+        }
+        if self.is_by_user && ["min", "max"].contains(&function) {
+            return Ok(self.order(&column.name, ORDERED_MAX)?.map(Measure::Text));
+        }
+        Ok(None)
+    }
+
+    /// The order of a string property's texts, if there are no more than that.
+    fn order(&self, column: &str, values_max: usize) -> Result<Option<Arc<TextOrder>>> {
+        let Some(property) = self.property(column, STRINGS) else { return Ok(None) };
+        let order = TextOrder::new(&self.table.scan_of_rows(), property.clone(), values_max)?;
+        Ok(order.map(Arc::new))
+    }
+
+    /// What an expression comes to by the texts of one column, if it is over one and cannot fail.
+    fn text_values(&self, expr: &Expr) -> Result<Option<Arc<TextValues>>> {
+        if !self.is_by_user || !is_total(expr) {
+            return Ok(None);
+        }
+        let columns = expr.column_refs();
+        let column = match columns.iter().next() {
+            Some(column) if columns.len() == 1 && column.name == EVENT => TextColumn::Event,
+            Some(column) if columns.len() == 1 => match self.property(&column.name, STRINGS) {
+                Some(property)
+                    if has_few(&self.table.scan_of_rows(), &property.name, ORDERED_MAX)? =>
+                {
+                    TextColumn::Property(property.clone())
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(Arc::new(TextValues::new(column, expr.clone())?)))
+    }
+
+    /// A measure, and what of it an aggregate is asked for: `CASE WHEN event_name = 'call' THEN timestamp END`, where the
+    /// condition is the same for all rows of a group, or can be told by one text of a row.
+    fn measured(
+        &mut self,
+        function: &str,
+        expr: &Expr,
+        filter: Option<&Expr>,
+    ) -> Result<Option<Measured>> {
+        let (of, condition, is_else_zero) = conditional(expr).unwrap_or((expr, None, false));
+        // Rows that a filter leaves out are not zero.
+        if is_else_zero && filter.is_some() {
+            return Ok(None);
+        }
+        if let Some(measure) = self.plain_measure(of, function)? {
+            return self.measured_where(measure, condition.into_iter().chain(filter), is_else_zero);
+        }
+        if is_number_of_few(expr)
+            && let Some(values) = self.text_values(expr)?
+        {
+            return self.measured_where(Measure::Computed(values), filter, false);
+        }
+        Ok(None)
+    }
+
+    /// A measure in rows that meet some conditions.
+    fn measured_where<'e>(
+        &mut self,
+        mut measure: Measure,
+        conditions: impl IntoIterator<Item = &'e Expr>,
+        is_else_zero: bool,
+    ) -> Result<Option<Measured>> {
+        let mut of_groups = Vec::new();
+        for condition in conditions.into_iter().flat_map(split_conjunction) {
+            if let Some(condition) = self.text_values(condition)? {
+                measure = Measure::Where { of: Box::new(measure), condition, is_else_zero };
+            } else if self.takes_key(condition)? {
+                of_groups.push(condition.clone());
+            } else {
+                return Ok(None);
+            }
+        }
+        let known = self.measures.iter().position(|known| *known == measure);
+        let at = known.unwrap_or(self.measures.len());
+        if known.is_none() {
+            self.measures.push(measure);
+        }
+        Ok(Some(Measured { measure: at, condition: conjunction(of_groups), is_else_zero }))
+    }
+
+    /// What is counted once in a group by user.
+    fn takes_distinct(&mut self, expr: &Expr) -> Result<Option<PartialAggregates>> {
+        if !self.keys.iter().any(|(_, key)| *key == GroupKey::User) {
+            return Ok(None);
+        }
+        let scan = self.table.scan_of_rows();
+        let distinct = match expr {
+            Expr::Column(column) if column.name == EVENT => Distinct::events(&scan),
+            Expr::Column(column) => match self.order(&column.name, DISTINCT_MAX)? {
+                Some(order) => Some(Distinct::texts(order)?),
+                None => None,
+            },
+            _ => truncated(expr).and_then(|grain| Distinct::starts(&scan, grain)),
+        };
+        Ok(distinct.map(|distinct| {
+            let at = self.distinct.len();
+            self.distinct.push(distinct);
+            PartialAggregates::count(sum(of_scan(Distinct::column(at))))
+        }))
+    }
+
+    /// The first or the last hour, day or week of a group by user, as the least or most of a column of the group.
+    fn takes_span(&mut self, name: &str, expr: &Expr) -> Result<Option<Expr>> {
+        let is_by = |spec: fn(&GroupKey) -> bool| self.keys.iter().any(|(_, key)| spec(key));
+        let Some(grain) = truncated(expr) else { return Ok(None) };
+        if !is_by(|key| *key == GroupKey::User) || is_by(|key| matches!(key, GroupKey::Time(_))) {
+            return Ok(None);
+        }
+        self.span = self.span.max(Some(grain));
+        let [earliest, latest] = SPAN;
+        let column = if name == "min" { earliest } else { latest };
+        let with_column = expr.clone().transform(|part| match part {
+            Expr::Column(_) => Ok(Transformed::yes(of_scan(column))),
+            part => Ok(Transformed::no(part)),
+        });
+        Ok(Some(with_column?.data))
+    }
+
+    /// The sum of an expression that is one of several properties, or the negative of one, by conditions of groups.
+    fn takes_sum_of_branches(&mut self, expr: &Expr) -> Result<Option<PartialAggregates>> {
+        let Some(found) = branches(expr) else { return Ok(None) };
+        let (mut aggregates, mut signs) = (Vec::new(), Vec::new());
+        for Branch { conditions, of, is_negative } in found {
+            let Some(measure) = self.plain_measure(of, "sum")?.filter(|one| *one != Measure::Time)
+            else {
+                return Ok(None);
+            };
+            let Some(measured) = self.measured_where(measure, &conditions, false)? else {
+                return Ok(None);
+            };
+            aggregates.push(sum(measured.part(MeasureStat::Sum)?));
+            signs.push(is_negative);
+        }
+        let finish = move |parts: Vec<Expr>| {
+            let is_nothing = conjunction(parts.iter().map(|part| part.clone().is_null()));
+            let mut total = lit(0.0);
+            for (part, is_negative) in parts.into_iter().zip(signs) {
+                let part = when(part.clone().is_not_null(), part).otherwise(lit(0.0))?;
+                total = if is_negative { total - part } else { total + part };
+            }
+            let nothing = Expr::Literal(ScalarValue::Float64(None), None);
+            when(is_nothing.unwrap_or_else(|| lit(true)), nothing).otherwise(total)
+        };
+        Ok(Some(PartialAggregates { aggregates, finish: Box::new(finish) }))
+    }
+
+    /// An aggregate over rows as aggregates over groups.
+    ///
+    /// Errors: none that is expected.
+    pub fn takes_aggregate(&mut self, expr: &Expr) -> Result<Option<PartialAggregates>> {
+        let AggregateFunction { func, params } = match expr {
+            Expr::Alias(alias) => return self.takes_aggregate(&alias.expr),
+            Expr::AggregateFunction(function) => function,
+            _ => return Ok(None),
+        };
+        if counts_users(expr) {
+            self.counts_users = true;
+            self.add_key(USER.to_owned(), GroupKey::User);
+            return Ok(Some(PartialAggregates::one(expr.clone())));
+        }
+        if let Some(once) = counted_once(expr) {
+            return self.takes_distinct(once);
+        }
+        if params.distinct || !params.order_by.is_empty() || params.null_treatment.is_some() {
+            return Ok(None);
+        }
+        let only = match (&*params.args, func.name()) {
+            ([], "count") => lit(1i64),
+            ([only], _) => only.clone(),
+            _ => return Ok(None),
+        };
+        let filter = params.filter.as_deref();
+        if let Some(measured) = self.measured(func.name(), &only, filter)? {
+            return measured.aggregate(func.name());
+        }
+        if func.name() == "sum"
+            && filter.is_none()
+            && let Some(parts) = self.takes_sum_of_branches(&only)?
+        {
+            return Ok(Some(parts));
+        }
+        let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
+        if self.is_by_user && func.name() == "count" && (filter.is_some() || !is_all) {
+            let is_there = only.is_not_null();
+            let conditions = (!is_all).then_some(&is_there).into_iter().chain(filter);
+            let measured = self.measured_where(Measure::Rows, conditions, false)?;
+            return measured.map_or(Ok(None), |measured| measured.aggregate("count"));
+        }
+        if let Some(filter) = filter {
+            // Only rows are counted by a condition; sums of keys would need a state for each answer to it.
+            if func.name() != "count" || !is_all || !self.takes_key(filter)? {
+                return Ok(None);
+            }
+            let some = when(filter.clone(), of_scan(ROWS)).otherwise(lit(0i64))?;
+            return Ok(Some(PartialAggregates::count(sum(some))));
+        }
+        if let "min" | "max" = func.name()
+            && let Some(column) = self.takes_span(func.name(), &only)?
+        {
+            let extreme = if func.name() == "min" { min(column) } else { max(column) };
+            return Ok(Some(PartialAggregates::one(extreme)));
+        }
+        if !self.takes_key(&only)? {
+            return Ok(None);
+        }
+        let nothing = || Expr::Literal(ScalarValue::Int64(None), None);
+        let kind = only.get_type(&*self.scan.projected_schema);
+        Ok(match (func.name(), kind) {
+            ("count", _) if is_all => Some(PartialAggregates::count(sum(of_scan(ROWS)))),
+            ("count", _) => {
+                let some = when(only.is_not_null(), of_scan(ROWS)).otherwise(nothing())?;
+                Some(PartialAggregates::count(sum(some)))
+            }
+            ("sum", Ok(DataType::Int64)) => Some(PartialAggregates::one(sum(only * of_scan(ROWS)))),
+            ("sum", Ok(DataType::Float64)) => {
+                Some(PartialAggregates::one(sum(only * cast(of_scan(ROWS), DataType::Float64))))
+            }
+            ("min", Ok(_)) => Some(PartialAggregates::one(min(only))),
+            ("max", Ok(_)) => Some(PartialAggregates::one(max(only))),
+            _ => None,
+        })
+    }
+}
+
+/// A measure of the groups that meet a condition.
+struct Measured {
+    /// By its place.
+    measure: usize,
+    condition: Option<Expr>,
+    /// Whether other groups count as zero, rather than not at all.
+    is_else_zero: bool,
+}
+
+impl Measured {
+    fn part(&self, part: MeasureStat) -> Result<Expr> {
+        let column = of_scan(part.column(self.measure));
+        match &self.condition {
+            Some(condition) if self.is_else_zero => {
+                when(condition.clone(), column).otherwise(lit(0.0))
+            }
+            Some(condition) => when(condition.clone(), column).end(),
+            None => Ok(column),
+        }
+    }
+
+    /// An aggregate of it, by its name.
+    fn aggregate(&self, name: &str) -> Result<Option<PartialAggregates>> {
+        if self.is_else_zero && name != "sum" {
+            return Ok(None);
+        }
+        // Times are neither added nor averaged: the library has refused it.
+        Ok(Some(match name {
+            "count" => PartialAggregates::count(sum(self.part(MeasureStat::Count)?)),
+            "sum" => PartialAggregates::one(sum(self.part(MeasureStat::Sum)?)),
+            "min" => PartialAggregates::one(min(self.part(MeasureStat::Least)?)),
+            "max" => PartialAggregates::one(max(self.part(MeasureStat::Most)?)),
+            "avg" => PartialAggregates {
+                aggregates: vec![
+                    sum(self.part(MeasureStat::Sum)?),
+                    sum(self.part(MeasureStat::Count)?),
+                ],
+                finish: Box::new(|parts| {
+                    let mut parts = parts.into_iter();
+                    let (sum, count) = (parts.next(), parts.next());
+                    let both = sum.zip(count).map(|(sum, count)| {
+                        sum / Expr::Cast(Cast::new(Box::new(count), DataType::Float64))
+                    });
+                    first(both.into_iter().collect())
+                }),
+            },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise.
+fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
+    let Expr::Case(Case { expr: None, when_then_expr, else_expr }) = expr else { return None };
+    let [(condition, then)] = &**when_then_expr else { return None };
+    let is_else_zero = match else_expr.as_deref() {
+        None => false,
+        Some(Expr::Literal(value, _)) if value.is_null() => false,
+        Some(Expr::Literal(ScalarValue::Float64(Some(0.0)), _)) => true,
+        Some(_) => return None,
+    };
+    Some((then, Some(condition), is_else_zero))
+}
+
+fn is_user(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == USER)
+}
+
+/// The argument of `count(DISTINCT argument)`.
+fn counted_once(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Alias(alias) => counted_once(&alias.expr),
+        Expr::AggregateFunction(AggregateFunction { func, params }) => {
+            let is_plain = params.distinct
+                && params.filter.is_none()
+                && params.order_by.is_empty()
+                && params.null_treatment.is_none();
+            let [only] = &*params.args else { return None };
+            (is_plain && func.name() == "count").then_some(only)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression counts users, each once.
+fn counts_users(expr: &Expr) -> bool {
+    counted_once(expr).is_some_and(is_user)
+}
+
+/// Whether an expression has a value, or none, for every text: it may be computed for texts of rows that a condition leaves out.
+fn is_total(expr: &Expr) -> bool {
+    let is_failing = expr.exists(|part| {
+        Ok(!match part {
+            Expr::Column(_)
+            | Expr::Literal(..)
+            | Expr::Alias(_)
+            | Expr::Case(_)
+            | Expr::Like(_)
+            | Expr::InList(_)
+            | Expr::Between(_)
+            | Expr::Not(_)
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsNotUnknown(_) => true,
+            Expr::BinaryExpr(binary) => matches!(
+                binary.op,
+                Operator::Eq
+                    | Operator::NotEq
+                    | Operator::Lt
+                    | Operator::LtEq
+                    | Operator::Gt
+                    | Operator::GtEq
+                    | Operator::IsDistinctFrom
+                    | Operator::IsNotDistinctFrom
+                    | Operator::And
+                    | Operator::Or
+            ),
+            Expr::Cast(Cast { expr, field }) => {
+                *field.data_type() == DataType::Float64 && is_number_of_few(expr)
+            }
+            Expr::ScalarFunction(call) => TOTAL_FUNCTIONS.contains(&call.func.name()),
+            _ => false,
+        })
+    });
+    is_failing.is_ok_and(|is_failing| !is_failing)
+}
+
+/// Functions of texts that fail for none.
+const TOTAL_FUNCTIONS: [&str; 5] = ["coalesce", "nullif", "lower", "upper", "starts_with"];
+
+/// Whether an expression is one of a few written numbers, of which a double has the exact sum over all rows.
+fn is_number_of_few(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => match value {
+            ScalarValue::Int64(number) => number.is_none_or(|number| number.abs() <= SUMMED_MAX),
+            // Rows without a value are told by NaN.
+            ScalarValue::Float64(number) => number.is_none_or(f64::is_finite),
+            ScalarValue::Null => true,
+            _ => false,
+        },
+        Expr::Alias(alias) => is_number_of_few(&alias.expr),
+        Expr::Cast(Cast { expr, field }) => {
+            *field.data_type() == DataType::Float64 && is_number_of_few(expr)
+        }
+        Expr::Case(Case { when_then_expr, else_expr, .. }) => {
+            let values = when_then_expr.iter().map(|(_, value)| value).chain(else_expr);
+            values.into_iter().all(|value| is_number_of_few(value))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,118 @@
+//! Distinct values counted in groups by user: the days on which a user came, the names of events, the values of a property.
+//!
+//! There are few of each, so a group has a bitmap with a bit for each value. `count(DISTINCT date_trunc('day',
+//! timestamp)) … GROUP BY tenant_id, user_id` over ninety days takes two words a group.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::Result;
+use inlay_engine::rows::{Grain, Scan};
+
+use crate::tables::TextOrder;
+
+/// Values at most, so that a group takes no more than half a kilobyte.
+pub const DISTINCT_MAX: usize = 4_096;
+
+/// What is counted once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distinct {
+    /// Hours, days or weeks: when the first begins, and how many there are.
+    Starts { grain: Grain, first_ms: i64, count: usize },
+    /// Names of events, and how many there are at most.
+    Events { count: usize },
+    /// Texts of a string property.
+    Texts { order: Arc<TextOrder>, count: usize },
+}
+
+impl Distinct {
+    /// Hours, days or weeks of a scan, if they are few.
+    pub fn starts(scan: &Scan, grain: Grain) -> Option<Self> {
+        let series = || scan.sources().iter().flat_map(|source| source.series());
+        let first_ms =
+            grain.start(series().map(|series| series.first_ms).min().unwrap_or_default());
+        let last_ms = grain.start(series().map(|series| series.last_ms).max().unwrap_or_default());
+        let steps = last_ms.saturating_sub(first_ms) / grain.step_ms();
+        let count = usize::try_from(steps).unwrap_or(usize::MAX).saturating_add(1);
+        (count <= DISTINCT_MAX).then_some(Self::Starts { grain, first_ms, count })
+    }
+
+    /// Names of events of a scan, if they are few.
+    pub fn events(scan: &Scan) -> Option<Self> {
+        let names = scan.sources().iter().flat_map(|source| source.names());
+        let count = names.collect::<std::collections::HashSet<_>>().len();
+        (count <= DISTINCT_MAX).then_some(Self::Events { count })
+    }
+
+    /// Texts of a property.
+    ///
+    /// Errors: damage of a segment.
+    pub fn texts(order: Arc<TextOrder>) -> Result<Self> {
+        let count = order.len()?;
+        Ok(Self::Texts { order, count })
+    }
+
+    /// How finely times have to be known for it.
+    pub fn grain(&self) -> Option<Grain> {
+        match self {
+            Self::Starts { grain, .. } => Some(*grain),
+            Self::Events { .. } | Self::Texts { .. } => None,
+        }
+    }
+
+    /// Words of bits that a group takes.
+    pub fn words(&self) -> usize {
+        let (Self::Starts { count, .. } | Self::Events { count } | Self::Texts { count, .. }) =
+            self;
+        count.div_ceil(u64::BITS as usize)
+    }
+
+    /// The column of its number, by its place among others, which no statement can name.
+    pub fn column(at: usize) -> String {
+        format!("distinct {at}")
+    }
+
+    /// The column.
+    pub fn field(at: usize) -> Field {
+        Field::new(Self::column(at), DataType::Int64, false)
+    }
+}
+
+/// Bits of groups.
+pub struct Bits {
+    words_each: usize,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// Of no group.
+    pub fn new(words_each: usize) -> Self {
+        Self { words_each, words: Vec::new() }
+    }
+
+    /// Makes room for another group.
+    pub fn push(&mut self) {
+        self.words.resize(self.words.len() + self.words_each, 0);
+    }
+
+    /// Sets a bit of a group; one that there is not is not set.
+    pub fn set(&mut self, group: usize, bit: usize) {
+        let (word, bit) = (bit / u64::BITS as usize, bit % u64::BITS as usize);
+        if word < self.words_each
+            && let Some(word) = self.words.get_mut(group * self.words_each + word)
+        {
+            *word |= 1 << bit;
+        }
+    }
+
+    /// How many bits of a group are set.
+    pub fn count(&self, group: usize) -> i64 {
+        let words = self.words.iter().skip(group * self.words_each).take(self.words_each);
+        words.map(|word| i64::from(word.count_ones())).sum()
+    }
+
+    /// Bytes of a group.
+    pub fn group_bytes(&self) -> usize {
+        self.words_each * size_of::<u64>()
+    }
+}

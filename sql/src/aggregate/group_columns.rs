@@ -1,0 +1,198 @@
+//! Groups by user, column by column, and the batches that they become: one row for each group.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{
+        Array as _, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions,
+        TimestampMillisecondArray, UInt32Array, UInt64Array,
+    },
+    compute::take,
+};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::memory_pool::MemoryReservation;
+
+use super::{
+    aggregate_spec::{AggregateSpec, GroupKey, RankCombinations},
+    distinct_values::Bits,
+    measures::MeasureState,
+};
+use crate::tables::BATCH_ROWS;
+
+/// What tells groups of a user apart: the number of the event's name, and where the hour, day or week begins. Zero where it
+/// does not matter.
+pub type EventBucket = (u32, i64);
+
+/// Groups, column by column.
+pub struct GroupColumns {
+    /// Of each its user and its bucket, by their numbers.
+    pub keys: Vec<(u32, u32)>,
+    counts: Vec<i64>,
+    /// Where their first and last hour, day or week begin, if that is asked for.
+    span: Option<[Vec<i64>; 2]>,
+    states: Vec<Vec<MeasureState>>,
+    distinct: Vec<Bits>,
+}
+
+impl GroupColumns {
+    /// None.
+    pub fn new(spec: &AggregateSpec) -> Self {
+        Self {
+            keys: Vec::new(),
+            counts: Vec::new(),
+            span: spec.span.map(|_| Default::default()),
+            states: vec![Vec::new(); spec.measures.len()],
+            distinct: spec.distinct.iter().map(|of| Bits::new(of.words())).collect(),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes of a group, here and in batches. Lists are at most half empty.
+    pub fn group_bytes(&self) -> usize {
+        let here =
+            size_of::<(u32, u32)>() + size_of::<i64>() * if self.span.is_some() { 3 } else { 1 };
+        let distinct: usize = self.distinct.iter().map(Bits::group_bytes).sum();
+        2 * (here + self.states.len() * size_of::<MeasureState>() + distinct)
+    }
+
+    /// Another one, without rows yet.
+    pub fn push(&mut self, key: (u32, u32)) {
+        self.keys.push(key);
+        self.counts.push(0);
+        if let Some([earliest, latest]) = &mut self.span {
+            earliest.push(i64::MAX);
+            latest.push(i64::MIN);
+        }
+        self.states.iter_mut().for_each(|list| list.push(MeasureState::NONE));
+        self.distinct.iter_mut().for_each(Bits::push);
+    }
+
+    /// Counts a row whose hour, day or week begins then.
+    pub fn count(&mut self, slot: usize, start_ms: i64) {
+        self.counts[slot] += 1;
+        if let Some([earliest, latest]) = &mut self.span {
+            earliest[slot] = earliest[slot].min(start_ms);
+            latest[slot] = latest[slot].max(start_ms);
+        }
+    }
+
+    /// Notes what a row has of what is counted once, by its number.
+    pub fn note(&mut self, distinct: usize, slot: usize, number: usize) {
+        self.distinct[distinct].set(slot, number);
+    }
+
+    /// Adds a row's number to a measure.
+    pub fn add(&mut self, measure: usize, slot: usize, value: f64) {
+        self.states[measure][slot].add(value);
+    }
+}
+
+/// What keys of groups stand for.
+pub struct GroupLabels {
+    /// The number of the first; each has the one behind that of the user before.
+    pub first_number: u64,
+    /// The text of each user; nothing for rows without one.
+    pub texts: ArrayRef,
+    /// The tenant of each user.
+    pub tenants: Vec<u32>,
+    /// The texts of tenants.
+    pub tenant_texts: ArrayRef,
+    /// What tells groups of a user apart, besides ranks.
+    pub buckets: Vec<EventBucket>,
+    /// String properties that do: a bucket has a number for each of their combinations.
+    pub ranks: RankCombinations,
+    /// The names of events.
+    pub names: ArrayRef,
+}
+
+/// Groups in batches, which are made as they are asked for.
+pub struct Batches {
+    spec: AggregateSpec,
+    columns: GroupColumns,
+    labels: GroupLabels,
+    /// What is counted of memory until the last is made.
+    _memory: MemoryReservation,
+    next: usize,
+}
+
+impl Batches {
+    /// Of groups that were counted as `memory`.
+    pub fn new(
+        spec: AggregateSpec,
+        columns: GroupColumns,
+        labels: GroupLabels,
+        memory: MemoryReservation,
+    ) -> Self {
+        Self { spec, columns, labels, _memory: memory, next: 0 }
+    }
+
+    fn batch(&self, rows: std::ops::Range<usize>) -> Result<RecordBatch> {
+        let Self { columns, labels, spec, .. } = self;
+        let keys = &columns.keys[rows.clone()];
+        let users: UInt32Array = keys.iter().map(|(user, _)| *user).collect();
+        let buckets = keys
+            .iter()
+            .map(|(_, bucket)| labels.buckets[*bucket as usize / labels.ranks.combinations]);
+        let times = |list: Vec<i64>| Arc::new(TimestampMillisecondArray::from(list)) as ArrayRef;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(spec.schema.fields().len());
+        for (_, key) in &spec.keys {
+            arrays.push(match key {
+                GroupKey::Tenant => {
+                    let tenants = keys.iter().map(|(user, _)| labels.tenants[*user as usize]);
+                    take(&labels.tenant_texts, &tenants.collect::<UInt32Array>(), None)?
+                }
+                GroupKey::Event => {
+                    let names: UInt32Array = buckets.clone().map(|(name, _)| name).collect();
+                    take(&labels.names, &names, None)?
+                }
+                GroupKey::Time(_) => times(buckets.clone().map(|(_, start_ms)| start_ms).collect()),
+                GroupKey::User => take(&labels.texts, &users, None)?,
+                GroupKey::Rank(order) => {
+                    let ranks = &labels.ranks;
+                    let of_place =
+                        keys.iter().map(|(_, bucket)| *bucket as usize % ranks.combinations);
+                    ranks.texts(order, of_place)?
+                }
+                GroupKey::Text(_) => {
+                    return Err(DataFusionError::Internal("a text is no bucket".to_owned()));
+                }
+            });
+        }
+        arrays.push(Arc::new(Int64Array::from(columns.counts[rows.clone()].to_vec())));
+        for list in columns.span.iter().flatten() {
+            arrays.push(times(list[rows.clone()].to_vec()));
+        }
+        for (measure, states) in spec.measures.iter().zip(&columns.states) {
+            arrays.extend(measure.arrays(states[rows.clone()].iter().copied())?);
+        }
+        for bits in &columns.distinct {
+            let counts: Int64Array = rows.clone().map(|group| Some(bits.count(group))).collect();
+            arrays.push(Arc::new(counts));
+        }
+        if spec.has_user_numbers {
+            let number = |user: u32| {
+                let is_there = labels.texts.is_valid(user as usize);
+                is_there.then(|| labels.first_number + u64::from(user))
+            };
+            let numbers: UInt64Array = keys.iter().map(|(user, _)| number(*user)).collect();
+            arrays.push(Arc::new(numbers));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let schema = Arc::clone(&spec.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = self.next..(self.next + BATCH_ROWS).min(self.columns.len());
+        self.next = rows.end;
+        (!rows.is_empty()).then(|| self.batch(rows))
+    }
+}

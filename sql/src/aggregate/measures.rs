@@ -1,0 +1,199 @@
+//! Count, sum, minimum and maximum of a number within a group of rows.
+//!
+//! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property. So has `max(string_props['plan']),
+//! count(*) FILTER (WHERE string_props['status'] = 'error')`: the rank of a text, and a number that is computed from one.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{ArrayRef, Float64Builder, Int64Builder, TimestampMillisecondBuilder},
+    datatypes::{DataType, Field, TimeUnit},
+};
+use datafusion_common::{DataFusionError, Result};
+use inlay_engine::rows::{Column, Morsel, Source, Values};
+
+use crate::tables::{TextOrder, TextValues, broken};
+
+/// What is added up.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Measure {
+    /// One for each row.
+    Rows,
+    /// The time, in milliseconds, which every row has.
+    Time,
+    /// A numeric property.
+    Property(String),
+    /// A string property, of which the first and the last in order are known; its sum means nothing.
+    Text(Arc<TextOrder>),
+    /// A number that is computed of a string property, or of the event's name.
+    Computed(Arc<TextValues>),
+    /// Another measure in rows whose string property, or event's name, meets a condition; other rows lack it, or have zero.
+    Where { of: Box<Measure>, condition: Arc<TextValues>, is_else_zero: bool },
+}
+
+impl Measure {
+    /// Of each row of a morsel; NaN where the row lacks it.
+    ///
+    /// Errors: damage of a segment.
+    pub fn read(&self, source: &Source, morsel: &Morsel) -> Result<Vec<f64>> {
+        let column = match self {
+            Self::Rows => return Ok(vec![1.0; morsel.rows()]),
+            Self::Time => Column::Time,
+            Self::Property(name) => Column::Number(name.clone()),
+            Self::Text(order) => return order.read(source, morsel),
+            Self::Computed(values) => return values.read(source, morsel),
+            Self::Where { of, condition, is_else_zero } => {
+                let mut values = of.read(source, morsel)?;
+                let passes = condition.read(source, morsel)?;
+                let other = if *is_else_zero { 0.0 } else { f64::NAN };
+                let left_out = values.iter_mut().zip(passes).filter(|(_, passes)| *passes != 1.0);
+                left_out.for_each(|(value, _)| *value = other);
+                return Ok(values);
+            }
+        };
+        match source.read(morsel, &column).map_err(broken)? {
+            Values::Times(times) => Ok(times.into_iter().map(|ms| ms as f64).collect()),
+            Values::Numbers(numbers) => Ok(numbers),
+            Values::Codes(..) | Values::Texts(_) => {
+                Err(DataFusionError::Internal("a number is none".to_owned()))
+            }
+        }
+    }
+
+    /// The measure whose values these are in the rows that count.
+    fn innermost(&self) -> &Self {
+        match self {
+            Self::Where { of, .. } => of.innermost(),
+            other => other,
+        }
+    }
+
+    /// The columns of its parts, by the measure's place among others: a count of rows, a sum, the least and the most, null where
+    /// no row of a group has it.
+    pub fn fields(&self, at: usize) -> impl Iterator<Item = Field> + '_ {
+        MeasureStat::ALL.into_iter().map(move |part| {
+            let (kind, nullable) = match (self.innermost(), part) {
+                (_, MeasureStat::Count) => (DataType::Int64, false),
+                (Self::Time, MeasureStat::Least | MeasureStat::Most) => {
+                    (DataType::Timestamp(TimeUnit::Millisecond, None), true)
+                }
+                (Self::Text(_), MeasureStat::Least | MeasureStat::Most) => {
+                    (DataType::Utf8View, true)
+                }
+                _ => (DataType::Float64, true),
+            };
+            Field::new(part.column(at), kind, nullable)
+        })
+    }
+
+    /// Its columns, a row for each state.
+    ///
+    /// Errors: damage of a segment.
+    pub fn arrays(
+        &self,
+        states: impl ExactSizeIterator<Item = MeasureState> + Clone,
+    ) -> Result<Vec<ArrayRef>> {
+        let mut counts = Int64Builder::with_capacity(states.len());
+        states.clone().for_each(|state| counts.append_value(state.count as i64));
+        let sums = numbers(states.clone(), |state| state.sum);
+        let extreme = |value: fn(MeasureState) -> f64| match self.innermost() {
+            Self::Time => Ok(times(states.clone(), value)),
+            Self::Text(order) => {
+                let rank = |state: MeasureState| (state.count > 0).then(|| value(state) as u32);
+                order.texts(&states.clone().map(rank).collect())
+            }
+            _ => Ok(numbers(states.clone(), value)),
+        };
+        Ok(vec![
+            Arc::new(counts.finish()),
+            sums,
+            extreme(|state| state.least)?,
+            extreme(|state| state.most)?,
+        ])
+    }
+}
+
+/// What a column of a measure says of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasureStat {
+    /// How many rows have the property.
+    Count,
+    /// Their sum.
+    Sum,
+    /// The smallest.
+    Least,
+    /// The largest.
+    Most,
+}
+
+impl MeasureStat {
+    /// All of them, in the order of their columns.
+    const ALL: [Self; 4] = [Self::Count, Self::Sum, Self::Least, Self::Most];
+
+    /// The column of a measure's part, which no statement can name.
+    pub fn column(self, measure: usize) -> String {
+        let of = match self {
+            Self::Count => "count",
+            Self::Sum => "sum",
+            Self::Least => "least",
+            Self::Most => "most",
+        };
+        format!("{of} of measure {measure}")
+    }
+}
+
+/// What a number comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MeasureState {
+    count: u64,
+    sum: f64,
+    least: f64,
+    most: f64,
+}
+
+impl MeasureState {
+    /// Of no rows.
+    pub const NONE: Self =
+        Self { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+
+    /// Adds rows whose times rise, of which nobody asks for the sum.
+    pub fn add_times(&mut self, rows: u64, first_ms: i64, last_ms: i64) {
+        self.count += rows;
+        self.least = self.least.min(first_ms as f64);
+        self.most = self.most.max(last_ms as f64);
+    }
+
+    /// Adds a row's number. NaN stands for a row that lacks it; there is one zero.
+    pub fn add(&mut self, number: f64) {
+        if !number.is_nan() {
+            let number = number + 0.0;
+            self.count += 1;
+            self.sum += number;
+            self.least = self.least.min(number);
+            self.most = self.most.max(number);
+        }
+    }
+}
+
+fn numbers(
+    states: impl ExactSizeIterator<Item = MeasureState>,
+    value: impl Fn(MeasureState) -> f64,
+) -> ArrayRef {
+    let mut numbers = Float64Builder::with_capacity(states.len());
+    for state in states {
+        numbers.append_option((state.count > 0).then(|| value(state)));
+    }
+    Arc::new(numbers.finish())
+}
+
+/// Milliseconds are whole numbers that a double has all of.
+fn times(
+    states: impl ExactSizeIterator<Item = MeasureState>,
+    value: impl Fn(MeasureState) -> f64,
+) -> ArrayRef {
+    let mut times = TimestampMillisecondBuilder::with_capacity(states.len());
+    for state in states {
+        times.append_option((state.count > 0).then(|| value(state) as i64));
+    }
+    Arc::new(times.finish())
+}

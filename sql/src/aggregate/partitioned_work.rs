@@ -1,0 +1,186 @@
+//! Work that partitions do in parallel, piece by piece, and the table provider and operator over it.
+
+use std::{fmt, sync::Arc};
+
+use arrow::{
+    array::RecordBatch,
+    datatypes::{Schema, SchemaRef},
+};
+use datafusion_common::{Result, Statistics, stats::Precision, tree_node::TreeNodeRecursion};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_expr::{Expr, TableProviderFilterPushDown};
+use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    execution_plan::{Boundedness, EmissionType},
+    statistics::StatisticsArgs,
+    stream::RecordBatchStreamAdapter,
+};
+
+use crate::tables::{Provider, ScanRequest, balance_by_rows};
+
+/// What is done with each piece.
+pub trait PartitionedWork: Send + Sync + 'static {
+    /// A part of it that needs no other.
+    type Piece: Send + Sync + Clone + 'static;
+
+    /// The columns of its batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// What a piece comes to.
+    ///
+    /// Errors: damage of a segment; more memory than there may be.
+    fn batches(&self, piece: Self::Piece, context: &TaskContext) -> Result<Batches>;
+}
+
+/// Batches that are made as they are asked for.
+pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// What is read by work, once it is asked for.
+pub trait GroupSource: fmt::Debug + Send + Sync + 'static {
+    /// How it is read.
+    type PartitionedWork: PartitionedWork;
+
+    /// The columns of its batches.
+    fn schema(&self) -> &SchemaRef;
+
+    /// The work in pieces, for so many partitions; beside each piece stands how many rows it reads.
+    ///
+    /// Errors: damage of a segment.
+    fn pieces(
+        &self,
+        partitions: usize,
+    ) -> Result<(Self::PartitionedWork, Pieces<Self::PartitionedWork>)>;
+
+    /// About how many rows come of reading so many: which input of a join is the smaller one is decided by this.
+    ///
+    /// Errors: damage of a segment.
+    fn rows_of(&self, rows_read: usize) -> Result<usize>;
+}
+
+/// Pieces, each behind the number of its rows.
+pub type Pieces<W> = Vec<(usize, <W as PartitionedWork>::Piece)>;
+
+/// It as a table, in which no conditions are looked for: they are part of it.
+#[derive(Debug)]
+pub struct Table<R>(pub R);
+
+impl<R: GroupSource> Provider for Table<R> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.0.schema())
+    }
+
+    fn pushdown(&self, _: &Expr) -> TableProviderFilterPushDown {
+        TableProviderFilterPushDown::Unsupported
+    }
+
+    fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let partitions = request.partitions.max(1);
+        let (work, pieces) = self.0.pieces(partitions)?;
+        let rows = self.0.rows_of(pieces.iter().map(|(rows, _)| rows).sum())?;
+        let schema = match request.projection {
+            Some(columns) => Arc::new(work.schema().project(columns)?),
+            None => Arc::clone(work.schema()),
+        };
+        let projection = request.projection.map(|columns| Arc::from(columns.as_slice()));
+        let shares = balance_by_rows(pieces, partitions);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let properties = Arc::new(properties);
+        Ok(Arc::new(PartitionedExec {
+            work: Arc::new(work),
+            shares,
+            rows,
+            projection,
+            schema,
+            properties,
+        }))
+    }
+}
+
+/// The operator over partitioned work.
+struct PartitionedExec<W: PartitionedWork> {
+    work: Arc<W>,
+    /// The pieces of each partition.
+    shares: Vec<Vec<W::Piece>>,
+    /// About how many rows there are.
+    rows: usize,
+    /// Columns of the work's batches, all of them if none are named.
+    projection: Option<Arc<[usize]>>,
+    schema: Arc<Schema>,
+    properties: Arc<PlanProperties>,
+}
+
+impl<W: PartitionedWork> fmt::Debug for PartitionedExec<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartitionedExec").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl<W: PartitionedWork> DisplayAs for PartitionedExec<W> {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.schema.fields().iter().map(|field| field.name().as_str());
+        write!(f, "PartitionedExec: [{}]", columns.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl<W: PartitionedWork> ExecutionPlan for PartitionedExec<W> {
+    fn name(&self) -> &str {
+        "PartitionedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let (work, projection) = (Arc::clone(&self.work), self.projection.clone());
+        let pieces = self.shares.get(partition).cloned().unwrap_or_default();
+        let batches = pieces.into_iter().flat_map(move |piece| {
+            let made = work.batches(piece, &context);
+            made.unwrap_or_else(|error| Box::new(std::iter::once(Err(error))))
+        });
+        let batches = batches.map(move |batch| match &projection {
+            Some(columns) => Ok(batch?.project(columns)?),
+            None => batch,
+        });
+        let (schema, batches) = (Arc::clone(&self.schema), futures::stream::iter(batches));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let shares = args.partition().map_or(1, |_| self.shares.len().max(1));
+        let rows = Precision::Inexact(self.rows.div_ceil(shares));
+        Ok(Arc::new(Statistics::new_unknown(&self.schema).with_num_rows(rows)))
+    }
+}

@@ -1,0 +1,369 @@
+//! Expressions of a row's time: which times have the same value, so that rows between them are read as one.
+//!
+//! ```text
+//! date_trunc('day', timestamp)                           another value each day
+//! timestamp >= TIMESTAMP '2026-11-06 00:00:00'           another value from then on
+//! floor(extract(epoch FROM timestamp) / 86400)           another value each day
+//! date_trunc('day', timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin')      another value at 22:00 or 23:00
+//! extract(minute FROM timestamp)                         another value each minute: nothing is said of it
+//! ```
+//!
+//! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
+//! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it. What a clock of a
+//! zone shows rises within each hour in which it is not set.
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
+
+use arrow::{
+    array::{
+        Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, TimestampMillisecondArray,
+    },
+    compute::{
+        cast,
+        kernels::cmp::{distinct, not_distinct},
+    },
+    datatypes::{DataType, Int64Type},
+};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::{
+    BinaryExpr, Cast, Expr, Operator, execution_props::ExecutionProps, expr::ScalarFunction,
+    physical_planning_context::PhysicalPlanningContext,
+};
+use datafusion_physical_expr::create_physical_expr;
+use inlay_engine::rows::{Grain, Scan, TimeBuckets};
+
+use super::aggregate_spec::bounds;
+use crate::tables::{Kind, kept_cast, time_boundaries};
+
+/// Weeks, days or hours of a table at whose ends an expression is computed, at most: hours of four years.
+const STEPS_MAX: i64 = 40_000;
+/// Boundaries are named where there is at most one for so many steps; else the steps are.
+const FEW: usize = 4;
+/// Integers that are added, at most, so that nothing wraps around.
+const INTEGER_MAX: u64 = 1 << 31;
+/// Parts of a clock's time that hours have in common.
+const CLOCK_PARTS: [&str; 10] =
+    ["hour", "day", "dow", "isodow", "doy", "week", "month", "quarter", "year", "isoyear"];
+/// Functions of one argument that rise with it.
+const RISING: [&str; 8] = [
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "to_timestamp",
+    "to_timestamp_seconds",
+    "to_timestamp_millis",
+    "from_unixtime",
+];
+
+/// The times of a table's rows.
+pub struct Times {
+    scan: Arc<Scan>,
+    /// The first and the last.
+    span: OnceCell<(i64, i64)>,
+    /// Monotone expressions that were computed before: a statement names the same in many of its conditions.
+    known: RefCell<HashMap<Expr, Option<Steps>>>,
+}
+
+/// Buckets of a monotone expression.
+#[derive(Clone)]
+struct Steps {
+    buckets: TimeBuckets,
+    /// Whether no two buckets have the same value.
+    is_injective: bool,
+}
+
+impl Times {
+    /// Of a table's scan.
+    pub fn of(scan: Arc<Scan>) -> Self {
+        Self { scan, span: OnceCell::new(), known: RefCell::default() }
+    }
+
+    /// Buckets of time in each of which an expression has one value, if that is known. It is computed for a bucket's instant.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
+        if let Some(grain) = truncated(expr) {
+            return Ok(Some(grain.into()));
+        }
+        if let Some(boundaries) = time_boundaries(expr) {
+            let mut buckets = TimeBuckets::default();
+            buckets.merge(&TimeBuckets { grain: None, boundaries });
+            return Ok(Some(buckets));
+        }
+        let steps = self.steps(expr)?.map(|steps| steps.buckets);
+        Ok(steps.or_else(|| grain_of(expr).map(TimeBuckets::from)))
+    }
+
+    /// Buckets of time in each of which an expression has one value, no two of which have the same.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn own_buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
+        if let Some(grain) = truncated(expr) {
+            return Ok(Some(grain.into()));
+        }
+        let steps = self.steps(expr)?.filter(|steps| steps.is_injective);
+        Ok(steps.map(|steps| steps.buckets))
+    }
+
+    /// Buckets of a monotone expression, if it has one value in each week, day or hour.
+    fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
+        let clock = clock_of(expr);
+        if is_time(expr) || clock.is_none() && !is_monotone(expr) {
+            return Ok(None);
+        }
+        if let Some(known) = self.known.borrow().get(expr) {
+            return Ok(known.clone());
+        }
+        let mut found = None;
+        let grains: &[Grain] = match clock {
+            Some(_) => &[Grain::Hour],
+            None => &[Grain::Week, Grain::Day, Grain::Hour],
+        };
+        for grain in grains {
+            found = self.steps_of(expr, clock, *grain)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        self.known.borrow_mut().insert(expr.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// Its values at the first and the last millisecond of each step are compared, and those of neighbours: what is monotone has no
+    /// value again. Of what is computed from a clock, the clock must go through each step without being set.
+    fn steps_of(&self, expr: &Expr, clock: Option<&Expr>, grain: Grain) -> Result<Option<Steps>> {
+        let sources = self.scan.sources().iter();
+        let span =
+            || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let (first, last) = *self.span.get_or_init(|| span().unwrap_or_default());
+        let (first, step) = (grain.start(first), grain.step_ms());
+        let steps = (last - first) / step + 1;
+        if steps > STEPS_MAX {
+            return Ok(None);
+        }
+        let starts: Vec<i64> = (0..steps).map(|at| first + at * step).collect();
+        let ends: Vec<i64> = starts.iter().map(|start| start + step - 1).collect();
+        if let Some(clock) = clock
+            && !goes_on(clock, &starts, &ends)?
+        {
+            return Ok(None);
+        }
+        // What cannot be computed for every time is left to those of rows.
+        let (Some(at_starts), Some(at_ends)) = (values(expr, starts.clone())?, values(expr, ends)?)
+        else {
+            return Ok(None);
+        };
+        let Ok(is_same) = not_distinct(&at_starts, &at_ends) else { return Ok(None) };
+        if is_same.true_count() < starts.len() {
+            return Ok(None);
+        }
+        let (before, after) =
+            (at_starts.slice(0, starts.len() - 1), at_starts.slice(1, starts.len() - 1));
+        let changes: BooleanArray = distinct(&before, &after)?;
+        if changes.true_count() > starts.len() / FEW {
+            let is_injective = clock.is_none() && changes.true_count() == changes.len();
+            return Ok(Some(Steps { buckets: grain.into(), is_injective }));
+        }
+        let changed = starts.iter().skip(1).zip(changes.values().iter());
+        let changed = changed.filter(|(_, is_other)| *is_other).map(|(start, _)| *start);
+        // The instant of the first bucket is one of the table's, too.
+        let boundaries = std::iter::once(first).chain(changed).collect();
+        let buckets = TimeBuckets { grain: None, boundaries };
+        // A clock that is set back shows an hour again.
+        Ok(Some(Steps { buckets, is_injective: clock.is_none() }))
+    }
+}
+
+/// An expression of the time for some times, if it can be computed for all of them.
+fn values(expr: &Expr, times: Vec<i64>) -> Result<Option<ArrayRef>> {
+    let rows = times.len();
+    let mut columns = Kind::Events.columns().into_iter();
+    let Some(field) = columns.find(|field| field.name() == Kind::Events.time_column()) else {
+        return Ok(None);
+    };
+    let schema = DFSchema::from_unqualified_fields([field].into_iter().collect(), HashMap::new())?;
+    let (props, subqueries) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let evaluated = create_physical_expr(expr, &schema, &props, &subqueries)?;
+    let times = Arc::new(TimestampMillisecondArray::from(times));
+    let batch = RecordBatch::try_new(Arc::clone(schema.inner()), vec![times])?;
+    Ok(evaluated.evaluate(&batch).and_then(|values| values.into_array(rows)).ok())
+}
+
+/// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more.
+fn clock_of(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
+    let [Expr::Literal(constant, _), inner] = &**args else { return None };
+    match func.name() {
+        // The instant of a day's beginning there.
+        "timezone" => clock_of(inner),
+        "date_part" | "date_trunc" if is_clock(inner) => {
+            let part = constant.try_as_str().flatten()?.to_lowercase();
+            CLOCK_PARTS.contains(&&*part).then_some(inner)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression is the time on a clock, or an instant made of one.
+fn is_clock(expr: &Expr) -> bool {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return false };
+    let [Expr::Literal(..), inner] = &**args else { return false };
+    func.name() == "timezone" && (is_time(inner) || is_clock(inner))
+}
+
+/// Whether a clock is as far ahead at the end of each step as at its start: it is set once in a step, at most.
+fn goes_on(clock: &Expr, starts: &[i64], ends: &[i64]) -> Result<bool> {
+    let (Some(first), Some(last)) =
+        (values(clock, starts.to_vec())?, values(clock, ends.to_vec())?)
+    else {
+        return Ok(false);
+    };
+    let (first, last) = (cast(&first, &DataType::Int64)?, cast(&last, &DataType::Int64)?);
+    let (first, last) = (first.as_primitive::<Int64Type>(), last.as_primitive::<Int64Type>());
+    let shown = first.values().iter().zip(last.values());
+    let passed = starts.iter().zip(ends);
+    Ok(shown.zip(passed).all(|((first, last), (start, end))| last - first == end - start))
+}
+
+/// Whether an expression of the time alone never falls while time rises, or never rises.
+fn is_monotone(expr: &Expr) -> bool {
+    match expr {
+        _ if is_time(expr) => true,
+        _ if let Some((inner, to)) = kept_cast(expr) => {
+            // Clocks of a zone are set back.
+            matches!(to, DataType::Timestamp(_, None)) && is_monotone(inner)
+        }
+        Expr::Alias(alias) => is_monotone(&alias.expr),
+        Expr::Not(inner) => is_monotone(inner),
+        Expr::Cast(Cast { expr, field }) => {
+            let to = field.data_type();
+            let is_ordered =
+                to.is_numeric() || matches!(to, DataType::Date32 | DataType::Timestamp(_, None));
+            is_ordered && is_monotone(expr)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
+            Operator::Plus | Operator::Minus => {
+                is_monotone(left) && is_safe_operand(right)
+                    || is_safe_operand(left) && is_monotone(right)
+            }
+            // A product of integers may wrap around.
+            Operator::Multiply => {
+                is_monotone(left) && is_double(right) || is_double(left) && is_monotone(right)
+            }
+            Operator::Divide => is_monotone(left) && is_safe_operand(right),
+            Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
+                let is_literal = |expr: &Expr| matches!(expr, Expr::Literal(..));
+                is_monotone(left) && is_literal(right) || is_literal(left) && is_monotone(right)
+            }
+            _ => false,
+        },
+        Expr::ScalarFunction(ScalarFunction { func, args }) => match (func.name(), &**args) {
+            (name, [inner]) => RISING.contains(&name) && is_monotone(inner),
+            ("date_trunc", [Expr::Literal(..), inner]) => is_monotone(inner),
+            ("date_bin", [stride, inner]) | ("date_bin", [stride, inner, Expr::Literal(..)]) => {
+                is_stride(stride) && is_monotone(inner)
+            }
+            ("date_part", [Expr::Literal(part, _), inner]) => {
+                let part = part.try_as_str().flatten().map(str::to_lowercase);
+                part.is_some_and(|part| ["epoch", "year", "isoyear"].contains(&&*part))
+                    && is_monotone(inner)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_double(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Float64(Some(number)), _) if number.is_finite())
+}
+
+/// Whether it is a written interval that is not negative and has no months.
+fn is_stride(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(stride)), _) => {
+            stride.months == 0 && stride.days >= 0 && stride.nanoseconds >= 0
+        }
+        Expr::Literal(ScalarValue::DurationMillisecond(Some(stride)), _) => *stride >= 0,
+        _ => false,
+    }
+}
+
+/// Whether it is a written number that makes no integer wrap around, or a written time or interval.
+fn is_safe_operand(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    match value {
+        ScalarValue::Float64(Some(number)) => number.is_finite(),
+        ScalarValue::Int64(Some(number)) => number.unsigned_abs() <= INTEGER_MAX,
+        // Days at the end of a month are the same day of a shorter one, but their hours are not.
+        ScalarValue::IntervalMonthDayNano(Some(interval)) => interval.months == 0,
+        ScalarValue::IntervalDayTime(Some(_))
+        | ScalarValue::DurationMillisecond(Some(_))
+        | ScalarValue::DurationMicrosecond(Some(_))
+        | ScalarValue::DurationNanosecond(Some(_)) => true,
+        ScalarValue::TimestampMillisecond(Some(_), None)
+        | ScalarValue::TimestampMicrosecond(Some(_), None)
+        | ScalarValue::TimestampNanosecond(Some(_), None)
+        | ScalarValue::Date32(Some(_)) => true,
+        _ => false,
+    }
+}
+
+/// How finely an expression tells times apart, if it is a part of the time that hours, days or weeks have in common.
+fn grain_of(expr: &Expr) -> Option<Grain> {
+    match expr {
+        Expr::ScalarFunction(call) => {
+            let [Expr::Literal(part, _), time] = &*call.args else { return None };
+            let part = part.try_as_str().flatten().filter(|_| is_time(time))?.to_lowercase();
+            match (call.func.name(), &*part) {
+                ("date_part" | "date_trunc", "hour") => Some(Grain::Hour),
+                ("date_part" | "date_trunc", "week") => Some(Grain::Week),
+                ("date_part" | "date_trunc", "day" | "month" | "quarter" | "year")
+                | ("date_part", "dow" | "isodow" | "doy" | "isoyear") => Some(Grain::Day),
+                _ => None,
+            }
+        }
+        Expr::Cast(Cast { expr, field }) => {
+            (*field.data_type() == DataType::Date32 && is_time(expr)).then_some(Grain::Day)
+        }
+        _ => None,
+    }
+}
+
+/// The grain that an expression cuts times to: it rises with them and has another value for each hour, day or week.
+pub fn truncated(expr: &Expr) -> Option<Grain> {
+    let grain = grain_of(expr)?;
+    let part = match grain {
+        Grain::Week => "week",
+        Grain::Day => "day",
+        Grain::Hour => "hour",
+    };
+    let is_cut = match expr {
+        Expr::ScalarFunction(call) => {
+            let is_part = |arg: &Expr| {
+                matches!(arg, Expr::Literal(value, _)
+                    if value.try_as_str().flatten().is_some_and(|text| text.eq_ignore_ascii_case(part)))
+            };
+            call.func.name() == "date_trunc" && call.args.first().is_some_and(is_part)
+        }
+        // A date.
+        _ => true,
+    };
+    is_cut.then_some(grain)
+}
+
+/// Whether an expression is the time itself, in one unit or another, in UTC.
+pub fn is_time(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(column) => column.name == Kind::Events.time_column(),
+        Expr::Cast(Cast { expr, field }) => {
+            matches!(field.data_type(), DataType::Timestamp(_, None)) && is_time(expr)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,289 @@
+//! Optimizer rule: pushes grouped aggregates below the scan, so that a source returns one partial row for each group instead of
+//! its rows.
+//!
+//! ```text
+//! SELECT tenant_id, date_trunc('day', timestamp), count(*) FROM events GROUP BY 1, 2
+//! SELECT tenant_id, timestamp, sum(rows) FROM (partial groups by tenant and day) GROUP BY 1, 2
+//! ```
+//!
+//! Groups by tenant, event, string properties and hours, days or weeks need no rows: `aggregate/groups_table.rs`. Expressions of such columns
+//! are computed from the groups instead: a sum over equal rows is a product with their number. Groups by user are read tenant by
+//! tenant and complete: `aggregate/user_groups_table.rs`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion_common::{
+    Column, DFSchema, DataFusionError, Result, TableReference,
+    tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
+};
+use datafusion_expr::{
+    Aggregate, Expr, ExprSchemable as _, Filter, GroupingSet, LogicalPlan, Projection, TableScan,
+    TableScanBuilder, cast, utils::conjunction,
+};
+use datafusion_optimizer::ApplyOrder;
+
+use super::rewrite::NodeRule;
+use crate::{
+    aggregate::{AggregateRewriter, RowsPerGroup, USER_NUMBER},
+    tables::{Conditions, Kind, Source, table_of},
+};
+
+/// Adds up while it is read. What is around a distinct is looked at first: both may be one.
+pub const AGGREGATE_PUSHDOWN: NodeRule = NodeRule {
+    name: "add_up_early",
+    order: ApplyOrder::TopDown,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => added_up(aggregate),
+        _ => Ok(None),
+    },
+};
+
+/// What gives the same rows as an aggregate and adds up while it reads; nothing where rows are needed.
+///
+/// Errors: damage of a segment.
+pub fn added_up(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    // What only looks for the first and the last is not changed by rows that are alike.
+    let is_indifferent = aggregate.aggr_expr.iter().all(is_extreme);
+    let Some(input) = Input::of(&aggregate.input, is_indifferent)? else { return Ok(None) };
+    let scan = input.scan;
+    let Some(table) = table_of(scan).filter(|table| table.kind() == Kind::Events) else {
+        return Ok(None);
+    };
+    let of_scan = |expr: &Expr| replaced(expr, &aggregate.input, &input.columns);
+    let set = match &*aggregate.group_expr {
+        [Expr::GroupingSet(set)] => Some(set),
+        _ => None,
+    };
+    let group_exprs = match set {
+        Some(set) => set.distinct_expr(),
+        None => aggregate.group_expr.iter().collect(),
+    };
+    let groups =
+        group_exprs.iter().map(|expr| of_scan(expr)).collect::<Result<Option<Vec<_>>>>()?;
+    let exprs = aggregate.aggr_expr.iter().map(of_scan).collect::<Result<Option<Vec<_>>>>()?;
+    let Some((groups, exprs)) = groups.zip(exprs) else { return Ok(None) };
+    let mut read = AggregateRewriter::new(scan, table, &groups, &exprs)?;
+    for group in &groups {
+        if !read.takes_group(group)? {
+            return Ok(None);
+        }
+    }
+    for condition in &input.conditions {
+        if !read.takes_key(condition)? {
+            return Ok(None);
+        }
+    }
+    let mut aggregates = Vec::new();
+    let mut outputs = Vec::new();
+    for expr in &exprs {
+        let Some(parts) = read.takes_aggregate(expr)? else { return Ok(None) };
+        let mut names = Vec::new();
+        for part in parts.aggregates {
+            let name = format!("part {}", aggregates.len());
+            aggregates.push((part, name.clone()));
+            names.push(Expr::Column(Column::new_unqualified(name)));
+        }
+        outputs.push((parts.finish)(names)?);
+    }
+    let Ok(mut conditions) = Conditions::of(Kind::Events, &scan.filters) else { return Ok(None) };
+    for condition in &input.conditions {
+        conditions.narrow(Kind::Events, condition);
+    }
+    // Of a set of groups, each row of a table is in several.
+    let told_apart: &[Expr] = if set.is_some() { &[] } else { &groups };
+    let Some((provider, rows)) = read.provider(told_apart, conditions)? else {
+        return Ok(None);
+    };
+    // Scans are compared by their names and columns where subqueries are the same: conditions that are part of the table must
+    // tell.
+    let name = format!("groups {:x}", Arc::as_ptr(&provider).addr());
+    let inner = TableScanBuilder::new(TableReference::bare(name), Arc::new(Source(provider)));
+    let mut inner = LogicalPlan::TableScan(inner.build()?);
+    if let Some(condition) = conjunction(input.conditions) {
+        inner = LogicalPlan::Filter(Filter::try_new(condition, Arc::new(inner))?);
+    }
+    let inner = Arc::new(inner);
+    // Two groups that are the same would be one.
+    let names: Vec<String> = (0..groups.len()).map(|at| format!("group {at}")).collect();
+    let groups = groups.into_iter().zip(&names).map(|(group, name)| group.alias(name));
+    let parts = aggregates.into_iter();
+    let new = if let Some(set) = set {
+        let set = renamed(set, &group_exprs, &names);
+        let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
+        // Sets have names of columns, which are made below.
+        let columns = groups.chain(columns_of_table(&inner)).collect();
+        let inner = Arc::new(LogicalPlan::Projection(Projection::try_new(columns, inner)?));
+        LogicalPlan::Aggregate(Aggregate::try_new(inner, vec![Expr::GroupingSet(set)], parts)?)
+    } else if rows == RowsPerGroup::One {
+        // A group is in one row, which is the first, the last and the sum of itself.
+        let parts = parts.map(|(part, name)| Ok(argument(part)?.alias(name)));
+        let all = groups.map(Ok).chain(parts).collect::<Result<Vec<_>>>()?;
+        LogicalPlan::Projection(Projection::try_new(all, inner)?)
+    } else {
+        let parts = parts.map(|(part, name)| once(part, rows).alias(name)).collect();
+        LogicalPlan::Aggregate(Aggregate::try_new(inner, groups.collect(), parts)?)
+    };
+    let id = set.map(|_| Aggregate::INTERNAL_GROUPING_ID.to_owned());
+    let new_groups =
+        names.into_iter().chain(id).map(|name| Expr::Column(Column::new_unqualified(name)));
+    with_columns_of(&aggregate.schema, new_groups.chain(outputs), new).map(Some)
+}
+
+/// A plan whose columns have the names and types of a schema: of each column, what it is made of in another plan.
+///
+/// Errors: none that is expected.
+pub fn with_columns_of(
+    schema: &DFSchema,
+    exprs: impl Iterator<Item = Expr>,
+    plan: LogicalPlan,
+) -> Result<LogicalPlan> {
+    let columns = schema.iter().zip(exprs);
+    let columns = columns
+        .map(|((relation, field), expr)| {
+            let expr = cast_to(expr, field.data_type(), &plan)?;
+            Ok(expr.alias_qualified(relation.cloned(), field.name()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}
+
+fn columns_of_table(plan: &LogicalPlan) -> impl Iterator<Item = Expr> + '_ {
+    plan.schema().iter().map(|field| Expr::Column(Column::from(field)))
+}
+
+/// Sets of groups by the names of the columns that their expressions have become.
+fn renamed(set: &GroupingSet, exprs: &[&Expr], names: &[String]) -> GroupingSet {
+    let column = |expr: &Expr| {
+        let name = exprs.iter().position(|known| *known == expr).and_then(|at| names.get(at));
+        name.map_or_else(|| expr.clone(), |name| Expr::Column(Column::new_unqualified(name)))
+    };
+    let all = |exprs: &Vec<Expr>| exprs.iter().map(column).collect();
+    match set {
+        GroupingSet::Rollup(exprs) => GroupingSet::Rollup(all(exprs)),
+        GroupingSet::Cube(exprs) => GroupingSet::Cube(all(exprs)),
+        GroupingSet::GroupingSets(sets) => {
+            GroupingSet::GroupingSets(sets.iter().map(all).collect())
+        }
+    }
+}
+
+/// Whether an aggregate is the least or the most of something.
+fn is_extreme(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => is_extreme(&alias.expr),
+        Expr::AggregateFunction(call) => ["min", "max"].contains(&call.func.name()),
+        _ => false,
+    }
+}
+
+/// What an aggregate of one argument is of.
+fn argument(expr: Expr) -> Result<Expr> {
+    let argument = match expr {
+        Expr::AggregateFunction(call) => call.params.args.into_iter().next(),
+        _ => None,
+    };
+    argument.ok_or_else(|| DataFusionError::Internal("a part of nothing".to_owned()))
+}
+
+/// A part where users who are in one row each need not be told apart, and others are by their numbers.
+fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
+    if let Expr::AggregateFunction(call) = &mut part
+        && call.params.distinct
+    {
+        match rows {
+            RowsPerGroup::OneOfUser => call.params.distinct = false,
+            RowsPerGroup::Numbered => {
+                let number = Expr::Column(Column::new_unqualified(USER_NUMBER));
+                call.params.args = vec![number];
+            }
+            RowsPerGroup::One | RowsPerGroup::Many => {}
+        }
+    }
+    part
+}
+
+fn cast_to(expr: Expr, kind: &DataType, plan: &LogicalPlan) -> Result<Expr> {
+    match expr.get_type(plan.schema())? == *kind {
+        true => Ok(expr),
+        false => Ok(cast(expr, kind.clone())),
+    }
+}
+
+/// The scan below a plan.
+struct Input<'a> {
+    scan: &'a TableScan,
+    /// Each column of the plan as an expression of the scan's columns.
+    columns: Vec<Expr>,
+    /// What rows of the scan have to meet, besides its own conditions.
+    conditions: Vec<Expr>,
+}
+
+impl<'a> Input<'a> {
+    /// Of a plan. With `is_indifferent`, rows that are alike may have become one in between.
+    fn of(plan: &'a LogicalPlan, is_indifferent: bool) -> Result<Option<Self>> {
+        match plan {
+            LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+                let names = scan.projected_schema.fields().iter().map(|field| field.name());
+                let columns = names.map(|name| Expr::Column(Column::new_unqualified(name)));
+                Ok(Some(Self { scan, columns: columns.collect(), conditions: Vec::new() }))
+            }
+            LogicalPlan::SubqueryAlias(named) => Self::of(&named.input, is_indifferent),
+            LogicalPlan::Filter(filter) => {
+                let Some(mut input) = Self::of(&filter.input, is_indifferent)? else {
+                    return Ok(None);
+                };
+                let condition = replaced(&filter.predicate, &filter.input, &input.columns)?;
+                Ok(condition.map(|condition| {
+                    input.conditions.push(condition);
+                    input
+                }))
+            }
+            LogicalPlan::Projection(projection) => {
+                Self::replaced(&projection.expr, &projection.input, is_indifferent)
+            }
+            LogicalPlan::Aggregate(distinct) if is_indifferent && distinct.aggr_expr.is_empty() => {
+                Self::replaced(&distinct.group_expr, &distinct.input, is_indifferent)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn replaced(
+        exprs: &[Expr],
+        plan: &'a LogicalPlan,
+        is_indifferent: bool,
+    ) -> Result<Option<Self>> {
+        let Some(input) = Self::of(plan, is_indifferent)? else { return Ok(None) };
+        let columns = exprs.iter().map(|expr| replaced(expr, plan, &input.columns));
+        let columns = columns.collect::<Result<Option<Vec<_>>>>()?;
+        Ok(columns.map(|columns| Self { columns, ..input }))
+    }
+}
+
+/// An expression over a plan's columns as one of what they are.
+fn replaced(expr: &Expr, plan: &LogicalPlan, columns: &[Expr]) -> Result<Option<Expr>> {
+    let mut all_known = !expr.is_volatile() && !matches!(expr, Expr::GroupingSet(_));
+    let new = expr.clone().transform_down(|part| match &part {
+        Expr::Column(column) => {
+            let at = plan.schema().index_of_column(column).ok();
+            Ok(match at.and_then(|at| columns.get(at)) {
+                Some(of) => Transformed::new(of.clone(), true, TreeNodeRecursion::Jump),
+                None => {
+                    all_known = false;
+                    Transformed::no(part)
+                }
+            })
+        }
+        Expr::OuterReferenceColumn(..)
+        | Expr::ScalarSubquery(_)
+        | Expr::InSubquery(_)
+        | Expr::Exists(_) => {
+            all_known = false;
+            Ok(Transformed::no(part))
+        }
+        _ => Ok(Transformed::no(part)),
+    })?;
+    // A column that is computed has a name of its own, which is nothing here.
+    Ok(all_known.then(|| new.data.unalias_nested().data))
+}

@@ -1,0 +1,106 @@
+//! Optimizer rule: `GROUP BY` over texts becomes one over their dictionary codes.
+//!
+//! `GROUP BY tenant_id` is planned over a column of texts. Where that column comes straight from a table, through
+//! filters, aliases and projections, rows are grouped by codes, and only the groups' codes are decoded. `count(DISTINCT
+//! string_props['model'])` counts codes likewise.
+
+use std::{collections::HashSet, sync::Arc};
+
+use datafusion_common::{Column, Result};
+use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, expr::AggregateFunction};
+use datafusion_optimizer::ApplyOrder;
+
+use super::{
+    dictionary_columns::{is_text, number_each, plain},
+    rewrite::NodeRule,
+};
+use crate::tables::text_of;
+
+/// Groups by numbers where texts were to be grouped by.
+pub const DICTIONARY_GROUP_BY: NodeRule = NodeRule {
+    name: "group_by_numbers",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => rewritten(aggregate),
+        _ => Ok(None),
+    },
+};
+
+fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
+    if group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
+        return Ok(None);
+    }
+    let is_text = |column: &&Column| is_text(input.schema(), column);
+    let groups: Vec<Option<&Column>> =
+        group_expr.iter().map(|expr| plain(expr).filter(is_text)).collect();
+    let counts: Vec<Option<&Column>> =
+        aggr_expr.iter().map(|expr| counted(expr).filter(is_text)).collect();
+    let wanted = groups.iter().chain(&counts).copied().flatten();
+    let (input, numbers) = number_each(input, wanted)?;
+    if numbers.is_empty() {
+        return Ok(None);
+    }
+    let number = |column: &Column| numbers.get(column);
+
+    let mut new_groups = Vec::new();
+    for (expr, column) in group_expr.iter().zip(&groups) {
+        new_groups.push(match column.and_then(number) {
+            Some((number, _)) => Expr::Column(number.clone()),
+            None => expr.clone(),
+        });
+    }
+    let mut new_aggregates = Vec::new();
+    for (at, (expr, column)) in aggr_expr.iter().zip(&counts).enumerate() {
+        new_aggregates.push(match column.and_then(number) {
+            // Two columns may have the same numbers, under two names.
+            Some((number, _)) => counting(expr, number).unalias().alias(format!("count {at}")),
+            None => expr.clone(),
+        });
+    }
+    // The same text may be grouped by twice, under two names.
+    if new_groups.iter().collect::<HashSet<_>>().len() < new_groups.len() {
+        return Ok(None);
+    }
+    let new = Aggregate::try_new(input, new_groups, new_aggregates)?;
+    let outer = schema.iter().zip(new.schema.columns()).enumerate();
+    let outer = outer.map(|(at, ((relation, field), column))| {
+        let expr = match groups.get(at).copied().flatten().and_then(number) {
+            Some((_, codes)) => text_of(codes).call(vec![Expr::Column(column)]),
+            None => Expr::Column(column),
+        };
+        expr.alias_qualified(relation.cloned(), field.name())
+    });
+    let outer = outer.collect();
+    let input = Arc::new(LogicalPlan::Aggregate(new));
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(outer, input)?)))
+}
+
+/// The column of `count(DISTINCT column)`, with a filter or without.
+fn counted(expr: &Expr) -> Option<&Column> {
+    match expr {
+        Expr::Alias(alias) => counted(&alias.expr),
+        Expr::AggregateFunction(AggregateFunction { func, params }) => {
+            let is_plain = params.distinct && params.order_by.is_empty();
+            match &*params.args {
+                [Expr::Column(column)] if is_plain && func.name() == "count" => Some(column),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn counting(expr: &Expr, number: &Column) -> Expr {
+    match expr {
+        Expr::Alias(alias) => {
+            counting(&alias.expr, number).alias_qualified(alias.relation.clone(), &alias.name)
+        }
+        Expr::AggregateFunction(function) => {
+            let mut function = function.clone();
+            function.params.args = vec![Expr::Column(number.clone())];
+            Expr::AggregateFunction(function)
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Rules of the analyzer and the optimizer that know our tables.
+//!
+//! ```text
+//! aggregate_pushdown        SELECT tenant_id, count(*) FROM events GROUP BY 1      reads groups, not rows
+//! dictionary_group_by       … GROUP BY upper(user_id)                              compares numbers of texts
+//! property_columns          string_props['plan']                                   is a column of its own
+//! distinct_as_groups        count(DISTINCT plan)                                   counts groups
+//! ```
+
+mod rewrite;
+
+mod in_lists;
+mod intervals;
+mod literals;
+mod milliseconds;
+mod range_frames;
+mod signed_differences;
+mod timestamp_casts;
+
+mod dictionary_columns;
+
+mod aggregate_pushdown;
+mod known_values;
+
+mod dictionary_group_by;
+mod dictionary_joins;
+mod dictionary_partitions;
+
+mod distinct_as_groups;
+mod grouping_sets;
+mod propagate_values;
+mod property_columns;
+mod semi_joins;
+
+pub use aggregate_pushdown::AGGREGATE_PUSHDOWN;
+pub use dictionary_columns::{numbered, plain};
+pub use dictionary_group_by::DICTIONARY_GROUP_BY;
+pub use dictionary_joins::DICTIONARY_JOINS;
+pub use dictionary_partitions::DICTIONARY_PARTITIONS;
+pub use distinct_as_groups::DISTINCT_AS_GROUPS;
+pub use grouping_sets::{DistinctSetsAsUnion, grouping_sets};
+pub use in_lists::NULLS_OF_LISTS;
+pub use intervals::ADD_DURATIONS;
+pub use known_values::known_values;
+pub use literals::CONSTANTS_RIGHT;
+pub use milliseconds::TIMES_IN_MILLISECONDS;
+pub use propagate_values::PROPAGATE_VALUES;
+pub use property_columns::PropertiesAsColumns;
+pub use range_frames::FRAMES;
+pub use rewrite::is_of_rows;
+pub use semi_joins::SEMI_JOINS_OF_GROUPS;
+pub use signed_differences::SIGNED_DIFFERENCES;
+pub use timestamp_casts::PreserveTimestampCasts;

@@ -1,0 +1,432 @@
+//! Conditions that the engine evaluates exactly, so that DataFusion need not evaluate them again.
+//!
+//! ```text
+//! tenant_id = 'acme' AND timestamp >= '2026-11-01' AND numeric_props['ms'] > 100      pushed down
+//! length(user_id) > 9                                                                 stays with DataFusion
+//! ```
+
+use std::{borrow::Cow, cmp::Ordering, ops::Range};
+
+use arrow::{
+    array::StringArray,
+    compute::{ilike, like as arrow_like},
+};
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::{BinaryExpr, Expr, Like, Operator, expr::InList};
+use inlay_engine::{
+    NumberFilter, TextFilter,
+    rows::{Filter, Morsel, SeriesFilter, Source, TextMatch, TextTable},
+};
+
+use super::{
+    arrays::strings,
+    instants::kept_cast,
+    schema::{Kind, NUMBERS, STRINGS, property_of_column},
+};
+
+/// What rows must be like, as the engine understands it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conditions {
+    /// Tenants, where they are limited.
+    pub tenants: Option<Vec<String>>,
+    /// Event names, where they are limited.
+    pub events: Option<Vec<String>>,
+    /// What tenants must be like besides.
+    tenants_alike: Vec<TextMatch>,
+    /// What event names must be like besides.
+    events_alike: Vec<TextMatch>,
+    /// Earliest millisecond.
+    pub from_ms: Option<i64>,
+    /// First millisecond that is too late.
+    pub to_ms: Option<i64>,
+    /// Properties.
+    pub filter: Filter,
+}
+
+/// One condition on one column.
+#[derive(Debug, Clone, PartialEq)]
+enum Condition {
+    Tenants(Vec<String>),
+    Events(Vec<String>),
+    Times(Option<i64>, Option<i64>),
+    Text(String, Vec<String>),
+    Number(String, f64, f64),
+    Alike(TextMatch),
+    TenantsAlike(TextMatch),
+    EventsAlike(TextMatch),
+}
+
+/// What is compared.
+enum Subject {
+    Tenant,
+    Event,
+    Time,
+    Text(String),
+    Number(String),
+}
+
+impl Conditions {
+    /// Of expressions that all hold.
+    ///
+    /// Errors: when one is not understood: whoever asks leaves it to us, and may have rewritten it since it was.
+    pub fn of<'a>(kind: Kind, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Self> {
+        let mut all = Self::default();
+        for expr in exprs {
+            let Some(conditions) = understood(kind, expr) else {
+                return plan_err!("this condition has to be written in another way: {expr}");
+            };
+            conditions.into_iter().for_each(|condition| all.add(condition));
+        }
+        Ok(all)
+    }
+
+    /// Whether an expression is understood, and so needs no other check.
+    pub fn takes(kind: Kind, expr: &Expr) -> bool {
+        understood(kind, expr).is_some()
+    }
+
+    /// Leaves out times at which a condition that is checked elsewhere is not true.
+    pub fn narrow(&mut self, kind: Kind, expr: &Expr) {
+        let times = implied_times(kind, expr);
+        let from = Some(times.start).filter(|start| *start > i64::MIN);
+        self.add(Condition::Times(from, Some(times.end).filter(|end| *end < i64::MAX)));
+    }
+
+    /// The milliseconds that are asked for.
+    pub fn times(&self) -> Range<i64> {
+        self.from_ms.unwrap_or(i64::MIN)..self.to_ms.unwrap_or(i64::MAX)
+    }
+
+    /// The rows of a source that are of these tenants, events and times.
+    ///
+    /// Errors: damage of a segment.
+    pub fn morsels(&self, source: &Source) -> inlay_engine::Result<Vec<Morsel>> {
+        let tenants = alike_ones(self.tenants.as_deref(), &self.tenants_alike, || {
+            Cow::Borrowed(source.tenants())
+        })?;
+        let events = alike_ones(self.events.as_deref(), &self.events_alike, || {
+            let mut names = TextTable::default();
+            source.names().iter().for_each(|name| names.push(name.as_bytes()));
+            Cow::Owned(names)
+        })?;
+        let series_filter = SeriesFilter { tenants: tenants.as_deref(), names: events.as_deref() };
+        source.morsels(series_filter, &self.times())
+    }
+
+    fn add(&mut self, condition: Condition) {
+        let both = |mine: &mut Option<Vec<String>>, theirs: Vec<String>| match mine {
+            None => *mine = Some(theirs),
+            Some(mine) => mine.retain(|one| theirs.contains(one)),
+        };
+        match condition {
+            Condition::Tenants(list) => both(&mut self.tenants, list),
+            Condition::Events(list) => both(&mut self.events, list),
+            Condition::Times(from, to) => {
+                self.from_ms = self.from_ms.max(from);
+                self.to_ms = match (self.to_ms, to) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            Condition::Text(name, any_of) => self.filter.texts.push(TextFilter { name, any_of }),
+            Condition::Number(name, min, max) => {
+                self.filter.numbers.push(NumberFilter { name, min, max });
+            }
+            Condition::Alike(alike) => self.filter.alike.push(alike),
+            Condition::TenantsAlike(alike) => self.tenants_alike.push(alike),
+            Condition::EventsAlike(alike) => self.events_alike.push(alike),
+        }
+    }
+}
+
+/// Those of a list, or of all texts of a source, that are like all of something; nothing where every text is.
+fn alike_ones<'a>(
+    list: Option<&'a [String]>,
+    alike: &[TextMatch],
+    all: impl FnOnce() -> Cow<'a, TextTable>,
+) -> inlay_engine::Result<Option<Cow<'a, [String]>>> {
+    if alike.is_empty() {
+        return Ok(list.map(Cow::Borrowed));
+    }
+    let table = match list {
+        Some(list) => {
+            let mut table = TextTable::default();
+            list.iter().for_each(|text| table.push(text.as_bytes()));
+            Cow::Owned(table)
+        }
+        None => all(),
+    };
+    let mut marks = vec![true; table.len()];
+    for alike in alike {
+        let accepted = alike.accepted(&table)?;
+        marks.iter_mut().zip(accepted).for_each(|(mark, accepted)| *mark &= accepted);
+    }
+    let passing = (0..table.len()).filter(|at| marks[*at]);
+    Ok(Some(Cow::Owned(passing.map(|at| table.text(at).to_owned()).collect())))
+}
+
+/// The times from which on a comparison of an event's time has another answer, if it is such a one.
+pub fn time_boundaries(expr: &Expr) -> Option<Vec<i64>> {
+    let mut boundaries = Vec::new();
+    for condition in understood(Kind::Events, expr)? {
+        let Condition::Times(from, to) = condition else { return None };
+        boundaries.extend(from.into_iter().chain(to));
+    }
+    Some(boundaries)
+}
+
+/// Times outside of which a condition is not true, as far as that is known.
+fn implied_times(kind: Kind, expr: &Expr) -> Range<i64> {
+    let all = i64::MIN..i64::MAX;
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            let (one, other) = (implied_times(kind, left), implied_times(kind, right));
+            one.start.max(other.start)..one.end.min(other.end)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            let (one, other) = (implied_times(kind, left), implied_times(kind, right));
+            one.start.min(other.start)..one.end.max(other.end)
+        }
+        _ => match understood(kind, expr).as_deref() {
+            Some([Condition::Times(from, to)]) => from.unwrap_or(all.start)..to.unwrap_or(all.end),
+            _ => all,
+        },
+    }
+}
+
+fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+            let mut both = understood(kind, left)?;
+            both.extend(understood(kind, right)?);
+            Some(both)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+            either(understood(kind, left)?, understood(kind, right)?).map(|one| vec![one])
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            if let (Some(subject), Some(value)) = (subject(kind, left), literal(right)) {
+                return compared(kind, subject, *op, value).map(|one| vec![one]);
+            }
+            let (subject, value) = (subject(kind, right)?, literal(left)?);
+            compared(kind, subject, op.swap()?, value).map(|one| vec![one])
+        }
+        Expr::InList(InList { expr, list, negated: false }) => {
+            let texts: Vec<String> =
+                list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
+            among(subject(kind, expr)?, texts).map(|one| vec![one])
+        }
+        Expr::InList(InList { expr, list, negated: true }) => {
+            let subject = subject(kind, expr)?;
+            let others: Vec<String> =
+                list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
+            let is_other = move |text: &[u8]| others.iter().any(|other| other.as_bytes() == text);
+            Some(vec![matching(kind, subject, move |text| !is_other(text))?])
+        }
+        Expr::Like(like) => alike(kind, like).map(|one| vec![one]),
+        Expr::Between(between) if !between.negated => {
+            let (low, high) = (literal(&between.low)?, literal(&between.high)?);
+            let of = |op, value| compared(kind, subject(kind, &between.expr)?, op, value);
+            Some(vec![of(Operator::GtEq, low)?, of(Operator::LtEq, high)?])
+        }
+        _ => None,
+    }
+}
+
+/// Values of a property that are like a pattern: each value of a segment is looked at once, not each row.
+fn alike(kind: Kind, like: &Like) -> Option<Condition> {
+    let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
+    let subject = subject(kind, expr)?;
+    let pattern = text(literal(pattern)?).filter(|_| escape_char.is_none())?;
+    // What everything is like, and what only itself is like, is rewritten later and would not be understood any more.
+    if pattern.chars().all(|char| char == '%') || !pattern.contains(['%', '_']) {
+        return None;
+    }
+    let (negated, case_insensitive) = (*negated, *case_insensitive);
+    let accepts = move |table: &TextTable| {
+        let pattern = StringArray::new_scalar(pattern.clone());
+        let found = strings(table).and_then(|texts| match case_insensitive {
+            true => ilike(&texts, &pattern),
+            false => arrow_like(&texts, &pattern),
+        });
+        let found = found.map_err(|error| error.to_string())?;
+        Ok(found.values().iter().map(|is_like| is_like != negated).collect())
+    };
+    accepted(kind, subject, accepts)
+}
+
+/// Texts that pass: each one of a segment is looked at once.
+fn matching(
+    kind: Kind,
+    subject: Subject,
+    passes: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+) -> Option<Condition> {
+    accepted(kind, subject, move |table| {
+        Ok((0..table.len()).map(|at| passes(table.at(at))).collect())
+    })
+}
+
+/// Texts that are accepted, where a column's texts are listed: tables of sums have lists of tenants and events alone.
+fn accepted(
+    kind: Kind,
+    subject: Subject,
+    accepts: impl Fn(&TextTable) -> std::result::Result<Vec<bool>, String> + Send + Sync + 'static,
+) -> Option<Condition> {
+    let of_name = |name: &str| TextMatch::new(name.to_owned(), accepts);
+    match subject {
+        Subject::Text(name) => Some(Condition::Alike(of_name(&name))),
+        Subject::Tenant if kind == Kind::Events => Some(Condition::TenantsAlike(of_name(""))),
+        Subject::Event if kind == Kind::Events => Some(Condition::EventsAlike(of_name(""))),
+        _ => None,
+    }
+}
+
+/// One of two lists for the same column.
+fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
+    let ([one], [other]) = (&*one, &*other) else { return None };
+    let all = |a: &[String], b: &[String]| a.iter().chain(b).cloned().collect();
+    match (one, other) {
+        (Condition::Tenants(a), Condition::Tenants(b)) => Some(Condition::Tenants(all(a, b))),
+        (Condition::Events(a), Condition::Events(b)) => Some(Condition::Events(all(a, b))),
+        (Condition::Text(a, some), Condition::Text(b, others)) if a == b => {
+            Some(Condition::Text(a.clone(), all(some, others)))
+        }
+        _ => None,
+    }
+}
+
+/// The map and the name of `map['name']`.
+pub fn property(expr: &Expr) -> Option<(&str, &str)> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let [Expr::Column(column), Expr::Literal(name, _)] = &*call.args else { return None };
+    let name = name.try_as_str().flatten()?;
+    (call.func.name() == "get_field").then_some((&*column.name, name))
+}
+
+fn column_of_property(expr: &Expr) -> Option<(&str, &str)> {
+    let Expr::Column(column) = expr else { return None };
+    property_of_column(&column.name)
+}
+
+fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
+    match expr {
+        Expr::Column(column) if column.name == "tenant_id" => Some(Subject::Tenant),
+        Expr::Column(column) if column.name == "event_name" => Some(Subject::Event),
+        Expr::Column(column) if column.name == kind.time_column() => Some(Subject::Time),
+        // A time that is compared with one of another unit or with its zone, which is UTC.
+        _ if let Some((inner, to)) = kept_cast(expr) => {
+            let is_time = matches!(subject(kind, inner)?, Subject::Time);
+            (is_time && literal_time_type(to)).then_some(Subject::Time)
+        }
+        _ if let Some(inner) = in_utc(expr) => {
+            matches!(subject(kind, inner)?, Subject::Time).then_some(Subject::Time)
+        }
+        _ => match property(expr).or_else(|| column_of_property(expr))? {
+            (STRINGS, name) => Some(Subject::Text(name.to_owned())),
+            (NUMBERS, name) => Some(Subject::Number(name.to_owned())),
+            _ => None,
+        },
+    }
+}
+
+/// The time that `time AT TIME ZONE 'UTC'` makes an instant of.
+fn in_utc(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let [Expr::Literal(zone, _), inner] = &*call.args else { return None };
+    let zone = zone.try_as_str().flatten().filter(|_| call.func.name() == "timezone")?;
+    ["UTC", "+00:00", "Z"].iter().any(|utc| utc.eq_ignore_ascii_case(zone)).then_some(inner)
+}
+
+fn literal_time_type(kind: &arrow::datatypes::DataType) -> bool {
+    use arrow::datatypes::{DataType, TimeUnit};
+    match kind {
+        DataType::Timestamp(TimeUnit::Second, _) => false,
+        DataType::Timestamp(_, None) => true,
+        DataType::Timestamp(_, Some(zone)) => ["UTC", "+00:00", "Z"].contains(&&**zone),
+        _ => false,
+    }
+}
+
+fn literal(expr: &Expr) -> Option<&ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) if !value.is_null() => Some(value),
+        _ => None,
+    }
+}
+
+fn text(value: &ScalarValue) -> Option<String> {
+    value.try_as_str().flatten().map(str::to_owned)
+}
+
+fn among(subject: Subject, texts: Vec<String>) -> Option<Condition> {
+    match subject {
+        Subject::Tenant => Some(Condition::Tenants(texts)),
+        Subject::Event => Some(Condition::Events(texts)),
+        Subject::Text(name) => Some(Condition::Text(name, texts)),
+        Subject::Time | Subject::Number(_) => None,
+    }
+}
+
+fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> Option<Condition> {
+    match (subject, op) {
+        (Subject::Time, _) => times(kind, op, value),
+        (Subject::Number(name), _) => {
+            let ScalarValue::Float64(Some(number)) = *value else { return None };
+            // The order of SQL puts NaN last, and none is stored.
+            if number.is_nan() {
+                return None;
+            }
+            let (min, max) = match op {
+                Operator::Eq => (number, number),
+                Operator::Gt => (number.next_up(), f64::INFINITY),
+                Operator::GtEq => (number, f64::INFINITY),
+                Operator::Lt => (f64::NEG_INFINITY, number.next_down()),
+                Operator::LtEq => (f64::NEG_INFINITY, number),
+                _ => return None,
+            };
+            Some(Condition::Number(name, min, max))
+        }
+        (subject, Operator::Eq) => among(subject, vec![text(value)?]),
+        (subject, _) => {
+            let other = text(value)?;
+            let is_asked: fn(Ordering) -> bool = match op {
+                Operator::NotEq => Ordering::is_ne,
+                Operator::Gt => Ordering::is_gt,
+                Operator::GtEq => Ordering::is_ge,
+                Operator::Lt => Ordering::is_lt,
+                Operator::LtEq => Ordering::is_le,
+                _ => return None,
+            };
+            matching(kind, subject, move |text| is_asked(text.cmp(other.as_bytes())))
+        }
+    }
+}
+
+/// The rows of a table whose time compares with an instant: in whole milliseconds, at steps of the table.
+fn times(kind: Kind, op: Operator, value: &ScalarValue) -> Option<Condition> {
+    // The first millisecond that is not before the instant, and whether it is the instant.
+    let (ms, is_whole) = match *value {
+        ScalarValue::TimestampMillisecond(Some(ms), _) => (ms, true),
+        ScalarValue::TimestampMicrosecond(Some(us), _) => ceil(us, 1_000),
+        ScalarValue::TimestampNanosecond(Some(ns), _) => ceil(ns, 1_000_000),
+        _ => return None,
+    };
+    let after = if is_whole { ms.checked_add(1)? } else { ms };
+    let (from, to) = match op {
+        Operator::Gt => (Some(after), None),
+        Operator::GtEq => (Some(ms), None),
+        Operator::Lt => (None, Some(ms)),
+        Operator::LtEq => (None, Some(after)),
+        Operator::Eq if is_whole => (Some(ms), Some(after)),
+        _ => return None,
+    };
+    // What starts at or after an instant starts at or after the next step.
+    let step = |ms: i64| ceil(ms, kind.step_ms()).0.checked_mul(kind.step_ms());
+    let step = |ms: Option<i64>| ms.map_or(Some(None), |ms| step(ms).map(Some));
+    Some(Condition::Times(step(from)?, step(to)?))
+}
+
+fn ceil(value: i64, unit: i64) -> (i64, bool) {
+    let is_whole = value.rem_euclid(unit) == 0;
+    (value.div_euclid(unit) + i64::from(!is_whole), is_whole)
+}

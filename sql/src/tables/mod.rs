@@ -1,0 +1,51 @@
+//! The tables that a statement can name: `events`, `events_hourly`, `events_daily`.
+//!
+//! They hold the rows of one snapshot and nothing else, so no text can reach another one's. Conditions on tenant,
+//! event, time and single properties are answered by the engine's own indexes; `string_props['model']` reads
+//! the column of that property and never a map.
+//!
+//! ```text
+//! events_table   what the planner is told: columns, and which conditions the engine answers (conditions)
+//! rows_exec      the operator: morsels of rows, read by row_reader, as far as scan_filters let them pass
+//! rollup_tables  hours and days that the engine has added up
+//! ```
+
+mod arrays;
+mod errors;
+mod instants;
+mod partitions;
+mod schema;
+
+mod conditions;
+
+mod first_rows;
+mod scan_filters;
+mod statement_dictionary;
+
+mod source;
+
+mod text_values;
+
+mod row_reader;
+
+mod rows_exec;
+
+mod rollup_tables;
+
+mod events_table;
+
+mod scans;
+
+pub use arrays::strings;
+pub use conditions::{Conditions, time_boundaries};
+pub use errors::broken;
+pub use events_table::{Table, all};
+pub use first_rows::FIRST_MAX;
+pub use instants::{instant, is_instant, kept_cast};
+pub use partitions::{BATCH_ROWS, balance_by_rows};
+pub use rows_exec::RowsExec;
+pub use scans::{scan_of, table_of};
+pub use schema::{Kind, NUMBERS, Property, STRINGS, number_column, property_column};
+pub use source::{NumberColumn, Provider, ScanRequest, Source, WithNumbers};
+pub use statement_dictionary::{StatementDictionary, codes_of, number_of, text_of};
+pub use text_values::{EVENT, TextColumn, TextOrder, TextValues, has_few};

@@ -1,0 +1,296 @@
+//! The rows of `events_hourly` and `events_daily`: counts and states of each hour or day.
+//!
+//! Counts come from the directories of segments, states from their rollups where these are stored; rows that are not
+//! sealed yet are added. So a row is exact whenever it is read.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use arrow::{
+    array::{
+        ArrayRef, BinaryBuilder, Int64Builder, RecordBatch, RecordBatchOptions, StringViewBuilder,
+        TimestampMillisecondBuilder,
+    },
+    datatypes::{DataType, SchemaRef},
+};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::{
+    ExecutionPlan,
+    stream::RecordBatchStreamAdapter,
+    streaming::{PartitionStream, StreamingTableExec},
+};
+use inlay_engine::rows::{Hour, Scan, Series, StateSelection as States, UserState};
+
+use super::{
+    arrays::map_array,
+    conditions::Conditions,
+    errors::broken,
+    schema::{Kind, Property, STATES},
+};
+
+/// Rows of a batch without states, and with them: a state takes kilobytes.
+const BATCH_ROWS: usize = 8_192;
+const BATCH_ROWS_WITH_STATES: usize = 512;
+const HOUR_MS: i64 = 3_600_000;
+
+/// A tenant's event.
+type Name = (Arc<str>, Arc<str>);
+/// A row: tenant, event, and the start of its hour or day.
+type Key = (Arc<str>, Arc<str>, i64);
+
+/// What is read of a table of sums.
+pub struct Sums {
+    /// Which table.
+    pub kind: Kind,
+    /// The rows that they are of.
+    pub scan: Arc<Scan>,
+    /// Columns, in the order of the schema.
+    pub schema: SchemaRef,
+    /// Properties that are columns of their own.
+    pub properties: Vec<Property>,
+    /// What rows must be like.
+    pub conditions: Conditions,
+    /// Rows that are enough.
+    pub limit: Option<usize>,
+}
+
+impl Sums {
+    /// Reads them in so many parts beside each other, tenants' events in their order.
+    ///
+    /// Errors: damage of a segment.
+    pub fn plan(self, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
+        let names = self.names();
+        let (states, numbers) = self.states()?;
+        let (schema, limit) = (Arc::clone(&self.schema), self.limit);
+        let rows = match states == States::default() {
+            true => BATCH_ROWS,
+            false => BATCH_ROWS_WITH_STATES,
+        };
+        let batch_rows = limit.map_or(rows, |limit| limit.clamp(1, rows));
+        let reading = Arc::new(Reading { sums: self, states, numbers, batch_rows });
+        let parts = (0..partitions.max(1)).map(|part| {
+            let names = names.iter().skip(part).step_by(partitions.max(1)).cloned().collect();
+            Arc::new(Part { reading: Arc::clone(&reading), names }) as Arc<dyn PartitionStream>
+        });
+        let plan = StreamingTableExec::try_new(schema, parts.collect(), None, [], false, limit)?;
+        Ok(Arc::new(plan))
+    }
+
+    /// The tenants' events that are asked for, in order.
+    fn names(&self) -> Vec<Name> {
+        let Conditions { tenants, events, .. } = &self.conditions;
+        let is_among = |list: &Option<Vec<String>>, one: &str| {
+            list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
+        };
+        let (start, end) = self.span();
+        let mut names: Vec<Name> = Vec::new();
+        for source in self.scan.sources() {
+            let is_asked = |series: &&Series| {
+                !series.rows.is_empty() && series.last_ms >= start && series.first_ms < end
+            };
+            // Runs of a tenant follow each other.
+            let mut last: Option<(u32, Arc<str>)> = None;
+            for series in source.series().iter().filter(is_asked) {
+                let tenant = match &last {
+                    Some((at, tenant)) if *at == series.tenant => Arc::clone(tenant),
+                    _ => {
+                        let tenant: Arc<str> = source.tenants().text(series.tenant as usize).into();
+                        last = Some((series.tenant, Arc::clone(&tenant)));
+                        tenant
+                    }
+                };
+                let Some(name) = source.names().get(series.name as usize) else { continue };
+                if is_among(tenants, &tenant) && is_among(events, name) {
+                    names.push((tenant, Arc::clone(name)));
+                }
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The hours of what begins in time: a day is asked for as a whole, or not at all.
+    fn span(&self) -> (i64, i64) {
+        let times = self.conditions.times();
+        let whole = times.end.checked_add(self.kind.step_ms() - HOUR_MS);
+        (times.start, whole.unwrap_or(times.end))
+    }
+
+    /// Which states are needed, and the numeric properties among them by their places.
+    fn states(&self) -> Result<(States, Vec<String>)> {
+        let has = |name: &str| self.schema.fields().iter().any(|field| field.name() == name);
+        let mut numbers: Vec<String> = Vec::new();
+        if has(STATES) {
+            for source in self.scan.sources() {
+                numbers.extend(source.numbers().map_err(broken)?.into_iter().map(str::to_owned));
+            }
+        }
+        let single = self.properties.iter().filter(|property| has(property.field().name()));
+        numbers.extend(single.map(|property| property.name.clone()));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let users = has("users") || has("users_state");
+        Ok((States { users, numbers: numbers.clone() }, numbers))
+    }
+
+    /// The rows of a tenant's event.
+    fn rows(&self, name: &Name, states: &States, rows: &mut Vec<(Key, Hour)>) -> Result<()> {
+        let (start, end) = self.span();
+        let (times, step) = (self.conditions.times(), self.kind.step_ms());
+        let mut sums: BTreeMap<i64, Hour> = BTreeMap::new();
+        for source in self.scan.sources() {
+            let all = source.series();
+            let Some(at) = source.find(&name.0, &name.1) else { continue };
+            if all[at].last_ms < start || all[at].first_ms >= end {
+                continue;
+            }
+            for (hour, state) in source.hours(at, &(start..end), states).map_err(broken)? {
+                let start = hour.saturating_mul(HOUR_MS).div_euclid(step).saturating_mul(step);
+                if !times.contains(&start) {
+                    continue;
+                }
+                match sums.entry(start) {
+                    std::collections::btree_map::Entry::Vacant(slot) => {
+                        slot.insert(state);
+                    }
+                    std::collections::btree_map::Entry::Occupied(mut slot) => {
+                        slot.get_mut().merge(&state);
+                    }
+                }
+            }
+        }
+        let key = |start| (Arc::clone(&name.0), Arc::clone(&name.1), start);
+        rows.extend(sums.into_iter().map(|(start, sum)| (key(start), sum)));
+        Ok(())
+    }
+
+    fn batch(&self, rows: &[(Key, Hour)], numbers: &[String]) -> Result<RecordBatch> {
+        let mut arrays: Vec<ArrayRef> = Vec::new();
+        for field in self.schema.fields() {
+            let name = field.name().as_str();
+            arrays.push(match name {
+                "tenant_id" => texts(rows.iter().map(|((tenant, ..), _)| &**tenant)),
+                "event_name" => texts(rows.iter().map(|((_, event, _), _)| &**event)),
+                "count" => integers(rows.iter().map(|(_, state)| state.count)),
+                "users" => {
+                    let mut all = Vec::with_capacity(rows.len());
+                    for (_, state) in rows {
+                        all.push(estimate(state)?);
+                    }
+                    integers(all.into_iter())
+                }
+                "users_state" => binaries(rows.iter().map(|(_, state)| state.users())),
+                STATES => {
+                    let of = |at: usize| binaries(rows.iter().map(|(_, state)| state.number(at)));
+                    let columns: Vec<(&str, ArrayRef)> = numbers
+                        .iter()
+                        .enumerate()
+                        .map(|(at, name)| (name.as_str(), of(at)))
+                        .collect();
+                    map_array(&columns, rows.len(), DataType::Binary)?
+                }
+                _ if name == self.kind.time_column() => {
+                    let mut times = TimestampMillisecondBuilder::with_capacity(rows.len());
+                    rows.iter().for_each(|((.., start), _)| times.append_value(*start));
+                    Arc::new(times.finish())
+                }
+                _ => {
+                    let property = self.properties.iter().find(|one| one.field().name() == name);
+                    let at = property
+                        .and_then(|property| numbers.iter().position(|one| *one == property.name));
+                    binaries(rows.iter().map(|(_, state)| state.number(at?)))
+                }
+            });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+    }
+}
+
+/// Sums and what of them is read.
+struct Reading {
+    sums: Sums,
+    states: States,
+    numbers: Vec<String>,
+    batch_rows: usize,
+}
+
+/// Some tenants' events.
+struct Part {
+    reading: Arc<Reading>,
+    names: Vec<Name>,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("names", &self.names.len()).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for Part {
+    fn schema(&self) -> &SchemaRef {
+        &self.reading.sums.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.reading.sums.schema);
+        let reading = Arc::clone(&self.reading);
+        let batches = Batches { reading, names: self.names.clone().into_iter(), rows: Vec::new() };
+        Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches)))
+    }
+}
+
+/// Batches of some tenants' events, made as they are wanted.
+struct Batches {
+    reading: Arc<Reading>,
+    names: std::vec::IntoIter<Name>,
+    /// Rows that no batch has yet.
+    rows: Vec<(Key, Hour)>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Reading { sums, states, numbers, batch_rows } = &*self.reading;
+        while self.rows.len() < *batch_rows {
+            let Some(name) = self.names.next() else { break };
+            if let Err(error) = sums.rows(&name, states, &mut self.rows) {
+                return Some(Err(error));
+            }
+        }
+        if self.rows.is_empty() {
+            return None;
+        }
+        let later = self.rows.split_off(self.rows.len().min(*batch_rows));
+        let now = std::mem::replace(&mut self.rows, later);
+        Some(sums.batch(&now, numbers))
+    }
+}
+
+fn estimate(state: &Hour) -> Result<u64> {
+    let mut users = UserState::default();
+    if let Some(bytes) = state.users() {
+        users.add(&bytes).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    }
+    Ok(users.estimate())
+}
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+    let mut builder = StringViewBuilder::new().with_deduplicate_strings();
+    values.for_each(|value| builder.append_value(value));
+    Arc::new(builder.finish())
+}
+
+fn integers(values: impl Iterator<Item = u64>) -> ArrayRef {
+    let mut builder = Int64Builder::new();
+    values.for_each(|value| builder.append_value(i64::try_from(value).unwrap_or(i64::MAX)));
+    Arc::new(builder.finish())
+}
+
+fn binaries(values: impl Iterator<Item = Option<Vec<u8>>>) -> ArrayRef {
+    let mut builder = BinaryBuilder::new();
+    values.for_each(|value| builder.append_option(value));
+    Arc::new(builder.finish())
+}

@@ -1,0 +1,353 @@
+//! The operator that reads `events`: morsels of rows, balanced among partitions, as batches.
+
+use std::{cmp::Reverse, fmt, sync::Arc};
+
+use arrow::array::RecordBatch;
+use datafusion_common::{
+    Result, Statistics, config::ConfigOptions, internal_err, stats::Precision,
+    tree_node::TreeNodeRecursion,
+};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::{
+    EquivalenceProperties, PhysicalSortExpr, expressions::Column as ColumnExpr,
+};
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    SortOrderPushdownResult,
+    execution_plan::{Boundedness, EmissionType},
+    filter_pushdown::{
+        ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+    },
+    metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet},
+    statistics::StatisticsArgs,
+    stream::RecordBatchStreamAdapter,
+};
+use inlay_engine::rows::{Morsel, Scan};
+
+use super::partitions::{BATCH_ROWS, balance_by_rows};
+use super::{
+    errors::broken,
+    first_rows::FirstRows,
+    row_reader::{ColumnSource, Reading},
+    scan_filters::{ScanFilters, TimeBounds},
+};
+
+/// Some rows of a source.
+#[derive(Debug, Clone)]
+pub struct ScanUnit {
+    /// The source, by its place in the scan.
+    source: usize,
+    morsel: Morsel,
+    /// The earliest and the latest time of its series.
+    times: TimeBounds,
+}
+
+impl ScanUnit {
+    /// The rows of a morsel.
+    pub fn new(scan: &Scan, source: usize, morsel: Morsel) -> Self {
+        let all = scan.sources().get(source).map(|source| source.series()).unwrap_or_default();
+        let series = morsel.row_ranges.iter().filter_map(|row_range| all.get(row_range.series));
+        let times = series.fold((i64::MAX, i64::MIN), |(first, last), series| {
+            (first.min(series.first_ms), last.max(series.last_ms))
+        });
+        Self { source, morsel, times }
+    }
+}
+
+/// Reads rows.
+#[derive(Clone)]
+pub struct RowsExec {
+    reading: Arc<Reading>,
+    partitions: Vec<Vec<ScanUnit>>,
+    properties: Arc<PlanProperties>,
+    /// Conditions of the statement beyond those of the engine, and what operators learn while they run.
+    filters: ScanFilters,
+    /// Whether rows are read in about the order of their times, and whether the latest come first.
+    descending: Option<bool>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// Counts parts whose times lie outside of what was learnt.
+const SKIPPED: &str = "parts_skipped";
+impl RowsExec {
+    /// Shares parts out among so many partitions.
+    pub fn new(reading: Reading, parts: Vec<ScanUnit>, partitions: usize) -> Self {
+        let parts = parts.into_iter().map(|part| (part.morsel.rows(), part));
+        let partitions = balance_by_rows(parts.collect(), partitions);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&reading.schema)),
+            Partitioning::UnknownPartitioning(partitions.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let (reading, properties) = (Arc::new(reading), Arc::new(properties));
+        let (filters, metrics) = (ScanFilters::default(), ExecutionPlanMetricsSet::new());
+        Self { reading, partitions, properties, filters, descending: None, metrics }
+    }
+
+    /// Without rows that are behind so many others of their partition, by the columns of numbers that tell partitions apart and the
+    /// time. Nothing where the columns are others.
+    pub fn with_first(
+        &self,
+        partition: &[usize],
+        time: usize,
+        descending: bool,
+        count: usize,
+    ) -> Option<Self> {
+        let is_number =
+            |at: &usize| matches!(self.reading.columns.get(*at), Some(ColumnSource::Number(..)));
+        let is_known = self.reading.time() == Some(time) && partition.iter().all(is_number);
+        if !is_known || self.reading.limit.is_some() {
+            return None;
+        }
+        let column = |at: usize| {
+            let name = self.reading.schema.field(at).name();
+            Arc::new(ColumnExpr::new(name, at)) as Arc<dyn PhysicalExpr>
+        };
+        let partition = partition.iter().map(|at| column(*at)).collect();
+        let first = FirstRows::new(partition, column(time), descending, count);
+        let mut with_first = self.clone();
+        with_first.filters.extend([Arc::new(first) as Arc<dyn PhysicalExpr>]);
+        Some(with_first)
+    }
+
+    /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.
+    fn by_time(&self, descending: bool) -> Self {
+        let mut parts: Vec<ScanUnit> = self.partitions.iter().flatten().cloned().collect();
+        match descending {
+            true => parts.sort_by_key(|part| Reverse(part.times.1)),
+            false => parts.sort_by_key(|part| part.times.0),
+        }
+        let mut partitions = vec![Vec::new(); self.partitions.len()];
+        for (at, part) in parts.into_iter().enumerate() {
+            partitions[at % self.partitions.len()].push(part);
+        }
+        Self { partitions, descending: Some(descending), ..self.clone() }
+    }
+}
+
+impl fmt::Debug for RowsExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowsExec").field("columns", &self.reading.columns).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for RowsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reading, filters, .. } = self;
+        write!(f, "RowsExec: {:?}, {:?}, {filters:?}", reading.columns, reading.filter)
+    }
+}
+
+impl ExecutionPlan for RowsExec {
+    fn name(&self) -> &str {
+        "RowsExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.filters.apply(visit)
+    }
+
+    /// Takes the conditions of filters above, which are not needed then, and what operators will learn.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let count = pushed.parent_filters.len();
+        // The first rows of all would be counted before they are filtered.
+        if count == 0 || self.reading.limit.is_some() {
+            return Ok(FilterPushdownPropagation::all_unsupported(pushed));
+        }
+        let is_checked = match phase {
+            FilterPushdownPhase::Pre => PushedDown::Yes,
+            FilterPushdownPhase::Post => PushedDown::No,
+        };
+        let mut with_filters = self.clone();
+        with_filters.filters.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
+        let answer =
+            FilterPushdownPropagation::with_parent_pushdown_result(vec![is_checked; count]);
+        Ok(answer.with_updated_node(Arc::new(with_filters)))
+    }
+
+    /// Begins with the rows that an order by time asks for first.
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let column = order.first().and_then(|first| first.expr.downcast_ref::<ColumnExpr>());
+        let is_time = column.is_some_and(|column| Some(column.index()) == self.reading.time());
+        Ok(match order.first() {
+            Some(first) if is_time => SortOrderPushdownResult::Inexact {
+                inner: Arc::new(self.by_time(first.options.descending)),
+            },
+            _ => SortOrderPushdownResult::Unsupported,
+        })
+    }
+
+    /// What was learnt of other rows says nothing of these. Only statements that ask themselves again would need it, and
+    /// the gate refuses `WITH RECURSIVE`.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        match self.filters.is_empty() {
+            true => Ok(self),
+            false => internal_err!("a scan with filters that is read again"),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let parts = self.partitions.get(partition).cloned().unwrap_or_default();
+        let reading = Arc::clone(&self.reading);
+        let schema = Arc::clone(&reading.schema);
+        let (parts, filters) = (parts.into_iter(), self.filters.clone());
+        // Where nobody learns, one row is read as soon as the other.
+        let descending = self.descending.filter(|_| self.filters.can_learn());
+        let rest = None;
+        let output = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let skipped = MetricBuilder::new(&self.metrics).counter(SKIPPED, partition);
+        let (open, sent) = (None, 0);
+        let is_sampled = !self.filters.can_learn();
+        let batches = Batches {
+            reading,
+            parts,
+            filters,
+            descending,
+            is_sampled,
+            rest,
+            output,
+            skipped,
+            open,
+            sent,
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches))))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let share =
+            |parts: &Vec<ScanUnit>| parts.iter().map(|part| part.morsel.rows()).sum::<usize>();
+        let rows = match args.partition() {
+            Some(partition) => self.partitions.get(partition).map_or(0, share),
+            None => self.partitions.iter().map(share).sum(),
+        };
+        let is_exact = self.reading.filter.is_empty()
+            && self.reading.limit.is_none()
+            && self.filters.is_empty();
+        let rows = if is_exact { Precision::Exact(rows) } else { Precision::Inexact(rows) };
+        Ok(Arc::new(Statistics::new_unknown(&self.reading.schema).with_num_rows(rows)))
+    }
+}
+
+/// Batches of a partition, one after the other.
+struct Batches {
+    reading: Arc<Reading>,
+    parts: std::vec::IntoIter<ScanUnit>,
+    filters: ScanFilters,
+    descending: Option<bool>,
+    /// Whether some rows have been handed on from which an operator above could learn, or none learns.
+    is_sampled: bool,
+    /// The other rows of the last part, of which the head was read.
+    rest: Option<ScanUnit>,
+    output: Count,
+    skipped: Count,
+    /// What was read and is not yet handed on, and from where on.
+    open: Option<(RecordBatch, usize)>,
+    sent: usize,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let left = self.reading.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.sent));
+        if left == 0 {
+            return None;
+        }
+        loop {
+            if let Some((batch, from)) = &mut self.open {
+                let rows = (batch.num_rows() - *from).min(BATCH_ROWS).min(left);
+                if rows > 0 {
+                    let slice = batch.slice(*from, rows);
+                    *from += rows;
+                    self.sent += rows;
+                    self.output.add(rows);
+                    return Some(Ok(slice));
+                }
+            }
+            let part = match self.rest.take() {
+                Some(rest) => (rest, false),
+                None => (self.parts.next()?, true),
+            };
+            match self.read(part) {
+                Ok(batch) => self.open = batch.map(|batch| (batch, 0)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl Batches {
+    /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
+    /// time, the head alone.
+    fn read(&mut self, (mut part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
+        let reading = Arc::clone(&self.reading);
+        let Some(source) = reading.scan.sources().get(part.source) else { return Ok(None) };
+        let known = self.filters.current(&reading.schema)?;
+        if let (Some(known), Some(time)) = (&known, reading.time()) {
+            let (first, last) = known.times(time);
+            if part.times.1 < first || part.times.0 > last {
+                self.skipped.add(1);
+                return Ok(None);
+            }
+            // What an order by time learns changes all the time, and to find its rows takes longer than to read a head.
+            let is_narrower = first > part.times.0 || last < part.times.1;
+            if is_narrower && self.descending.is_none() {
+                let times = first..last.saturating_add(1);
+                part.morsel = source.within(&part.morsel, &times).map_err(broken)?;
+            }
+        }
+        let Some(mut rows) = reading.passing(source, &part.morsel, known.as_ref())? else {
+            return Ok(None);
+        };
+        // What was learnt of older rows lets all of a newer part pass.
+        if let Some(descending) = self.descending.filter(|_| has_head)
+            && rows.have_head()
+        {
+            let (head, morsel, times) = reading.split(source, rows, descending)?;
+            self.rest = Some(ScanUnit { source: part.source, morsel, times });
+            rows = head;
+        } else if !self.is_sampled && rows.have_head() {
+            // Where largest numbers are looked for, those of a few rows let few others pass.
+            let (head, morsel) = rows.split_off()?;
+            self.rest = Some(ScanUnit { source: part.source, morsel, times: part.times });
+            rows = head;
+        }
+        self.is_sampled = true;
+        reading.batch(source, rows, known.as_ref())
+    }
+}

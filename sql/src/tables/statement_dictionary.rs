@@ -1,0 +1,328 @@
+//! The dictionary of one statement: each text of a column has a code for as long as the statement runs, in all segments.
+//!
+//! Rows are grouped by codes several times as fast as by texts. A segment's dictionary has codes of its own, which are
+//! translated once a text and not once a row.
+
+use std::{
+    collections::HashMap,
+    hash::BuildHasher as _,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use arrow::{
+    array::{
+        Array as _, ArrayRef, AsArray as _, StringArray, StringViewArray, UInt32Array, UInt64Array,
+    },
+    buffer::NullBuffer,
+    compute::take,
+    datatypes::{DataType, Field, FieldRef, UInt32Type},
+    error::{ArrowError, Result},
+};
+use datafusion_common::{Column, Result as PlanResult, hash_utils::RandomState};
+use datafusion_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use inlay_engine::rows::{Source, TextTable, Values};
+use parking_lot::Mutex;
+
+use super::{arrays::strings, errors::broken};
+
+/// Stands for a user that was not met yet, and is the number of no text.
+const NONE: u32 = u32::MAX;
+/// Parts of the texts, so that threads seldom wait for each other.
+const PARTS: usize = 16;
+
+/// The numbers of a column's texts.
+#[derive(Default)]
+pub struct StatementDictionary {
+    /// Texts by their hashes: the text at place p of part k has the number p times the parts plus k.
+    parts: [Mutex<Texts>; PARTS],
+    /// Dictionaries that were translated, by their addresses; they stay, so that these stay theirs.
+    translated: Mutex<HashMap<usize, Translated>>,
+    /// The numbers of the users of sources by their places, as far as they were met, by the sources' addresses.
+    users: Mutex<HashMap<usize, Arc<[AtomicU32]>>>,
+    /// All texts as an array, part after part, and where each part begins; made when they are shown.
+    shown: Mutex<Option<(Arc<StringArray>, [usize; PARTS])>>,
+}
+
+/// A dictionary, and the number of each of its texts.
+type Translated = (Arc<TextTable>, Arc<[u32]>);
+
+#[derive(Default)]
+struct Texts {
+    places: HashMap<Box<[u8]>, u32, RandomState>,
+    list: TextTable,
+}
+
+impl Texts {
+    fn place(&mut self, text: &[u8]) -> Result<usize> {
+        if let Some(place) = self.places.get(text) {
+            return Ok(*place as usize);
+        }
+        // Lists of strings count their bytes in 31 bits.
+        if self.list.bytes.len() + text.len() > i32::MAX as usize / PARTS {
+            return Err(ArrowError::MemoryError("too many texts".to_owned()));
+        }
+        let place = self.list.len();
+        self.list.push(text);
+        self.places.insert(text.into(), place as u32);
+        Ok(place)
+    }
+}
+
+impl std::fmt::Debug for StatementDictionary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StatementDictionary").finish_non_exhaustive()
+    }
+}
+
+impl StatementDictionary {
+    fn number(&self, text: &[u8]) -> Result<u32> {
+        // Other bits than those that a part looks for its texts by.
+        let part = (RandomState::default().hash_one(text) >> 40) as usize % PARTS;
+        let place = self.parts[part].lock().place(text)?;
+        let number = u32::try_from(place * PARTS + part).ok().filter(|number| *number != NONE);
+        number.ok_or_else(|| ArrowError::MemoryError("too many texts".to_owned()))
+    }
+
+    /// Values of texts as their numbers. `is_shared` tells that other rows have the same dictionary.
+    ///
+    /// Errors: when there are too many texts.
+    pub fn array(&self, values: &Values, is_shared: bool) -> Result<ArrayRef> {
+        let numbers: Vec<Option<u32>> = match values {
+            Values::Codes(codes, table) => {
+                let translated = self.translated(table, is_shared)?;
+                let number = |code: &u32| {
+                    code.checked_sub(1).map(|at| translated.get(at as usize).copied().unwrap_or(0))
+                };
+                if !codes.contains(&0) {
+                    let all = codes.iter().map(|code| number(code).unwrap_or(0));
+                    return Ok(Arc::new(UInt32Array::new(all.collect(), None)));
+                }
+                codes.iter().map(number).collect()
+            }
+            Values::Texts(table) => {
+                let number = |at: usize| match table.at(at) {
+                    [] => Ok(None),
+                    text => self.number(text).map(Some),
+                };
+                (0..table.len()).map(number).collect::<Result<_>>()?
+            }
+            Values::Times(_) | Values::Numbers(_) => {
+                return Err(ArrowError::InvalidArgumentError("no column of texts".to_owned()));
+            }
+        };
+        let nulls = NullBuffer::from_iter(numbers.iter().map(Option::is_some));
+        let numbers = numbers.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(Arc::new(UInt32Array::new(numbers, Some(nulls))))
+    }
+
+    /// Users of a source of the statement's scan, by their places plus 1, as their numbers.
+    ///
+    /// Errors: damage of a segment; when there are too many texts.
+    pub fn users(&self, source: &Source, places: &[u32]) -> PlanResult<Option<ArrayRef>> {
+        let Some((mut texts, count)) = source.user_texts().map_err(broken)? else {
+            return Ok(None);
+        };
+        let known = {
+            let mut users = self.users.lock();
+            let known = users.entry(std::ptr::from_ref(source).addr());
+            let none = || (0..count).map(|_| AtomicU32::new(NONE)).collect();
+            Arc::clone(known.or_insert_with(none))
+        };
+        let mut numbers = Vec::with_capacity(places.len());
+        for &place in places {
+            let place = (place as usize).checked_sub(1);
+            let Some((place, slot)) = place.and_then(|place| Some((place, known.get(place)?)))
+            else {
+                numbers.push(0);
+                continue;
+            };
+            // At worst two look for the same text, and find the same number.
+            let mut number = slot.load(Ordering::Relaxed);
+            if number == NONE {
+                number = self.number(texts.at(place).map_err(broken)?)?;
+                slot.store(number, Ordering::Relaxed);
+            }
+            numbers.push(number);
+        }
+        let nulls = NullBuffer::from_iter(places.iter().map(|place| *place > 0));
+        Ok(Some(Arc::new(UInt32Array::new(numbers.into(), Some(nulls)))))
+    }
+
+    /// The number of each text of a dictionary.
+    fn translated(&self, table: &Arc<TextTable>, is_shared: bool) -> Result<Arc<[u32]>> {
+        let key = Arc::as_ptr(table).addr();
+        if is_shared && let Some((_, known)) = self.translated.lock().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let numbers = (0..table.len()).map(|at| self.number(table.at(at)));
+        let numbers: Arc<[u32]> = numbers.collect::<Result<_>>()?;
+        if is_shared {
+            let kept = (Arc::clone(table), Arc::clone(&numbers));
+            self.translated.lock().insert(key, kept);
+        }
+        Ok(numbers)
+    }
+
+    /// The texts of numbers. They are copied: what is kept of them later must not keep all others, nor be counted as
+    /// if it did.
+    fn texts(&self, numbers: &UInt32Array) -> Result<ArrayRef> {
+        let (all, starts) = self.shown()?;
+        let place = |number: u32| {
+            let number = number as usize;
+            (starts[number % PARTS] + number / PARTS) as u64
+        };
+        let places: UInt64Array = numbers.unary(place);
+        let texts = take(&*all, &places, None)?;
+        Ok(Arc::new(StringViewArray::from(texts.as_string::<i32>())))
+    }
+
+    fn shown(&self) -> Result<(Arc<StringArray>, [usize; PARTS])> {
+        let mut shown = self.shown.lock();
+        let count: usize = self.parts.iter().map(|part| part.lock().list.len()).sum();
+        if let Some((all, starts)) = &*shown
+            && all.len() == count
+        {
+            return Ok((Arc::clone(all), *starts));
+        }
+        let (mut table, mut starts) = (TextTable::default(), [0; PARTS]);
+        for (part, start) in self.parts.iter().zip(&mut starts) {
+            *start = table.len();
+            let list = &part.lock().list;
+            (0..list.len()).for_each(|at| table.push(list.at(at)));
+        }
+        let all = Arc::new(strings(&table)?);
+        *shown = Some((Arc::clone(&all), starts));
+        Ok((all, starts))
+    }
+}
+
+/// The numbers of each column's texts, the same wherever a statement reads the column.
+#[derive(Clone, Default)]
+pub struct StatementDictionaries(Arc<Mutex<HashMap<String, Arc<StatementDictionary>>>>);
+
+impl StatementDictionaries {
+    /// Those of a column.
+    pub fn of(&self, column: &str) -> Arc<StatementDictionary> {
+        Arc::clone(self.0.lock().entry(column.to_owned()).or_default())
+    }
+}
+
+/// The column of numbers that an expression makes texts of, and what they stand for.
+pub fn codes_of(expr: &Expr) -> Option<(Column, Arc<StatementDictionary>)> {
+    let call = match expr {
+        Expr::Alias(alias) => return codes_of(&alias.expr),
+        Expr::ScalarFunction(call) => call,
+        _ => return None,
+    };
+    let function: &dyn std::any::Any = &**call.func.inner();
+    let codes = &function.downcast_ref::<TextOf>()?.codes;
+    match &*call.args {
+        [Expr::Column(column)] => Some((column.clone(), Arc::clone(codes))),
+        _ => None,
+    }
+}
+
+/// The function that makes numbers of texts, as a column's texts have them.
+pub fn number_of(codes: &Arc<StatementDictionary>) -> ScalarUDF {
+    let signature = Signature::exact(vec![DataType::Utf8View], Volatility::Immutable);
+    ScalarUDF::new_from_impl(NumberOf { codes: Arc::clone(codes), signature })
+}
+
+#[derive(Debug)]
+struct NumberOf {
+    codes: Arc<StatementDictionary>,
+    signature: Signature,
+}
+
+impl PartialEq for NumberOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.codes, &other.codes)
+    }
+}
+
+impl Eq for NumberOf {}
+
+impl std::hash::Hash for NumberOf {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.codes).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for NumberOf {
+    fn name(&self) -> &str {
+        "number_of"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> PlanResult<DataType> {
+        Ok(DataType::UInt32)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let texts = arrays[0].as_string_view();
+        let number =
+            |text: Option<&str>| text.map(|text| self.codes.number(text.as_bytes())).transpose();
+        let numbers = texts.iter().map(number).collect::<Result<UInt32Array>>()?;
+        Ok(ColumnarValue::Array(Arc::new(numbers)))
+    }
+}
+
+/// The function that makes texts of a column's numbers.
+pub fn text_of(codes: &Arc<StatementDictionary>) -> ScalarUDF {
+    let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);
+    ScalarUDF::new_from_impl(TextOf { codes: Arc::clone(codes), signature })
+}
+
+#[derive(Debug)]
+struct TextOf {
+    codes: Arc<StatementDictionary>,
+    signature: Signature,
+}
+
+impl PartialEq for TextOf {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.codes, &other.codes)
+    }
+}
+
+impl Eq for TextOf {}
+
+impl std::hash::Hash for TextOf {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.codes).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for TextOf {
+    fn name(&self) -> &str {
+        "text_of"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> PlanResult<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> PlanResult<FieldRef> {
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), DataType::Utf8View, nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        Ok(ColumnarValue::Array(self.codes.texts(arrays[0].as_primitive::<UInt32Type>())?))
+    }
+}
