@@ -9,6 +9,7 @@
 //! ```
 
 mod case_branches;
+mod count_codes;
 mod distinct_values;
 mod state_functions;
 
@@ -32,4 +33,5 @@ mod aggregate_rewriter;
 
 pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup};
 pub use aggregate_spec::USER_NUMBER;
+pub use count_codes::count_codes;
 pub use state_functions::aggregates;

@@ -2,19 +2,26 @@
 //!
 //! `GROUP BY tenant_id` is planned over a column of texts. Where that column comes straight from a table, through
 //! filters, aliases and projections, rows are grouped by codes, and only the groups' codes are decoded. `count(DISTINCT
-//! string_props['model'])` counts codes likewise.
+//! string_props['model'])` becomes `count_codes("number of string_props['model']")`, which has a bitmap for each group. DataFusion would group by the
+//! distinct values, too, and count those groups: only groups that can be pushed below the scan are better.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 
 use datafusion_common::{Column, Result};
-use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, expr::AggregateFunction};
+use datafusion_expr::{
+    Aggregate, AggregateUDF, Expr, LogicalPlan, Projection, expr::AggregateFunction,
+};
 use datafusion_optimizer::ApplyOrder;
 
 use super::{
+    aggregate_pushdown::added_up,
     dictionary_columns::{is_text, number_each, plain},
     rewrite::NodeRule,
 };
-use crate::tables::text_of;
+use crate::{aggregate::count_codes, tables::text_of};
 
 /// Groups by numbers where texts were to be grouped by.
 pub const DICTIONARY_GROUP_BY: NodeRule = NodeRule {
@@ -25,6 +32,38 @@ pub const DICTIONARY_GROUP_BY: NodeRule = NodeRule {
         _ => Ok(None),
     },
 };
+
+/// Counts distinct codes where distinct texts of tables are counted, by themselves or beside other aggregates.
+pub const COUNT_DISTINCT_CODES: NodeRule = NodeRule {
+    name: "count_distinct_codes",
+    order: ApplyOrder::BottomUp,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => with_codes_counted(aggregate),
+        _ => Ok(None),
+    },
+};
+
+static COUNT_CODES: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(count_codes()));
+
+fn with_codes_counted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let schema = aggregate.input.schema();
+    let counts: HashSet<&Column> = aggregate.aggr_expr.iter().filter_map(counted).collect();
+    if counts.is_empty() || !counts.iter().all(|column| is_text(schema, column)) {
+        return Ok(None);
+    }
+    // One column beside functions that can be merged is what DataFusion makes groups of.
+    if let [only] = &*Vec::from_iter(counts)
+        && !aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
+    {
+        let mut groups = aggregate.group_expr.clone();
+        groups.push(Expr::Column((*only).clone()));
+        let groups = Aggregate::try_new(Arc::clone(&aggregate.input), groups, Vec::new())?;
+        if added_up(&groups)?.is_some() {
+            return Ok(None);
+        }
+    }
+    rewritten(aggregate)
+}
 
 fn rewritten(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let Aggregate { input, group_expr, aggr_expr, schema, .. } = aggregate;
@@ -97,9 +136,10 @@ fn counting(expr: &Expr, number: &Column) -> Expr {
             counting(&alias.expr, number).alias_qualified(alias.relation.clone(), &alias.name)
         }
         Expr::AggregateFunction(function) => {
-            let mut function = function.clone();
-            function.params.args = vec![Expr::Column(number.clone())];
-            Expr::AggregateFunction(function)
+            let mut params = function.params.clone();
+            (params.args, params.distinct) = (vec![Expr::Column(number.clone())], false);
+            let func = Arc::clone(&COUNT_CODES);
+            Expr::AggregateFunction(AggregateFunction { func, params })
         }
         other => other.clone(),
     }

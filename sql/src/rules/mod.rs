@@ -34,7 +34,7 @@ mod semi_joins;
 
 pub use aggregate_pushdown::AGGREGATE_PUSHDOWN;
 pub use dictionary_columns::{numbered, plain};
-pub use dictionary_group_by::DICTIONARY_GROUP_BY;
+pub use dictionary_group_by::{COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY};
 pub use dictionary_joins::DICTIONARY_JOINS;
 pub use dictionary_partitions::DICTIONARY_PARTITIONS;
 pub use distinct_as_groups::DISTINCT_AS_GROUPS;

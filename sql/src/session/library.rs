@@ -29,10 +29,10 @@ use crate::{
     aggregate::aggregates,
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     rules::{
-        ADD_DURATIONS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT, DICTIONARY_GROUP_BY, DICTIONARY_JOINS,
-        DICTIONARY_PARTITIONS, DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS,
-        PROPAGATE_VALUES, PreserveTimestampCasts, PropertiesAsColumns, SEMI_JOINS_OF_GROUPS,
-        SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
+        ADD_DURATIONS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT, COUNT_DISTINCT_CODES,
+        DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS, DISTINCT_AS_GROUPS,
+        DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES, PreserveTimestampCasts,
+        PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
     },
 };
 
@@ -59,6 +59,7 @@ impl Library {
             Arc::new(SEMI_JOINS_OF_GROUPS),
             Arc::new(AGGREGATE_PUSHDOWN),
             Arc::new(DISTINCT_AS_GROUPS),
+            Arc::new(COUNT_DISTINCT_CODES),
             // What is left of `count(DISTINCT x)` becomes groups by x, which may be added up early.
             Arc::new(SingleDistinctToGroupBy::new()),
             Arc::new(AGGREGATE_PUSHDOWN),

@@ -1,0 +1,348 @@
+//! The aggregate function `count_codes`: how many distinct dictionary codes a group has.
+//!
+//! ```text
+//! SELECT date_trunc('day', timestamp), count(DISTINCT user_id) FROM events GROUP BY 1
+//! SELECT date_trunc('day', timestamp), count_codes("number of user_id") FROM events GROUP BY 1
+//! ```
+//!
+//! Codes of a statement are dense, so a group of many takes a bitmap, an eighth of a byte to two bytes a code, where a hash table of
+//! groups and values takes sixteen and more. A group of few lists them.
+
+use std::sync::Arc;
+
+use arrow::{
+    array::{
+        Array as _, ArrayRef, AsArray as _, BinaryArray, BinaryBuilder, BooleanArray, Int64Array,
+    },
+    datatypes::{DataType, Field, FieldRef, UInt32Type},
+};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
+    function::{AccumulatorArgs, StateFieldsArgs},
+};
+use roaring::RoaringBitmap;
+
+/// Codes that a group lists, at most.
+const LISTED_MAX: usize = 16;
+/// First bytes of states.
+const LISTED: u8 = 0;
+const BITMAP: u8 = 1;
+
+/// Distinct codes.
+#[derive(Debug)]
+enum CodeSet {
+    /// In the order of arrival.
+    Listed(Vec<u32>),
+    Bitmap(Box<RoaringBitmap>),
+}
+
+impl Default for CodeSet {
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
+impl CodeSet {
+    /// Adds a code; whether it is new.
+    fn insert(&mut self, code: u32) -> bool {
+        match self {
+            Self::Listed(codes) if codes.contains(&code) => false,
+            Self::Listed(codes) if codes.len() < LISTED_MAX => {
+                codes.push(code);
+                true
+            }
+            Self::Listed(codes) => {
+                let mut bitmap: RoaringBitmap = codes.iter().copied().collect();
+                bitmap.insert(code);
+                *self = Self::Bitmap(Box::new(bitmap));
+                true
+            }
+            Self::Bitmap(bitmap) => bitmap.insert(code),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Listed(codes) => codes.len() as u64,
+            Self::Bitmap(bitmap) => bitmap.len(),
+        }
+    }
+
+    /// Appends the state: a byte, then the codes, or the portable format of roaring bitmaps.
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Listed(codes) => {
+                out.push(LISTED);
+                codes.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
+            }
+            Self::Bitmap(bitmap) => {
+                out.push(BITMAP);
+                // A vector takes everything.
+                let _ = bitmap.serialize_into(out);
+            }
+        }
+    }
+
+    /// Adds the codes of a state; how many are new.
+    fn merge(&mut self, state: &[u8]) -> Result<u64> {
+        let before = self.len();
+        match state.split_first() {
+            None => {}
+            Some((&LISTED, codes)) => {
+                let (codes, _) = codes.as_chunks();
+                for code in codes {
+                    self.insert(u32::from_le_bytes(*code));
+                }
+            }
+            Some((_, bytes)) => {
+                let other = RoaringBitmap::deserialize_unchecked_from(bytes)
+                    .map_err(|error| DataFusionError::Execution(error.to_string()))?;
+                match self {
+                    Self::Listed(codes) => {
+                        let mut all = other;
+                        all.extend(codes.iter().copied());
+                        *self = Self::Bitmap(Box::new(all));
+                    }
+                    Self::Bitmap(bitmap) => **bitmap |= other,
+                }
+            }
+        }
+        Ok(self.len() - before)
+    }
+}
+
+/// `count_codes(code)`.
+pub fn count_codes() -> AggregateUDF {
+    let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);
+    AggregateUDF::new_from_impl(CountCodes { signature })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CountCodes {
+    signature: Signature,
+}
+
+impl AggregateUDFImpl for CountCodes {
+    fn name(&self) -> &str {
+        "count_codes"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn is_nullable(&self) -> bool {
+        false
+    }
+
+    fn default_value(&self, _: &DataType) -> Result<ScalarValue> {
+        Ok(ScalarValue::Int64(Some(0)))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        let name = format!("{}[codes]", args.name);
+        Ok(vec![Arc::new(Field::new(name, DataType::Binary, true))])
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(One::default()))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(Groups::default()))
+    }
+}
+
+/// Codes of all rows.
+#[derive(Debug, Default)]
+struct One {
+    set: CodeSet,
+}
+
+impl Accumulator for One {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let codes = values[0].as_primitive::<UInt32Type>();
+        for code in codes.iter().flatten() {
+            self.set.insert(code);
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(ScalarValue::Int64(i64::try_from(self.set.len()).ok()))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + bytes_of(self.set.len())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let mut state = Vec::new();
+        self.set.write(&mut state);
+        Ok(vec![ScalarValue::Binary(Some(state))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let states = states[0].as_binary::<i32>();
+        states.iter().flatten().try_for_each(|state| self.set.merge(state).map(drop))
+    }
+}
+
+/// Bytes that so many codes of a group take, at most: what lists and bitmaps have room for is less than twice what they hold.
+fn bytes_of(codes: u64) -> usize {
+    codes as usize * 4
+}
+
+/// Codes of each group.
+#[derive(Debug, Default)]
+struct Groups {
+    sets: Vec<CodeSet>,
+    /// Codes of all groups together.
+    codes: u64,
+}
+
+impl Groups {
+    fn take(&mut self, emit_to: EmitTo) -> Vec<CodeSet> {
+        let sets = emit_to.take_needed(&mut self.sets);
+        self.codes -= sets.iter().map(CodeSet::len).sum::<u64>();
+        sets
+    }
+}
+
+impl GroupsAccumulator for Groups {
+    fn update_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        opt_filter: Option<&BooleanArray>,
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.sets.resize_with(total_num_groups, CodeSet::default);
+        let codes = values[0].as_primitive::<UInt32Type>();
+        for (row, (group, code)) in group_indices.iter().zip(codes.values()).enumerate() {
+            let is_left_out = codes.is_null(row) || opt_filter.is_some_and(|f| !passes(f, row));
+            if !is_left_out && self.sets[*group].insert(*code) {
+                self.codes += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
+        let sets = self.take(emit_to);
+        Ok(Arc::new(sets.iter().map(|set| set.len() as i64).collect::<Int64Array>()))
+    }
+
+    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
+        let mut states = BinaryBuilder::new();
+        let mut state = Vec::new();
+        for set in self.take(emit_to) {
+            state.clear();
+            set.write(&mut state);
+            states.append_value(&state);
+        }
+        Ok(vec![Arc::new(states.finish())])
+    }
+
+    fn merge_batch(
+        &mut self,
+        values: &[ArrayRef],
+        group_indices: &[usize],
+        total_num_groups: usize,
+    ) -> Result<()> {
+        self.sets.resize_with(total_num_groups, CodeSet::default);
+        let states = values[0].as_binary::<i32>();
+        for (group, state) in group_indices.iter().zip(states) {
+            self.codes += self.sets[*group].merge(state.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        opt_filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let codes = values[0].as_primitive::<UInt32Type>();
+        let state = |(row, code): (usize, Option<u32>)| {
+            let code = code.filter(|_| opt_filter.is_none_or(|filter| passes(filter, row)))?;
+            let [a, b, c, d] = code.to_le_bytes();
+            Some([LISTED, a, b, c, d])
+        };
+        let states: BinaryArray = codes.iter().enumerate().map(state).collect();
+        Ok(vec![Arc::new(states)])
+    }
+
+    fn size(&self) -> usize {
+        self.sets.capacity() * size_of::<CodeSet>() + bytes_of(self.codes)
+    }
+}
+
+fn passes(filter: &BooleanArray, row: usize) -> bool {
+    filter.is_valid(row) && filter.value(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use arrow::array::UInt32Array;
+
+    use super::*;
+
+    #[test]
+    fn codes_of_groups_are_counted_once_however_they_are_merged() {
+        let rows: Vec<(usize, Option<u32>, bool)> = (0..60_000_u32)
+            .map(|n| {
+                let group = (n % 7) as usize;
+                // Groups of few, of many in a small range, and of many far apart.
+                let code = match group {
+                    0 => n % 5,
+                    1 | 2 => n * 7_919 % 4_000,
+                    _ => n.wrapping_mul(2_654_435_761),
+                };
+                (group, (n % 11 > 0).then_some(code), n % 3 > 0)
+            })
+            .collect();
+        let mut expected: Vec<HashSet<u32>> = vec![HashSet::new(); 8];
+        for (group, code, passes) in &rows {
+            expected[*group].extend(code.filter(|_| *passes));
+        }
+        let expected: Vec<i64> = expected.iter().map(|set| set.len() as i64).collect();
+        let mut merged = Groups::default();
+        let converted = Groups::default();
+        for (at, part) in rows.chunks(9_000).enumerate() {
+            let indices: Vec<usize> = part.iter().map(|(group, ..)| *group).collect();
+            let codes: UInt32Array = part.iter().map(|(_, code, _)| *code).collect();
+            let filter = BooleanArray::from(part.iter().map(|row| row.2).collect::<Vec<_>>());
+            let values: Vec<ArrayRef> = vec![Arc::new(codes)];
+            if at % 2 == 0 {
+                let mut groups = Groups::default();
+                groups.update_batch(&values, &indices, Some(&filter), 8).unwrap();
+                let state = groups.state(EmitTo::First(3)).unwrap();
+                merged.merge_batch(&state, &[0, 1, 2], 8).unwrap();
+                let state = groups.state(EmitTo::All).unwrap();
+                merged.merge_batch(&state, &[3, 4, 5, 6, 7], 8).unwrap();
+                assert_eq!(groups.codes, 0);
+            } else {
+                let state = converted.convert_to_state(&values, Some(&filter)).unwrap();
+                merged.merge_batch(&state, &indices, 8).unwrap();
+            }
+        }
+        assert_eq!(merged.codes as i64, expected.iter().sum::<i64>());
+        let counts = merged.evaluate(EmitTo::All).unwrap();
+        assert_eq!(counts.as_primitive::<arrow::datatypes::Int64Type>().values(), &*expected);
+    }
+}
