@@ -2,6 +2,9 @@
 //!
 //! Rows are grouped by codes several times as fast as by texts. A segment's dictionary has codes of its own, which are
 //! translated once a text and not once a row.
+//!
+//! Hundreds of thousands of users do not fit into the processor's caches. So the dictionary has parts by hashes, and texts are looked up
+//! in batches, part by part: one lock for each part, whose table is small, and look-ups that do not wait for each other.
 
 use std::{
     collections::HashMap,
@@ -26,6 +29,7 @@ use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use hashbrown::HashTable;
 use inlay_engine::rows::{Source, TextTable, Values};
 use parking_lot::Mutex;
 
@@ -33,6 +37,8 @@ use super::{arrays::strings, errors::broken};
 
 /// Stands for a user that was not met yet, and is the number of no text.
 const NONE: u32 = u32::MAX;
+/// Stands for a user that a thread is looking up.
+const PENDING: u32 = NONE - 1;
 /// Parts of the texts, so that threads seldom wait for each other.
 const PARTS: usize = 16;
 
@@ -54,24 +60,40 @@ type Translated = (Arc<TextTable>, Arc<[u32]>);
 
 #[derive(Default)]
 struct Texts {
-    places: HashMap<Box<[u8]>, u32, RandomState>,
+    entries: HashTable<Entry>,
     list: TextTable,
 }
 
+/// A text: half of its hash, which tells nearly all apart, and where it is in the list.
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u32,
+    place: u32,
+}
+
 impl Texts {
-    fn place(&mut self, text: &[u8]) -> Result<usize> {
-        if let Some(place) = self.places.get(text) {
-            return Ok(*place as usize);
+    fn place(&mut self, hash: u64, text: &[u8]) -> Result<usize> {
+        let Self { entries, list } = self;
+        let is_it =
+            |entry: &Entry| entry.hash == hash as u32 && list.at(entry.place as usize) == text;
+        if let Some(entry) = entries.find(spread(hash as u32), is_it) {
+            return Ok(entry.place as usize);
         }
         // Lists of strings count their bytes in 31 bits.
-        if self.list.bytes.len() + text.len() > i32::MAX as usize / PARTS {
+        if list.bytes.len() + text.len() > i32::MAX as usize / PARTS {
             return Err(ArrowError::MemoryError("too many texts".to_owned()));
         }
-        let place = self.list.len();
-        self.list.push(text);
-        self.places.insert(text.into(), place as u32);
+        let place = list.len();
+        list.push(text);
+        let entry = Entry { hash: hash as u32, place: place as u32 };
+        entries.insert_unique(spread(entry.hash), entry, |entry| spread(entry.hash));
         Ok(place)
     }
+}
+
+/// A hash for the table, of the half that an entry has: the table takes its highest bits, too.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl std::fmt::Debug for StatementDictionary {
@@ -81,12 +103,32 @@ impl std::fmt::Debug for StatementDictionary {
 }
 
 impl StatementDictionary {
-    fn number(&self, text: &[u8]) -> Result<u32> {
+    /// The number of each of some texts.
+    fn numbers<'t>(&self, texts: impl Iterator<Item = &'t [u8]> + Clone) -> Result<Vec<u32>> {
+        let hasher = RandomState::default();
+        let hashes: Vec<u64> = texts.clone().map(|text| hasher.hash_one(text)).collect();
         // Other bits than those that a part looks for its texts by.
-        let part = (RandomState::default().hash_one(text) >> 40) as usize % PARTS;
-        let place = self.parts[part].lock().place(text)?;
-        let number = u32::try_from(place * PARTS + part).ok().filter(|number| *number != NONE);
-        number.ok_or_else(|| ArrowError::MemoryError("too many texts".to_owned()))
+        let part_of = |hash: &u64| (hash >> 40) as usize % PARTS;
+        let mut by_part: [Vec<(u32, &[u8])>; PARTS] = Default::default();
+        for (at, (hash, text)) in hashes.iter().zip(texts).enumerate() {
+            by_part[part_of(hash)].push((at as u32, text));
+        }
+        let mut numbers = vec![0; hashes.len()];
+        for (part, texts) in by_part.iter().enumerate().filter(|(_, texts)| !texts.is_empty()) {
+            let mut known = self.parts[part].lock();
+            for (at, text) in texts {
+                let place = known.place(hashes[*at as usize], text)?;
+                let number =
+                    u32::try_from(place * PARTS + part).ok().filter(|number| *number < PENDING);
+                numbers[*at as usize] =
+                    number.ok_or_else(|| ArrowError::MemoryError("too many texts".to_owned()))?;
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn number(&self, text: &[u8]) -> Result<u32> {
+        Ok(self.numbers(std::iter::once(text))?.pop().unwrap_or_default())
     }
 
     /// Values of texts as their numbers. `is_shared` tells that other rows have the same dictionary.
@@ -106,11 +148,10 @@ impl StatementDictionary {
                 codes.iter().map(number).collect()
             }
             Values::Texts(table) => {
-                let number = |at: usize| match table.at(at) {
-                    [] => Ok(None),
-                    text => self.number(text).map(Some),
-                };
-                (0..table.len()).map(number).collect::<Result<_>>()?
+                let texts = (0..table.len()).map(|at| table.at(at));
+                let there = texts.clone().filter(|text| !text.is_empty());
+                let mut numbers = self.numbers(there)?.into_iter();
+                texts.map(|text| if text.is_empty() { None } else { numbers.next() }).collect()
             }
             Values::Times(_) | Values::Numbers(_) => {
                 return Err(ArrowError::InvalidArgumentError("no column of texts".to_owned()));
@@ -134,19 +175,30 @@ impl StatementDictionary {
             let none = || (0..count).map(|_| AtomicU32::new(NONE)).collect();
             Arc::clone(known.or_insert_with(none))
         };
+        // Those that are met first are looked up together, in the order of the segment.
+        let slot_of = |place: u32| known.get((place as usize).checked_sub(1)?);
+        let mut pending: Vec<u32> = Vec::new();
+        for &place in places {
+            if let Some(slot) = slot_of(place).filter(|slot| slot.load(Ordering::Relaxed) == NONE) {
+                slot.store(PENDING, Ordering::Relaxed);
+                pending.push(place);
+            }
+        }
+        pending.sort_unstable();
+        let mut met = TextTable::default();
+        for place in &pending {
+            met.push(texts.at(*place as usize - 1).map_err(broken)?);
+        }
+        let numbers_of_met = self.numbers((0..met.len()).map(|at| met.at(at)))?;
+        for (place, number) in pending.into_iter().zip(numbers_of_met) {
+            slot_of(place).into_iter().for_each(|slot| slot.store(number, Ordering::Relaxed));
+        }
         let mut numbers = Vec::with_capacity(places.len());
         for &place in places {
-            let place = (place as usize).checked_sub(1);
-            let Some((place, slot)) = place.and_then(|place| Some((place, known.get(place)?)))
-            else {
-                numbers.push(0);
-                continue;
-            };
-            // At worst two look for the same text, and find the same number.
-            let mut number = slot.load(Ordering::Relaxed);
-            if number == NONE {
-                number = self.number(texts.at(place).map_err(broken)?)?;
-                slot.store(number, Ordering::Relaxed);
+            let mut number = slot_of(place).map_or(0, |slot| slot.load(Ordering::Relaxed));
+            // Another thread is about to find the same number.
+            if number >= PENDING {
+                number = self.number(texts.at(place as usize - 1).map_err(broken)?)?;
             }
             numbers.push(number);
         }
@@ -160,8 +212,7 @@ impl StatementDictionary {
         if is_shared && let Some((_, known)) = self.translated.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
-        let numbers = (0..table.len()).map(|at| self.number(table.at(at)));
-        let numbers: Arc<[u32]> = numbers.collect::<Result<_>>()?;
+        let numbers: Arc<[u32]> = self.numbers((0..table.len()).map(|at| table.at(at)))?.into();
         if is_shared {
             let kept = (Arc::clone(table), Arc::clone(&numbers));
             self.translated.lock().insert(key, kept);
@@ -270,9 +321,10 @@ impl ScalarUDFImpl for NumberOf {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> PlanResult<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let texts = arrays[0].as_string_view();
-        let number =
-            |text: Option<&str>| text.map(|text| self.codes.number(text.as_bytes())).transpose();
-        let numbers = texts.iter().map(number).collect::<Result<UInt32Array>>()?;
+        let there = texts.iter().flatten().map(str::as_bytes);
+        let mut numbers = self.codes.numbers(there)?.into_iter();
+        let numbers: UInt32Array =
+            texts.iter().map(|text| text.and_then(|_| numbers.next())).collect();
         Ok(ColumnarValue::Array(Arc::new(numbers)))
     }
 }
