@@ -1,6 +1,6 @@
 //! Files of released format versions, opened by this build.
 //!
-//! `testdata/golden/v1` was made by `make.rs`, and is never edited once it is released. Here it is opened, asked,
+//! `testdata/golden/v1` was made by `make.rs` when format 1 was frozen, and is never edited. Here it is opened, asked,
 //! verified and written to; and what a later format would change is tried on a copy.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -166,8 +166,35 @@ fn write_more(engine: &Engine) {
     assert_eq!(engine.ingest(new, |_, _| Ok::<_, Error>(())).unwrap().new, 50);
 }
 
+/// CRC-32 of all files of format 1, each with its path. It never changes: a new format has a directory and a checksum of its own.
+const CHECKSUM_OF_V1: u32 = 1_645_296_809;
+
+fn checksum(source: &OsVfs, directory: &str, hasher: &mut crc32fast::Hasher) {
+    let below = |name: &String| {
+        if directory.is_empty() { name.clone() } else { format!("{directory}/{name}") }
+    };
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    for path in sorted(source.list(directory).unwrap()).iter().map(below) {
+        hasher.update(path.as_bytes());
+        hasher.update(&source.map(&path).unwrap());
+    }
+    for path in sorted(source.list_dirs(directory).unwrap()).iter().map(below) {
+        checksum(source, &path, hasher);
+    }
+}
+
 #[test]
-#[ignore = "makes the files of a version, once, before it is released"]
+fn frozen_files_are_as_they_were() {
+    let mut hasher = crc32fast::Hasher::new();
+    checksum(&OsVfs::existing(directory()), "", &mut hasher);
+    assert_eq!(hasher.finalize(), CHECKSUM_OF_V1, "files of a frozen format were changed");
+}
+
+#[test]
+#[ignore = "makes the files of a version, once, before it is frozen"]
 fn make_the_files() {
     make::write(&directory());
 }
