@@ -67,10 +67,10 @@ fn queries(criterion: &mut Criterion) {
     fill(&engine, &Workload::new(7, ROWS), 0, ROWS);
     ask_all(criterion, "memory", &engine, Engine::query);
     engine.flush().unwrap();
-    ask_all(criterion, "flushed", &engine, Engine::query_anew);
+    ask_all(criterion, "flushed", &engine, Engine::query_uncached);
     engine.compact().unwrap();
     ask_all(criterion, "sealed, without rollups", &engine, Engine::query_rows);
-    ask_all(criterion, "sealed, anew", &engine, Engine::query_anew);
+    ask_all(criterion, "sealed, anew", &engine, Engine::query_uncached);
     ask_all(criterion, "sealed, again", &engine, Engine::query);
     criterion.bench_function("discover: what 500,000 events look like", |bencher| {
         let query = question();

@@ -25,7 +25,10 @@ use crate::{
     batch::Batch,
     error::{Error, IoContext, Limit, Result},
     event::Namespace,
-    exec::{self, Control, EventFacts, ExactUpTo, ExplainStep, How, Resources, Sources, Wait},
+    exec::{
+        self, AnswerSources, Control, EventFacts, ExactUpTo, ExecOptions, ExplainStep, MemoryWait,
+        Resources,
+    },
     inspect::Inspection,
     keyspace::{KeyReader, Txn},
     query::{Answer, Metric, Query},
@@ -208,7 +211,7 @@ impl Engine {
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory or `control` stops it, `Corrupt`.
     pub fn query(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        self.answer(query, Sources { rollups: true, partials: true }, control)
+        self.answer(query, AnswerSources { rollups: true, partials: true }, control)
     }
 
     /// Answers a query as [`Engine::query`] does if it is a short one: without threads and large reads, with an answer of at most
@@ -224,8 +227,8 @@ impl Engine {
     ) -> Result<Option<Answer>> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
-        let sources = Sources { rollups: true, partials: true };
-        let how = How { sources, wait: None, is_attempt: true };
+        let sources = AnswerSources { rollups: true, partials: true };
+        let how = ExecOptions { sources, wait: None, is_attempt: true };
         let answer = self.execute(query, how, control);
         let is_none = match &answer {
             Err(Error::Limit { limit, .. }) => {
@@ -242,24 +245,29 @@ impl Engine {
     }
 
     /// Answers a query as if it had never been asked: from rollups and rows.
-    pub fn query_anew(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        self.answer(query, Sources { rollups: true, partials: false }, control)
+    pub fn query_uncached(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
+        self.answer(query, AnswerSources { rollups: true, partials: false }, control)
     }
 
     /// Answers a query from rows alone: what [`Engine::query`] must equal.
     pub fn query_rows(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
-        self.answer(query, Sources { rollups: false, partials: false }, control)
+        self.answer(query, AnswerSources { rollups: false, partials: false }, control)
     }
 
-    fn answer(&self, query: &Query, sources: Sources, control: &dyn Control) -> Result<Answer> {
+    fn answer(
+        &self,
+        query: &Query,
+        sources: AnswerSources,
+        control: &dyn Control,
+    ) -> Result<Answer> {
         let _running = self.store.query_guard();
         let before_us = self.clock.elapsed_us();
-        let run = |wait: Option<Wait<'_>>| {
-            self.execute(query, How { sources, wait, is_attempt: false }, control)
+        let run = |wait: Option<MemoryWait<'_>>| {
+            self.execute(query, ExecOptions { sources, wait, is_attempt: false }, control)
         };
         let answer = match run(None) {
             Err(Error::Limit { limit: Limit::QueriesMemory, .. }) => {
-                run(Some(Wait { clock: &*self.clock, limit_us: MEMORY_WAIT_US }))
+                run(Some(MemoryWait { clock: &*self.clock, limit_us: MEMORY_WAIT_US }))
             }
             answer => answer,
         };
@@ -267,7 +275,12 @@ impl Engine {
         answer
     }
 
-    fn execute(&self, query: &Query, how: How<'_>, control: &dyn Control) -> Result<Answer> {
+    fn execute(
+        &self,
+        query: &Query,
+        how: ExecOptions<'_>,
+        control: &dyn Control,
+    ) -> Result<Answer> {
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
         exec::execute(&version, query, horizon_ms, &self.resources, how, control)

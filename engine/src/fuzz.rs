@@ -31,7 +31,7 @@ use crate::{
     keyspace::{Tree, checkpoint as keyspace_checkpoint, read_writes, write_writes},
     query::{Answer, Metric, Query, TextFilter},
     segment::{
-        Database, EventIds, FRESH, Fate, Heads, MERGED, MergeContext, RunDirectory, Segment,
+        Database, EventIds, FRESH, Fate, MERGED, MergeContext, RunDirectory, RunSummaries, Segment,
         SegmentMeta, Split, merge,
     },
     sketch::{digest::Digest, hll::Distinct},
@@ -154,8 +154,8 @@ fn read_segment(segment: Arc<Segment>) {
     // So that stored sketches are read.
     let sketched = exec::ExactUpTo { users_rows: 0, numbers_rows: 0 };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20, sketched);
-    let sources = exec::Sources { rollups: true, partials: true };
-    let how = exec::How { sources, wait: None, is_attempt: false };
+    let sources = exec::AnswerSources { rollups: true, partials: true };
+    let how = exec::ExecOptions { sources, wait: None, is_attempt: false };
     let run = |query: &Query| exec::execute(&version, query, i64::MIN, &resources, how, &|| false);
     for key in &keys {
         let window = ts_min.saturating_add(1)..ts_max.max(ts_min.saturating_add(1));
@@ -394,7 +394,7 @@ fn texts(bytes: &[u8]) {
 /// A run directory.
 fn runs(bytes: &[u8]) {
     let Some((heads, hours)) = two_parts(bytes) else { return };
-    let Ok(heads) = Heads::read_plain(heads, "") else { return };
+    let Ok(heads) = RunSummaries::read_plain(heads, "") else { return };
     black_box(heads.rows());
     let Ok(hours) = heads.read_plain_hours(hours, "") else { return };
     let directory = RunDirectory::whole(&heads, &hours);
@@ -409,7 +409,7 @@ fn runs(bytes: &[u8]) {
     let (mut again, mut hours) = (Vec::new(), Vec::new());
     directory.write_heads(&mut again);
     directory.write_hours(&mut hours);
-    let heads = Heads::read_plain(&again, "");
+    let heads = RunSummaries::read_plain(&again, "");
     let read = heads.and_then(|heads| {
         let hours = heads.read_plain_hours(&hours, "")?;
         Ok(RunDirectory::whole(&heads, &hours))

@@ -329,7 +329,7 @@ fn hours_of_sketches_answer() {
             granularity: Some(Granularity::Hour),
             ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
         };
-        let answer = engine.query_anew(&query, &|| false).unwrap();
+        let answer = engine.query_uncached(&query, &|| false).unwrap();
         assert_eq!(answer.rollup, Some(RollupGrain::Hour), "{metric:?}");
         assert!(answer.rows_scanned < 30, "{metric:?}: {}", answer.rows_scanned);
         let rows = engine.query_rows(&query, &|| false).unwrap();
@@ -396,7 +396,7 @@ fn other_tenants_cost_a_tenant_nothing() {
                 group_by: group_by.map(str::to_owned),
                 ..Query::count(Namespace(1), "call", TODAY_MS - DAY_MS..TODAY_MS)
             };
-            let answer = engine.query_anew(&query, &|| false).unwrap();
+            let answer = engine.query_uncached(&query, &|| false).unwrap();
             let plan = engine.explain(&query).unwrap();
             (answer.rows_scanned, answer.rollup, plan[0].rows, plan[0].by_day, plan.len())
         })
@@ -433,7 +433,7 @@ fn explained_rollups_are_those_that_answer() {
         };
         let steps = engine.explain(&query).unwrap();
         let is_rolled_up = steps.iter().any(|step| step.rolled_up > 0);
-        let answer = engine.query_anew(&query, &|| false).unwrap();
+        let answer = engine.query_uncached(&query, &|| false).unwrap();
         assert_eq!(is_rolled_up, answer.rollup.is_some(), "{metric:?} {tenant:?}: {steps:?}");
         is_rolled_up
     };
@@ -457,7 +457,7 @@ fn explained_rollups_are_those_that_answer() {
     engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
     engine.flush().unwrap();
     engine.compact().unwrap();
-    let answer = engine.query_anew(&event_of_all, &|| false).unwrap();
+    let answer = engine.query_uncached(&event_of_all, &|| false).unwrap();
     assert_eq!(answer.rollup, Some(RollupGrain::Day));
     let steps = engine.explain(&event_of_all).unwrap();
     let by_day: u64 = steps.iter().map(|step| step.by_day).sum();

@@ -218,7 +218,7 @@ fn wait_for_statement(
                 let is_over = || has_come.load(Ordering::Relaxed);
                 // Without a thread nothing is checked ahead.
                 let checking = std::thread::Builder::new().name("inlay-sql-ahead".to_owned());
-                let _ = checking.spawn_scoped(scope, move || opened.check_ahead(&is_over));
+                let _ = checking.spawn_scoped(scope, move || opened.verify_ahead(&is_over));
             }
             let read = read_request(input, |head| {
                 has_come.store(true, Ordering::Relaxed);

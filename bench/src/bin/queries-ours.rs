@@ -40,7 +40,7 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["load", rows, directory] => load(Path::new(rows), Path::new(directory)),
-        ["serve", directory] => serve(Path::new(directory), Engine::query_anew),
+        ["serve", directory] => serve(Path::new(directory), Engine::query_uncached),
         ["serve", directory, "--rows"] => serve(Path::new(directory), Engine::query_rows),
         _ => Err("queries-ours load ROWS_FILE DATA_DIR | serve DATA_DIR [--rows]".into()),
     }

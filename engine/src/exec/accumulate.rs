@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::{
     budget::Charge,
-    cells::{Cells, State},
+    exact_percentile::ExactPercentile,
     groups::NO_GROUP,
-    ranks::Ranks,
-    users::UserSet,
+    partial_states::{PartialStates, State},
+    user_interner::UserSet,
 };
 use crate::{
     error::{Error, Limit, Result},
@@ -59,7 +59,7 @@ enum States {
     Users(Vec<UserSet>),
     Sketches(Vec<Distinct>),
     Numbers(Vec<Sums>),
-    Lists(Vec<Ranks>),
+    Lists(Vec<ExactPercentile>),
     Digests(Vec<Digest>),
 }
 
@@ -113,7 +113,7 @@ impl Accumulators {
             States::Users(states) => (states.len(), UserSet::EMPTY_BYTES),
             States::Sketches(states) => (states.len(), hll::EMPTY_BYTES),
             States::Numbers(states) => (states.len(), 40),
-            States::Lists(states) => (states.len(), size_of::<Ranks>()),
+            States::Lists(states) => (states.len(), size_of::<ExactPercentile>()),
             States::Digests(states) => (states.len(), digest::EMPTY_BYTES),
         };
         if len <= have {
@@ -135,8 +135,10 @@ impl Accumulators {
             States::Lists(states) => {
                 let fresh =
                     |cell: usize| match (self.metric, self.rows_max.get(cell % self.buckets)) {
-                        (Metric::Percentile(percent), Some(&rows)) => Ranks::new(percent, rows),
-                        _ => Ranks::default(),
+                        (Metric::Percentile(percent), Some(&rows)) => {
+                            ExactPercentile::new(percent, rows)
+                        }
+                        _ => ExactPercentile::default(),
                     };
                 states.extend((have..len).map(fresh));
             }
@@ -261,20 +263,22 @@ impl Accumulators {
     }
 
     /// All states as cells, which can be added to others.
-    pub fn into_cells(self) -> Cells {
+    pub fn into_cells(self) -> PartialStates {
         match self.states {
-            States::Counts(states) => Cells::Counts(states),
-            States::Numbers(states) => Cells::Numbers(states),
-            States::Users(states) => {
-                Cells::Users(states.into_iter().map(|set| Arc::new(set.settled())).collect())
+            States::Counts(states) => PartialStates::Counts(states),
+            States::Numbers(states) => PartialStates::Numbers(states),
+            States::Users(states) => PartialStates::Users(
+                states.into_iter().map(|set| Arc::new(set.settled())).collect(),
+            ),
+            States::Sketches(states) => {
+                PartialStates::Sketches(states.into_iter().map(Arc::new).collect())
             }
-            States::Sketches(states) => Cells::Sketches(states.into_iter().map(Arc::new).collect()),
-            States::Lists(states) => {
-                Cells::Lists(states.into_iter().map(|ranks| ranks.into_list().into()).collect())
-            }
+            States::Lists(states) => PartialStates::Lists(
+                states.into_iter().map(|ranks| ranks.into_list().into()).collect(),
+            ),
             States::Digests(states) => {
                 let settled = |digest: Digest| Arc::new(digest.settled());
-                Cells::Digests(states.into_iter().map(settled).collect())
+                PartialStates::Digests(states.into_iter().map(settled).collect())
             }
         }
     }

@@ -21,7 +21,7 @@ fn needed(percent: u8, rows_max: u64) -> usize {
 
 /// The numbers of a state.
 #[derive(Clone)]
-pub struct Ranks {
+pub struct ExactPercentile {
     /// How many numbers there were.
     count: usize,
     /// The largest of them, and perhaps others.
@@ -35,13 +35,13 @@ pub struct Ranks {
 }
 
 /// All are kept.
-impl Default for Ranks {
+impl Default for ExactPercentile {
     fn default() -> Self {
         Self { count: 0, kept: Vec::new(), bound: f64::NAN, needed: usize::MAX, bytes: 0 }
     }
 }
 
-impl Ranks {
+impl ExactPercentile {
     /// No numbers yet, of `rows_max` at most; `percent` is what will be asked.
     pub fn new(percent: u8, rows_max: u64) -> Self {
         Self { needed: needed(percent, rows_max), ..Self::default() }
@@ -142,7 +142,7 @@ mod tests {
     use crate::base::rng::{Rng as _, SeededRng};
 
     fn percentile(numbers: &[f64], q: f64) -> Option<f64> {
-        let mut ranks = Ranks::default();
+        let mut ranks = ExactPercentile::default();
         ranks.extend(numbers);
         ranks.percentile(q)
     }
@@ -179,7 +179,7 @@ mod tests {
                 1 => numbers.sort_by(|a, b| b.total_cmp(a)),
                 _ => {}
             }
-            let mut states = vec![Ranks::new(percent, rows_max); 1 + random(3) as usize];
+            let mut states = vec![ExactPercentile::new(percent, rows_max); 1 + random(3) as usize];
             let mut bytes = 0;
             let mut rest = &numbers[..];
             while !rest.is_empty() {
@@ -192,7 +192,7 @@ mod tests {
                 };
                 rest = others;
             }
-            let mut whole = Ranks::new(percent, rows_max);
+            let mut whole = ExactPercentile::new(percent, rows_max);
             bytes += states.into_iter().map(|state| whole.merge(state)).sum::<usize>();
             let taken = whole.kept.capacity() * size_of::<f64>();
             assert!(bytes >= taken, "{bytes} of {taken} bytes are accounted for");

@@ -7,8 +7,8 @@ use std::{
 };
 
 use super::{
-    kept::Part,
     plan::{Plan, Source},
+    query_cache::Part,
     rollups::{self, Shape},
     run::{Resources, exact_of},
     window::Window,

@@ -9,17 +9,17 @@
 //! for the totals and once for the buckets of what is answered. So memory is bounded.
 
 mod budget;
+mod exact_percentile;
 mod groups;
-mod ranks;
-mod reads;
+mod scan_stats;
 
-mod users;
+mod user_interner;
 
-mod cells;
+mod partial_states;
 
-mod partials;
+mod partial_cache;
 
-mod kept;
+mod query_cache;
 
 mod accumulate;
 
@@ -27,7 +27,7 @@ mod sink;
 
 mod window;
 
-mod memory;
+mod memtable;
 mod rollups;
 
 mod bucket_rows;
@@ -36,9 +36,9 @@ mod plan;
 
 mod segments;
 
-mod reuse;
+mod partial_reuse;
 
-mod work;
+mod parallel_scan;
 
 mod run;
 
@@ -48,5 +48,5 @@ mod tenants;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
 pub use explain::{ExplainStep, explain};
-pub use run::{Control, ExactUpTo, How, Resources, Sources, Wait, execute};
+pub use run::{AnswerSources, Control, ExactUpTo, ExecOptions, MemoryWait, Resources, execute};
 pub use tenants::tenants;

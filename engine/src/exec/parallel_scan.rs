@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{
-    kept::Part,
-    partials::{LISTED_ROWS, PART_CELLS_MAX, bytes_of},
+    partial_cache::{LISTED_ROWS, PART_CELLS_MAX, bytes_of},
+    partial_reuse::NewPartials,
     plan::Plan,
-    reads::Reads,
-    reuse::Made,
+    query_cache::Part,
     rollups::Shape,
+    scan_stats::ScanStats,
     segments,
     sink::Sink,
     window::Window,
@@ -31,7 +31,7 @@ use crate::{
 const ROWS_A_HELPER: u64 = 1 << 16;
 
 /// A part that is to be read.
-pub struct Item {
+pub struct ScanTask {
     /// Which.
     pub part: usize,
     /// The bucket that holds all of it, if one does.
@@ -41,7 +41,7 @@ pub struct Item {
 }
 
 /// All that is to be read for one query.
-pub struct Work<'a> {
+pub struct ParallelScan<'a> {
     /// What is asked.
     pub plan: Plan<'a>,
     /// Where parts are.
@@ -49,7 +49,7 @@ pub struct Work<'a> {
     /// All parts of the query.
     pub parts: &'a [Part],
     /// Those to be read.
-    pub items: Vec<Item>,
+    pub items: Vec<ScanTask>,
     /// Bytes of cells that may be made.
     pub room: AtomicUsize,
     /// Whether to stop.
@@ -57,49 +57,49 @@ pub struct Work<'a> {
 }
 
 /// Threads that may help queries, all together.
-pub struct Helpers {
+pub struct HelperPermits {
     free: AtomicUsize,
 }
 
-impl Helpers {
+impl HelperPermits {
     /// So many.
     pub fn new(count: usize) -> Self {
         Self { free: AtomicUsize::new(count) }
     }
 
     /// Takes up to `count`, which are free again when what is returned is dropped.
-    fn take(&self, count: usize) -> Taken<'_> {
+    fn take(&self, count: usize) -> HelperPermit<'_> {
         let less = |free: usize| Some(free - free.min(count));
         let before = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        Taken { helpers: self, count: before.unwrap_or_default().min(count) }
+        HelperPermit { helpers: self, count: before.unwrap_or_default().min(count) }
     }
 }
 
-struct Taken<'a> {
-    helpers: &'a Helpers,
+struct HelperPermit<'a> {
+    helpers: &'a HelperPermits,
     count: usize,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for HelperPermit<'_> {
     fn drop(&mut self) {
         self.helpers.free.fetch_add(self.count, Ordering::Relaxed);
     }
 }
 
 /// What one of the workers brings back.
-type Brought = (Result<()>, Sink, Reads);
+type HelperOutput = (Result<()>, Sink, ScanStats);
 
-impl Work<'_> {
+impl ParallelScan<'_> {
     /// Reads everything into `sink`, but for the cells that were wanted: those that were made are returned, in
     /// the order of their parts, also where something failed. When `had_help` is set, memory may not be enough
     /// where it is without helpers.
     pub fn read(
         &self,
         sink: &mut Sink,
-        reads: &mut Reads,
-        helpers: Option<&Helpers>,
+        reads: &mut ScanStats,
+        helpers: Option<&HelperPermits>,
         had_help: &mut bool,
-    ) -> (Vec<Made>, Result<()>) {
+    ) -> (Vec<NewPartials>, Result<()>) {
         let made = Mutex::new(Vec::new());
         let result = self.share(&made, sink, reads, helpers, had_help);
         let mut made = made.into_inner();
@@ -109,10 +109,10 @@ impl Work<'_> {
 
     fn share(
         &self,
-        made: &Mutex<Vec<Made>>,
+        made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
-        reads: &mut Reads,
-        helpers: Option<&Helpers>,
+        reads: &mut ScanStats,
+        helpers: Option<&HelperPermits>,
         had_help: &mut bool,
     ) -> Result<()> {
         let rows = self.rows();
@@ -132,8 +132,8 @@ impl Work<'_> {
             let help = |mut sink: Sink| {
                 let name = std::thread::Builder::new().name("query".to_owned());
                 // Without a thread the work is done all the same.
-                let help = move || -> Brought {
-                    let mut reads = Reads::default();
+                let help = move || -> HelperOutput {
+                    let mut reads = ScanStats::default();
                     let result = self.take_part(next, made, &mut sink, &mut reads);
                     (result, sink, reads)
                 };
@@ -141,10 +141,10 @@ impl Work<'_> {
             };
             let threads: Vec<_> = sinks.into_iter().filter_map(help).collect();
             let mine = self.take_part(next, made, sink, reads);
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Brought>| {
+            let join = |thread: std::thread::ScopedJoinHandle<'_, HelperOutput>| {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            (mine, threads.into_iter().map(join).collect::<Vec<Brought>>())
+            (mine, threads.into_iter().map(join).collect::<Vec<HelperOutput>>())
         });
         mine?;
         let mut sinks = Vec::new();
@@ -163,7 +163,7 @@ impl Work<'_> {
 
     /// Rows of an item that no rollup answers for, about: what rollups can answer is quicker than the start of a
     /// thread.
-    fn rows_to_read(&self, item: &Item) -> u64 {
+    fn rows_to_read(&self, item: &ScanTask) -> u64 {
         let Some(part) = self.parts.get(item.part) else { return 0 };
         let Some(shape) = self.plan.shape else { return part.rows };
         // Run directories count rows, also those of segments that are too fresh for rollups.
@@ -182,9 +182,9 @@ impl Work<'_> {
     fn take_part(
         &self,
         next: &AtomicUsize,
-        made: &Mutex<Vec<Made>>,
+        made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
-        reads: &mut Reads,
+        reads: &mut ScanStats,
     ) -> Result<()> {
         while let Some(item) = self.items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = self.read_item(item, made, sink, reads) {
@@ -197,10 +197,10 @@ impl Work<'_> {
 
     fn read_item(
         &self,
-        item: &Item,
-        made: &Mutex<Vec<Made>>,
+        item: &ScanTask,
+        made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
-        reads: &mut Reads,
+        reads: &mut ScanStats,
     ) -> Result<()> {
         let Some(part) = self.parts.get(item.part) else { return Ok(()) };
         let Some(segment) = self.segments.get(part.segment as usize) else { return Ok(()) };
@@ -223,8 +223,8 @@ impl Work<'_> {
         part: &Part,
         (at, bucket): (usize, usize),
         sink: &mut Sink,
-    ) -> Result<Made> {
-        let mut made = Made { part: at, bucket, cells: None, reads: Reads::default() };
+    ) -> Result<NewPartials> {
+        let mut made = NewPartials { part: at, bucket, cells: None, reads: ScanStats::default() };
         let metric = self.plan.query.metric;
         if matches!(metric, Metric::Percentile(_)) && part.rows >= LISTED_ROWS {
             return Ok(made);

@@ -2,12 +2,12 @@
 //!
 //! Segments never change, so a partial result is right for as long as its segment lives. A dashboard asks
 //! the same questions again and again; then only what is new since is read. A question's results stand
-//! together in one table: a span of cells for each part (see [`super::kept::Part`]), a cell for each group
+//! together in one table: a span of cells for each part (see [`super::query_cache::Part`]), a cell for each group
 //! that the part has rows of. A bucket that holds a whole part takes its cells; other buckets read rows.
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{cells::Cells, reads::Reads};
+use super::{partial_states::PartialStates, scan_stats::ScanStats};
 use crate::{
     base::{coding::Put, hash::MapHasher},
     query::{Group, Metric, Query},
@@ -32,7 +32,7 @@ pub enum Known {
     /// That it has too much to be kept.
     TooMuch,
     /// Its cells, and what was looked at for them.
-    Cells(Span),
+    PartialStates(Span),
 }
 
 /// The cells of a part.
@@ -43,7 +43,7 @@ pub struct Span {
     /// The one behind the last.
     pub end: u32,
     /// What was looked at for them.
-    pub reads: Reads,
+    pub reads: ScanStats,
 }
 
 /// A part by the identity of its segment, the first of its runs, and its day if it is one.
@@ -63,14 +63,14 @@ pub struct Table {
     names: Vec<Group>,
     /// Of each cell, the group by position in `names`.
     groups: Vec<u32>,
-    cells: Cells,
+    cells: PartialStates,
     bytes: usize,
 }
 
 impl Table {
     /// A table that knows nothing. `users` is the list of users' numbers that the cells refer to.
     pub fn new(
-        cells: Cells,
+        cells: PartialStates,
         segments: u64,
         users: Option<u64>,
         parts: impl Iterator<Item = PartId>,
@@ -94,7 +94,7 @@ impl Table {
         }
         let known: HashMap<PartId, Span> = { other.parts.iter() }
             .filter_map(|(id, known)| match known {
-                Known::Cells(span) => Some((*id, *span)),
+                Known::PartialStates(span) => Some((*id, *span)),
                 // What was too much may not be any more.
                 Known::Nothing | Known::TooMuch => None,
             })
@@ -113,7 +113,7 @@ impl Table {
                 self.groups.push(*position);
             }
             self.cells.extend(&other.cells, span.start as usize..span.end as usize);
-            *slot = Known::Cells(Span { start, end: self.groups.len() as u32, ..span });
+            *slot = Known::PartialStates(Span { start, end: self.groups.len() as u32, ..span });
         }
         self.bytes = self.weigh();
     }
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// All cells.
-    pub fn cells(&self) -> &Cells {
+    pub fn cells(&self) -> &PartialStates {
         &self.cells
     }
 
@@ -144,8 +144,8 @@ impl Table {
         &mut self,
         part: usize,
         groups: &[Group],
-        cells: &Cells,
-        reads: Reads,
+        cells: &PartialStates,
+        reads: ScanStats,
         positions: &mut Positions,
     ) {
         let start = self.groups.len() as u32;
@@ -163,7 +163,7 @@ impl Table {
         self.cells.extend(cells, 0..cells.len());
         self.bytes += bytes_of(groups, cells);
         if let Some((_, known)) = self.parts.get_mut(part) {
-            *known = Known::Cells(Span { start, end: self.groups.len() as u32, reads });
+            *known = Known::PartialStates(Span { start, end: self.groups.len() as u32, reads });
         }
     }
 
@@ -188,7 +188,7 @@ impl Table {
 }
 
 /// Bytes of cells and their groups.
-pub fn bytes_of(groups: &[Group], cells: &Cells) -> usize {
+pub fn bytes_of(groups: &[Group], cells: &PartialStates) -> usize {
     let name = |group: &Group| GROUP_BYTES + group.as_ref().map_or(0, |name| name.len());
     groups.iter().map(name).sum::<usize>() + cells.bytes()
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    cells::Cells,
     groups::{Groups, NO_GROUP},
-    kept::{Kept, Part},
-    partials::{Known, Positions, Table, question},
-    reads::Reads,
+    partial_cache::{Known, Positions, Table, question},
+    partial_states::PartialStates,
+    query_cache::{Part, QueryCache},
+    scan_stats::ScanStats,
     sink::Sink,
 };
 use crate::{
@@ -20,8 +20,8 @@ use crate::{
 const UNKNOWN: u32 = NO_GROUP - 1;
 
 /// The partial results of a question, as one query uses them.
-pub struct Partials<'a> {
-    kept: &'a Kept,
+pub struct PartialReuse<'a> {
+    kept: &'a QueryCache,
     question: Arc<[u8]>,
     table: Arc<Table>,
     has_changed: bool,
@@ -31,23 +31,23 @@ pub struct Partials<'a> {
 }
 
 /// What a part gave: its groups, a cell for each, and what was looked at for them.
-pub struct Made {
+pub struct NewPartials {
     /// Which part.
     pub part: usize,
     /// The bucket that holds it.
     pub bucket: usize,
     /// Its groups with their cells; `None` when they are too much to be kept.
-    pub cells: Option<(Groups, Cells)>,
+    pub cells: Option<(Groups, PartialStates)>,
     /// What was looked at.
-    pub reads: Reads,
+    pub reads: ScanStats,
 }
 
-impl<'a> Partials<'a> {
+impl<'a> PartialReuse<'a> {
     /// What is known about a query over `parts` of `segments`. `users` is the list of users' numbers if
     /// the query counts users by number and others know that list. `None` when nothing is kept of such
     /// a question.
     pub fn open(
-        kept: &'a Kept,
+        kept: &'a QueryCache,
         query: &Query,
         segments: &Segments,
         parts: &[Part],
@@ -56,7 +56,7 @@ impl<'a> Partials<'a> {
         if query.metric == Metric::Distinct && users.is_none() {
             return None;
         }
-        let cells = Cells::of(query.metric);
+        let cells = PartialStates::of(query.metric);
         let question = question(query);
         let before = kept.partials(&question);
         let table = match before {
@@ -95,9 +95,9 @@ impl<'a> Partials<'a> {
         part: usize,
         bucket: usize,
         sink: &mut Sink,
-        reads: &mut Reads,
+        reads: &mut ScanStats,
     ) -> Result<bool> {
-        let Known::Cells(span) = self.table.known(part) else { return Ok(false) };
+        let Known::PartialStates(span) = self.table.known(part) else { return Ok(false) };
         reads.add(&span.reads);
         for (cell, &name) in (span.start as usize..).zip(self.table.groups(span)) {
             let Some(number) = self.numbers.get_mut(name as usize) else { continue };
@@ -111,7 +111,12 @@ impl<'a> Partials<'a> {
     }
 
     /// Takes in what was made, and adds it to the query.
-    pub fn learn(&mut self, made: Made, sink: &mut Sink, reads: &mut Reads) -> Result<()> {
+    pub fn learn(
+        &mut self,
+        made: NewPartials,
+        sink: &mut Sink,
+        reads: &mut ScanStats,
+    ) -> Result<()> {
         self.has_changed = true;
         let table = Arc::make_mut(&mut self.table);
         let Some((groups, cells)) = made.cells else {
@@ -126,7 +131,7 @@ impl<'a> Partials<'a> {
 }
 
 /// What was learnt is kept, also by a query that is refused in the end.
-impl Drop for Partials<'_> {
+impl Drop for PartialReuse<'_> {
     fn drop(&mut self) {
         if self.has_changed {
             self.kept.keep_partials(Arc::clone(&self.question), Arc::clone(&self.table));

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::users::UserSet;
+use super::user_interner::UserSet;
 use crate::{
     query::Metric,
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
@@ -58,7 +58,7 @@ impl<'a> From<&'a Digest> for State<'a> {
 
 /// States of a metric, one for each group of each part.
 #[derive(Clone)]
-pub enum Cells {
+pub enum PartialStates {
     /// Counts of rows.
     Counts(Vec<u64>),
     /// Counts, sums and extremes of numbers.
@@ -73,7 +73,7 @@ pub enum Cells {
     Digests(Vec<Arc<Digest>>),
 }
 
-impl Cells {
+impl PartialStates {
     /// No cells for a metric.
     pub fn of(metric: Metric) -> Self {
         match metric {

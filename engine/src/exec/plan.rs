@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::{
     bucket_rows::bucket_rows,
-    kept::{Kept, Part},
+    query_cache::{Part, QueryCache},
     rollups::{Rollup, Shape},
     window::Window,
 };
@@ -33,7 +33,7 @@ pub struct Plan<'a> {
     /// The rollup that can answer it, if any can.
     pub shape: Option<&'a Shape>,
     /// The cache of what was read before.
-    pub kept: &'a Kept,
+    pub kept: &'a QueryCache,
     /// Whether the query is given up where it takes long.
     pub is_attempt: bool,
 }

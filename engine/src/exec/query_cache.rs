@@ -1,5 +1,5 @@
 //! What queries have read or found, kept for the next ones within a bound: dictionaries, users' hashes and
-//! numbers, in which segments a series is, and what segments gave to questions (`partials.rs`).
+//! numbers, in which segments a series is, and what segments gave to questions (`partial_cache.rs`).
 //!
 //! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
 //! gone is not asked for again and makes room for others.
@@ -18,8 +18,8 @@ use quick_cache::{
 
 use super::{
     budget::Charge,
-    partials::{TABLE_BYTES_MAX, Table},
-    users::UserNumbers,
+    partial_cache::{TABLE_BYTES_MAX, Table},
+    user_interner::UserInterner,
 };
 use crate::{
     error::Result,
@@ -52,7 +52,7 @@ enum Key {
     /// Where a series stands in a list of segments, or the series of an event with all tenants.
     Series(u64, Namespace, Option<Box<str>>, Box<str>),
     /// A question, as bytes.
-    Partials(Arc<[u8]>),
+    PartialReuse(Arc<[u8]>),
 }
 
 #[derive(Clone)]
@@ -62,9 +62,9 @@ enum Entry {
     /// By the list with this id.
     Numbers(u64, Arc<[u32]>),
     /// With the bytes that it took when it was put here.
-    Tenant(Arc<UserNumbers>, usize),
+    Tenant(Arc<UserInterner>, usize),
     Series(Arc<[Part]>),
-    Partials(Arc<Table>),
+    PartialReuse(Arc<Table>),
 }
 
 /// Rows of a series, or of an event with all tenants, in a segment: those of one day where rollups are kept, else all.
@@ -161,13 +161,13 @@ impl Key {
             Self::Series(_, _, tenant, event) => {
                 tenant.as_ref().map_or(0, |tenant| tenant.len()) + event.len()
             }
-            Self::Partials(question) => question.len(),
+            Self::PartialReuse(question) => question.len(),
         }
     }
 }
 
 impl Entry {
-    fn tenant(numbers: &Arc<UserNumbers>) -> Self {
+    fn tenant(numbers: &Arc<UserInterner>) -> Self {
         Self::Tenant(Arc::clone(numbers), numbers.bytes())
     }
 
@@ -179,7 +179,7 @@ impl Entry {
                 Self::Numbers(_, numbers) => size_of_val(&**numbers),
                 Self::Tenant(_, bytes) => *bytes,
                 Self::Series(parts) => size_of_val(&**parts),
-                Self::Partials(table) => table.bytes(),
+                Self::PartialReuse(table) => table.bytes(),
             }
     }
 }
@@ -196,14 +196,14 @@ impl Weighter<Key, Entry> for Bytes {
 type Entries = Cache<Key, Entry, Bytes>;
 
 /// What is kept.
-pub struct Kept {
+pub struct QueryCache {
     entries: Entries,
     /// The lists of tenants' users, which are few and may be large.
     lists: Arc<Entries>,
     list_bytes_max: usize,
 }
 
-impl Kept {
+impl QueryCache {
     /// Keeps up to `bytes_max`.
     pub fn new(bytes_max: usize) -> Self {
         let for_lists = bytes_max / LISTS;
@@ -257,8 +257,8 @@ impl Kept {
 
     /// What segments gave to a question before, which is asked as `partials::question` writes it.
     pub fn partials(&self, question: &Arc<[u8]>) -> Option<Arc<Table>> {
-        match self.entries.get(&Key::Partials(Arc::clone(question))) {
-            Some(Entry::Partials(table)) => Some(table),
+        match self.entries.get(&Key::PartialReuse(Arc::clone(question))) {
+            Some(Entry::PartialReuse(table)) => Some(table),
             _ => None,
         }
     }
@@ -271,7 +271,7 @@ impl Kept {
 
     /// Keeps what segments gave to a question.
     pub fn keep_partials(&self, question: Arc<[u8]>, table: Arc<Table>) {
-        self.entries.insert(Key::Partials(question), Entry::Partials(table));
+        self.entries.insert(Key::PartialReuse(question), Entry::PartialReuse(table));
     }
 
     /// The dictionary of a string property. What has to be read is charged to the query: it may be
@@ -388,7 +388,7 @@ impl Kept {
 pub struct AskedUsers {
     tenant: Option<Key>,
     /// The list.
-    pub numbers: Arc<UserNumbers>,
+    pub numbers: Arc<UserInterner>,
     lists: Arc<Entries>,
     bytes_max: usize,
     /// The numbers of users in segments, where the list ends with the query.
@@ -435,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_list_of_users_weighs_what_it_has_grown_to() {
-        let kept = Kept::new(1 << 20);
+        let kept = QueryCache::new(1 << 20);
         let ask = || kept.asked_users(Namespace(1), Some("acme"));
         let asked = ask();
         let before = kept.bytes();
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn names_that_are_asked_for_are_weighed() {
-        let kept = Kept::new(1 << 20);
+        let kept = QueryCache::new(1 << 20);
         let name = "n".repeat(10_000);
         for n in 0..1_000u64 {
             let event = format!("{name}{n}");

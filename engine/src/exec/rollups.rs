@@ -6,8 +6,8 @@
 use std::{ops::Range, slice};
 
 use super::{
-    cells::State,
     groups::{CodeGroups, NO_GROUP},
+    partial_states::State,
     sink::{Sink, Users},
 };
 use crate::{

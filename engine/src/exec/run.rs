@@ -8,17 +8,17 @@ use std::{
 use super::{
     accumulate::Accumulators,
     budget::Budget,
-    cells::State,
     groups::Groups,
-    kept::{Kept, Part},
-    memory,
+    memtable,
+    parallel_scan::{HelperPermits, ParallelScan, ScanTask},
+    partial_reuse::PartialReuse,
+    partial_states::State,
     plan::Plan,
-    reads::{Reads, Served},
-    reuse::Partials,
+    query_cache::{Part, QueryCache},
     rollups::{self, Shape},
+    scan_stats::{ScanStats, Served},
     sink::Sink,
     window::Window,
-    work::{Helpers, Item, Work},
 };
 use crate::{
     base::{clock::Clock, time::Granularity},
@@ -61,8 +61,8 @@ pub struct Resources {
     /// Memory.
     pub budget: Arc<Budget>,
     /// What was read and may be used again.
-    pub kept: Kept,
-    helpers: Helpers,
+    pub kept: QueryCache,
+    helpers: HelperPermits,
     exact: ExactUpTo,
 }
 
@@ -76,8 +76,8 @@ impl Resources {
         let cores = *CORES;
         Self {
             budget: Budget::new(queries_max, query_max),
-            kept: Kept::new(kept_max),
-            helpers: Helpers::new(cores - 1),
+            kept: QueryCache::new(kept_max),
+            helpers: HelperPermits::new(cores - 1),
             exact,
         }
     }
@@ -98,11 +98,11 @@ impl<F: Fn() -> bool + Sync> Control for F {
 
 /// How an answer is found: it is the same in any way.
 #[derive(Clone, Copy)]
-pub struct How<'a> {
+pub struct ExecOptions<'a> {
     /// What may be read instead of rows.
-    pub sources: Sources,
+    pub sources: AnswerSources,
     /// Before each pass a share of the memory is waited for so long; without it nothing is waited for.
-    pub wait: Option<Wait<'a>>,
+    pub wait: Option<MemoryWait<'a>>,
     /// Whether the query is given up as soon as it is known to take more than some hundred microseconds: it reads few
     /// rows, loads no large dictionary and starts no thread.
     pub is_attempt: bool,
@@ -110,7 +110,7 @@ pub struct How<'a> {
 
 /// What may be read instead of rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Sources {
+pub struct AnswerSources {
     /// Rollups.
     pub rollups: bool,
     /// Results of parts that were kept from questions before.
@@ -119,7 +119,7 @@ pub struct Sources {
 
 /// How long memory is waited for.
 #[derive(Clone, Copy)]
-pub struct Wait<'a> {
+pub struct MemoryWait<'a> {
     /// The time.
     pub clock: &'a dyn Clock,
     /// Microseconds.
@@ -137,14 +137,14 @@ pub fn execute(
     query: &Query,
     horizon_ms: i64,
     resources: &Resources,
-    how: How<'_>,
+    how: ExecOptions<'_>,
     control: &dyn Control,
 ) -> Result<Answer> {
     query.validate()?;
-    let snapshot = &Snapshot { version, horizon_ms, resources, how, is_approximate: false };
+    let snapshot = &QueryContext { version, horizon_ms, resources, how, is_approximate: false };
     if let Some(exact) = exact_of(version, resources, query) {
         // What is exact is approximate enough, and takes less time where it has the memory.
-        let snapshot = &Snapshot { is_approximate: true, ..*snapshot };
+        let snapshot = &QueryContext { is_approximate: true, ..*snapshot };
         match answer(snapshot, &Query { metric: exact, ..query.clone() }, control) {
             Err(Error::Limit { limit: Limit::QueryMemory | Limit::QueriesMemory, .. }) => {}
             answer => return answer,
@@ -171,7 +171,7 @@ pub fn exact_of(version: &Version, resources: &Resources, query: &Query) -> Opti
     (rows <= rows_max && bytes <= resources.budget.query_max()).then_some(exact)
 }
 
-fn answer(version: &Snapshot<'_>, query: &Query, control: &dyn Control) -> Result<Answer> {
+fn answer(version: &QueryContext<'_>, query: &Query, control: &dyn Control) -> Result<Answer> {
     let starts = query.buckets().unwrap_or_default();
     if let Some(groups) = query.groups.clone().filter(|_| query.group_by.is_some()) {
         check_cells(groups.len(), starts.len())?;
@@ -201,7 +201,7 @@ fn answer(version: &Snapshot<'_>, query: &Query, control: &dyn Control) -> Resul
 /// Answers by bucket and group in one pass with states for all groups, which add up to the totals that say
 /// which groups are answered. `None` when those would be too many.
 fn one_pass(
-    version: &Snapshot<'_>,
+    version: &QueryContext<'_>,
     query: &Query,
     starts: &[i64],
     control: &dyn Control,
@@ -237,7 +237,7 @@ fn answer_of(
     groups: &Groups,
     chosen: &[usize],
     states: &mut Accumulators,
-    reads: &Reads,
+    reads: &ScanStats,
     control: &dyn Control,
 ) -> Result<Answer> {
     let mut values = Vec::with_capacity(chosen.len());
@@ -267,16 +267,16 @@ fn check_cells(groups: usize, buckets: usize) -> Result<()> {
 }
 
 /// A version as one query sees it.
-struct Snapshot<'a> {
+struct QueryContext<'a> {
     version: &'a Version,
     horizon_ms: i64,
     resources: &'a Resources,
-    how: How<'a>,
+    how: ExecOptions<'a>,
     /// Whether an approximate answer was asked for, though the query is about an exact one.
     is_approximate: bool,
 }
 
-impl Snapshot<'_> {
+impl QueryContext<'_> {
     /// Whether an answer says that rollups served it. Sets of users add up to exact counts of any buckets, but of
     /// exact counts only those of days have rollups of their own buckets.
     fn names_rollups(&self, query: &Query) -> bool {
@@ -286,7 +286,7 @@ impl Snapshot<'_> {
 }
 
 fn pass(
-    snapshot: &Snapshot<'_>,
+    snapshot: &QueryContext<'_>,
     query: &Query,
     starts: Vec<i64>,
     groups: Groups,
@@ -301,16 +301,16 @@ fn pass(
 
 /// Reads what the query asks for, into at most `cells_max` states.
 fn pass_states(
-    snapshot: &Snapshot<'_>,
+    snapshot: &QueryContext<'_>,
     query: &Query,
     starts: Vec<i64>,
     groups: Groups,
     cells_max: usize,
     control: &dyn Control,
-) -> Result<(Groups, Accumulators, Reads)> {
+) -> Result<(Groups, Accumulators, ScanStats)> {
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
-    let pass = Pass { snapshot, query, window: &window, cells_max, control };
+    let pass = ScanPass { snapshot, query, window: &window, cells_max, control };
     // Who waited for memory does not ask for more of anything. Digests depend on which rows come together,
     // which would be chance.
     let is_alone = snapshot.how.wait.is_some()
@@ -336,26 +336,26 @@ fn pass_states(
 }
 
 /// What one pass over a version needs.
-struct Pass<'a> {
-    snapshot: &'a Snapshot<'a>,
+struct ScanPass<'a> {
+    snapshot: &'a QueryContext<'a>,
     query: &'a Query,
     window: &'a Window,
     cells_max: usize,
     control: &'a dyn Control,
 }
 
-impl Pass<'_> {
+impl ScanPass<'_> {
     fn run(
         &self,
         groups: Groups,
-        helpers: Option<&Helpers>,
+        helpers: Option<&HelperPermits>,
         had_help: &mut bool,
-    ) -> Result<(Groups, Accumulators, Reads)> {
+    ) -> Result<(Groups, Accumulators, ScanStats)> {
         let Self { snapshot, query, window, control, .. } = *self;
         check(control)?;
         let resources = snapshot.resources;
         let mut sink = self.sink(groups)?;
-        let mut reads = Reads::default();
+        let mut reads = ScanStats::default();
         let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
         let is_attempt = snapshot.how.is_attempt;
         let plan = Plan { query, window, shape: shape.as_ref(), kept: &resources.kept, is_attempt };
@@ -366,7 +366,9 @@ impl Pass<'_> {
         let parts = resources.kept.series(segments, query);
         let counts_rows = shape == Some(Shape::Rows);
         let mut partials = match snapshot.how.sources.partials && !counts_rows {
-            true => Partials::open(&resources.kept, query, segments, &parts, sink.shared_users()),
+            true => {
+                PartialReuse::open(&resources.kept, query, segments, &parts, sink.shared_users())
+            }
             false => None,
         };
         if matches!(query.metric, Metric::Percentile(_)) {
@@ -385,7 +387,7 @@ impl Pass<'_> {
                 near = bucket;
                 if counts_rows {
                     let group = sink.groups.number(None);
-                    reads.add(&Reads::COUNTED);
+                    reads.add(&ScanStats::COUNTED);
                     sink.add_state(group, bucket, State::Count(part.rows))?;
                     continue;
                 }
@@ -396,13 +398,13 @@ impl Pass<'_> {
                     is_wanted = partials.wants(at);
                 }
             }
-            items.push(Item { part: at, bucket, is_wanted });
+            items.push(ScanTask { part: at, bucket, is_wanted });
         }
         if !items.is_empty() {
             let room = partials.as_ref().map_or(0, |partials| partials.room());
             let room = AtomicUsize::new(room.min(resources.budget.query_max() / 4));
             let must_stop = &|| control.must_stop();
-            let work = Work { plan, segments, parts: &parts, items, room, must_stop };
+            let work = ParallelScan { plan, segments, parts: &parts, items, room, must_stop };
             if is_attempt && work.rows() > ATTEMPT_ROWS {
                 return Err(Error::limit(Limit::QueryTime, "the query is no short one"));
             }
@@ -417,7 +419,7 @@ impl Pass<'_> {
         for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series())
         {
             check(control)?;
-            reads.rows += memory::scan(chunk, places, query, window, &mut sink)?;
+            reads.rows += memtable::scan(chunk, places, query, window, &mut sink)?;
         }
         let (groups, states) = sink.finish()?;
         Ok((groups, states, reads))
@@ -450,7 +452,7 @@ impl Pass<'_> {
         let Self { snapshot, query, window, control, .. } = *self;
         let resources = snapshot.resources;
         let charge = match snapshot.how.wait {
-            Some(Wait { clock, limit_us }) => {
+            Some(MemoryWait { clock, limit_us }) => {
                 let since_us = clock.elapsed_us();
                 let is_over = || clock.elapsed_us().saturating_sub(since_us) > limit_us;
                 resources.budget.reserve(&|| control.must_stop() || is_over())?

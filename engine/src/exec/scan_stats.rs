@@ -4,7 +4,7 @@ use crate::query::RollupGrain;
 
 /// What a query has looked at.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Reads {
+pub struct ScanStats {
     /// Rows.
     pub rows: u64,
     /// What rollups gave instead.
@@ -20,7 +20,7 @@ pub struct Served {
     pub hours: bool,
 }
 
-impl Reads {
+impl ScanStats {
     /// Rows were counted by the directory of runs, which knows how many each hour has.
     pub const COUNTED: Self = Self { rows: 0, served: Served { days: false, hours: true } };
 

@@ -9,12 +9,12 @@ use roaring::RoaringBitmap;
 
 use super::{
     budget::Charge,
-    cells::State,
     groups::{CodeGroups, NO_GROUP},
-    kept::{Kept, Part},
+    partial_states::State,
     plan::{DayPlan, Plan, Source, Step},
-    reads::{Reads, Served},
+    query_cache::{Part, QueryCache},
     rollups::{Codes, GroupCodes, Shape, Target},
+    scan_stats::{ScanStats, Served},
     sink::{Scratch, Sink, Users},
 };
 use crate::{
@@ -32,7 +32,7 @@ pub fn scan(
     whole: Option<usize>,
     plan: &Plan<'_>,
     sink: &mut Sink,
-    reads: &mut Reads,
+    reads: &mut ScanStats,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let kept = plan.kept;
@@ -52,7 +52,7 @@ pub fn scan(
             for step in &day.steps {
                 let group = sink.groups.number(None);
                 sink.add_state(group, step.bucket, State::Count(step.rows.len() as u64))?;
-                reads.add(&Reads::COUNTED);
+                reads.add(&ScanStats::COUNTED);
             }
             continue;
         }
@@ -165,7 +165,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Turns to the rows of a run.
-    fn enter(&mut self, run: &Run, kept: &Kept, sink: &mut Sink) -> Result<()> {
+    fn enter(&mut self, run: &Run, kept: &QueryCache, sink: &mut Sink) -> Result<()> {
         if matches!(self.query.metric, Metric::Distinct | Metric::DistinctApprox) {
             let tenant = self.segment.tenants().of_row(run.first_row);
             if self.users.as_ref().is_none_or(|(other, _)| *other != tenant) {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{
     accumulate::{Accumulators, Passed, PassedUsers, Places},
     budget::Charge,
-    cells::{Cells, State},
     groups::{Groups, NO_GROUP},
-    kept::{AskedUsers, Kept},
+    partial_states::{PartialStates, State},
+    query_cache::{AskedUsers, QueryCache},
 };
 use crate::{
     encode::VECTOR_ROWS,
@@ -99,7 +99,7 @@ impl Sink {
     /// The users of a tenant in a segment, as they are counted.
     pub fn users(
         &mut self,
-        kept: &Kept,
+        kept: &QueryCache,
         segment: &Segment,
         tenant: usize,
         reader: &mut UserReader,
@@ -215,7 +215,7 @@ impl Sink {
     /// for users' numbers that nobody else keeps. Returns the groups that were met, and their cells.
     ///
     /// Errors: `Limit` when there is no memory for a state of each group.
-    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> Result<(Groups, Cells)> {
+    pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> Result<(Groups, PartialStates)> {
         let grown = lent.accumulators.grow(lent.groups.names().len());
         self.scratch = lent.scratch.take();
         self.asked_users = lent.asked_users.take();

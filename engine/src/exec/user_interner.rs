@@ -15,19 +15,19 @@ use crate::base::hash::HashMap128;
 const KNOWN_BYTES: usize = 48;
 
 /// Numbers of the users that were met.
-pub struct UserNumbers {
+pub struct UserInterner {
     id: u64,
     known: Mutex<HashMap128<u32>>,
 }
 
-impl Default for UserNumbers {
+impl Default for UserInterner {
     fn default() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self { id: LAST.fetch_add(1, Ordering::Relaxed), known: Mutex::default() }
     }
 }
 
-impl UserNumbers {
+impl UserInterner {
     /// Tells lists apart.
     pub fn id(&self) -> u64 {
         self.id
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn a_user_keeps_his_number() {
-        let numbers = UserNumbers::default();
+        let numbers = UserInterner::default();
         let mut out = Vec::new();
         assert!(numbers.number([7, 9, 7].into_iter(), &mut out) > 0);
         assert_eq!(numbers.number([9, 7].into_iter(), &mut out), 0);
         assert_eq!((&out[..], numbers.count()), (&[0, 1, 0, 1, 0][..], 2));
-        assert_ne!(UserNumbers::default().id(), numbers.id());
+        assert_ne!(UserInterner::default().id(), numbers.id());
     }
 
     proptest! {

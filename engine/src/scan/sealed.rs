@@ -23,7 +23,7 @@ use crate::{
     encode::{BLOCK_ROWS, text::TextList},
     error::{Error, Limit, Result},
     event::Namespace,
-    segment::{EventIdCondition, Heads, Hours, Segment, SegmentFile, TextReader},
+    segment::{EventIdCondition, Hours, RunSummaries, Segment, SegmentFile, TextReader},
 };
 
 mod names;
@@ -50,7 +50,7 @@ struct Shown {
 /// The rows of a namespace in a segment.
 pub struct Sealed {
     file: Arc<SegmentFile>,
-    heads: Heads,
+    heads: RunSummaries,
     /// What of the runs is shown, unless that is all of them.
     shown: Option<Shown>,
     /// Position of the first series in the run directory.
@@ -80,7 +80,7 @@ impl Sealed {
     /// Errors: `Corrupt`.
     pub fn new(
         file: Arc<SegmentFile>,
-        heads: Heads,
+        heads: RunSummaries,
         namespace: Namespace,
         horizon_ms: i64,
     ) -> Result<Self> {
@@ -184,11 +184,11 @@ impl Sealed {
         }
     }
 
-    /// Checks blocks before they are read, as [`SegmentFile::check_ahead`] does.
-    pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+    /// Checks blocks before they are read, as [`SegmentFile::verify_ahead`] does.
+    pub fn verify_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
         let series = self.series();
         let Some((first, last)) = series.first().zip(series.last()) else { return 0 };
-        self.file.check_ahead(&(first.rows.start..last.rows.end), goes_on)
+        self.file.verify_ahead(&(first.rows.start..last.rows.end), goes_on)
     }
 
     /// Its latest instant, of whatever namespace.

@@ -210,11 +210,11 @@ impl OpenSegments {
 
     /// Checks what rows are read from, the newest first, until it `is_over` or as much has been checked as is likely to be
     /// in memory. Returns how many bytes were.
-    pub fn check_ahead(&self, is_over: &dyn Fn() -> bool) -> u64 {
+    pub fn verify_ahead(&self, is_over: &dyn Fn() -> bool) -> u64 {
         let mut sources: Vec<&Source> = self.sources.iter().collect();
         sources.sort_by_key(|source| std::cmp::Reverse(source.last_ms()));
         sources.into_iter().fold(0, |bytes, source| {
-            bytes + source.check_ahead(&|more| bytes + more < AHEAD_BYTES && !is_over())
+            bytes + source.verify_ahead(&|more| bytes + more < AHEAD_BYTES && !is_over())
         })
     }
 

@@ -56,9 +56,9 @@ impl Source {
     }
 
     /// Checks what rows are read from as long as `goes_on` says so of all bytes that were checked; returns these.
-    pub fn check_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+    pub fn verify_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.check_ahead(goes_on),
+            Kind::Sealed(sealed) => sealed.verify_ahead(goes_on),
             Kind::Recent(_) => 0,
         }
     }

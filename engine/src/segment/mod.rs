@@ -13,9 +13,9 @@
 
 mod dictionary;
 mod event_ids;
-mod heads;
 mod layout;
-mod rolled;
+mod rollup_directory;
+mod run_summaries;
 mod runs;
 
 mod event_id_search;
@@ -26,8 +26,8 @@ mod event_id_prefix;
 
 mod reader;
 
-mod ahead;
 mod columns;
+mod prefetch;
 mod users;
 
 mod rollups;
@@ -44,7 +44,6 @@ pub use dictionary::Dictionary;
 pub use event_id_prefix::{EventIdCondition, EventIdPrefix};
 pub use event_id_search::EventIdSet;
 pub use event_ids::EventIds;
-pub use heads::{Heads, Hours, Series};
 pub use layout::{
     DIRECTORY, Database, FRESH, FRESH_DIRECTORY, MERGED, SEALED, Section, SectionKind, SegmentMeta,
     USERS_A_BLOCK,
@@ -55,6 +54,7 @@ pub use rollups::{
     ByHour, DimensionCounts, RollupAt, UserValues, form_name as rollup_form, pair_name,
     parts_of_name,
 };
+pub use run_summaries::{Hours, RunSummaries, Series};
 pub use runs::{Run, RunDay, RunDirectory};
 pub use units::{Unit, Units};
 pub use users::UserReader;

@@ -1,4 +1,4 @@
-//! Checking blocks before somebody reads them, where there is time for it.
+//! Verifying checksums of blocks before they are read, while nothing else is to do.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -17,7 +17,7 @@ impl SegmentFile {
     /// Checks the blocks of some rows, and what they share with others, as long as `goes_on` says so of all bytes that
     /// were checked, and returns these: who reads them first finds them checked, and in memory. Of a block that is
     /// corrupt the reader is told.
-    pub fn check_ahead(&self, rows: &Range<u32>, goes_on: &dyn Fn(u64) -> bool) -> u64 {
+    pub fn verify_ahead(&self, rows: &Range<u32>, goes_on: &dyn Fn(u64) -> bool) -> u64 {
         let of_rows = rows.start as usize / BLOCK_ROWS..(rows.end as usize).div_ceil(BLOCK_ROWS);
         let mut bytes = 0;
         for (at, section) in self.sections().iter().enumerate() {

@@ -13,12 +13,12 @@ use std::{
 use super::{
     event_id_prefix::EventIdCondition,
     event_ids::EventIds,
-    heads::{Heads, Hours},
     layout::{
         self, Database, Footer, MINOR, Section, SectionKind, SegmentMeta, Trailer, USERS_A_BLOCK,
         block_crc, read_trailer,
     },
-    rolled::read_series,
+    rollup_directory::read_series,
+    run_summaries::{Hours, RunSummaries},
     runs::RunDirectory,
     tenants::Tenants,
 };
@@ -96,7 +96,7 @@ impl Segment {
     /// The segment of a file with these runs.
     ///
     /// Errors: `Corrupt` when the rest of its directories is damaged.
-    pub fn of(file: Arc<SegmentFile>, heads: &Heads) -> Result<Self> {
+    pub fn of(file: Arc<SegmentFile>, heads: &RunSummaries) -> Result<Self> {
         let runs = RunDirectory::whole(heads, &file.hours(heads)?);
         let rolled_up = file.rolled_up_list(SectionKind::RollupSeries, &runs)?;
         let rolled_up_events = file.rolled_up_list(SectionKind::RollupEvents, &runs)?;
@@ -149,7 +149,7 @@ impl SegmentFile {
     /// Opens a file as the segment that `meta` describes, of database `db`; and its runs, without their hours.
     ///
     /// Errors: `Corrupt` when the file is another one, or its footer or run directory is damaged.
-    pub fn open(view: View, meta: SegmentMeta, db: Database) -> Result<(Self, Heads)> {
+    pub fn open(view: View, meta: SegmentMeta, db: Database) -> Result<(Self, RunSummaries)> {
         let place = meta.path();
         let damaged = |detail: &str| Error::corrupt(&place, detail);
         if view.len() as u64 != meta.len {
@@ -173,7 +173,7 @@ impl SegmentFile {
         db: Database,
         footer: Footer,
         minor: u16,
-    ) -> Result<(Self, Heads)> {
+    ) -> Result<(Self, RunSummaries)> {
         let place = meta.path();
         let damaged = |detail: &str| Error::corrupt(&place, detail);
         if footer.rows != meta.rows {
@@ -216,14 +216,14 @@ impl SegmentFile {
     /// Its runs, without their hours.
     ///
     /// Errors: `Corrupt`.
-    pub fn heads(&self) -> Result<Heads> {
-        Heads::read(self.block(SectionKind::Runs, "", 0)?, &self.place)
+    pub fn heads(&self) -> Result<RunSummaries> {
+        RunSummaries::read(self.block(SectionKind::Runs, "", 0)?, &self.place)
     }
 
     /// The hours of its runs.
     ///
     /// Errors: `Corrupt`.
-    pub fn hours(&self, heads: &Heads) -> Result<Hours> {
+    pub fn hours(&self, heads: &RunSummaries) -> Result<Hours> {
         heads.read_hours(self.block(SectionKind::Runs, "", 1)?, &self.place)
     }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::{
-    heads::{Heads, Hours, Owner, Series},
+    run_summaries::{Hours, Owner, RunSummaries, Series},
     runs::{Run, RunDirectory, day_starts},
 };
 use crate::{
@@ -49,13 +49,13 @@ impl RunDirectory {
 
     /// Reads a directory back. Errors name `place`.
     pub fn read([heads, hours]: [&[u8]; 2], place: &str) -> Result<Self> {
-        let heads = Heads::read(heads, place)?;
+        let heads = RunSummaries::read(heads, place)?;
         let hours = heads.read_hours(hours, place)?;
         Ok(Self::whole(&heads, &hours))
     }
 
     /// The directory of these runs.
-    pub fn whole(heads: &Heads, hours: &Hours) -> Self {
+    pub fn whole(heads: &RunSummaries, hours: &Hours) -> Self {
         let mut runs = Vec::with_capacity(heads.runs.len());
         for (tenant, owner) in heads.owners.iter().enumerate() {
             let tenant: Arc<str> = heads.tenants.text(tenant).into();
@@ -131,7 +131,7 @@ impl RunDirectory {
     }
 }
 
-impl Heads {
+impl RunSummaries {
     /// Reads the runs without their hours. Errors name `place`.
     pub fn read(bytes: &[u8], place: &str) -> Result<Self> {
         let plain = compressed::read(Cursor::new(bytes, place), usize::MAX)?;

@@ -35,7 +35,7 @@ pub struct Series {
 
 /// All runs of a segment, without their hours.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heads {
+pub struct RunSummaries {
     /// Tenants in the order of their rows.
     pub owners: Vec<Owner>,
     /// Names of the tenants.
@@ -48,7 +48,7 @@ pub struct Heads {
     pub hours: Vec<u32>,
 }
 
-impl Heads {
+impl RunSummaries {
     /// For each tenant, the row behind its last one.
     pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
         self.owners.iter().map(|owner| {

@@ -10,7 +10,7 @@ use super::{
     compaction::{Done, Worker},
     edit::Edit,
     erasure::{self, Erasure, Scope},
-    manage::{Compaction, Store, waits},
+    lifecycle::{Compaction, Store, waits},
     names::{DROPPED_PREFIX, namespace_key},
     recovery, retention,
     version::Version,

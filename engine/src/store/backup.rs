@@ -12,7 +12,7 @@ use parking_lot::MutexGuard;
 
 use super::{
     backup_list::{BackupFile, BackupList, LIST, join, measure},
-    manage::{Compaction, Store},
+    lifecycle::{Compaction, Store},
     superblock::{CheckpointRef, Superblock},
     version::Version,
 };

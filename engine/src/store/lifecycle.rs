@@ -17,8 +17,8 @@ use super::{
     policy::CompactionLimits,
     recovery::{Recovered, recover},
     sequencer::{Ingested, Sequencer},
-    settled::SettledTime,
     superblock::Superblock,
+    trusted_clock::TrustedClock,
     version::Version,
 };
 use crate::{
@@ -104,7 +104,7 @@ pub struct Store {
     pub(super) panicked: Mutex<BTreeSet<&'static str>>,
     pub(super) pace: Pace,
     /// By which files expire.
-    pub(super) settled: Mutex<SettledTime>,
+    pub(super) settled: Mutex<TrustedClock>,
     pub(super) totals: Totals,
     /// What the log did.
     pub(super) log_meters: Arc<wal::LogMeters>,

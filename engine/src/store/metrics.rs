@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use super::{manage::Store, version::Version};
+use super::{lifecycle::Store, version::Version};
 use crate::{
     base::meter::Distribution,
     vfs::{os::MAP_BYTES_MIN, shared_memory::SharedMemory},

@@ -14,7 +14,7 @@ mod superblock;
 mod memtable;
 
 mod retention;
-mod settled;
+mod trusted_clock;
 mod version;
 
 mod edit;
@@ -33,7 +33,7 @@ mod compaction;
 
 mod erase;
 
-mod manage;
+mod lifecycle;
 
 mod background;
 mod backup;
@@ -43,7 +43,7 @@ mod metrics;
 pub use backup::{BackupProgress, restore};
 pub use backup_list::{BackupFile, BackupList, LIST, measure};
 pub use erasure::{Erasure, Scope, id_hashes};
-pub use manage::{Limits, Store};
+pub use lifecycle::{Limits, Store};
 pub use memtable_part::PartImage;
 pub use metrics::{LevelMetrics, Metrics};
 pub use names::{FLUSHED_KEY, ID_RUN_PREFIX, SEGMENT_PREFIX, flushed_lsn};

@@ -13,7 +13,7 @@ use crate::{
     segment::{FRESH, MERGED, SEALED, Segment, Split, Unit, Units},
 };
 
-use super::{retention::Retention, settled::EXPIRY_WAIT_MS};
+use super::{retention::Retention, trusted_clock::EXPIRY_WAIT_MS};
 
 mod ids;
 

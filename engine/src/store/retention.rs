@@ -1,7 +1,7 @@
 //! How long a namespace keeps its events: whole days, counted from midnight UTC.
 //!
 //! Expired rows disappear for every reader when the day turns. Their segments go when the
-//! compaction comes to it, by a time that can be believed (`settled.rs`).
+//! compaction comes to it, by a time that can be believed (`trusted_clock.rs`).
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 

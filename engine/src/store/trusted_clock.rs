@@ -8,7 +8,7 @@ use crate::base::time::HOUR_MS;
 
 /// The earliest time that the clock showed in the last whole window, and since.
 #[derive(Debug, Default)]
-pub struct SettledTime {
+pub struct TrustedClock {
     window: Option<Window>,
     before_ms: Option<i64>,
 }
@@ -19,7 +19,7 @@ struct Window {
     least_ms: i64,
 }
 
-impl SettledTime {
+impl TrustedClock {
     /// Notes what the clock shows, at an instant of a clock that nobody sets. Returns the time that
     /// can be believed: not before a whole window of `wait_ms` was seen.
     pub fn observe(&mut self, now_ms: i64, elapsed_us: u64, wait_ms: i64) -> Option<i64> {
@@ -47,7 +47,7 @@ mod tests {
 
     /// Shows times, one a minute, and returns what was believed at the end.
     fn shown(times: impl IntoIterator<Item = i64>) -> Option<i64> {
-        let mut settled = SettledTime::default();
+        let mut settled = TrustedClock::default();
         let minutes = times.into_iter().zip(0u64..);
         minutes
             .map(|(ms, at)| settled.observe(ms, at * 60_000_000, EXPIRY_WAIT_MS))
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn without_a_wait_every_time_is_believed_at_once() {
-        let mut settled = SettledTime::default();
+        let mut settled = TrustedClock::default();
         assert_eq!(settled.observe(5, 0, 0), Some(5));
         assert_eq!(settled.observe(9, 0, 0), Some(9));
         assert_eq!(settled.observe(7, 0, 0), Some(7));

@@ -66,12 +66,12 @@ fn blocks_are_checked_ahead_until_it_is_over() {
     let list = engine.snapshot(Namespace(1)).list();
     let open = || OpenSegments::open(directory.path(), list.clone()).unwrap();
     let opened = open();
-    let all = opened.check_ahead(&|| false);
+    let all = opened.verify_ahead(&|| false);
     assert!(all > 0);
-    assert_eq!(opened.check_ahead(&|| false), 0, "all of them were checked before");
-    assert_eq!(open().check_ahead(&|| true), 0);
+    assert_eq!(opened.verify_ahead(&|| false), 0, "all of them were checked before");
+    assert_eq!(open().verify_ahead(&|| true), 0);
     let asked = std::cell::Cell::new(0);
-    let some = open().check_ahead(&|| {
+    let some = open().verify_ahead(&|| {
         asked.set(asked.get() + 1);
         asked.get() > 2
     });

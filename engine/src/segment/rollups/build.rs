@@ -19,7 +19,7 @@ use crate::{
     index::bitmaps::ROLLUP_DIMENSIONS,
     segment::{
         NumberReader, SectionKind, Segment, TextReader,
-        rolled::write_series,
+        rollup_directory::write_series,
         runs::{Run, RunDay},
         users::UserReader,
     },
