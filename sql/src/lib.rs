@@ -12,9 +12,10 @@
 //! which is all that the server needs.
 
 mod gate;
-mod refuse;
 
 mod tables;
+
+mod refuse;
 
 mod aggregate;
 

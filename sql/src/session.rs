@@ -30,15 +30,17 @@ use crate::{
 
 mod calendar;
 mod distinct_on;
-mod functions;
 mod in_subqueries;
 mod params;
 mod percentiles;
 mod time_zones;
 
+mod functions;
+
 mod library;
 
 mod shared_table;
+
 mod sharing;
 
 mod planning;

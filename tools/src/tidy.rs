@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-const CRATES: [&str; 2] = ["engine", "server"];
+const CRATES: [&str; 4] = ["engine", "server", "sql", "sql/protocol"];
 /// Lines of a source file, at most; beyond it there is a second noun inside.
 const LINES_MAX: usize = 700;
 

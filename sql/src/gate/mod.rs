@@ -4,20 +4,23 @@
 //! functions, and the process has no files to open; the limits keep what follows from recursing too deeply and a
 //! few characters from becoming a plan of millions of nodes.
 
-mod bounds;
-mod exists_values;
 mod expand;
-mod first_of_list;
-mod joins;
-mod limits;
-mod named_windows;
-mod names;
 mod offered;
 mod own_exprs;
-mod parts;
 mod precedence;
 mod row_values;
 mod time_zones;
+
+mod bounds;
+
+mod exists_values;
+mod first_of_list;
+mod joins;
+mod named_windows;
+mod names;
+mod parts;
+
+mod limits;
 
 use std::ops::ControlFlow;
 

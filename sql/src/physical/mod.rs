@@ -45,10 +45,11 @@ mod barrier;
 mod held;
 
 mod aggregate;
-mod first_rows;
 mod join;
 mod shared;
 mod windows;
+
+mod first_rows;
 
 pub use barrier::KEEP_NAMES_APART;
 use exprs::Exprs;

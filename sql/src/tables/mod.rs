@@ -10,11 +10,12 @@
 //! rollup_tables  hours and days that the engine has added up
 //! ```
 
-mod arrays;
 mod errors;
 mod instants;
 mod partitions;
 mod schema;
+
+mod arrays;
 
 mod conditions;
 
