@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{
-    alert_checks::{watched_widget, window_ms},
+    alert_evaluation::{watched_widget, window_ms},
     alert_state::{Change, fresh, next_state},
     alerts::{AlertChange, AlertSubject},
     callers::Caller,
     context::App,
-    queue::{Outcome, alert_attempt, kind_of},
+    delivery_queue::{Outcome, alert_attempt, kind_of},
 };
 use crate::{
     error::{ApiError, Code, Result},

@@ -4,11 +4,11 @@
 use serde_json::json;
 
 use super::{
-    alert_checks::{has_single_value, tenant_statuses, watched_widget},
+    alert_evaluation::{has_single_value, tenant_statuses, watched_widget},
     alert_state::{fresh, recovery_fits},
     callers::Caller,
     context::App,
-    queue::drop_deliveries,
+    delivery_queue::drop_deliveries,
     rules::{next_number, receivers, sign},
 };
 use crate::{

@@ -13,7 +13,7 @@ use inlay_engine::{Clock, Engine, Rng, Txn};
 use super::{
     callers::{Caller, KeyCallers},
     counters::Counters,
-    named::NamedRequest,
+    idempotency_key::NamedRequest,
     settings::Settings,
 };
 use crate::{

@@ -13,7 +13,7 @@
 use aws_lc_rs::aead::{Aad, NONCE_LEN, Nonce};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
-use super::{context::App, named::NamedRequest};
+use super::{context::App, idempotency_key::NamedRequest};
 use crate::{
     error::{ApiError, Code, Result},
     store::{IdempotentRequest, global_find, global_put},

@@ -8,7 +8,7 @@ mod access;
 mod backoff;
 
 mod counters;
-mod named;
+mod idempotency_key;
 mod plans;
 mod settings;
 
@@ -49,23 +49,23 @@ mod dashboards;
 
 mod alert_notifications;
 mod alert_state;
+mod delivery_queue;
 mod discover;
 mod embed;
 mod embed_limits;
-mod queue;
+mod report_queue;
 mod rules;
-mod run_queue;
 mod standalone_widgets;
 
-mod alert_checks;
+mod alert_evaluation;
 mod datasets;
 mod embed_views;
-mod report_sheets;
+mod report_data;
 mod reports;
 
 mod alerts;
 
-mod alert_trials;
+mod alert_preview;
 mod demo;
 mod report_runs;
 
@@ -74,7 +74,7 @@ mod webhook_retries;
 
 pub use access::{Decision, Operation, Principal, Quota, decide};
 pub use accounts::{RESERVED_DOMAIN, SessionOpened};
-pub use alert_checks::Check;
+pub use alert_evaluation::Check;
 pub use alerts::{Alert, AlertChange, AlertSubject};
 pub use api_keys::KeyRequest;
 pub use audit::AuditFilter;
@@ -85,6 +85,7 @@ pub use counters::Counted;
 pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
 pub use datasets::Dataset;
 pub use deliveries::{RuleDeliveries, WINDOW_HOURS};
+pub use delivery_queue::{Outcome, Queued, UnderWay};
 pub use demo::demo_tenants;
 pub use discover::is_rollup_dimension;
 pub use embed::{EmbedRequest, Viewer};
@@ -93,10 +94,9 @@ pub use embed_views::EmbedView;
 pub use erasures::scope_name;
 pub use events::RejectedEvent;
 pub use idempotency::Known;
-pub use named::NamedRequest;
+pub use idempotency_key::NamedRequest;
 pub use plans::{PLANS, Plan};
 pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
-pub use queue::{Outcome, Queued, UnderWay};
 pub use report_files::ReportFile;
 pub use report_runs::ReportWork;
 pub use reports::{Report, ReportChange, next_runs, runs_after};

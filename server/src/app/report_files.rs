@@ -8,8 +8,8 @@ use super::{
     alert_notifications::signature_headers,
     callers::Caller,
     context::App,
+    report_data::{artifact, kind_of_file},
     report_runs::ReportWork,
-    report_sheets::{artifact, kind_of_file},
 };
 use crate::{
     base::{instant, text::one_line},

@@ -11,12 +11,12 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{
-    alert_checks::system_caller,
+    alert_evaluation::system_caller,
     backoff::wait_ms,
     callers::Caller,
     context::App,
-    queue::{Outcome, attempt_row},
-    run_queue::{self, is_under_way, key_of, put},
+    delivery_queue::{Outcome, attempt_row},
+    report_queue::{self, is_under_way, key_of, put},
     schedule::Times,
 };
 use crate::{
@@ -206,7 +206,7 @@ impl App {
 
     /// Makes due what was worked on when the server stopped last, and what waits for too long.
     pub fn release_runs(&self) -> Result<()> {
-        let left = global_list::<RunWork>(&self.engine.keys(), run_queue::KIND)?;
+        let left = global_list::<RunWork>(&self.engine.keys(), report_queue::KIND)?;
         let now = self.now_ms();
         let is_left = |work: &RunWork| work.is_leased || work.due_at > now + LEASE_MS;
         let left: Vec<_> = left.into_iter().filter(|(_, work)| is_left(work)).collect();
@@ -215,7 +215,7 @@ impl App {
         }
         self.engine.transact(|txn| {
             for (key, work) in &left {
-                global_delete(txn, run_queue::KIND, key);
+                global_delete(txn, report_queue::KIND, key);
                 put(txn, &RunWork { due_at: now, is_leased: false, ..work.clone() })?;
             }
             Ok(())
@@ -230,7 +230,7 @@ impl App {
     ) -> Result<Vec<ReportWork>> {
         let now = self.now_ms();
         let keys = self.engine.keys();
-        let mut due: Vec<RunWork> = global_list::<RunWork>(&keys, run_queue::KIND)?
+        let mut due: Vec<RunWork> = global_list::<RunWork>(&keys, report_queue::KIND)?
             .into_iter()
             .map(|(_, work)| work)
             .collect();
@@ -250,8 +250,8 @@ impl App {
         self.engine.transact(|txn| {
             let mut claimed = Vec::new();
             for &work in &chosen {
-                if global_find::<RunWork>(txn, run_queue::KIND, &key_of(work))?.is_some() {
-                    global_delete(txn, run_queue::KIND, &key_of(work));
+                if global_find::<RunWork>(txn, report_queue::KIND, &key_of(work))?.is_some() {
+                    global_delete(txn, report_queue::KIND, &key_of(work));
                     claimed.extend(self.open_run(txn, work, now)?);
                 }
             }
@@ -355,7 +355,7 @@ impl App {
     /// made, `faults` what could not be shown or made.
     pub fn close_run(&self, of: &ReportWork, bytes: u64, faults: &[String]) -> Result<()> {
         self.engine.transact(|txn| {
-            global_delete(txn, run_queue::KIND, &key_of(&of.work));
+            global_delete(txn, report_queue::KIND, &key_of(&of.work));
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             // What is gone on with makes only the files that are still needed.

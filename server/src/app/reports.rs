@@ -6,8 +6,8 @@ use super::{
     callers::Caller,
     context::App,
     query::parse_period,
+    report_queue::drop_runs,
     rules::{next_number, receivers, sign},
-    run_queue::drop_runs,
     schedule::Times,
 };
 use crate::{

@@ -7,7 +7,9 @@ use std::sync::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{meters::Requests, schema_cache::SchemaCache, throttle::Throttle, under_way::UnderWay};
+use super::{
+    in_flight::InFlight, request_metrics::Requests, schema_cache::SchemaCache, throttle::Throttle,
+};
 use crate::{
     app::{App, Attempt, Caller, NamedRequest},
     base::{
@@ -61,7 +63,7 @@ pub struct HttpState {
     /// Schemas of bodies.
     pub schemas: Arc<SchemaCache>,
     /// Requests with a name that are under way.
-    pub under_way: Arc<UnderWay>,
+    pub under_way: Arc<InFlight>,
     /// Rate limits.
     pub throttle: Arc<Throttle>,
     /// The ways out.

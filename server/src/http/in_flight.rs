@@ -1,4 +1,4 @@
-//! Named requests that are under way: the same one is not carried out twice at once.
+//! Idempotency keys of requests that are being carried out: the same request is not carried out twice at the same time.
 
 use std::{
     collections::HashSet,
@@ -7,24 +7,24 @@ use std::{
 
 use crate::error::{ApiError, Code, Result};
 
-/// Requests with a name that are under way.
+/// The keys of requests that are being carried out.
 #[derive(Default)]
-pub struct UnderWay(Mutex<HashSet<String>>);
+pub struct InFlight(Mutex<HashSet<String>>);
 
-/// A request's place among them.
-pub struct Place {
-    of: Arc<UnderWay>,
+/// Releases the key of a request when it is dropped.
+pub struct InFlightGuard {
+    of: Arc<InFlight>,
     id: String,
 }
 
-impl UnderWay {
-    /// Takes the place of a request. 409 while it is taken.
-    pub fn enter(self: &Arc<Self>, id: &str) -> Result<Place> {
+impl InFlight {
+    /// Registers the key of a request. 409 while another request has it.
+    pub fn enter(self: &Arc<Self>, id: &str) -> Result<InFlightGuard> {
         let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
         if is_new {
-            return Ok(Place { of: Arc::clone(self), id: id.to_owned() });
+            return Ok(InFlightGuard { of: Arc::clone(self), id: id.to_owned() });
         }
-        let message = "the request with this key is under way";
+        let message = "a request with this key is being carried out";
         Err(ApiError {
             retry_after: Some(1),
             ..ApiError::field(Code::Conflict, "Idempotency-Key", message)
@@ -32,7 +32,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for Place {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.of.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }

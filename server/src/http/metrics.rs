@@ -21,7 +21,7 @@ use prometheus_client::{
 
 use super::{
     context::Http,
-    meters::{Answered, Taken},
+    request_metrics::{Answered, Taken},
 };
 use crate::{
     base::query_permits::QueryCounts,

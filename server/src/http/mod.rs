@@ -3,11 +3,11 @@
 //! `v1` has one file a resource and one table of all operations. Every operation of the table
 //! passes `caller`, which finds out who asks and whether he may; a handler only runs when he may.
 
+mod chunked_body;
 mod describe;
-mod meters;
-mod paced;
+mod in_flight;
+mod request_metrics;
 mod throttle;
-mod under_way;
 
 mod schema_cache;
 

@@ -1,83 +1,85 @@
-//! Places at which alert rules are looked at, so that slow ones delay slow ones only.
+//! Concurrency limits for alert evaluation: slow rules have lanes of their own and cannot delay quick ones.
 //!
-//! A few rules are looked at at once. One that turns out to be slow moves to a place of its own when one is
-//! free, and waits for such a place from then on, until it is quick again.
+//! ```text
+//! quick lane   4 evaluations at the same time
+//! slow lane    2, of rules that took more than 250 ms the last time
+//! late lane    8, of rules that turn out to be slow while they have a permit of the quick lane, which they give back
+//! ```
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
 
-/// Rules that are looked at at once.
+/// Evaluations of the quick lane at the same time.
 const AT_ONCE: usize = 4;
-/// Slow ones among them at once, with places of their own.
+/// Evaluations of the slow lane.
 const SLOW_AT_ONCE: usize = 2;
-/// Rules that turned out slow just now, at once.
+/// Evaluations of the late lane.
 const LATE_AT_ONCE: usize = 8;
-/// A rule that takes longer is a slow one.
+/// A rule whose evaluation takes longer is slow.
 const SLOW: Duration = Duration::from_millis(250);
 
 /// An organisation and a rule.
 pub type Key = (String, String);
 
 #[derive(Default)]
-struct Known {
-    /// Looked at now, or waiting for a place.
-    under_way: HashSet<Key>,
+struct RuleStates {
+    /// Being evaluated, or waiting for a permit.
+    in_flight: HashSet<Key>,
     /// Took long the last time.
     slow: HashSet<Key>,
 }
 
-/// The places, and what is known of the rules that come to them.
-pub struct Places {
-    known: Mutex<Known>,
+/// The lanes, and what is known of the rules.
+pub struct EvaluationLanes {
+    states: Mutex<RuleStates>,
     quick: Arc<Semaphore>,
     slow: Arc<Semaphore>,
     late: Arc<Semaphore>,
 }
 
-impl Places {
-    /// All places, free.
+impl EvaluationLanes {
+    /// Lanes without evaluations.
     pub fn new() -> Arc<Self> {
-        let places = |count| Arc::new(Semaphore::new(count));
+        let lanes = |count| Arc::new(Semaphore::new(count));
         Arc::new(Self {
-            known: Mutex::default(),
-            quick: places(AT_ONCE),
-            slow: places(SLOW_AT_ONCE),
-            late: places(LATE_AT_ONCE),
+            states: Mutex::default(),
+            quick: lanes(AT_ONCE),
+            slow: lanes(SLOW_AT_ONCE),
+            late: lanes(LATE_AT_ONCE),
         })
     }
 
-    /// Looks at a rule when it has a place. A rule that is not done with its last turn misses this one:
-    /// nothing then.
-    pub async fn look<T>(&self, key: Key, looking: impl Future<Output = T>) -> Option<T> {
+    /// Evaluates a rule when it gets a permit of its lane. `None` where its last evaluation has not ended: it misses this turn.
+    pub async fn evaluate<T>(&self, key: Key, evaluation: impl Future<Output = T>) -> Option<T> {
         let is_slow = {
-            let mut known = self.known.lock();
-            if !known.under_way.insert(key.clone()) {
+            let mut states = self.states.lock();
+            if !states.in_flight.insert(key.clone()) {
                 return None;
             }
-            known.slow.contains(&key)
+            states.slow.contains(&key)
         };
-        let places = if is_slow { &self.slow } else { &self.quick };
-        let mut place = Arc::clone(places).acquire_owned().await;
+        let lanes = if is_slow { &self.slow } else { &self.quick };
+        let mut permit = Arc::clone(lanes).acquire_owned().await;
         let began = Instant::now();
-        let mut looking = std::pin::pin!(looking);
-        let outcome = match tokio::time::timeout(SLOW, looking.as_mut()).await {
+        let mut evaluation = std::pin::pin!(evaluation);
+        let outcome = match tokio::time::timeout(SLOW, evaluation.as_mut()).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 if !is_slow && let Ok(late) = Arc::clone(&self.late).try_acquire_owned() {
-                    place = Ok(late);
+                    permit = Ok(late);
                 }
-                looking.await
+                evaluation.await
             }
         };
-        drop(place);
-        let mut known = self.known.lock();
-        known.under_way.remove(&key);
+        drop(permit);
+        let mut states = self.states.lock();
+        states.in_flight.remove(&key);
         if began.elapsed() > SLOW {
-            known.slow.insert(key);
+            states.slow.insert(key);
         } else {
-            known.slow.remove(&key);
+            states.slow.remove(&key);
         }
         Some(outcome)
     }
@@ -89,33 +91,36 @@ mod tests {
 
     /// Looks a minute long, each second, at so many quick rules and slow ones; how late the latest quick
     /// one was, and how many looks at slow ones were done.
-    async fn minute(places: &Arc<Places>, quick: usize, slow: usize) -> (Duration, usize) {
+    async fn minute(lanes: &Arc<EvaluationLanes>, quick: usize, slow: usize) -> (Duration, usize) {
         let latest = Arc::new(Mutex::new((Duration::ZERO, 0)));
         let mut looks = Vec::new();
         for second in 0..60 {
             for n in (0..quick).filter(|n| n % 60 == second) {
-                let (places, latest) = (Arc::clone(places), Arc::clone(&latest));
+                let (lanes, latest) = (Arc::clone(lanes), Arc::clone(&latest));
                 looks.push(tokio::spawn(async move {
                     let due = Instant::now();
-                    let look = tokio::time::sleep(Duration::from_millis(1));
-                    assert!(places.look(("org".to_owned(), n.to_string()), look).await.is_some());
+                    let evaluate = tokio::time::sleep(Duration::from_millis(1));
+                    assert!(
+                        lanes.evaluate(("org".to_owned(), n.to_string()), evaluate).await.is_some()
+                    );
                     let mut latest = latest.lock();
                     latest.0 = latest.0.max(due.elapsed());
                 }));
             }
             for n in (0..slow).filter(|n| n % 60 == second) {
-                let (places, latest) = (Arc::clone(places), Arc::clone(&latest));
+                let (lanes, latest) = (Arc::clone(lanes), Arc::clone(&latest));
                 looks.push(tokio::spawn(async move {
-                    let look = tokio::time::sleep(Duration::from_secs(5));
-                    if places.look(("slow".to_owned(), n.to_string()), look).await.is_some() {
+                    let evaluate = tokio::time::sleep(Duration::from_secs(5));
+                    if lanes.evaluate(("slow".to_owned(), n.to_string()), evaluate).await.is_some()
+                    {
                         latest.lock().1 += 1;
                     }
                 }));
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        for look in looks {
-            look.await.unwrap();
+        for evaluate in looks {
+            evaluate.await.unwrap();
         }
         let latest = latest.lock();
         *latest
@@ -123,28 +128,28 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn slow_rules_delay_no_quick_one() {
-        let places = Places::new();
-        let (alone, _) = minute(&places, 10_000, 0).await;
+        let lanes = EvaluationLanes::new();
+        let (alone, _) = minute(&lanes, 10_000, 0).await;
         // One slow rule a second, as yet unknown: they move on when they turn out slow.
-        let (first, looked) = minute(&places, 10_000, 60).await;
+        let (first, looked) = minute(&lanes, 10_000, 60).await;
         assert_eq!(looked, 60);
         assert!(first <= alone + SLOW, "{first:?} beside {alone:?}");
-        // Once they are known, they wait for each other only. Two of five seconds fit into five.
-        let (then, looked) = minute(&places, 10_000, 60).await;
+        // Once they are states, they wait for each other only. Two of five seconds fit into five.
+        let (then, looked) = minute(&lanes, 10_000, 60).await;
         assert!(then <= alone, "{then:?} beside {alone:?}");
         assert!((24..=60).contains(&looked), "{looked}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_rule_that_is_quick_again_has_a_quick_place() {
-        let places = Places::new();
+        let lanes = EvaluationLanes::new();
         let key = ("org".to_owned(), "1".to_owned());
         for (seconds, is_slow) in [(1, true), (0, false)] {
-            places.look(key.clone(), tokio::time::sleep(Duration::from_secs(seconds))).await;
-            assert_eq!(places.known.lock().slow.contains(&key), is_slow);
+            lanes.evaluate(key.clone(), tokio::time::sleep(Duration::from_secs(seconds))).await;
+            assert_eq!(lanes.states.lock().slow.contains(&key), is_slow);
         }
-        let still = places.look(key.clone(), tokio::time::sleep(Duration::from_secs(9)));
-        let again = places.look(key.clone(), async {});
+        let still = lanes.evaluate(key.clone(), tokio::time::sleep(Duration::from_secs(9)));
+        let again = lanes.evaluate(key.clone(), async {});
         assert_eq!(tokio::join!(still, again), (Some(()), None));
     }
 }

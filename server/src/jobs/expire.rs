@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::debug;
 
-use super::every::every;
+use super::periodic::every;
 use crate::app::App;
 
 /// Often enough that ended sessions stay few, seldom enough to cost nothing.

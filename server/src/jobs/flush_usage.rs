@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::every::every;
+use super::periodic::every;
 use crate::app::App;
 
 /// What a crash may lose of counts; of events it loses none.

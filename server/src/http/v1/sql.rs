@@ -21,10 +21,10 @@ use crate::{
     app::Caller,
     error::{ApiError, Result},
     http::{
+        chunked_body::Paced,
         context::Http,
         describe::{Description, Gives},
         extract::{Body, Id, OptionalBody},
-        paced::Paced,
         statements::{Answer, Part, Running, begin},
     },
     sql::StatementPermit,
