@@ -24,7 +24,7 @@ impl InFlight {
         if is_new {
             return Ok(InFlightGuard { of: Arc::clone(self), id: id.to_owned() });
         }
-        let message = "a request with this key is being carried out";
+        let message = "the request with this key is under way";
         Err(ApiError {
             retry_after: Some(1),
             ..ApiError::field(Code::Conflict, "Idempotency-Key", message)

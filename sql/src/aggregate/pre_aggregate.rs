@@ -40,9 +40,9 @@ pub struct SourceAggregator<'a> {
     names: Vec<(u32, u32, i64)>,
     /// String properties that are keys: their dictionary, once it is known, and how many indexes each value takes.
     texts: Vec<(String, Arc<TextTable>, usize)>,
-    /// Places of an outer group: a group's index is the number of its outer group times these, and what its texts add.
-    indexes: usize,
-    /// Where indexes are made as groups are sparse: the slot of each, and the index of each slot. Else they are the same.
+    /// Groups of an outer group: a group's index is the number of its outer group times the stride, plus what its codes add.
+    stride: usize,
+    /// Where there could be too many indexes for an array: the slot of each index that occurs, and the index of each slot.
     sparse: Option<(HashMap<u64, u32, RandomState>, Vec<u64>)>,
     counts: Vec<u64>,
     states: Vec<Vec<MeasureState>>,
@@ -54,15 +54,15 @@ impl<'a> SourceAggregator<'a> {
     /// Errors: damage of a segment.
     pub fn new(spec: &'a AggregateSpec, source: &'a Source) -> Result<Self> {
         let mut texts = Vec::new();
-        let mut indexes = 1usize;
+        let mut stride = 1usize;
         for (_, key) in &spec.keys {
             if let GroupKey::Text(name) = key {
-                texts.push((name.clone(), Arc::default(), indexes));
+                texts.push((name.clone(), Arc::default(), stride));
                 let values = source.values(name).map_err(broken)?;
-                indexes = indexes.saturating_mul(values.saturating_add(1));
+                stride = stride.saturating_mul(values.saturating_add(1));
             }
         }
-        let bytes = spec.outer_groups(source).saturating_mul(indexes);
+        let bytes = spec.outer_groups(source).saturating_mul(stride);
         let is_dense = bytes.saturating_mul(spec.group_bytes()) <= DENSE_GROUPS_BYTES;
         Ok(Self {
             spec,
@@ -73,7 +73,7 @@ impl<'a> SourceAggregator<'a> {
             last: None,
             names: Vec::new(),
             texts,
-            indexes,
+            stride,
             sparse: (!is_dense).then(Default::default),
             counts: Vec::new(),
             states: vec![Vec::new(); spec.measures.len()],
@@ -95,7 +95,7 @@ impl<'a> SourceAggregator<'a> {
         if number == next {
             self.names.push(key);
             if self.sparse.is_none() {
-                self.make_slots(self.indexes);
+                self.make_slots(self.stride);
             }
         }
         self.last = Some((key, number));
@@ -131,7 +131,7 @@ impl<'a> SourceAggregator<'a> {
         if self.texts.is_empty() && spec.measures.is_empty() && marks.is_none() {
             for bucket_run in bucket_runs {
                 let outer = self.outer(bucket_run.series, bucket_run.start_ms);
-                let slot = self.slot((outer * self.indexes) as u64);
+                let slot = self.slot((outer * self.stride) as u64);
                 self.counts[slot] += u64::from(bucket_run.rows);
             }
             return Ok(());
@@ -140,7 +140,7 @@ impl<'a> SourceAggregator<'a> {
         if is_of_strips && *spec.measures == [Measure::Time] {
             for row_range in &morsel.row_ranges {
                 let outer = self.outer(row_range.series, 0);
-                let slot = self.slot((outer * self.indexes) as u64);
+                let slot = self.slot((outer * self.stride) as u64);
                 let (first_ms, last_ms) = self.source.ends(row_range).map_err(broken)?;
                 self.counts[slot] += row_range.rows.len() as u64;
                 self.states[0][slot].add_times(row_range.rows.len() as u64, first_ms, last_ms);
@@ -151,7 +151,7 @@ impl<'a> SourceAggregator<'a> {
         let mut indexes: Vec<u64> = Vec::with_capacity(morsel.rows());
         for bucket_run in &bucket_runs {
             let outer = self.outer(bucket_run.series, bucket_run.start_ms) as u64;
-            let index = outer * self.indexes as u64;
+            let index = outer * self.stride as u64;
             indexes.resize(indexes.len() + bucket_run.rows as usize, index);
         }
         for (name, table, step) in &mut self.texts {
@@ -212,7 +212,7 @@ impl<'a> SourceAggregator<'a> {
         let indexes: Vec<usize> = slots.iter().map(index).collect();
         let spec = self.spec;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(spec.schema.fields().len());
-        let outer = |index: &usize| self.names[index / self.indexes];
+        let outer = |index: &usize| self.names[index / self.stride];
         let mut texts = self.texts.iter();
         for (_, key) in &spec.keys {
             arrays.push(match key {
@@ -238,7 +238,7 @@ impl<'a> SourceAggregator<'a> {
                         return Err(DataFusionError::Internal(format!("{name} was not read")));
                     };
                     let values = self.source.values(name).map_err(broken)?.saturating_add(1);
-                    let code = |index: &usize| index % self.indexes / step % values;
+                    let code = |index: &usize| index % self.stride / step % values;
                     let text = |index| {
                         let at = code(index).checked_sub(1)?;
                         std::str::from_utf8(table.at(at)).ok()
