@@ -33,7 +33,7 @@ const DATA_BYTES: u64 = 1 << 30;
 /// The names of the template's process and of its children.
 const NAME: &CStr = c"inlay-sql";
 
-/// Gets ready, makes workers of what comes over the standard input, which is a socket, and pipes when nobody can ask any
+/// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
 /// more. Arguments of the program behind the command, if there are any: the bytes of memory that each process begins with, those that it may write to when it has
 /// got all that it can, and whether code is in huge pages (`true`).
 pub fn run() -> ExitCode {
@@ -65,7 +65,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Has the C library keep what is freed: a statement takes it again at once, and the process pipes soon. Pages that go back to
+/// Has the C library keep what is freed: a statement takes it again at once, and the process ends soon. Pages that go back to
 /// the kernel and come again are cleared and mapped each time, some 3 % of a statement's time.
 fn keep_freed_memory() {
     /// The most that the library takes from its heaps; larger blocks are mapped each by itself.
@@ -198,7 +198,7 @@ fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<Chi
 
 /// Waits for a child that has ended, and sends its exit status to the server, if that still listens.
 fn reap(child: Child) {
-    // One that only says so is not waited for. What pipes already pipes as it does.
+    // One that only says so is not waited for. What is ending already ends as it does.
     let _ = kill_process(child.pid, Signal::KILL);
     let ended = retry_on_intr(|| waitpid(Some(child.pid), WaitOptions::empty()));
     if let (Ok(Some((_, status))), Some(mut control)) = (ended, child.control) {

@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is what one instant shows of a namespace. It is opened where it was taken, or handed over to
 //! another process as bytes: the list of segments, which that process maps for itself, and the rows that
 //! no segment holds yet. A [`Scan`] names sources; a source its series and, for times that are asked for,
-//! the row ranges of rows to read. Rows of other namespaces, and rows that expired, are never among them.
+//! the row ranges to read. Rows of other namespaces, and rows that expired, are never among them.
 //!
 //! Nothing here evaluates more than equality of texts and bounds of numbers: that is for whoever reads.
 

@@ -172,7 +172,7 @@ impl Recent {
     ///
     /// Errors: `Corrupt`.
     pub fn read(&self, morsel: &Morsel, column: &Column) -> Result<Values> {
-        // Strips are short and mostly stand side by side.
+        // Row ranges are short and mostly stand side by side.
         let side_by_side = |a: &RowRange, b: &RowRange| a.rows.end == b.rows.start;
         let runs = morsel.row_ranges.chunk_by(side_by_side);
         let ends = |run: &[RowRange]| Some(run.first()?.rows.start..run.last()?.rows.end);

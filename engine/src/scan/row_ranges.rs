@@ -14,7 +14,7 @@ pub struct RowRange {
     pub rows: Range<u32>,
 }
 
-/// Strips that are read together: those of one block.
+/// Row ranges that are read together: those of one block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Morsel {
     /// In the order of their rows.

@@ -519,7 +519,7 @@ impl Sealed {
     }
 }
 
-/// The rows of a morsel within their block. Strips that follow each other are one range.
+/// The rows of a morsel within their block. Row ranges that follow each other are one range.
 fn ranges_in_block(morsel: &Morsel) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for row_range in &morsel.row_ranges {

@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// The rows of the series_filter series from `times.start` to before `times.end`, in morsels.
+    /// The rows of the series that the filter takes from `times.start` to before `times.end`, in morsels.
     ///
     /// Errors: `Corrupt`.
     pub fn morsels(

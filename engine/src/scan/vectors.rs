@@ -30,7 +30,7 @@ pub fn vectors(mut rows: Range<u32>) -> impl Iterator<Item = Range<u32>> {
     })
 }
 
-/// Pieces of a morsel's rows, each within a vector. Strips that follow each other are one.
+/// Pieces of a morsel's rows, each within a vector. Row ranges that follow each other are one.
 fn pieces(morsel: &Morsel) -> impl Iterator<Item = Range<u32>> + '_ {
     let mut row_ranges =
         morsel.row_ranges.iter().map(|row_range| row_range.rows.clone()).peekable();

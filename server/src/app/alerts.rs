@@ -1,4 +1,4 @@
-//! Alert rules: what they watch, whom they tell, and how what they watch is. `alert_checks` looks at it,
+//! Alert rules: what they watch, whom they tell, and how what they watch is. `alert_evaluation` looks at it,
 //! `alert_state` decides whether it fires.
 
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Brings to receivers what is due: webhooks and mails.
 //!
-//! What is under way is claimed in the store, so that a crash leaves it to be tried again; see `queue`.
+//! What is under way is claimed in the store, so that a crash leaves it to be tried again; see `delivery_queue`.
 
 use std::{
     sync::Arc,

@@ -134,7 +134,7 @@ mod tests {
         let (first, looked) = minute(&lanes, 10_000, 60).await;
         assert_eq!(looked, 60);
         assert!(first <= alone + SLOW, "{first:?} beside {alone:?}");
-        // Once they are states, they wait for each other only. Two of five seconds fit into five.
+        // Once they are known to be slow, they wait for each other only. Two of five seconds fit into five.
         let (then, looked) = minute(&lanes, 10_000, 60).await;
         assert!(then <= alone, "{then:?} beside {alone:?}");
         assert!((24..=60).contains(&looked), "{looked}");

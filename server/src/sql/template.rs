@@ -85,7 +85,7 @@ impl Template {
     /// Has it make a worker.
     ///
     /// Errors: when there are no descriptors left; what the kernel says. It may have ended or not listen: then it
-    /// [is unwell](Self::is_unhealthy).
+    /// [is unhealthy](Self::is_unhealthy).
     pub fn fork(&self) -> io::Result<Pipes> {
         let (statement, stdin) = io::pipe()?;
         let (stdout, answer) = io::pipe()?;

@@ -1,4 +1,4 @@
-//! Descriptors over sockets: the pipes of a worker's pipes, which the server hands to the template that copies itself, and
+//! Descriptors over sockets: the worker's ends of its pipes, which the server hands to the template that forks, and
 //! shared memory with rows, which it hands to the worker.
 
 use std::{

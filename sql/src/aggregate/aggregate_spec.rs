@@ -26,8 +26,8 @@ pub const SPAN: [&str; 2] = ["earliest", "latest"];
 pub const USER: &str = "user_id";
 /// The column of numbers that a tenant's users have in one statement.
 pub const USER_NUMBER: &str = "number of user_id\0";
-/// Bytes of places that are laid out ahead, one for each group that there could be; where there could be more, places are
-/// made for the groups that there are, which do not take more.
+/// Bytes of an array with a slot for each group that there could be; where there could be more, slots are
+/// made for the groups that occur.
 pub const DENSE_GROUPS_BYTES: usize = 16 << 20;
 
 /// What groups are told apart by.
@@ -209,7 +209,7 @@ impl AggregateSpec {
                 groups = groups.and_then(|groups| groups.checked_mul(values.checked_add(1)?));
             }
         }
-        // Places are numbered beyond their rows.
+        // Indexes go beyond the rows.
         let fits = |groups: &usize| {
             let bytes = (*groups).min(rows).checked_mul(self.group_bytes());
             bytes.is_some_and(|bytes| bytes <= DENSE_GROUPS_BYTES)

@@ -30,7 +30,7 @@ use crate::tables::broken;
 
 /// No number: of a row that is left out, of what is not met yet.
 const NONE: u32 = u32::MAX;
-/// Numbers in lists of a chunk, at most, and how many lists: where users could have more groups than that, these are columns
+/// Numbers in lists of a chunk, at most, and how many lists: where users could have more groups than that, these are found
 /// by their hashes.
 const LISTED_MAX: usize = if cfg!(test) { 3_000 } else { 4 << 20 };
 const LISTS_MAX: usize = 4_096;
@@ -67,7 +67,7 @@ pub struct UserAggregator<'a> {
     buckets: Vec<EventBucket>,
     /// String properties by whose ranks groups are told apart: a bucket has a number for each of their combinations.
     ranks: RankCombinations,
-    /// Places by what they are, and the one that was met last.
+    /// Numbers of buckets, and the bucket that was met last.
     bucket_numbers: HashMap<EventBucket, usize, RandomState>,
     last: Option<(EventBucket, usize)>,
     slots: Slots,
@@ -176,7 +176,7 @@ impl<'a> UserAggregator<'a> {
         let view = make_view(text, 0, self.long.len() as u32);
         let is_it = |entry: &Entry| {
             let User { view: known, tenant: of } = self.users[entry.user as usize];
-            // Of a long text a view has the length, the first bytes and the bucket.
+            // Of a long text a view has the length, the first bytes and the offset.
             let is_alike = || match known as u32 as usize {
                 len if len <= VIEW_BYTES => known == view,
                 len => {

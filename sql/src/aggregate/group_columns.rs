@@ -158,7 +158,9 @@ impl Batches {
                     ranks.texts(order, of_place)?
                 }
                 GroupKey::Text(_) => {
-                    return Err(DataFusionError::Internal("a text is no bucket".to_owned()));
+                    return Err(DataFusionError::Internal(
+                        "a text is no key of groups by user".to_owned(),
+                    ));
                 }
             });
         }

@@ -32,9 +32,9 @@ pub struct SourceAggregator<'a> {
     /// Whether tenants, events are told apart.
     by: (bool, bool),
     buckets: TimeBuckets,
-    /// For each outer group that was sparse, its number.
+    /// For each outer group that was met, its number.
     outer: HashMap<(u32, u32, i64), u32, RandomState>,
-    /// The outer group that was sparse last.
+    /// The outer group that was met last.
     last: Option<((u32, u32, i64), u32)>,
     /// The outer groups by their numbers.
     names: Vec<(u32, u32, i64)>,

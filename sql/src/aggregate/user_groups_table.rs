@@ -19,7 +19,7 @@ use super::{
 };
 use crate::tables::{Conditions, broken, strings};
 
-/// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is spec,
+/// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is needed,
 /// few enough that their users stay in the processor's caches.
 const CHUNK_ROWS: usize = if cfg!(test) { 700 } else { 131_072 };
 /// Bytes for what is counted once in groups of tenants that are read together, at most.
@@ -92,7 +92,7 @@ impl GroupSource for UserGroupsTable {
     }
 }
 
-/// Units of some tenants, each with the place of its source in the scan; and the number of the chunk.
+/// Morsels of some tenants, each with the place of its source in the scan; and the number of the chunk.
 type Chunk = Arc<(u32, Vec<(usize, Morsel)>)>;
 
 /// Numbers of texts, in the order in which they are met.

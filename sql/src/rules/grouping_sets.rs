@@ -7,7 +7,7 @@
 //! SELECT NULL, string_props['plan'], count(DISTINCT user_id) FROM events GROUP BY 2
 //! ```
 //!
-//! Counts and sums of all sets are added up from the groups by all columns (`aggregate_pushdown.rs`). Distinct values are not: the library takes
+//! Counts and sums of all sets are added up from the groups by all columns (`aggregate_pushdown.rs`). Distinct values are not: DataFusion takes
 //! each row once for each set, and lists the values of all groups of all sets at the same time. Groups of one set may be
 //! counted while rows are read.
 
@@ -23,6 +23,9 @@ use datafusion_expr::{Aggregate, Expr, LogicalPlan, Projection, Union, expr::Gro
 use datafusion_optimizer::AnalyzerRule;
 
 use super::{aggregate_pushdown::with_columns_of, rewrite::is_of_rows};
+
+/// Sets that become a union, at most.
+const SETS_MAX: usize = 32;
 
 /// Aggregates of distinct values by several sets of groups, as a union of one for each set.
 #[derive(Debug)]
@@ -54,11 +57,12 @@ fn as_union(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         })?;
     }
     let (columns, sets) = grouping_sets(set)?;
-    // The library numbers sets that are written twice.
-    let is_twice =
-        sets.iter().enumerate().any(|(at, set)| sets.iter().take(at).any(|other| other == set));
-    // Joins and the like are not computed for each set.
-    if !has_distinct || is_twice || !is_of_rows(&aggregate.input) {
+    // DataFusion numbers sets that are written twice.
+    let is_twice = sets.len() <= SETS_MAX
+        && sets.iter().enumerate().any(|(at, set)| sets.iter().take(at).any(|other| other == set));
+    // Joins and the like are not computed for each set, and a product of sets is not written out.
+    let is_few = (2..=SETS_MAX).contains(&sets.len());
+    if !has_distinct || !is_few || is_twice || !is_of_rows(&aggregate.input) {
         return Ok(None);
     }
     let branch = |nulls: &Vec<bool>| of_set(aggregate, &columns, nulls).map(Arc::new);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! aggregate_pushdown        SELECT tenant_id, count(*) FROM events GROUP BY 1      reads groups, not rows
-//! dictionary_group_by       … GROUP BY upper(user_id)                              compares numbers of texts
+//! dictionary_group_by       … GROUP BY user_id                                     compares dictionary codes
 //! property_columns          string_props['plan']                                   is a column of its own
 //! distinct_as_groups        count(DISTINCT plan)                                   counts groups
 //! ```

@@ -5,11 +5,11 @@
 //! so on, as in PostgreSQL, where the library answers with all of its hours, and cuts its seconds. `round(-0.3)` is `-0.0` there, which joins, lists and partitions would tell
 //! apart from zero.
 
-use std::sync::Arc;
+use std::{str::FromStr as _, sync::Arc};
 
 use arrow::{
     array::{ArrayRef, AsArray as _},
-    compute::cast,
+    compute::{cast, kernels::cast_utils::IntervalUnit},
     datatypes::{
         DataType, FieldRef, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMillisecondType,
     },
@@ -110,15 +110,15 @@ fn part_of_duration(part: &str, duration: &ColumnarValue) -> Option<ArrayRef> {
         return Some(Arc::new(counts.unary::<_, Float64Type>(seconds)));
     }
     // What is left of whole ones of the next larger unit, and the unit itself; or how many there are in one of the duration.
-    let (of, unit, factor) = match part {
-        "day" | "days" => (i64::MAX, 86_400 * second, 1),
-        "hour" | "hours" => (86_400 * second, 3_600 * second, 1),
-        "minute" | "minutes" => (3_600 * second, 60 * second, 1),
-        "second" | "seconds" => (60 * second, second, 1),
-        "millisecond" | "milliseconds" => {
+    let (of, unit, factor) = match IntervalUnit::from_str(part.trim_matches(['\'', '"'])).ok()? {
+        IntervalUnit::Day => (i64::MAX, 86_400 * second, 1),
+        IntervalUnit::Hour => (86_400 * second, 3_600 * second, 1),
+        IntervalUnit::Minute => (3_600 * second, 60 * second, 1),
+        IntervalUnit::Second => (60 * second, second, 1),
+        IntervalUnit::Millisecond => {
             (60 * second, (second / 1_000).max(1), (1_000 / second).max(1))
         }
-        "microsecond" | "microseconds" => {
+        IntervalUnit::Microsecond => {
             (60 * second, (second / 1_000_000).max(1), (1_000_000 / second).max(1))
         }
         _ => return None,
@@ -231,6 +231,8 @@ mod tests {
             ("second", 11.0),
             ("millisecond", 11_250.0),
             ("microseconds", 11_250_000.0),
+            ("hr", 5.0),
+            ("'min'", 7.0),
         ] {
             for (unit, factor) in [(TimeUnit::Millisecond, 1), (TimeUnit::Nanosecond, 1_000_000)] {
                 let kind = DataType::Duration(unit);

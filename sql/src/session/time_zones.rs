@@ -163,7 +163,8 @@ fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef
             Some((known, added)) if known == index => added,
             _ => {
                 let start = index.checked_mul(step)?;
-                let (first, second) = (looked_up(start), looked_up(start + (step - 1)));
+                let end = start.checked_add(step - 1);
+                let (first, second) = (looked_up(start), end.and_then(looked_up));
                 let added = first.filter(|_| first == second);
                 last = Some((index, added));
                 added
@@ -190,7 +191,7 @@ fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef
 
 /// How many seconds a clock is ahead of UTC where it shows this time.
 fn offset_of_clock(zone: Tz, time: NaiveDateTime) -> Option<i32> {
-    for steps in 0..SKIPPED_STEPS_MAX {
+    for steps in 0..=SKIPPED_STEPS_MAX {
         let before = time.checked_sub_signed(TimeDelta::minutes(STEP_MINUTES) * steps)?;
         match zone.offset_from_local_datetime(&before) {
             LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => {
@@ -277,6 +278,16 @@ mod tests {
             converted(&["1880-01-01 00:00:00"], "Europe/Berlin", true),
             all(&["1880-01-01 00:53:28"])
         );
+    }
+
+    #[test]
+    fn the_last_minutes_of_a_day_that_a_zone_skips_have_an_instant() {
+        assert_eq!(
+            converted(&["2011-12-30 00:10:00", "2011-12-30 23:50:00"], "Pacific/Apia", false),
+            [ms("2011-12-30 10:10:00"), ms("2011-12-31 09:50:00")]
+        );
+        let last: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![i64::MAX]));
+        assert!(convert(&last, UTC.parse().unwrap()).is_err());
     }
 
     #[test]

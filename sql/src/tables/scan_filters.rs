@@ -9,7 +9,7 @@
 //! DynamicFilter [ timestamp > 2026-11-24T09:12:00 ]          once there are a hundred
 //! ```
 //!
-//! A scan looks at it before each unit of rows: one whose times lie outside is not read, and of the others only the columns
+//! A scan looks at it before each morsel of rows: one whose times lie outside is not read, and of the others only the columns
 //! of the conditions are, until it is known which rows pass. Conditions of the statement are checked here alone; an operator
 //! that learns one still checks every row that it gets, so rows may pass that need not.
 
