@@ -13,16 +13,12 @@ import collections
 import itertools
 import json
 import random
-import re
 import urllib.parse
 from datetime import timedelta
 
 from common import Connection
 from history import ENDPOINTS, EVENT_NAMES, MODELS, OWNERS, PLANS
 from questions import iso
-
-# By so much of itself a percentile of a digest changes when other digests are merged.
-DIGESTS_MAY_DIFFER = 0.01
 
 QUERIES = 170
 METRICS = (
@@ -133,23 +129,10 @@ def compare(asked, expected, answers):
     for question, right, answer in zip(asked, expected, answers, strict=True):
         if answer[0] >= 500:
             errors += 1
-        elif answer != right and not is_merged(question, right, answer):
+        elif answer != right:
             what = "another answer" if not strangers(question, answer) else "ANOTHER TENANT'S ROWS"
             wrong.append(f"{what} to {question.path}: {difference(right, answer)}")
     return wrong, errors
-
-
-def is_merged(question, right, answer):
-    """Whether approximate percentiles differ as little as they may: segments that are a minute old are merged at the next
-    start, and digests depend on which rows came together. The whole rest of the answer is the same."""
-    if not re.search(r"metric=p\d+_approx", question.path):
-        return False
-    one, two = (json.dumps(each, sort_keys=True) for each in (right, answer))
-    number = re.compile(r'(?<="value": )-?[\d.]+(?:e-?\d+)?')
-    if number.sub("", one) != number.sub("", two):
-        return False
-    pairs = zip(map(float, number.findall(one)), map(float, number.findall(two)), strict=True)
-    return all(abs(a - b) <= DIGESTS_MAY_DIFFER * max(abs(a), abs(b)) for a, b in pairs)
 
 
 def strangers(question, answer):

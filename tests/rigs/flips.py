@@ -23,6 +23,7 @@ import random
 import re
 import shutil
 import threading
+import time
 
 import answers
 import damage
@@ -32,6 +33,8 @@ from history import History
 # As many as a small machine has processors.
 AT_ONCE = 2
 AGAIN_EVERY = 10
+# An undamaged server has merged what is due at its start by then.
+MERGED_AFTER_S = 10
 # Older than an hour, a directory is merged at every start, and answers cost more. A fresh one has
 # other bytes and questions too.
 FLIPS_OF_A_HISTORY = 1_000
@@ -96,10 +99,12 @@ class Flips:
         states = {damage.WHOLE: history.data} | history.states
         # Those of a first start, and those after an orderly end: sums of fractions depend on the
         # order of rows, which another segment changes.
+        self.states = states
         self.right = {state: self._ask_undamaged(place) for state, place in states.items()}
         lots = random.Random(f"{history.seed} dice")
         self.dice = damage.Dice(lots, files, self.log, history.past)
         self.lock, self.count = threading.Lock(), count
+        self.second_look = threading.Lock()
 
     def _draw(self):
         """A damage of which it is known what must become of it."""
@@ -178,6 +183,8 @@ class Flips:
         first, second = self.right[promise]
         given = self._ask(server)
         wrong, errors = answers.compare(self.asked, first, given)
+        if wrong:
+            wrong = self._compare_with_now(self.states[promise], (first, given))
         state = "with errors" if errors else "same" if promise == damage.WHOLE else "cut"
         self.seen.counts.update({state: 1, "answers": len(given), "errors": errors})
         if wrong or not is_asked_again:
@@ -187,9 +194,40 @@ class Flips:
         if code not in (0, 1):
             return [f"exit code {code} after SIGTERM"]
         if code == 0:
-            given = self._ask(self._start_again(stack, server))
-            wrong, _ = answers.compare(self.asked, second, given)
+            again = self._ask(self._start_again(stack, server))
+            wrong, _ = answers.compare(self.asked, second, again)
+            if wrong:
+                source = self.states[promise]
+                wrong = self._compare_with_now(source, (first, given), (second, again))
         return wrong
+
+    def _compare_with_now(self, source, *rounds):
+        """What is wrong beside an undamaged server that starts now, too, and again for a second round of answers. Segments that
+        are a minute old are merged soon after a start, and digests depend on which rows came together: some answers are others
+        then, exactly the same in both."""
+        wrong = []
+        with self.second_look, contextlib.ExitStack() as stack:
+            for number, (right, given) in enumerate(rounds):
+                if number == 0:
+                    server = self._start(stack, source, "undamaged-now")
+                elif server.stop() != 0:
+                    raise Failed(f"an undamaged server does not end well:\n{server.log_end()}")
+                else:
+                    server = self._start_again(stack, server)
+                wrong = self._await_answers(server, right, given)
+        return wrong
+
+    def _await_answers(self, server, right, given):
+        """What a server does not come to answer either, of the answers that are not right."""
+        others = [n for n, pair in enumerate(zip(right, given, strict=True)) if pair[0] != pair[1]]
+        asked, given = [self.asked[n] for n in others], [given[n] for n in others]
+        end = time.monotonic() + MERGED_AFTER_S
+        while True:
+            now = answers.ask(server.host, self.history, asked)
+            wrong, _ = answers.compare(asked, now, given)
+            if not wrong or time.monotonic() > end:
+                return wrong
+            time.sleep(0.2)
 
     def _look_at_refusal(self, refusal, promise):
         self.seen.counts["refused"] += 1
