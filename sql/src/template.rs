@@ -105,7 +105,7 @@ fn attach() -> io::Result<()> {
 enum Role {
     /// The template, whose server is gone.
     Over,
-    /// A child.
+    /// A child, with the descriptors of its worker.
     Worker(ChildPipes),
 }
 

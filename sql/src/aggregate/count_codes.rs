@@ -31,7 +31,7 @@ const CONTAINER_BYTES: u64 = 64;
 const LISTED: u8 = 0;
 const BITMAP: u8 = 1;
 
-/// Distinct codes.
+/// The distinct codes of one group.
 #[derive(Debug)]
 enum CodeSet {
     /// In the order of arrival.

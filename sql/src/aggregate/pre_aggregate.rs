@@ -49,7 +49,7 @@ pub struct SourceAggregator<'a> {
 }
 
 impl<'a> SourceAggregator<'a> {
-    /// None yet.
+    /// An aggregator without rows, for one source of a scan.
     ///
     /// Errors: damage of a segment.
     pub fn new(spec: &'a AggregateSpec, source: &'a Source) -> Result<Self> {

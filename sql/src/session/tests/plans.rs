@@ -249,3 +249,43 @@ fn distinct_on_reads_first_rows_and_distinct_values_of_groups_no_rows() {
         assert!(plan.contains(has) && !plan.contains(has_not), "{sql}\n{plan}");
     }
 }
+
+#[test]
+fn distinct_texts_are_codes_and_days_on_a_clock_and_grouping_sets_read_no_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    // `AT TIME ZONE`, as the gate writes it.
+    for (sql, has, has_not) in [
+        // Users of several tenants may be called alike, so they are counted by their codes.
+        (
+            "SELECT date_trunc('day', timestamp), count(DISTINCT user_id), sum(numeric_props['ms']) FROM events GROUP BY 1",
+            "count_codes",
+            "PartitionedExec",
+        ),
+        // Groups by tenant and user are read as groups.
+        (
+            "SELECT tenant_id, count(DISTINCT user_id) FROM events GROUP BY 1",
+            "PartitionedExec",
+            "count_codes",
+        ),
+        (
+            "SELECT date_trunc('day', timezone('Europe/Berlin', timezone('UTC', timestamp))), count(*) FROM events GROUP BY 1",
+            "PartitionedExec",
+            "RowsExec",
+        ),
+        (
+            "SELECT date_part('minute', timezone('Europe/Berlin', timezone('UTC', timestamp))), count(*) FROM events GROUP BY 1",
+            "RowsExec",
+            "PartitionedExec",
+        ),
+        (
+            "SELECT tenant_id, event_name, count(DISTINCT string_props['plan']) FROM events \
+             GROUP BY GROUPING SETS ((tenant_id), (event_name))",
+            "UnionExec",
+            "RowsExec",
+        ),
+    ] {
+        let plan = planned(&engine, sql);
+        assert!(plan.contains(has) && !plan.contains(has_not), "{sql}\n{plan}");
+    }
+}
