@@ -53,7 +53,6 @@ def run(rig):
         folder = rig.folder / f"from-{first}"
         folder.mkdir()
         flips = Flips(rig, History(rig, folder, f"{rig.random_seed} {first}"), count)
-        flips.spoil(rig.arguments.sabotage)
         wrong += flips.run()
         total.add(flips.seen)
         if wrong:
@@ -181,7 +180,7 @@ class Flips:
         if promise == damage.REFUSED:
             return ["the log is damaged, and the server starts"]
         first, second = self.right[promise]
-        given = self._ask(server)
+        given = self._ask_damaged(server)
         wrong, errors = answers.compare(self.asked, first, given)
         if wrong:
             wrong = self._compare_with_now(self.states[promise], (first, given))
@@ -240,17 +239,21 @@ class Flips:
             wrong.append(f"the torn end of a log keeps it from starting: {refusal.said}")
         return wrong
 
-    def spoil(self, kind):
-        """Makes right answers wrong, as if the server had lost, doubled or torn something."""
-        first, _ = self.right[damage.WHOLE]
+    def _ask_damaged(self, server):
+        """The answers of a server with damage, spoiled where the rig must fail. An undamaged server that starts later for
+        comparison is never spoiled, so that a second look cannot excuse what was spoiled here."""
+        given = self._ask(server)
+        kind = self.rig.arguments.sabotage
         if kind == "lose":
-            self.right[damage.WHOLE] = self.right[min(self.history.states)]
-        elif kind:
-            place = next(n for n, question in enumerate(self.asked) if first[n][1].get("data"))
-            status, answer = first[place]
-            rows = answer["data"]
-            rows = [*rows, rows[0]] if kind == "double" else rows[1:]
-            first[place] = status, answer | {"data": rows}
+            return self.right[min(self.history.states)][0]
+        if kind:
+            place = next((n for n, (_, answer) in enumerate(given) if answer.get("data")), None)
+            if place is not None:
+                status, answer = given[place]
+                rows = answer["data"]
+                rows = [*rows, rows[0]] if kind == "double" else rows[1:]
+                given[place] = status, answer | {"data": rows}
+        return given
 
 
 if __name__ == "__main__":
