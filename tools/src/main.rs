@@ -4,11 +4,12 @@
 //! generated code; `dist` packs the binary with what belongs to it.
 
 mod check;
-mod dist;
 mod features;
 mod generate;
 mod licenses;
 mod tidy;
+
+mod dist;
 
 use std::{
     path::{Path, PathBuf},

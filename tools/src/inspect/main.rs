@@ -18,10 +18,11 @@ mod columns;
 mod ids;
 mod keys;
 mod log;
-mod segment;
 mod segments;
 mod summary;
 mod verify;
+
+mod segment;
 
 use std::{
     io::{self, BufWriter, Write},

@@ -1,0 +1,30 @@
+//! `cargo tool tidy`: what the compiler does not see of the order of this workspace.
+//!
+//! | rule | refuses |
+//! |---|---|
+//! | [`floors`] | a module that uses one of its own floor or a higher one; a file of more than 700 lines, or without a story at its head |
+//! | [`methods`] | a method of a shared type, such as `App`, that is called from a subject below its own |
+//! | [`readmes`] | a source file or constant that a README names and that is not there |
+
+mod source;
+
+mod floors;
+mod methods;
+mod readmes;
+
+use std::path::Path;
+
+use anyhow::bail;
+
+/// Checks all crates; the error lists every line that breaks a rule.
+pub fn run(root: &Path) -> anyhow::Result<()> {
+    let crates = source::read_crates(root)?;
+    let mut found = Vec::new();
+    floors::check(&crates, &mut found);
+    methods::check(&crates, &mut found);
+    readmes::check(root, &mut found)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    bail!("{}\n{} lines break the rules", found.join("\n"), found.len())
+}
