@@ -156,6 +156,17 @@ impl ApiError {
         Self { field: Some(field.into()), ..Self::new(code, message) }
     }
 
+    /// A value that is none of a list; the message has the list.
+    pub fn unknown_value(
+        field: &str,
+        value: &str,
+        allowed: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        let allowed: Vec<_> = allowed.into_iter().collect();
+        let message = format!("{field} must be one of {}, not {value:?}", allowed.join(", "));
+        Self::field(Code::UnknownValue, field, message)
+    }
+
     /// An error of several fields: the first speaks for it, and all are listed.
     pub fn of_faults(faults: Vec<Fault>) -> Self {
         let Some(first) = faults.first().cloned() else {

@@ -11,10 +11,11 @@ mod base;
 mod config;
 mod outbound;
 mod render;
-mod sql;
 mod store;
 
 mod app;
+
+mod sql;
 
 mod web;
 

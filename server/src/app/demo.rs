@@ -7,18 +7,22 @@
 use inlay_engine::{Event, Rng, SeededRng};
 use serde_json::{Value, json};
 
-use super::{
-    access::Principal,
-    accounts::SessionOpened,
-    alerts::{AlertChange, AlertSubject},
-    callers::{Caller, Identity},
-    context::App,
-    embed::{EmbedRequest, Minted},
-    reports::ReportChange,
-    saved_queries::SavedQueryChange,
-    sessions::{Client, GUEST_EMAIL},
-};
 use crate::{
+    app::{
+        alerts::rules::{AlertChange, AlertSubject},
+        analytics::saved_queries::SavedQueryChange,
+        embed::sessions::{EmbedRequest, Minted},
+        identity::{
+            accounts::{Registration, SessionOpened},
+            sessions::{Client, GUEST_EMAIL},
+        },
+        reports::rules::ReportChange,
+        request::{
+            access::Principal,
+            callers::{Caller, Identity},
+            context::App,
+        },
+    },
     base::secret,
     error::{ApiError, Code, Result},
     store::{
@@ -68,8 +72,25 @@ pub fn demo_tenants() -> [&'static str; DEMO_TENANTS.len()] {
 }
 
 impl App {
+    /// Registers an organisation and gives it a sample of events to look at.
+    pub fn register_with_sample(
+        &self,
+        email: &str,
+        password: &str,
+        name: &str,
+        org_name: &str,
+        client: Client,
+    ) -> Result<Registration> {
+        let registration = self.register(email, password, name, org_name, client)?;
+        // The account exists: without a sample it is poorer, but its key must reach its owner.
+        if let Err(error) = self.seed_sample(&registration.org) {
+            tracing::warn!(code = error.code.name(), %error, "cannot seed the sample");
+        }
+        Ok(registration)
+    }
+
     /// Seeds the sample of a new organisation into its development environment.
-    pub fn seed_sample(&self, org: &Org) -> Result<()> {
+    fn seed_sample(&self, org: &Org) -> Result<()> {
         let Some(environment) = org.environment("development") else { return Ok(()) };
         let now = self.now_ms();
         let window = (now - SAMPLE_DAYS * 24 * HOUR_MS, now);
@@ -432,7 +453,7 @@ mod tests {
     #[test]
     fn the_demo_passes_its_own_checks() {
         for widget in demo_widgets().unwrap() {
-            crate::app::widgets::validate(&widget, "").unwrap();
+            crate::app::dashboards::widgets::validate(&widget, "").unwrap();
         }
         let hours = |seed| events_in_hour(490_000, DEMO_RATE, &SeededRng::new(seed));
         assert_eq!(hours(1), hours(1));

@@ -6,8 +6,11 @@
 use inlay_engine::Txn;
 use serde::de::DeserializeOwned;
 
-use super::{context::App, idempotency::REQUEST_KEPT_MS, passwords, sessions::has_ended};
 use crate::{
+    app::{
+        identity::{passwords, sessions::has_ended},
+        request::{context::App, idempotency_key::REQUEST_KEPT_MS},
+    },
     error::{ApiError, Result},
     store::{
         AlertEvent, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, PasswordReset,

@@ -1,109 +1,80 @@
 //! What Inlay does, as ordinary functions: no HTTP, no async.
 //!
-//! [`App`] holds what they all need: the engine, the clock, chance, settings. One file is one
-//! resource: what it is, and what is allowed. `access` says who may do which operation; the HTTP
-//! floor asks it before anything here runs. `query` is the one gate to data.
-
-mod access;
-mod backoff;
+//! [`App`] holds what all operations need: the engine, the clock, chance, settings. One folder is one subject, one
+//! file in it one resource: what it is, and what is allowed.
+//!
+//! | subject | what is in it |
+//! |---|---|
+//! | `request` | who asks (`callers`), what they may do (`access`), what is remembered of a request (`idempotency`, `audit`), and [`App`] itself (`context`) |
+//! | `analytics` | events in (`events`), metric queries out (`query`, the one gate to data), what events look like, erasure |
+//! | `identity` | organisations, members, console sessions, passwords, API keys |
+//! | `billing` | usage, and what the billing provider says of a subscription |
+//! | `dashboards` | drafts and published snapshots, widgets, a first dashboard made from events |
+//! | `embed` | signed sessions, what their viewers may ask, what they are answered |
+//! | `delivery` | the durable queue of notifications, backoff, the log of attempts, retries by hand |
+//! | `alerts` | rules, how they are evaluated, when they fire, what they send |
+//! | `reports` | rules, times, runs, data and files |
+//!
+//! `plans`, `periods`, `counters` and `settings` are below all subjects; `demo` and `expire` use many of them.
 
 mod counters;
-mod idempotency_key;
+mod periods;
 mod plans;
 mod settings;
 
-mod callers;
-
-mod context;
-
-mod audit;
-mod deliveries;
-mod idempotency;
-mod onboarding;
-mod query;
-mod saved_queries;
-mod schedule;
-
-mod orgs;
-mod usage;
+mod request;
 
 mod billing;
-mod events;
+mod identity;
 
-mod erasures;
-
-mod api_keys;
-mod sessions;
-
-mod accounts;
-
-mod passwords;
-
-mod members;
-
-mod expire;
-
-mod widgets;
+mod analytics;
 
 mod dashboards;
 
-mod alert_notifications;
-mod alert_state;
-mod delivery_queue;
-mod discover;
-mod embed;
-mod embed_limits;
-mod report_queue;
-mod rules;
-mod standalone_widgets;
-
-mod alert_evaluation;
-mod datasets;
-mod embed_views;
-mod report_data;
-mod reports;
+mod delivery;
 
 mod alerts;
+mod embed;
 
-mod alert_preview;
+mod reports;
+
 mod demo;
-mod report_runs;
+mod expire;
 
-mod report_files;
-mod webhook_retries;
-
-pub use access::{Decision, Operation, Principal, Quota, decide};
-pub use accounts::{RESERVED_DOMAIN, SessionOpened};
-pub use alert_evaluation::Check;
-pub use alerts::{Alert, AlertChange, AlertSubject};
-pub use api_keys::KeyRequest;
-pub use audit::AuditFilter;
-pub use billing::{BillingState, Received};
-pub use callers::Caller;
-pub use context::{App, Attempt};
+pub use alerts::evaluation::Check;
+pub use alerts::rules::{Alert, AlertChange, AlertSubject};
+pub use analytics::datasets::Dataset;
+pub use analytics::discover::is_rollup_dimension;
+pub use analytics::erasures::scope_name;
+pub use analytics::events::RejectedEvent;
+pub use analytics::query::{
+    Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric,
+};
+pub use analytics::saved_queries::SavedQueryChange;
+pub use billing::subscription::{BillingState, Received};
+pub use billing::usage::Usage;
 pub use counters::Counted;
-pub use dashboards::{DashboardChange, NewDashboard, Status, WidgetChange};
-pub use datasets::Dataset;
-pub use deliveries::{RuleDeliveries, WINDOW_HOURS};
-pub use delivery_queue::{Outcome, Queued, UnderWay};
+pub use dashboards::drafts::{DashboardChange, NewDashboard, Status, WidgetChange};
+pub use dashboards::standalone_widgets::StandaloneChange;
+pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};
+pub use delivery::log::{RuleDeliveries, WINDOW_HOURS};
+pub use delivery::queue::{Outcome, Queued, UnderWay};
+pub use delivery::rule_fields::{masked_email, masked_url};
 pub use demo::demo_tenants;
-pub use discover::is_rollup_dimension;
-pub use embed::{EmbedRequest, Viewer};
-pub use embed_limits::{Offered, WireFilters};
-pub use embed_views::EmbedView;
-pub use erasures::scope_name;
-pub use events::RejectedEvent;
-pub use idempotency::Known;
-pub use idempotency_key::NamedRequest;
+pub use embed::limits::{Offered, WireFilters};
+pub use embed::sessions::{EmbedRequest, Viewer};
+pub use embed::views::EmbedView;
+pub use identity::accounts::{RESERVED_DOMAIN, SessionOpened};
+pub use identity::api_keys::KeyRequest;
+pub use identity::sessions::{Client, OwnSession, SESSION_SECONDS};
 pub use plans::{PLANS, Plan};
-pub use query::{Ask, QueryAnswer, QueryRow, granularity_name, parse_granularity, parse_metric};
-pub use report_files::ReportFile;
-pub use report_runs::ReportWork;
-pub use reports::{Report, ReportChange, next_runs, runs_after};
-pub use rules::{masked_email, masked_url};
-pub use saved_queries::SavedQueryChange;
-pub use sessions::{Client, OwnSession, SESSION_SECONDS};
+pub use reports::files::ReportFile;
+pub use reports::rules::{Report, ReportChange, next_runs, runs_after};
+pub use reports::runs::ReportWork;
+pub use request::access::{Decision, Operation, Principal, Quota, decide};
+pub use request::audit::AuditFilter;
+pub use request::callers::Caller;
+pub use request::context::{App, Attempt};
+pub use request::idempotency::Known;
+pub use request::idempotency_key::NamedRequest;
 pub use settings::{BillingSettings, Settings};
-pub use standalone_widgets::StandaloneChange;
-pub use usage::Usage;
-pub use widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};

@@ -20,15 +20,14 @@ use utoipa::{
 };
 
 use super::{
-    context::Http,
-    describe::{Description, Takes},
-    schema_cache::SchemaCache,
+    openapi::describe::{Description, Takes},
+    state::{context::Http, schema_cache::SchemaCache},
 };
 use crate::{
     app::{Caller, Client, Viewer},
     base::json as base_json,
     error::{ApiError, Code, Result},
-    http::caller::{ClientAddress, SessionCookie},
+    http::middleware::caller::{ClientAddress, SessionCookie},
 };
 
 /// A version in quotes, or any.

@@ -1,40 +1,34 @@
 //! How the product is spoken over HTTP.
 //!
-//! `v1` has one file a resource and one table of all operations. Every operation of the table
-//! passes `caller`, which finds out who asks and whether he may; a handler only runs when he may.
+//! | room | what is in it |
+//! |---|---|
+//! | `v1` | one table of all operations; one file a resource |
+//! | `middleware` | what every request passes: its id and log line, the caller and what they may do, rate limits, idempotency |
+//! | `extract` | what a handler takes from a request, with errors that name the field |
+//! | `respond`, `chunked_body` | what a handler answers: JSON with its status, the one shape of errors, large bodies in parts |
+//! | `openapi` | the document, read from the signatures of handlers |
+//! | `pages` | files for browsers, health, metrics |
+//! | `state` | what all requests share |
+//!
+//! Every operation of the table passes `middleware::caller`; a handler only runs for a caller that may.
 
 mod chunked_body;
-mod describe;
-mod in_flight;
-mod request_metrics;
-mod throttle;
-
-mod schema_cache;
-
-mod context;
-mod respond;
-
-mod idempotency;
 mod openapi;
 
-mod caller;
+mod state;
+
+mod respond;
+
+mod middleware;
 
 mod extract;
-mod statements;
 
-mod layers;
-
-mod files;
-mod metrics;
-mod system;
 mod v1;
 
-mod console;
-mod embed_page;
+mod pages;
 
 mod router;
 
-pub use caller::Peer;
-pub use context::Http;
+pub use middleware::caller::Peer;
 pub use router::router;
-pub use throttle::Throttle;
+pub use state::{context::Http, throttle::Throttle};

@@ -17,7 +17,7 @@ use utoipa::{
     },
 };
 
-use super::describe::{Description, Gives};
+use super::openapi::describe::{Description, Gives};
 use crate::error::{ApiError, Code, More};
 
 /// 200 with an object.

@@ -9,11 +9,11 @@ use tower_http::compression::{
 };
 
 use super::{
-    console,
-    context::Http,
-    embed_page, files, layers, metrics,
+    middleware::observe,
+    pages::{assets, console, embed_page, metrics, system},
     respond::{no_such_method, no_such_path},
-    system, v1,
+    state::context::Http,
+    v1,
 };
 
 /// The router of the whole server.
@@ -25,7 +25,7 @@ pub fn router(http: Http) -> Router {
     // One layer of the router: it copies all that it wraps, once a request and layer.
     let layers = ServiceBuilder::new()
         .layer(compress)
-        .layer(middleware::from_fn_with_state(http.clone(), layers::observe))
+        .layer(middleware::from_fn_with_state(http.clone(), observe::observe))
         .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX));
     let (operations, document) = v1::operations(http.clone());
     let reference = system::Reference::new(&http, &document);
@@ -38,9 +38,9 @@ pub fn router(http: Http) -> Router {
         .route("/console/", get(console::index))
         .route("/console/{*path}", get(console::page))
         .route("/embed/{dashboard_id}", get(embed_page::page))
-        .route("/assets/{hash}/{*path}", get(files::asset))
-        .route("/sdk/v1/{name}", get(files::helper))
-        .route("/demo", get(files::demo))
+        .route("/assets/{hash}/{*path}", get(assets::asset))
+        .route("/sdk/v1/{name}", get(assets::helper))
+        .route("/demo", get(assets::demo))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
         .route("/metrics", get(metrics::metrics))

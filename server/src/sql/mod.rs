@@ -14,7 +14,8 @@ mod spawner;
 
 mod worker_pool;
 
+mod statement;
+
 pub use admission::StatementPermit;
-pub use memory_pool::MemoryGrant;
-pub use worker::{ResultStream, SnapshotHandles};
+pub use statement::{Part, RunningStatement, StatementResult, StatementRunner};
 pub use worker_pool::WorkerPool;

@@ -1,101 +1,95 @@
-//! Running a statement: a snapshot, a worker, and what becomes of its answer.
+//! A statement from its text to its rows: permit, snapshot, worker, and the refusals on the way.
+//!
+//! ```text
+//! SELECT count(*) FROM events
+//!   permit      one of the organisation's, or 429 after a fifth of the time
+//!   snapshot    of the caller's environment: segments by name, rows in memory by descriptor
+//!   worker      a child process that was there before, used once
+//!   ← NeedMemtable?   rows that cannot be mapped are copied, once the statement has passed the gate
+//!   ← Columns, Rows…, Done
+//! ```
+//!
+//! A snapshot whose segments were merged away while it was handed over, or a worker that ended while it waited, costs
+//! another attempt and no error.
 
 use std::{io, sync::Arc, time::Duration};
 
 use inlay_engine::{Namespace, rows::Snapshot};
 use inlay_sql_protocol::{Ask, Done, Form, Frame, OutColumn, Reason, Refusal};
 use serde_json::Value;
-use tokio::{runtime::Handle, time::Instant};
-
-use super::context::Http;
-use crate::{
-    app::Caller,
-    error::{Advice, ApiError, Code, More, Result},
-    sql::{MemoryGrant, ResultStream, SnapshotHandles, StatementPermit},
+use tokio::{
+    runtime::Handle,
+    task::{JoinError, spawn_blocking},
+    time::Instant,
 };
 
-/// Longest time of a statement, in milliseconds: from when it came to when its last row is there.
+use super::{
+    admission::StatementPermit,
+    memory_pool::MemoryGrant,
+    worker::{ResultStream, SnapshotHandles},
+    worker_pool::WorkerPool,
+};
+use crate::{
+    app::{App, Caller},
+    error::{Advice, ApiError, Code, More, Result},
+};
+
+/// Longest time of a statement, in milliseconds: from its arrival to its last row.
 const WALL_MS_MAX: u64 = 10_000;
-/// Of this time, what it may wait for others to end, at most.
+/// The part of this time that a statement may wait for others to end.
 const WAIT_SHARE: u32 = 2;
 /// Rows of an answer.
 const ROWS_MAX: usize = 10_000;
 /// Bytes of an answer.
 const BYTES_MAX: usize = 16 << 20;
-/// So often it is tried again with another snapshot, when segments were merged away while it was handed over, or with
-/// another worker, when one has ended while it waited.
-const TRIES: usize = 4;
+/// Attempts, each with another snapshot and another worker.
+const ATTEMPTS: usize = 4;
 /// Runs of segments that are opened before there is a statement about them: some 40 MB of a worker that waits,
 /// besides 64 MB that it touches.
 const RUNS_AHEAD_MAX: usize = 1_000_000;
 
+/// Runs statements of callers.
+#[derive(Clone)]
+pub struct StatementRunner {
+    app: App,
+    workers: Arc<WorkerPool>,
+}
+
 /// A statement that is being answered.
-pub struct Running {
+pub struct RunningStatement {
     /// Its columns.
     pub columns: Vec<OutColumn>,
-    /// Since when.
+    /// When it came.
     pub started: Instant,
     results: ResultStream,
     permit: StatementPermit,
-    /// What is done behind it.
-    _after: After,
+    follow_up: FollowUp,
 }
 
-/// What is done when a statement has ended, however it did: workers are made ready for the next one.
-struct After {
-    http: Http,
+/// Makes workers ready for the next statement when one has ended, however it did.
+struct FollowUp {
+    runner: StatementRunner,
     namespace: Namespace,
-    /// Whether it had an answer: who asks what is none, or goes away, is not waited for.
+    /// Whether rows came: after a refusal, or when the client has left, no worker opens segments ahead.
     is_answered: bool,
 }
 
-impl Drop for After {
-    fn drop(&mut self) {
-        let (http, namespace, is_answered) = (self.http.clone(), self.namespace, self.is_answered);
-        // Without a runtime there is no next one.
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(async move {
-            let workers = Arc::clone(&http.workers);
-            let prepared = tokio::task::spawn_blocking(move || workers.refill()).await;
-            if prepared.is_err() || !is_answered || !http.workers.prepares_workers() {
-                return;
-            }
-            let list = http.run(move |app| {
-                let snapshot = app.engine.snapshot(namespace);
-                Ok((1..=RUNS_AHEAD_MAX).contains(&snapshot.runs()).then(|| snapshot.list()))
-            });
-            if let Ok(Some(segments)) = list.await {
-                let directory = &http.app.settings.data_dir;
-                http.workers.prepare_for(namespace, directory, segments).await;
-            }
-        });
-    }
-}
-
-/// A snapshot that is let go where it keeps nobody waiting: whoever holds it last takes down what it shows.
-struct Held(Option<Snapshot>);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let (Some(snapshot), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            drop(runtime.spawn_blocking(move || drop(snapshot)));
-        }
-    }
-}
+/// A snapshot that is dropped on a blocking thread: the last owner unmaps what it shows.
+struct DropElsewhere(Option<Snapshot>);
 
 /// All rows of a statement.
-pub struct Answer {
-    /// What it begins with, and rows, as they are written.
+pub struct StatementResult {
+    /// The head of the answer and the rows, as they are written.
     pub rows: Vec<u8>,
     /// How it ended.
     pub done: Done,
-    /// Since when it ran.
+    /// When it came.
     pub started: Instant,
-    /// Memory that the rows take until somebody has read them.
+    /// Memory of the rows, until the client has read them.
     pub held: StatementPermit,
 }
 
-/// A part of its rows, or the end.
+/// A part of the rows, or the end.
 pub enum Part {
     /// Some rows, as they are written.
     Rows(Vec<u8>),
@@ -103,36 +97,170 @@ pub enum Part {
     End(Done),
 }
 
-impl Running {
-    /// What comes next.
+impl StatementRunner {
+    /// Runs statements over the events of `app` in the workers of a pool.
+    pub fn new(app: App, workers: Arc<WorkerPool>) -> Self {
+        Self { app, workers }
+    }
+
+    /// Begins to answer a statement over the caller's events.
+    ///
+    /// Errors: 400 when it is refused or takes too much; 429 and 503 when too many run.
+    pub async fn begin(
+        &self,
+        caller: &Caller,
+        sql: String,
+        params: Vec<Value>,
+        form: Form,
+    ) -> Result<RunningStatement> {
+        let wall_ms = WALL_MS_MAX.min(self.app.settings.query_ms_max);
+        let (started, wall) = (Instant::now(), Duration::from_millis(wall_ms));
+        let admission = self.workers.admission();
+        let permit = admission.acquire_statement(&caller.org, started + wall / WAIT_SHARE).await?;
+        self.app.count_statement(caller);
+        let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
+        let namespace = caller.environment.namespace();
+        let mut follow_up = FollowUp { runner: self.clone(), namespace, is_answered: false };
+        let mut cause = None;
+        for _ in 0..ATTEMPTS {
+            if started.elapsed() >= wall {
+                break;
+            }
+            let (mut snapshot, handles) = self.snapshot(namespace).await?;
+            let execution = self.execute(&caller.org, namespace, &ask, &handles, started + wall);
+            let mut results = match execution.await {
+                Ok(results) => results,
+                Err(error) => {
+                    // The first fault says most.
+                    cause.get_or_insert_with(|| format!("a worker for SQL: {error}"));
+                    continue;
+                }
+            };
+            // Before the snapshot, which is dropped on another thread: the last owner gives memory back to the kernel.
+            drop(handles);
+            let mut first = results.next().await;
+            // Only a statement that has passed the gate has rows copied for it.
+            if first == Frame::NeedMemtable {
+                let snapshot = snapshot.0.take();
+                let images = spawn_blocking(move || snapshot.map(|rows| rows.copied_images()));
+                results.send_memtable(&images.await.map_err(ended)?.unwrap_or_default()).await;
+                first = results.next().await;
+            }
+            match first {
+                Frame::Columns(columns) => {
+                    follow_up.is_answered = true;
+                    return Ok(RunningStatement { columns, started, results, permit, follow_up });
+                }
+                Frame::SnapshotGone => {}
+                Frame::Refused(refusal) => return Err(refusal_error(refusal)),
+                Frame::Accepted
+                | Frame::NeedMemtable
+                | Frame::MoreMemory(_)
+                | Frame::Rows(_)
+                | Frame::Done(_) => {
+                    return Err(ApiError::internal("a worker answers without columns"));
+                }
+            }
+        }
+        let message = "statements cannot be run right now; retry soon";
+        Err(ApiError { cause, ..ApiError::new(Code::Overloaded, message) })
+    }
+
+    /// The rows that a statement is about. Rows in memory are laid out on a blocking thread.
+    async fn snapshot(&self, namespace: Namespace) -> Result<(DropElsewhere, SnapshotHandles)> {
+        let snapshot = self.app.engine.snapshot(namespace);
+        let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
+        let with = |snapshot, memory| {
+            (DropElsewhere(Some(snapshot)), SnapshotHandles { segments, memory, has_recent })
+        };
+        if !has_recent {
+            return Ok(with(snapshot, Vec::new()));
+        }
+        let images = spawn_blocking(move || (snapshot.shared_images(), snapshot));
+        let (memory, snapshot) = images.await.map_err(ended)?;
+        Ok(with(snapshot, memory))
+    }
+
+    /// Sends a statement with its snapshot to a worker.
+    async fn execute(
+        &self,
+        org: &str,
+        namespace: Namespace,
+        ask: &Ask,
+        handles: &SnapshotHandles,
+        deadline: Instant,
+    ) -> io::Result<ResultStream> {
+        let taken = self.workers.take(namespace, &handles.segments);
+        let worker = tokio::time::timeout_at(deadline, taken).await??;
+        let memory = MemoryGrant::none(self.workers.memory(), org);
+        worker.execute(&self.app.settings.data_dir, ask, handles, memory, deadline).await
+    }
+}
+
+impl RunningStatement {
+    /// The next part.
     ///
     /// Errors: why the rest does not come.
     pub async fn next(&mut self) -> Result<Part> {
         part(self.results.next().await)
     }
 
-    /// Until when it ends.
+    /// When it ends at the latest.
     pub fn deadline(&self) -> Instant {
         self.results.deadline()
     }
 
-    /// All rows, behind what the answer begins with.
+    /// All rows, behind the head of an answer.
     ///
     /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
-    pub async fn rest(mut self, http: &Http, caller: &Caller, mut rows: Vec<u8>) -> Result<Answer> {
+    pub async fn collect(mut self, caller: &Caller, mut rows: Vec<u8>) -> Result<StatementResult> {
         let done = loop {
             let Some(frame) = self.results.next_behind(&mut rows).await else { continue };
             if let Part::End(done) = part(frame)? {
                 break done;
             }
         };
-        let (admission, deadline) = (http.workers.admission(), self.deadline());
-        let Self { started, results, permit, .. } = self;
+        let deadline = self.deadline();
+        let Self { started, results, permit, follow_up, .. } = self;
         drop(results);
-        // The permit is held while the answer waits for room: what is not counted yet is not more than may run.
+        // The permit is held while the answer waits for memory: what is not counted yet is not more than may run.
+        let admission = follow_up.runner.workers.admission();
         let held = admission.acquire_memory(&caller.org, rows.len(), deadline).await?;
         drop(permit);
-        Ok(Answer { rows, done, started, held })
+        Ok(StatementResult { rows, done, started, held })
+    }
+}
+
+impl Drop for FollowUp {
+    fn drop(&mut self) {
+        let (runner, namespace) = (self.runner.clone(), self.namespace);
+        let opens_segments = self.is_answered && runner.workers.prepares_workers();
+        // Without a runtime there is no next statement.
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let workers = Arc::clone(&runner.workers);
+            let is_refilled = spawn_blocking(move || workers.refill()).await.is_ok();
+            if !is_refilled || !opens_segments {
+                return;
+            }
+            let app = runner.app.clone();
+            let list = spawn_blocking(move || {
+                let snapshot = app.engine.snapshot(namespace);
+                (1..=RUNS_AHEAD_MAX).contains(&snapshot.runs()).then(|| snapshot.list())
+            });
+            if let Ok(Some(segments)) = list.await {
+                let directory = &runner.app.settings.data_dir;
+                runner.workers.prepare_for(namespace, directory, segments).await;
+            }
+        });
+    }
+}
+
+impl Drop for DropElsewhere {
+    fn drop(&mut self) {
+        if let (Some(snapshot), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn_blocking(move || drop(snapshot)));
+        }
     }
 }
 
@@ -140,7 +268,7 @@ fn part(frame: Frame) -> Result<Part> {
     match frame {
         Frame::Rows(rows) => Ok(Part::Rows(rows)),
         Frame::Done(done) => Ok(Part::End(done)),
-        Frame::Refused(refusal) => Err(explained(refusal)),
+        Frame::Refused(refusal) => Err(refusal_error(refusal)),
         Frame::Accepted
         | Frame::NeedMemtable
         | Frame::MoreMemory(_)
@@ -149,106 +277,12 @@ fn part(frame: Frame) -> Result<Part> {
     }
 }
 
-/// Begins to answer a statement over the caller's events.
-///
-/// Errors: 400 when it is none, or takes too much; 429 and 503 when too many run.
-pub async fn begin(
-    http: &Http,
-    caller: &Caller,
-    sql: String,
-    params: Vec<Value>,
-    form: Form,
-) -> Result<Running> {
-    let wall_ms = WALL_MS_MAX.min(http.app.settings.query_ms_max);
-    let (started, wall) = (Instant::now(), Duration::from_millis(wall_ms));
-    let permit = http
-        .workers
-        .admission()
-        .acquire_statement(&caller.org, started + wall / WAIT_SHARE)
-        .await?;
-    http.app.count_statement(caller);
-    let ask = Ask { sql, params, form, rows_max: ROWS_MAX, bytes_max: BYTES_MAX, wall_ms };
-    let namespace = caller.environment.namespace();
-    let mut after = After { http: http.clone(), namespace, is_answered: false };
-    let mut cause = None;
-    for _ in 0..TRIES {
-        if started.elapsed() >= wall {
-            break;
-        }
-        let (mut snapshot, shown) = shown(http, namespace).await?;
-        let handed = handed(http, &caller.org, namespace, &ask, &shown, started + wall);
-        let mut results = match handed.await {
-            Ok(results) => results,
-            Err(error) => {
-                // What went wrong first says most.
-                cause.get_or_insert_with(|| format!("a worker for SQL: {error}"));
-                continue;
-            }
-        };
-        // Before the snapshot, which is let go elsewhere: whoever is last gives memory back to the kernel.
-        drop(shown);
-        let mut first = results.next().await;
-        // Who asks what is no statement has nothing gathered for it.
-        if first == Frame::NeedMemtable {
-            let snapshot = snapshot.0.take();
-            let rows = http.run(move |_| Ok(snapshot.map(|snapshot| snapshot.copied_images())));
-            results.send_memtable(&rows.await?.unwrap_or_default()).await;
-            first = results.next().await;
-        }
-        match first {
-            Frame::Columns(columns) => {
-                after.is_answered = true;
-                return Ok(Running { columns, started, results, permit, _after: after });
-            }
-            Frame::SnapshotGone => {}
-            Frame::Refused(refusal) => return Err(explained(refusal)),
-            Frame::Accepted
-            | Frame::NeedMemtable
-            | Frame::MoreMemory(_)
-            | Frame::Rows(_)
-            | Frame::Done(_) => {
-                return Err(ApiError::internal("a worker answers without columns"));
-            }
-        }
-    }
-    let message = "statements cannot be run right now; retry soon";
-    Err(ApiError { cause, ..ApiError::new(Code::Overloaded, message) })
-}
-
-/// What a statement is about. Rows in memory are laid out where that keeps nobody waiting.
-async fn shown(http: &Http, namespace: Namespace) -> Result<(Held, SnapshotHandles)> {
-    let snapshot = http.app.engine.snapshot(namespace);
-    let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
-    if !has_recent {
-        return Ok((
-            Held(Some(snapshot)),
-            SnapshotHandles { segments, memory: Vec::new(), has_recent },
-        ));
-    }
-    let laid_out = http.run(move |_| {
-        let memory = snapshot.shared_images();
-        Ok((Held(Some(snapshot)), SnapshotHandles { segments, memory, has_recent }))
-    });
-    laid_out.await
-}
-
-/// A worker that has a statement and what it is about.
-async fn handed(
-    http: &Http,
-    org: &str,
-    namespace: Namespace,
-    ask: &Ask,
-    shown: &SnapshotHandles,
-    deadline: Instant,
-) -> io::Result<ResultStream> {
-    let taken = http.workers.take(namespace, &shown.segments);
-    let worker = tokio::time::timeout_at(deadline, taken).await??;
-    let memory = MemoryGrant::none(http.workers.memory(), org);
-    worker.execute(&http.app.settings.data_dir, ask, shown, memory, deadline).await
+fn ended(error: JoinError) -> ApiError {
+    ApiError::internal(format!("a task ended: {error}"))
 }
 
 /// A refusal as the API says it.
-fn explained(refusal: Refusal) -> ApiError {
+fn refusal_error(refusal: Refusal) -> ApiError {
     let Refusal { reason, message, position, hint } = refusal;
     let code = match reason {
         Reason::Invalid => Code::InvalidSql,

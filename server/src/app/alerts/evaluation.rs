@@ -13,14 +13,16 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
 
-use super::{
-    access::Principal,
-    alert_state::{Change, fresh, is_due, next_state, percent_change, phase},
-    callers::{Caller, Identity},
-    context::App,
-    widgets::watch_ask,
-};
+use super::state::{Change, fresh, is_due, next_state, percent_change, phase};
 use crate::{
+    app::{
+        dashboards::widgets::watch_ask,
+        request::{
+            access::Principal,
+            callers::{Caller, Identity},
+            context::App,
+        },
+    },
     error::{ApiError, Code, Result},
     store::{
         Actor, AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard,

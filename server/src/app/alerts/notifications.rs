@@ -8,12 +8,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 
-use super::context::App;
 use crate::{
+    app::request::context::App,
     base::{instant, text::one_line},
     error::{ApiError, Result},
-    outbound::{Mail, Post},
-    store::{AlertRule, AlertState, ConditionType, Delivery, Notification, Operator, rule_id},
+    outbound::{Mail, OutboundMessage, Post},
+    store::{
+        AlertRule, AlertState, Channel, ConditionType, Delivery, Notification, Operator, rule_id,
+    },
 };
 
 /// How long a webhook may take.
@@ -111,6 +113,17 @@ struct Content {
 }
 
 impl App {
+    /// The outbound message of a delivery, for an attempt that begins at `at_ms`.
+    pub fn alert_message(&self, delivery: &Delivery, at_ms: i64) -> Result<OutboundMessage> {
+        Ok(match delivery.channel {
+            Channel::Webhook => OutboundMessage::Post(self.alert_post(delivery, at_ms)?),
+            Channel::Email => {
+                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notification)?;
+                OutboundMessage::Mail(Box::new(mail))
+            }
+        })
+    }
+
     /// The webhook that brings a delivery to its receiver, with an attempt that begins at `at_ms`.
     pub fn alert_post(&self, delivery: &Delivery, at_ms: i64) -> Result<Post> {
         let body = webhook_body(&delivery.notification)?;

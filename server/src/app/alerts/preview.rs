@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use super::{
-    alert_evaluation::{watched_widget, window_ms},
-    alert_state::{Change, fresh, next_state},
-    alerts::{AlertChange, AlertSubject},
-    callers::Caller,
-    context::App,
-    delivery_queue::{Outcome, alert_attempt, kind_of},
+    evaluation::{watched_widget, window_ms},
+    rules::{AlertChange, AlertSubject},
+    state::{Change, fresh, next_state},
 };
 use crate::{
+    app::{
+        delivery::queue::{Outcome, alert_attempt, kind_of},
+        request::{callers::Caller, context::App},
+    },
     error::{ApiError, Code, Result},
     store::{AlertState, AuditRow, Channel, Delivery, Notification, RecipientStatus},
 };

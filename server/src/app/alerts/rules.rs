@@ -1,17 +1,20 @@
-//! Alert rules: what they watch, whom they tell, and how what they watch is. `alert_evaluation` looks at it,
-//! `alert_state` decides whether it fires.
+//! Alert rules: what they watch, whom they tell, and how what they watch is. `evaluation` looks at it,
+//! `state` decides whether it fires.
 
 use serde_json::json;
 
 use super::{
-    alert_evaluation::{has_single_value, tenant_statuses, watched_widget},
-    alert_state::{fresh, recovery_fits},
-    callers::Caller,
-    context::App,
-    delivery_queue::drop_deliveries,
-    rules::{next_number, receivers, sign},
+    evaluation::{has_single_value, tenant_statuses, watched_widget},
+    state::{fresh, recovery_fits},
 };
 use crate::{
+    app::{
+        delivery::{
+            queue::drop_deliveries,
+            rule_fields::{next_number, receivers, sign},
+        },
+        request::{callers::Caller, context::App},
+    },
     base::text,
     error::{ApiError, Code, Faults, Result},
     store::{

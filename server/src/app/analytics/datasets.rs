@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use inlay_engine::rows::Sizes;
 
-use super::{callers::Caller, context::App};
-use crate::error::{ApiError, Result};
+use crate::{
+    app::request::{callers::Caller, context::App},
+    error::{ApiError, Result},
+};
 
 /// A column: name, type, whether it may be null, what it holds.
 type Column = (&'static str, &'static str, bool, &'static str);

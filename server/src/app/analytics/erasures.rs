@@ -6,8 +6,8 @@
 use inlay_engine::{Erasure, Scope, Whose};
 use serde_json::json;
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     error::{ApiError, Code, Result},
     store::{Org, OrgTxn},
 };

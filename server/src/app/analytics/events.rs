@@ -13,8 +13,8 @@ use serde::{
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     base::{instant, json as base_json},
     error::{ApiError, Code, Result},
     store::{Environment, OrgTxn},

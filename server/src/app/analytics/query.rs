@@ -15,8 +15,12 @@ use inlay_engine::{
 
 use jiff::tz::TimeZone;
 
-use super::{callers::Caller, context::App, counters::Counted};
 use crate::{
+    app::{
+        counters::Counted,
+        periods::{parse_period, period_ms},
+        request::{callers::Caller, context::App},
+    },
     base::{civil, instant},
     error::{ApiError, Code, Result},
     store::Environment,
@@ -26,14 +30,6 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Names and lengths of the periods.
-pub const PERIODS: [(&str, i64); 5] = [
-    ("1h", HOUR_MS),
-    ("24h", DAY_MS),
-    ("7d", 7 * DAY_MS),
-    ("30d", 30 * DAY_MS),
-    ("90d", 90 * DAY_MS),
-];
 /// Groups that an answer has when nothing else is asked for.
 const GROUPS_DEFAULT: usize = 100;
 /// Rows of an answer that is written down on the thread that reads a socket, at most: some hundred microseconds.
@@ -161,26 +157,10 @@ pub fn granularity_name(granularity: Granularity) -> &'static str {
     GRANULARITIES.iter().find(|(_, known)| *known == granularity).map_or("", |(name, _)| name)
 }
 
-/// Length of the period with this name.
-pub fn period_ms(name: &str) -> Option<i64> {
-    PERIODS.iter().find(|(known, _)| *known == name).map(|(_, ms)| *ms)
-}
-
-/// An error that lists what would have been right.
-pub fn unknown_value(
-    field: &str,
-    value: &str,
-    allowed: impl IntoIterator<Item = &'static str>,
-) -> ApiError {
-    let allowed: Vec<_> = allowed.into_iter().collect();
-    let message = format!("{field} must be one of {}, not {value:?}", allowed.join(", "));
-    ApiError::field(Code::UnknownValue, field, message)
-}
-
 /// Reads a metric with the number that it needs.
 pub fn parse_metric(field: &str, name: &str, numeric_prop: Option<&str>) -> Result<Metric> {
-    let found =
-        metric(name).ok_or_else(|| unknown_value(field, name, METRICS.map(|(name, _)| name)))?;
+    let found = metric(name)
+        .ok_or_else(|| ApiError::unknown_value(field, name, METRICS.map(|(name, _)| name)))?;
     if found.needs_number() && numeric_prop.is_none_or(str::is_empty) {
         let prefix = field.strip_suffix("metric").unwrap_or_default();
         let message = format!("numeric_prop is required for metric {name}");
@@ -189,17 +169,10 @@ pub fn parse_metric(field: &str, name: &str, numeric_prop: Option<&str>) -> Resu
     Ok(found)
 }
 
-/// Reads a period name.
-pub fn parse_period(field: &str, name: &str) -> Result<()> {
-    if period_ms(name).is_some() {
-        return Ok(());
-    }
-    Err(unknown_value(field, name, PERIODS.map(|(name, _)| name)))
-}
-
 /// Reads a granularity name.
 pub fn parse_granularity(field: &str, name: &str) -> Result<Granularity> {
-    granularity(name).ok_or_else(|| unknown_value(field, name, GRANULARITIES.map(|(name, _)| name)))
+    granularity(name)
+        .ok_or_else(|| ApiError::unknown_value(field, name, GRANULARITIES.map(|(name, _)| name)))
 }
 
 /// Filters by property name: values of one property are alternatives, properties all hold.
@@ -276,17 +249,19 @@ impl Ask {
         let fill = match field("fill") {
             None => true,
             Some("none") => false,
-            Some(other) => return Err(unknown_value("fill", other, ["none"])),
+            Some(other) => return Err(ApiError::unknown_value("fill", other, ["none"])),
         };
         let explain = match field("explain") {
             None | Some("false") => false,
             Some("true") => true,
-            Some(other) => return Err(unknown_value("explain", other, ["true", "false"])),
+            Some(other) => {
+                return Err(ApiError::unknown_value("explain", other, ["true", "false"]));
+            }
         };
         let compare = match field("compare") {
             None => None,
             Some("previous") => Some(Compare::Previous),
-            Some(other) => return Err(unknown_value("compare", other, ["previous"])),
+            Some(other) => return Err(ApiError::unknown_value("compare", other, ["previous"])),
         };
         let timezone =
             field("timezone").map(|name| parse_timezone("timezone", name)).transpose()?;
@@ -410,7 +385,7 @@ impl App {
     }
 
     /// Counts a query, once for a request whose work is begun anew.
-    pub(super) fn count_query(&self, org: &str, environment: &Environment) {
+    pub fn count_query(&self, org: &str, environment: &Environment) {
         if !self.is_counted {
             self.counters.add(org, environment, Counted::Query);
         }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     base::text,
     error::{ApiError, Code, Result},
     store::{OrgTxn, SavedQuery},

@@ -7,14 +7,16 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{
-    access::Principal,
-    callers::{Caller, Identity},
-    context::App,
-    plans::{PLANS, Plan, plan_of},
-    settings::BillingSettings,
-};
 use crate::{
+    app::{
+        plans::{PLANS, Plan, plan_of},
+        request::{
+            access::Principal,
+            callers::{Caller, Identity},
+            context::App,
+        },
+        settings::BillingSettings,
+    },
     base::{instant, json::explain, secret, signature},
     error::{ApiError, Code, Result},
     store::{

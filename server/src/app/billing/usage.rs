@@ -3,13 +3,12 @@
 //! Events are counted in the log record that stores them. Questions and views are counted in memory and
 //! written down from time to time: a write a question would be too much, and a crash loses seconds.
 
-use super::{
-    callers::Caller,
-    context::App,
-    plans,
-    query::{parse_period, period_ms},
-};
 use crate::{
+    app::{
+        periods::{parse_period, period_ms},
+        plans,
+        request::{callers::Caller, context::App},
+    },
     base::instant,
     error::{ApiError, Code, Result},
     store::{Environment, Org, OrgTxn, UsageDay, UsageMonth},

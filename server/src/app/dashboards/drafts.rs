@@ -6,14 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{
-    callers::Caller,
-    context::App,
-    plans,
-    query::parse_period,
-    widgets::{Preview, WidgetAnswer, validate},
-};
+use super::widgets::{Preview, WidgetAnswer, validate};
 use crate::{
+    app::{
+        periods::parse_period,
+        plans,
+        request::{callers::Caller, context::App},
+    },
     base::text,
     error::{ApiError, Code, Faults, Result},
     store::{Dashboard, DashboardConfig, Layout, Org, OrgTxn, Settings, Widget},

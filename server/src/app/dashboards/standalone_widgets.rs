@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{callers::Caller, context::App, widgets::validate};
+use super::widgets::validate;
 use crate::{
+    app::request::{callers::Caller, context::App},
     error::{ApiError, Code, Result},
     store::{OrgTxn, StandaloneWidget, Widget},
 };
@@ -16,7 +17,7 @@ pub struct StandaloneChange {
     /// What is drawn.
     pub kind: Option<String>,
     /// The rest.
-    pub rest: super::dashboards::WidgetChange,
+    pub rest: super::drafts::WidgetChange,
 }
 
 impl StandaloneWidget {

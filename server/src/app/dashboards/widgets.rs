@@ -6,15 +6,15 @@ use inlay_engine::{Granularity, Group, NumberFilter, TextFilter, Value};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use super::{
-    callers::Caller,
-    context::App,
-    query::{
-        Ask, Compare, GROUPS_MAX, QueryAnswer, QueryRow, granularity, parse_filters,
-        parse_granularity, parse_metric, parse_period, parse_timezone, period_ms, unknown_value,
-    },
-};
 use crate::{
+    app::{
+        analytics::query::{
+            Ask, Compare, GROUPS_MAX, QueryAnswer, QueryRow, granularity, parse_filters,
+            parse_granularity, parse_metric, parse_timezone,
+        },
+        periods::{parse_period, period_ms},
+        request::{callers::Caller, context::App},
+    },
     base::{civil, json as base_json},
     error::{ApiError, Code, Result},
     store::{OneOrMany, Widget},
@@ -137,7 +137,7 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
         return Err(invalid("title", "title must have at most 200 characters"));
     }
     if !WIDGET_KINDS.contains(&widget.kind.as_str()) {
-        return Err(unknown_value(&at("kind"), &widget.kind, WIDGET_KINDS));
+        return Err(ApiError::unknown_value(&at("kind"), &widget.kind, WIDGET_KINDS));
     }
     let layout = widget.layout;
     if layout.w == 0
@@ -229,7 +229,9 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
     }
     match query.compare.as_deref() {
         None | Some("none" | "previous") => {}
-        Some(other) => return Err(unknown_value(&at("compare"), other, ["none", "previous"])),
+        Some(other) => {
+            return Err(ApiError::unknown_value(&at("compare"), other, ["none", "previous"]));
+        }
     }
     let is_additive = matches!(query.metric.as_deref(), Some("count" | "sum"));
     match kind {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     error::Result,
     store::{AlertRule, ReportRule, WebhookDelivery},
 };
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        app::{Client, sessions::caller_of_user},
+        app::{Client, identity::sessions::caller_of_user},
         store::{
             AlertEvent, AlertState, ReportFormat, ReportRun, Role, RunStatus, Schedule, rule_id,
         },

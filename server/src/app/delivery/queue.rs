@@ -9,13 +9,11 @@ use std::{collections::HashMap, sync::Arc};
 
 use inlay_engine::{KeyReader, Txn};
 
-use super::{
-    backoff::{longest_ms, wait_ms},
-    context::App,
-};
+use super::backoff::{longest_ms, wait_ms};
 use crate::{
+    app::request::context::App,
     error::Result,
-    outbound::{DeliveryResult, OutboundMessage},
+    outbound::DeliveryResult,
     store::{
         AlertEvent, AlertRule, Channel, Delivery, Message, Notification, Org, OrgTxn,
         RecipientStatus, WebhookDelivery, decode, global_delete, global_find, global_list,
@@ -253,17 +251,6 @@ impl App {
                 put(txn, &Delivery { due_at: now, is_leased: false, ..one.clone() })?;
             }
             Ok(())
-        })
-    }
-
-    /// The outbound message of a delivery, for an attempt that begins at `at_ms`.
-    pub fn alert_message(&self, delivery: &Delivery, at_ms: i64) -> Result<OutboundMessage> {
-        Ok(match delivery.channel {
-            Channel::Webhook => OutboundMessage::Post(self.alert_post(delivery, at_ms)?),
-            Channel::Email => {
-                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notification)?;
-                OutboundMessage::Mail(Box::new(mail))
-            }
         })
     }
 

@@ -4,7 +4,7 @@ use inlay_engine::Txn;
 
 use crate::{
     error::Result,
-    store::{RunWork, global_delete, global_list, global_put},
+    store::{OrgTxn, ReportRun, RunWork, global_delete, global_list, global_put},
 };
 
 /// Kind of its records, which belong to nobody.
@@ -41,4 +41,19 @@ pub fn key_of(work: &RunWork) -> String {
 /// Adds an entry.
 pub fn put(txn: &mut Txn, work: &RunWork) -> Result<()> {
     global_put(txn, KIND, &key_of(work), work)
+}
+
+/// Stores a run and enqueues it, due now.
+pub fn begin(records: &mut OrgTxn<'_>, now_ms: i64, org: &str, run: &ReportRun) -> Result<()> {
+    records.put(run)?;
+    let work = RunWork {
+        run: run.id.clone(),
+        org: org.to_owned(),
+        due_at: now_ms,
+        attempt: 1,
+        starts: 0,
+        is_leased: false,
+        is_retry: !run.retries.is_empty(),
+    };
+    put(records.global(), &work)
 }

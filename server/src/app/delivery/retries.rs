@@ -10,8 +10,12 @@
 
 use serde_json::json;
 
-use super::{callers::Caller, context::App, delivery_queue, report_queue::works_of};
+use super::{
+    queue,
+    report_queue::{begin, works_of},
+};
 use crate::{
+    app::request::{callers::Caller, context::App},
     error::{ApiError, Code, Result},
     store::{
         AlertRule, Channel, Delivery, Message, Notification, OrgTxn, ReportRule, ReportRun,
@@ -92,7 +96,7 @@ impl App {
                 &attempt.webhook_url,
             )
         };
-        let queued = global_list::<Delivery>(txn.global(), delivery_queue::KIND)?;
+        let queued = global_list::<Delivery>(txn.global(), queue::KIND)?;
         let line: Vec<Delivery> =
             queued.into_iter().map(|(_, one)| one).filter(|one| same_line(one)).collect();
         // Messages of one rule to one receiver go in order.
@@ -103,8 +107,8 @@ impl App {
             if queued.is_leased || queued.retry > 0 {
                 return Err(conflict("this message is being sent"));
             }
-            global_delete(txn.global(), delivery_queue::KIND, &delivery_queue::key_of(&queued));
-            return delivery_queue::put(txn.global(), &Delivery { due_at, ..queued });
+            global_delete(txn.global(), queue::KIND, &queue::key_of(&queued));
+            return queue::put(txn.global(), &Delivery { due_at, ..queued });
         }
         // An attempt that was stored since `counts` was read is among the last.
         let reader = self.org_reader(&caller.org);
@@ -123,8 +127,8 @@ impl App {
             notification: notification.clone(),
             retry,
         };
-        delivery_queue::set_status(txn, &entry, "pending", None)?;
-        delivery_queue::put(txn.global(), &entry)
+        queue::set_status(txn, &entry, "pending", None)?;
+        queue::put(txn.global(), &entry)
     }
 
     fn retry_report(
@@ -153,7 +157,7 @@ impl App {
         let retries = run.retries.entry(receiver).or_default();
         *retries = next_retry(*retries)?;
         (run.status, run.finished_at, run.error) = (RunStatus::Running, None, None);
-        self.begin(txn, &caller.org, &run)
+        begin(txn, self.now_ms(), &caller.org, &run)
     }
 }
 

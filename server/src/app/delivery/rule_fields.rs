@@ -3,8 +3,8 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use inlay_engine::Rng;
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     base::text,
     error::{ApiError, Code, Faults, Result},
     outbound::check_webhook,

@@ -9,11 +9,11 @@ use inlay_engine::{NumberFilter, TextFilter};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    query::{PERIODS, parse_period, period_ms},
-    widgets::ViewFilters,
-};
 use crate::{
+    app::{
+        dashboards::widgets::ViewFilters,
+        periods::{PERIODS, parse_period, period_ms},
+    },
     base::instant,
     error::{ApiError, Code, Result},
     store::{OneOrMany, Permissions, Widget},

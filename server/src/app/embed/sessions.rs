@@ -1,15 +1,19 @@
 //! Embed sessions: signed tokens that show one published dashboard to one tenant.
 //!
 //! A token says which dashboard, tenant and permissions. What a request with it may ask is decided
-//! in `embed_limits`; what it is answered, in `embed_views`.
+//! in `limits`; what it is answered, in `views`.
 
 use inlay_proto::names::EMBED_TOKEN_TYPE;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, errors::ErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{callers::Caller, context::App, plans, query::parse_period};
 use crate::{
+    app::{
+        periods::parse_period,
+        plans,
+        request::{callers::Caller, context::App},
+    },
     error::{ApiError, Code, More, PlanLimit, Result},
     store::{
         Dashboard, EmbedSession, Environment, Org, Permissions, SigningKey, global_delete,

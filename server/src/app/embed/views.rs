@@ -2,7 +2,7 @@
 //! by, and one slice of a widget broken down further.
 //!
 //! Every answer is asked of the one gate to data with the viewer's tenant and locks; see
-//! `embed_limits` for what may be asked.
+//! `limits` for what may be asked.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,18 @@ use inlay_engine::{TextFilter, Value};
 use serde_json::json;
 
 use super::{
-    context::App,
-    embed::Viewer,
-    embed_limits::{
+    limits::{
         self, Offered, WireFilters, allowed_periods, allows_dates, broken, check_dimension,
         check_period, locks, offered_periods, offered_properties,
     },
-    query::GROUPS_MAX,
-    widgets::{ViewFilters, WidgetAnswer},
+    sessions::Viewer,
 };
 use crate::{
+    app::{
+        analytics::query::GROUPS_MAX,
+        dashboards::widgets::{ViewFilters, WidgetAnswer},
+        request::context::App,
+    },
     error::{ApiError, Code, Result},
     store::{Dashboard, DashboardConfig, Widget},
 };
@@ -75,7 +77,7 @@ impl Viewer {
     /// Checks filters against the permissions. 400 when they mean nothing, 403 when they reach
     /// beyond.
     pub fn check(&self, wire: &WireFilters) -> Result<ViewFilters> {
-        embed_limits::check(&self.permissions, wire)
+        limits::check(&self.permissions, wire)
     }
 
     /// What a widget is asked under filters that [`Viewer::check`] has passed: with the locks, and

@@ -2,13 +2,9 @@
 
 use sha2::{Digest, Sha512};
 
-use super::{
-    access::Principal,
-    callers::Caller,
-    context::App,
-    sessions::{Client, SEEN_EVERY_MS, caller_of_user, no_environment, principal_of},
-};
+use super::sessions::{Client, SEEN_EVERY_MS, caller_of_user, no_environment};
 use crate::{
+    app::request::{access::Principal, callers::Caller, context::App},
     base::{secret, text},
     error::{ApiError, Code, Faults, Result},
     store::{
@@ -78,7 +74,7 @@ impl App {
         let password_hash = self.hash_password(password)?;
         let now = self.now_ms();
         let (user_id, org_id) = (self.new_id(), self.new_id());
-        let registration = self.engine.transact(|txn| {
+        self.engine.transact(|txn| {
             // Checked again where nobody can come between.
             if global_find::<String>(txn, "email", &email)?.is_some() {
                 return Err(duplicate());
@@ -135,12 +131,7 @@ impl App {
                 serde_json::json!({"name": org.name}),
             )?;
             Ok(Registration { user, org, api_key, session })
-        })?;
-        // The account exists: without a sample it is poorer, but its key must reach its owner.
-        if let Err(error) = self.seed_sample(&registration.org) {
-            tracing::warn!(code = error.code.name(), %error, "cannot seed the sample");
-        }
-        Ok(registration)
+        })
     }
 
     /// Adds a key that signs the embed tokens of an environment from now on; gives its `kid`.
@@ -207,30 +198,6 @@ impl App {
             self.open_session(txn, &user.id, &org.id, &client)
         })?;
         Ok(SessionOpened { user, org, role: member.role, session })
-    }
-
-    /// Whether the caller of the request under way still may: a body may arrive long after its head, and the key may
-    /// have been revoked, the session ended or the member removed since. 401 or 403.
-    pub fn check_acting(&self, txn: &mut inlay_engine::Txn) -> Result<()> {
-        let Some(caller) = self.acting.as_deref() else { return Ok(()) };
-        let is_open = match &caller.session {
-            Some(digest) => global_find::<store::Session>(txn, "session", digest)?.is_some(),
-            None => true,
-        };
-        let records = OrgTxn::new(txn, &caller.org);
-        if caller.is_key() {
-            return match records.find::<store::ApiKey>(&caller.actor.id)? {
-                Some(_) => Ok(()),
-                None => Err(ApiError::new(Code::Unauthenticated, "the API key is not valid")),
-            };
-        }
-        match records.find::<Member>(&caller.actor.id)?.filter(|_| is_open) {
-            None => Err(ApiError::new(Code::SessionExpired, "the session has ended; log in again")),
-            Some(member) if principal_of(member.role) != caller.principal => {
-                Err(ApiError::new(Code::ForbiddenRole, "your role has changed; send it again"))
-            }
-            Some(_) => Ok(()),
-        }
     }
 
     /// The environment of an organisation that a request names.

@@ -1,7 +1,10 @@
 //! API keys: made, listed by prefix, revoked.
 
-use super::{callers::Caller, context::App, plans};
 use crate::{
+    app::{
+        plans,
+        request::{callers::Caller, context::App},
+    },
     base::{secret, text},
     error::{ApiError, Code, Result},
     store::{ApiKey, Environment, KeyRef, Org, OrgTxn, Scope, global_delete, global_put},

@@ -8,14 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    access::Principal,
     accounts::{RESERVED_DOMAIN, SessionOpened},
-    callers::Caller,
-    context::App,
     passwords,
     sessions::{Client, caller_of_user, end_sessions, is_guest},
 };
 use crate::{
+    app::request::{access::Principal, callers::Caller, context::App},
     base::{secret, text},
     error::{ApiError, Code, Faults, Result},
     store::{

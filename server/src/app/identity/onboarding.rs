@@ -1,7 +1,7 @@
 //! How far an organisation is with setting up.
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     error::Result,
     store::{AuditRow, Dashboard, Invite, Member, UsageDay},
 };

@@ -2,8 +2,8 @@
 
 use inlay_engine::Whose;
 
-use super::{callers::Caller, context::App};
 use crate::{
+    app::request::{callers::Caller, context::App},
     base::text,
     error::{ApiError, Result},
     store::{Org, OrgTxn, forget_org},

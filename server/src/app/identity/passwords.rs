@@ -10,11 +10,10 @@ use serde_json::json;
 
 use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened, is_password},
-    callers::Caller,
-    context::App,
     sessions::{Client, caller_of_user, end_sessions},
 };
 use crate::{
+    app::request::{callers::Caller, context::App},
     base::{secret, text},
     error::{ApiError, Code, Result},
     outbound::Mail,

@@ -5,12 +5,12 @@
 
 use std::net::IpAddr;
 
-use super::{
-    access::Principal,
-    callers::{Caller, Identity},
-    context::App,
-};
 use crate::{
+    app::request::{
+        access::Principal,
+        callers::{Caller, Identity},
+        context::App,
+    },
     base::secret,
     error::{ApiError, Code, Result},
     store::{
@@ -107,7 +107,7 @@ impl App {
             Some(name) => org.environment(name).cloned().ok_or_else(|| no_environment(name))?,
             None => org.environments[0].clone(),
         };
-        let principal = principal_of(member.role);
+        let principal = Principal::of_role(member.role);
         let caller = Caller::from(Identity {
             principal,
             org: org.id,
@@ -157,7 +157,7 @@ pub fn end_sessions(txn: &mut OrgTxn<'_>, user: &str) -> Result<()> {
 /// A member who has just proved who they are, as the caller of what they do next: in production, without a session yet.
 pub fn caller_of_user(user: &User, role: Role, org: &Org, client: &Client) -> Caller {
     let identity = Identity {
-        principal: principal_of(role),
+        principal: Principal::of_role(role),
         org: org.id.clone(),
         environment: org.environments[0].clone(),
         actor: actor_of(user),
@@ -169,16 +169,6 @@ pub fn caller_of_user(user: &User, role: Role, org: &Org, client: &Client) -> Ca
 /// Whether a caller is the demo's guest: many people, who must not manage one another's sessions.
 pub fn is_guest(caller: &Caller) -> bool {
     !caller.is_key() && caller.actor.label == GUEST_EMAIL
-}
-
-/// What a role makes of a console session.
-pub fn principal_of(role: Role) -> Principal {
-    match role {
-        Role::Viewer => Principal::Viewer,
-        Role::Editor => Principal::Editor,
-        Role::Admin => Principal::Admin,
-        Role::Owner => Principal::Owner,
-    }
 }
 
 /// Whether a session is too old, or was not used for too long. One of a build before sessions had ids is not found

@@ -5,12 +5,12 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use tracing::warn;
 
-use super::{
-    context::App,
-    query::{Ask, QueryAnswer, QueryRow, granularity_name},
-    widgets::{ViewFilters, WidgetAnswer},
-};
 use crate::{
+    app::{
+        analytics::query::{Ask, QueryAnswer, QueryRow, granularity_name},
+        dashboards::widgets::{ViewFilters, WidgetAnswer},
+        request::context::App,
+    },
     base::instant,
     error::{ApiError, Code, Result},
     render::{

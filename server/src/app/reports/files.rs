@@ -5,13 +5,14 @@ use std::{sync::Arc, time::Duration};
 use askama::Template;
 
 use super::{
-    alert_notifications::signature_headers,
-    callers::Caller,
-    context::App,
-    report_data::{artifact, kind_of_file},
-    report_runs::ReportWork,
+    data::{artifact, kind_of_file},
+    runs::ReportWork,
 };
 use crate::{
+    app::{
+        alerts::notifications::signature_headers,
+        request::{callers::Caller, context::App},
+    },
     base::{instant, text::one_line},
     error::{ApiError, Code, Result},
     outbound::{Mail, OutboundMessage, Post},

@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use super::{
-    callers::Caller,
-    context::App,
-    query::parse_period,
-    report_queue::drop_runs,
-    rules::{next_number, receivers, sign},
-    schedule::Times,
-};
+use super::schedule::Times;
 use crate::{
+    app::{
+        delivery::{
+            report_queue::drop_runs,
+            rule_fields::{next_number, receivers, sign},
+        },
+        periods::parse_period,
+        request::{callers::Caller, context::App},
+    },
     base::text,
     error::{ApiError, Code, Faults, Result},
     store::{OrgTxn, ReportFormat, ReportRule, ReportRun, Schedule, Share, rule_id},

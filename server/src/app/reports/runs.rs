@@ -10,16 +10,17 @@ use inlay_engine::Txn;
 use serde_json::json;
 use tracing::warn;
 
-use super::{
-    alert_evaluation::system_caller,
-    backoff::wait_ms,
-    callers::Caller,
-    context::App,
-    delivery_queue::{Outcome, attempt_row},
-    report_queue::{self, is_under_way, key_of, put},
-    schedule::Times,
-};
+use super::schedule::Times;
 use crate::{
+    app::{
+        alerts::evaluation::system_caller,
+        delivery::{
+            backoff::wait_ms,
+            queue::{Outcome, attempt_row},
+            report_queue::{self, begin, is_under_way, key_of, put},
+        },
+        request::{callers::Caller, context::App},
+    },
     error::{ApiError, Code, Result},
     store::{
         Dashboard, Environment, Message, Org, OrgReader, OrgTxn, RecipientStatus, ReportRule,
@@ -109,7 +110,7 @@ impl App {
                 records.put(&run)?;
                 return Ok(false);
             }
-            self.begin(&mut records, org, &run)?;
+            begin(&mut records, self.now_ms(), org, &run)?;
             Ok(true)
         })
     }
@@ -146,7 +147,7 @@ impl App {
                 return Err(ApiError::new(Code::Conflict, "this report is running already"));
             }
             let run = self.new_run(&rule, "manual", self.now_ms());
-            self.begin(txn, &caller.org, &run)?;
+            begin(txn, self.now_ms(), &caller.org, &run)?;
             let number = rule.number.to_string();
             self.audit(txn, caller, "report.run", ("report", &number), json!({"name": rule.name}))?;
             Ok(run)
@@ -187,21 +188,6 @@ impl App {
             tenant_id: rule.tenant_id.clone(),
             retries: BTreeMap::new(),
         }
-    }
-
-    /// Puts a run into the queue, due at once.
-    pub fn begin(&self, records: &mut OrgTxn<'_>, org: &str, run: &ReportRun) -> Result<()> {
-        records.put(run)?;
-        let work = RunWork {
-            run: run.id.clone(),
-            org: org.to_owned(),
-            due_at: self.now_ms(),
-            attempt: 1,
-            starts: 0,
-            is_leased: false,
-            is_retry: !run.retries.is_empty(),
-        };
-        put(records.global(), &work)
     }
 
     /// Makes due what was worked on when the server stopped last, and what waits for too long.

@@ -3,6 +3,8 @@
 //! Columns: anonymous, viewer, editor, admin, owner, admin key, ingest key, embed token.
 //! `y` allowed, `3` forbidden, `1` not authenticated for this.
 
+use crate::store::Role;
+
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
@@ -22,6 +24,18 @@ pub enum Principal {
     IngestKey,
     /// Embed token.
     Embed,
+}
+
+impl Principal {
+    /// A console session of a member with a role.
+    pub fn of_role(role: Role) -> Self {
+        match role {
+            Role::Viewer => Self::Viewer,
+            Role::Editor => Self::Editor,
+            Role::Admin => Self::Admin,
+            Role::Owner => Self::Owner,
+        }
+    }
 }
 
 /// Whether the operation may go on.

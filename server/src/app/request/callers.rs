@@ -10,10 +10,12 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use inlay_engine::Txn;
+
 use super::access::Principal;
 use crate::{
-    error::Result,
-    store::{Actor, Environment, KeyRecords, Keys},
+    error::{ApiError, Code, Result},
+    store::{Actor, ApiKey, Environment, KeyRecords, Keys, Member, OrgTxn, Session, global_find},
 };
 
 /// Callers that are cached, at most: about a kilobyte each.
@@ -53,6 +55,33 @@ impl Caller {
     /// The caller of a request that came from an address.
     pub fn at(self, ip: Option<IpAddr>) -> Self {
         Self { ip, ..self }
+    }
+}
+
+impl Caller {
+    /// Looks again, in the transaction of a change, whether the caller is who they were: a body may arrive long after its
+    /// head, and the key may have been revoked, the session ended or the member removed since.
+    ///
+    /// Errors: 401 and 403.
+    pub fn check_again(&self, txn: &mut Txn) -> Result<()> {
+        let is_open = match &self.session {
+            Some(digest) => global_find::<Session>(txn, "session", digest)?.is_some(),
+            None => true,
+        };
+        let records = OrgTxn::new(txn, &self.org);
+        if self.is_key() {
+            return match records.find::<ApiKey>(&self.actor.id)? {
+                Some(_) => Ok(()),
+                None => Err(ApiError::new(Code::Unauthenticated, "the API key is not valid")),
+            };
+        }
+        match records.find::<Member>(&self.actor.id)?.filter(|_| is_open) {
+            None => Err(ApiError::new(Code::SessionExpired, "the session has ended; log in again")),
+            Some(member) if Principal::of_role(member.role) != self.principal => {
+                Err(ApiError::new(Code::ForbiddenRole, "your role has changed; send it again"))
+            }
+            Some(_) => Ok(()),
+        }
     }
 }
 

@@ -12,11 +12,10 @@ use inlay_engine::{Clock, Engine, Rng, Txn};
 
 use super::{
     callers::{Caller, KeyCallers},
-    counters::Counters,
     idempotency_key::NamedRequest,
-    settings::Settings,
 };
 use crate::{
+    app::{counters::Counters, settings::Settings},
     base::{ids::Ids, query_permits::QueryPermit},
     error::{ApiError, Result},
     store::{Org, OrgReader, OrgTxn},
@@ -214,9 +213,16 @@ impl App {
             self.check_acting(txn)?;
             let mut records = OrgTxn::new(txn, org);
             let done = run(&mut records)?;
-            self.mark_request(txn)?;
+            if let Some(named) = &self.named {
+                named.mark(txn, self.now_ms())?;
+            }
             Ok(done)
         })
+    }
+
+    /// Whether the caller of the request under way still may: [`Caller::check_again`].
+    pub fn check_acting(&self, txn: &mut Txn) -> Result<()> {
+        self.acting.as_ref().map_or(Ok(()), |caller| caller.check_again(txn))
     }
 
     /// The caller's organisation.

@@ -13,19 +13,18 @@
 use aws_lc_rs::aead::{Aad, NONCE_LEN, Nonce};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
-use super::{context::App, idempotency_key::NamedRequest};
+use super::{
+    context::App,
+    idempotency_key::{KIND, NamedRequest, REQUEST_KEPT_MS},
+};
 use crate::{
     error::{ApiError, Code, Result},
     store::{IdempotentRequest, global_find, global_put},
 };
 
-const KIND: &str = "idempotent_request";
 /// Bytes of an answer that is kept, at most; compressed, and as it was.
 const KEPT_BYTES_MAX: usize = 128 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 20;
-/// An answer is repeated for this long.
-pub const REQUEST_KEPT_MS: i64 = 24 * 3_600_000;
-
 /// What is known of a named request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
@@ -78,37 +77,9 @@ impl App {
             if found.is_none_or(|found| found.attempt != request.attempt) {
                 return Ok(());
             }
-            global_put(txn.global(), KIND, &request.id, &self.record(request, answer))
+            global_put(txn.global(), KIND, &request.id, &request.record(self.now_ms(), answer))
         })
     }
-
-    /// Marks within its transaction that the request under way was carried out. 409 when another attempt
-    /// at it was: its client gave up waiting and sent it again.
-    pub fn mark_request(&self, txn: &mut inlay_engine::Txn) -> Result<()> {
-        let Some(request) = self.named.as_deref() else { return Ok(()) };
-        let found: Option<IdempotentRequest> = global_find(txn, KIND, &request.id)?;
-        let is_known = |found: &IdempotentRequest| {
-            found.attempt != request.attempt && self.now_ms() < found.created_at + REQUEST_KEPT_MS
-        };
-        if found.as_ref().is_some_and(is_known) {
-            return conflict("the request was carried out meanwhile; send it again for its answer");
-        }
-        global_put(txn, KIND, &request.id, &self.record(request, None))
-    }
-
-    fn record(&self, request: &NamedRequest, answer: Option<String>) -> IdempotentRequest {
-        IdempotentRequest {
-            org: request.org.clone(),
-            fingerprint: request.fingerprint.clone(),
-            attempt: request.attempt.clone(),
-            created_at: self.now_ms(),
-            answer,
-        }
-    }
-}
-
-fn conflict<T>(message: &str) -> Result<T> {
-    Err(ApiError::field(Code::Conflict, "Idempotency-Key", message))
 }
 
 fn open(answer: &str, request: &NamedRequest) -> Result<Vec<u8>> {

@@ -3,10 +3,18 @@
 use aws_lc_rs::aead::{AES_256_GCM, LessSafeKey, UnboundKey};
 use sha2::{Digest, Sha256};
 
+use inlay_engine::Txn;
+
 use crate::{
     base::secret,
-    error::{ApiError, Result},
+    error::{ApiError, Code, Result},
+    store::{IdempotentRequest, global_find, global_put},
 };
+
+/// Kind of the records of requests that were carried out.
+pub const KIND: &str = "idempotent_request";
+/// An answer is repeated for this long.
+pub const REQUEST_KEPT_MS: i64 = 24 * 3_600_000;
 
 /// A request that was named, and what only its sender knows.
 #[derive(Clone)]
@@ -51,5 +59,30 @@ impl NamedRequest {
     pub fn cipher(&self) -> Result<LessSafeKey> {
         let key = UnboundKey::new(&AES_256_GCM, &self.secret);
         key.map(LessSafeKey::new).map_err(|_| ApiError::internal("an answer cannot be encrypted"))
+    }
+
+    /// Marks within the transaction of its change that the request was carried out. 409 when another attempt
+    /// at it was: its client gave up waiting and sent it again.
+    pub fn mark(&self, txn: &mut Txn, now_ms: i64) -> Result<()> {
+        let found: Option<IdempotentRequest> = global_find(txn, KIND, &self.id)?;
+        let is_known = |found: &IdempotentRequest| {
+            found.attempt != self.attempt && now_ms < found.created_at + REQUEST_KEPT_MS
+        };
+        if found.as_ref().is_some_and(is_known) {
+            let message = "the request was carried out meanwhile; send it again for its answer";
+            return Err(ApiError::field(Code::Conflict, "Idempotency-Key", message));
+        }
+        global_put(txn, KIND, &self.id, &self.record(now_ms, None))
+    }
+
+    /// The record of the request: that it was carried out, and its encrypted answer.
+    pub fn record(&self, now_ms: i64, answer: Option<String>) -> IdempotentRequest {
+        IdempotentRequest {
+            org: self.org.clone(),
+            fingerprint: self.fingerprint.clone(),
+            attempt: self.attempt.clone(),
+            created_at: now_ms,
+            answer,
+        }
     }
 }

@@ -10,16 +10,14 @@ use axum::{
 };
 use ipnet::IpNet;
 
-use super::{
-    context::{ACTING, Http},
-    idempotency,
-};
+use super::idempotency;
 use inlay_proto::names::{ENVIRONMENT_HEADER, SESSION_COOKIE};
 
 use crate::{
     app::{App, Caller, Decision, Operation, Principal, Quota, Viewer, decide},
     base::secret,
     error::{ApiError, Code, Result},
+    http::state::context::{ACTING, Http},
 };
 
 /// Address of the peer, put into each request by the connection loop.

@@ -16,11 +16,11 @@ use inlay_proto::names::IDEMPOTENCY_HEADER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::context::{ACTING, Http, NAMED};
 use crate::{
     app::{Caller, Known, NamedRequest},
     base::secret,
     error::{ApiError, Code, Result},
+    http::state::context::{ACTING, Http, NAMED},
 };
 
 /// Characters of a name, at most.

@@ -16,11 +16,13 @@ use futures::FutureExt as _;
 use inlay_proto::names::REQUEST_ID_HEADER;
 use tracing::{error, info, warn};
 
-use super::{
-    context::Http,
-    respond::{ErrorNote, error_body},
+use crate::{
+    error::{ApiError, Code},
+    http::{
+        respond::{ErrorNote, error_body},
+        state::context::Http,
+    },
 };
-use crate::error::{ApiError, Code};
 
 /// Longest time for a request to be answered.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);

@@ -6,10 +6,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::context::Http;
 use crate::{
     app::demo_tenants,
     error::{ApiError, Code, Result},
+    http::state::context::Http,
     web::{self, WebFile},
 };
 

@@ -10,13 +10,13 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{
-    caller::{cookie_named, cookie_of},
-    context::Http,
-    v1::me_of,
-};
 use crate::{
     base::secret,
+    http::{
+        middleware::caller::{cookie_named, cookie_of},
+        state::context::Http,
+        v1::me_of,
+    },
     web::{self, Assets, ConsolePage},
 };
 

@@ -15,16 +15,15 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    context::Http,
-    respond::ErrorNote,
-    throttle::Throttle,
-    v1::{FirstData, first_data},
-};
 use crate::{
     app::{App, Counted, EmbedView, Quota, Viewer},
     base::{instant, secret},
     error::{ApiError, Code, Result},
+    http::{
+        respond::ErrorNote,
+        state::{context::Http, throttle::Throttle},
+        v1::{FirstData, first_data},
+    },
     store::{OneOrMany, Widget},
     web::{self, Card, DashboardPage, Message, Theme},
 };

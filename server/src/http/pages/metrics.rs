@@ -19,13 +19,13 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{
-    context::Http,
-    request_metrics::{Answered, Taken},
-};
 use crate::{
     base::query_permits::QueryCounts,
     error::{ApiError, Result},
+    http::state::{
+        context::Http,
+        request_metrics::{Answered, Taken},
+    },
 };
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -11,9 +11,9 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::context::Http;
 use crate::{
     error::{ApiError, Code, Result},
+    http::state::context::Http,
     web,
 };
 

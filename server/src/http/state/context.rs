@@ -19,7 +19,7 @@ use crate::{
     },
     error::{ApiError, Code, Result},
     outbound::Dispatcher,
-    sql::WorkerPool,
+    sql::{StatementRunner, WorkerPool},
     web::Files,
 };
 
@@ -68,8 +68,8 @@ pub struct HttpState {
     pub throttle: Arc<Throttle>,
     /// The ways out.
     pub dispatcher: Dispatcher,
-    /// Who answers statements.
-    pub workers: Arc<WorkerPool>,
+    /// SQL.
+    pub statements: StatementRunner,
     ingest: Bytes,
     /// Mails that requests ask for and nobody waits for.
     pub mailing: Arc<Semaphore>,
@@ -97,6 +97,7 @@ impl Http {
         dispatcher: Dispatcher,
         workers: Arc<WorkerPool>,
     ) -> Self {
+        let statements = StatementRunner::new(app.clone(), workers);
         Self(Arc::new(HttpState {
             app,
             files: Files::load(),
@@ -105,7 +106,7 @@ impl Http {
             under_way: Arc::default(),
             throttle,
             dispatcher,
-            workers,
+            statements,
             ingest: Bytes::new(shares.ingest),
             mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
             hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),

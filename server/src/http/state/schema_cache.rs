@@ -12,10 +12,10 @@ use std::{
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::describe::Description;
 use crate::{
     base::json_schema::JsonSchema,
     error::{ApiError, Result},
+    http::openapi::describe::Description,
 };
 
 /// Compiled schemas by the type that they describe.

@@ -15,9 +15,9 @@ use crate::{
     app::{AlertChange, AlertSubject, Caller, Outcome},
     error::{ApiError, Result},
     http::{
-        context::Http,
         extract::{AlertId, Body},
         respond::Answer,
+        state::context::Http,
     },
     store::{ConditionType, Operator, RecipientStatus},
 };

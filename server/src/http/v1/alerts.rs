@@ -9,9 +9,9 @@ use crate::{
     app::{Alert, AlertChange, AlertSubject, Caller, masked_email, masked_url},
     error::Result,
     http::{
-        context::Http,
         extract::{AlertId, Body, Page, Params},
         respond::{Answer, Created, List, NoContent},
+        state::context::Http,
     },
     store::{AlertEvent, AlertState, AlertStatus, ConditionType, Operator, RecipientStatus},
 };

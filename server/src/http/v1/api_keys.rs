@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, KeyRequest},
     error::Result,
     http::{
-        context::Http,
         extract::{Body, Id, Page, Params},
         respond::{Created, List, NoContent},
+        state::context::Http,
     },
     store::{ApiKey, Scope},
 };

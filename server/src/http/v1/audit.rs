@@ -11,9 +11,9 @@ use crate::{
     base::instant,
     error::{ApiError, Code, Result},
     http::{
-        context::Http,
         extract::{Page, Params},
         respond::List,
+        state::context::Http,
     },
     store::{Actor, AuditRow},
 };

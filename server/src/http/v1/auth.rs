@@ -14,10 +14,10 @@ use crate::{
     base::{secret, text},
     error::{ApiError, Code, Result},
     http::{
-        caller::{SessionCookie, cookie_of},
-        context::Http,
         extract::Body,
+        middleware::caller::{SessionCookie, cookie_of},
         respond::{Answer, Created, NoContent, WithCookie},
+        state::context::Http,
     },
     store::{Environment, Org, Role, User},
 };
@@ -148,7 +148,13 @@ pub async fn register(
     }
     let made = http
         .run_hashing(move |app| {
-            app.register(&body.email, &body.password, &body.name, &body.org_name, client)
+            app.register_with_sample(
+                &body.email,
+                &body.password,
+                &body.name,
+                &body.org_name,
+                client,
+            )
         })
         .await?;
     let (key, secret) = made.api_key;

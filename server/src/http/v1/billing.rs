@@ -15,10 +15,10 @@ use crate::{
     app::{BillingState, Caller, PLANS, Plan, Received},
     error::{ApiError, Code, Result},
     http::{
-        context::Http,
-        describe::{Description, Takes},
         extract::received,
+        openapi::describe::{Description, Takes},
         respond::{Answer, List},
+        state::context::Http,
     },
     outbound,
     store::BillingStatus,

@@ -10,9 +10,9 @@ use crate::{
     app::{Caller, DashboardChange, NewDashboard, Status, WidgetChange},
     error::{ApiError, Result},
     http::{
-        context::Http,
         extract::{BaseVersion, Body, Id, KnownVersion, Page, Params, WidgetId},
         respond::{Answer, Created, List, NoContent, Versioned},
+        state::context::Http,
     },
     store::{Dashboard, DashboardConfig, Layout, Settings, Widget},
 };

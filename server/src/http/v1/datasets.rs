@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, Dataset},
     error::Result,
     http::{
-        context::Http,
         extract::DatasetName,
         respond::{Answer, List},
+        state::context::Http,
     },
 };
 

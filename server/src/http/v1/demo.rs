@@ -12,10 +12,10 @@ use crate::{
     app::Client,
     error::Result,
     http::{
-        caller::cookie_of,
-        context::Http,
         extract::Params,
+        middleware::caller::cookie_of,
         respond::{Answer, WithCookie},
+        state::context::Http,
     },
 };
 

@@ -10,8 +10,8 @@ use crate::{
     app::{Caller, is_rollup_dimension},
     error::Result,
     http::{
-        context::Http,
         respond::{Answer, Created},
+        state::context::Http,
     },
 };
 

@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, EmbedRequest},
     error::Result,
     http::{
-        context::Http,
         extract::{Body, Id, Page, Params},
         respond::{Created, List, NoContent},
+        state::context::Http,
     },
     store::{Actor, EmbedSession, Permissions},
 };

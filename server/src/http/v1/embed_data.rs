@@ -27,9 +27,9 @@ use crate::{
     app::{App, EmbedView, Offered, ViewFilters, Viewer, WireFilters},
     error::{ApiError, Code, Result},
     http::{
-        context::Http,
-        describe::{Description, Gives},
         extract::Body,
+        openapi::describe::{Description, Gives},
+        state::context::Http,
     },
     store::{Permissions, Widget},
 };

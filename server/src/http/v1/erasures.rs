@@ -10,9 +10,9 @@ use crate::{
     app::{Caller, scope_name},
     error::Result,
     http::{
-        context::Http,
         extract::{Id, Page, Params, TenantId, UserId},
         respond::{Accepted, Answer, List},
+        state::context::Http,
     },
 };
 

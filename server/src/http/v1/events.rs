@@ -15,10 +15,10 @@ use crate::{
     app::{App, Caller, RejectedEvent},
     error::{ApiError, Code, Result},
     http::{
-        context::Http,
-        describe::{Description, Takes},
         extract::media_type,
+        openapi::describe::{Description, Takes},
         respond::Answer,
+        state::context::Http,
     },
 };
 

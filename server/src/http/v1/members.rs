@@ -9,9 +9,9 @@ use crate::{
     app::Caller,
     error::Result,
     http::{
-        context::Http,
         extract::{Body, Id, Page, Params},
         respond::{Answer, Created, List, NoContent},
+        state::context::Http,
     },
     store::{Invite, Member, Role, User},
 };

@@ -16,7 +16,11 @@ use utoipa::openapi::HttpMethod;
 pub use auth::me_of;
 pub use embed_data::{FirstData, first_data};
 
-use super::{caller::guard, context::Http, describe::Described, openapi::Document};
+use super::{
+    middleware::caller::guard,
+    openapi::{describe::Described, document::Document},
+    state::context::Http,
+};
 use crate::{app::Operation, error::Code};
 
 mod rows;

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     app::Caller,
     error::Result,
-    http::{context::Http, respond::Answer},
+    http::{respond::Answer, state::context::Http},
 };
 
 /// How far setting up is.

@@ -12,10 +12,10 @@ use crate::{
     base::text,
     error::Result,
     http::{
-        caller::cookie_of,
-        context::Http,
         extract::Body,
+        middleware::caller::cookie_of,
         respond::{AcceptedEmpty, Answer, NoContent, WithCookie},
+        state::context::Http,
     },
     outbound::Bounce,
 };

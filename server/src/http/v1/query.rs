@@ -7,7 +7,7 @@ use super::view::{self, DataAnswer};
 use crate::{
     app::{Ask, Caller},
     error::Result,
-    http::{context::Http, extract::RawParams, respond::Written},
+    http::{extract::RawParams, respond::Written, state::context::Http},
 };
 
 /// A question. Each property can be filtered by a parameter `f_<name>`; repeated, any of its values.

@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs, runs_after},
     error::Result,
     http::{
-        context::Http,
         extract::{Body, Page, Params, ReportId},
         respond::{Accepted, Answer, Created, Download, List, NoContent},
+        state::context::Http,
     },
     store::{RecipientStatus, ReportFormat, ReportRun, RunStatus, Schedule, Share},
 };

@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, SavedQueryChange},
     error::Result,
     http::{
-        context::Http,
         extract::{Body, Id, Page, Params},
         respond::{Answer, Created, List, NoContent},
+        state::context::Http,
     },
     store::SavedQuery,
 };

@@ -9,10 +9,10 @@ use crate::{
     app::{Caller, OwnSession},
     error::Result,
     http::{
-        caller::SessionCookie,
-        context::Http,
         extract::{Id, Page, Params},
+        middleware::caller::SessionCookie,
         respond::{List, NoContent},
+        state::context::Http,
     },
 };
 

@@ -12,9 +12,9 @@ use crate::{
     app::Caller,
     error::Result,
     http::{
-        context::Http,
         extract::Body,
         respond::{Answer, NoContent},
+        state::context::Http,
     },
 };
 

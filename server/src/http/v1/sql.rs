@@ -22,12 +22,11 @@ use crate::{
     error::{ApiError, Result},
     http::{
         chunked_body::Paced,
-        context::Http,
-        describe::{Description, Gives},
         extract::{Body, Id, OptionalBody},
-        statements::{Answer, Part, Running, begin},
+        openapi::describe::{Description, Gives},
+        state::context::Http,
     },
-    sql::StatementPermit,
+    sql::{Part, RunningStatement, StatementPermit, StatementResult},
 };
 
 const CSV: &str = "text/csv";
@@ -122,7 +121,7 @@ pub async fn adhoc(
     run(&http, &caller, sql, params, form(&headers)).await
 }
 
-/// Answers a statement that was kept.
+/// Answers a saved query.
 pub async fn run_saved(
     State(http): State<Http>,
     caller: Caller,
@@ -139,7 +138,7 @@ pub async fn run_saved(
     run(&http, &caller, query.sql, body.params, form(&headers)).await
 }
 
-/// The form that is liked best; of those that are liked alike, the one that is named first.
+/// The form with the highest weight in `Accept`; of forms with the same weight, the first.
 fn form(headers: &HeaderMap) -> Form {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let mut best = (0.0, Form::Rows);
@@ -167,13 +166,13 @@ async fn run(
     params: Vec<Value>,
     form: Form,
 ) -> Result<SqlResponse> {
-    let running = begin(http, caller, sql, params, form).await?;
+    let running = http.statements.begin(caller, sql, params, form).await?;
     let response = match form {
         Form::Rows => {
             let head = head(&running.columns)?;
-            whole(running.rest(http, caller, head).await?)?
+            whole(running.collect(caller, head).await?)?
         }
-        Form::Csv => csv(running.rest(http, caller, Vec::new()).await?),
+        Form::Csv => csv(running.collect(caller, Vec::new()).await?),
         Form::Lines => lines(running),
     };
     Ok(SqlResponse(response))
@@ -198,7 +197,7 @@ fn head(columns: &Vec<OutColumn>) -> Result<Vec<u8>> {
 }
 
 /// One object, as the specification has it.
-fn whole(answer: Answer) -> Result<Response> {
+fn whole(answer: StatementResult) -> Result<Response> {
     let mut body = answer.rows;
     body.extend_from_slice(b"],\"stats\":");
     body.extend(text(&stats(answer.started, answer.done))?);
@@ -207,14 +206,14 @@ fn whole(answer: Answer) -> Result<Response> {
 }
 
 /// A file for a spreadsheet. Whether there was more is in a header.
-fn csv(answer: Answer) -> Response {
+fn csv(answer: StatementResult) -> Response {
     let truncated = if answer.done.truncated { "true" } else { "false" };
     let mut response = response("text/csv; charset=utf-8", held(answer.rows, answer.held));
     response.headers_mut().insert("x-truncated", HeaderValue::from_static(truncated));
     response
 }
 
-/// A body whose memory is somebody's until it has been read.
+/// A body whose memory counts against its organisation until it has been read.
 fn held(bytes: Vec<u8>, permit: StatementPermit) -> ResponseBody {
     ResponseBody::new(Paced(Bytes::from_owner(HeldBytes { bytes, _permit: permit })))
 }
@@ -231,7 +230,7 @@ impl AsRef<[u8]> for HeldBytes {
 }
 
 /// An object a row, as they come; what went wrong meanwhile, or the stats, is the last line.
-fn lines(mut running: Running) -> Response {
+fn lines(mut running: RunningStatement) -> Response {
     let (sender, receiver) = mpsc::channel::<Bytes>(PARTS_AHEAD);
     tokio::spawn(async move {
         let last = loop {

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{
     app::{Caller, Usage},
     error::Result,
-    http::{context::Http, extract::Params, respond::Answer},
+    http::{extract::Params, respond::Answer, state::context::Http},
 };
 
 /// Of which time.

@@ -9,9 +9,9 @@ use crate::{
     app::{Caller, RuleDeliveries, WINDOW_HOURS},
     error::Result,
     http::{
-        context::Http,
         extract::Id,
         respond::{AcceptedEmpty, Answer},
+        state::context::Http,
     },
     store::WebhookDelivery,
 };

@@ -12,9 +12,9 @@ use crate::{
     app::{Caller, Preview, StandaloneChange, Status, WidgetChange},
     error::Result,
     http::{
-        context::Http,
         extract::{BaseVersion, Body, Id, KnownVersion, Page, Params, WidgetId},
         respond::{Created, List, NoContent, Versioned, Written},
+        state::context::Http,
     },
     store::{Layout, OneOrMany, StandaloneWidget, Widget},
 };
