@@ -1,17 +1,18 @@
 //! Units of time: the stretches of days whose rows share segments.
 //!
 //! A day that is not over is a unit of its own, since its rows are merged again and again. Days that are over belong
-//! to their week once all of it is over, and to their eight weeks once all of those are: so that years of history are
-//! a few large segments, and each row is rewritten twice more at most.
+//! to the longest unit around them that is over: a week, two, four or eight. So years of history are a few large
+//! segments. Two and four weeks are for stores whose eight weeks do not fit one segment (`store::policy`), so that each
+//! row is rewritten twice more at most.
 //!
 //! ```text
-//! days over before Friday     56 days | week week | Mon Tue Wed Thu | Fri
+//! days over before Friday     56 days | 14 days | week | Mon Tue Wed Thu | Fri
 //! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 /// Lengths of units in days, the longest first.
-pub const UNIT_DAYS: [i64; 3] = [56, 7, 1];
+pub const UNIT_DAYS: [i64; 5] = [56, 28, 14, 7, 1];
 /// A Monday since 1970, at which units begin.
 const MONDAY: i64 = 4;
 
@@ -55,6 +56,11 @@ impl Units {
         over.unwrap_or(Unit { first: day, days: 1 })
     }
 
+    /// Whether there are units longer than `days`.
+    pub fn has_longer_than(&self, days: i64) -> bool {
+        UNIT_DAYS.into_iter().any(|length| length > days && length <= self.days_max)
+    }
+
     /// The same with units that are shorter than `days`, where there are any.
     pub fn shorter_than(&self, days: i64) -> Self {
         let shorter = UNIT_DAYS.into_iter().find(|&length| length < days);
@@ -76,7 +82,9 @@ mod tests {
         let later = Units { over_before: 20_003, ..units };
         assert_eq!(later.of(19_996), Unit { first: 19_996, days: 7 });
         assert_eq!(later.of(20_003), Unit { first: 20_003, days: 1 });
-        let weeks = units.shorter_than(56);
+        let four = units.shorter_than(56);
+        assert_eq!(four.of(19_995), Unit { first: 19_968, days: 28 });
+        let weeks = four.shorter_than(28).shorter_than(14);
         assert_eq!(weeks.of(19_995), Unit { first: 19_989, days: 7 });
         assert_eq!(weeks.shorter_than(7).of(19_995), Unit { first: 19_995, days: 1 });
         assert_eq!(weeks.shorter_than(1).of(19_995), Unit { first: 19_995, days: 1 });

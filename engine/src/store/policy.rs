@@ -1,10 +1,15 @@
-//! What to merge next: a pure function of what is live, the time, and the limits.
+//! Chooses the next merge: a pure function of the live segments, the time, and the limits.
 //!
-//! Fresh segments are merged and parted by unit of time: a day, and of history a week or eight weeks. Within a
+//! Fresh segments are merged and parted by unit of time: a day, and of history a week, or two, four or eight. Within a
 //! unit, segments of similar size are merged, so that a row is rewritten once for each eightfold. When a unit is over
 //! and quiet it is *sealed*: one merge into segments of full size. When a week is over its days are merged on into
 //! it, and weeks into their eight, as long as the result fits one segment. Late events start the same in small; the
 //! unit is sealed again when they are worth it.
+//!
+//! ```text
+//! 20,000 events a day     7 days → a week; 8 weeks → a segment of 1.1 million rows
+//! 110,000 events a day    7 days → a week; 4 weeks → a segment of 3.1 million rows, since eight do not fit one
+//! ```
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,7 +24,7 @@ mod ids;
 
 pub use ids::{IdChoice, RunFacts, choose_ids};
 
-/// When to merge what.
+/// Limits that decide which segments are merged, and when.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactionLimits {
     /// Segments, or id runs, of similar size that are merged together.
@@ -40,7 +45,7 @@ pub struct CompactionLimits {
     pub reseal_after_ms: i64,
     /// Rows of a segment, at most.
     pub segment_rows_max: u32,
-    /// Days that share a segment, at most: 1 keeps all days apart, 7 merges weeks, 56 eight of them.
+    /// Days that share a segment, at most: 1 keeps all days apart, 7 merges weeks, 56 up to eight of them.
     pub span_days_max: i64,
     /// Rows from which on a series of a segment has rollups: fewer are read as quickly.
     pub rollup_rows_min: u32,
@@ -48,7 +53,7 @@ pub struct CompactionLimits {
     pub run_ids_max: u64,
     /// Fresh segments at which writes are refused until some are merged.
     pub fresh_max: usize,
-    /// How long the clock must stand by what it says before files are dropped for it.
+    /// Time for which the clock must show an expiry before files are dropped, in milliseconds.
     pub expiry_wait_ms: i64,
 }
 
@@ -87,18 +92,18 @@ impl Default for CompactionLimits {
     }
 }
 
-/// What the policy knows of a segment.
+/// Facts about a segment that the policy decides by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentFacts {
-    /// Its name.
+    /// Name of the file, which sorts by the time at which it was given.
     pub uuid: uuid::Uuid,
-    /// Its level.
+    /// Level: `FRESH`, `MERGED` or `SEALED`.
     pub level: u8,
-    /// Its rows.
+    /// Number of rows, expired rows included.
     pub rows: u64,
-    /// Its bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// When it was written.
+    /// Time at which the file was named, in milliseconds since 1970.
     pub created_ms: i64,
     /// Its first day since 1970.
     pub day_first: i64,
@@ -149,6 +154,9 @@ fn day_middle(segment: &Segment) -> i64 {
     middle.map_or(first, |(day, _)| day)
 }
 
+/// Days of the shortest unit of several days.
+const WEEK: i64 = 7;
+
 /// When a file was named: its uuid says so.
 pub fn created_ms(uuid: uuid::Uuid) -> i64 {
     uuid.get_timestamp().map_or(0, |at| {
@@ -173,7 +181,7 @@ pub enum Choice {
 /// A merge of segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merge {
-    /// Oldest first.
+    /// Segments to be merged, oldest first.
     pub inputs: Vec<uuid::Uuid>,
     /// Level of the outputs.
     pub level: u8,
@@ -181,7 +189,7 @@ pub struct Merge {
     pub split: Split,
 }
 
-/// Chooses what to do about segments. `now_ms` is the time.
+/// Chooses the next action. `now_ms` is the wall time in milliseconds since 1970.
 pub fn choose(
     segments: &[SegmentFacts],
     limits: &CompactionLimits,
@@ -192,7 +200,7 @@ pub fn choose(
     let age = |facts: &&SegmentFacts| (now_ms - facts.created_ms).abs();
     let over_before = now_ms.saturating_sub(limits.seal_after_ms).div_euclid(DAY_MS);
     let is_over = |day: i64| day < over_before;
-    // What expires together lies together: a unit is a quarter of what is kept, at most.
+    // Rows that expire together lie together: a unit spans at most a quarter of the retention.
     let kept = retention.longest_days().map_or(i64::MAX, i64::from);
     let units = Units { over_before, days_max: limits.span_days_max.min(kept / 4).max(1) };
 
@@ -249,46 +257,58 @@ fn days_that_fit(segments: &[SegmentFacts], limits: &CompactionLimits) -> i64 {
 
 /// The segments of each unit, but for fresh ones. Where those of a unit do not fit one segment, its shorter units
 /// have their own; a segment with rows of several of these is to be parted first, which is the error.
+///
+/// Weeks wait for their eight to be over rather than become two or four first, which would write each row once more,
+/// unless these are more than half of a segment already: then the longer unit will hardly fit.
 fn by_unit<'a>(
     segments: &'a [SegmentFacts],
     units: Units,
     limits: &CompactionLimits,
 ) -> Result<BTreeMap<Unit, Vec<&'a SegmentFacts>>, Merge> {
+    let rows_max = u64::from(limits.segment_rows_max);
     let mut groups: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
     for facts in segments.iter().filter(|facts| facts.level != FRESH) {
         groups.entry(units.of(facts.day_first)).or_default().push(facts);
     }
     let mut out = BTreeMap::new();
-    let mut rest: Vec<(Unit, Vec<&SegmentFacts>)> = groups.into_iter().collect();
-    while let Some((unit, mut group)) = rest.pop() {
+    // Beside each group, whether a longer unit around it is still to be over.
+    let mut rest: Vec<(Unit, Vec<&SegmentFacts>, bool)> = groups
+        .into_iter()
+        .map(|(unit, group)| (unit, group, units.has_longer_than(unit.days)))
+        .collect();
+    while let Some((unit, mut group, has_longer)) = rest.pop() {
         let shorter = units.shorter_than(unit.days);
         let spans = |facts: &&&SegmentFacts| {
             shorter.of(facts.day_first) != shorter.of(facts.day_last.min(unit.end() - 1))
         };
         let rows: u64 = group.iter().map(|facts| facts.rows).sum();
+        let fits = rows <= rows_max;
+        let waits = has_longer && unit.days > WEEK && rows * 2 <= rows_max;
         // Of what was merged on already nothing is parted again for some late rows.
         let joined = group.iter().filter(spans).filter(|facts| facts.level == SEALED);
         let is_joined = joined.map(|facts| facts.rows).sum::<u64>() * 2 >= rows;
-        if unit.days == 1 || rows <= u64::from(limits.segment_rows_max) || is_joined {
+        let across: Vec<&SegmentFacts> = group.iter().filter(spans).copied().collect();
+        if unit.days == 1 || is_joined || fits && !(waits && across.is_empty()) {
             group.sort_by_key(|facts| facts.uuid);
             out.insert(unit, group);
             continue;
         }
-        let across: Vec<uuid::Uuid> = group.iter().filter(spans).map(|facts| facts.uuid).collect();
         if !across.is_empty() {
-            let inputs = across.into_iter().take(limits.inputs_max).collect();
+            let mut inputs: Vec<uuid::Uuid> = across.iter().map(|facts| facts.uuid).collect();
+            inputs.sort_unstable();
+            inputs.truncate(limits.inputs_max);
             return Err(Merge { inputs, level: MERGED, split: Split::Units(shorter) });
         }
         let mut within: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
         for facts in group {
             within.entry(shorter.of(facts.day_first)).or_default().push(facts);
         }
-        rest.extend(within);
+        rest.extend(within.into_iter().map(|(unit, group)| (unit, group, waits)));
     }
     Ok(out)
 }
 
-/// What to do about the segments of a unit that is over.
+/// Chooses the action for the segments of a unit that is over.
 fn settle(
     unit: Unit,
     group: &[&SegmentFacts],
@@ -355,7 +375,7 @@ fn all_expired(facts: &SegmentFacts, retention: &Retention) -> bool {
 /// Segments of a unit that are of similar size and enough to be merged.
 fn tier(group: &[&SegmentFacts], limits: &CompactionLimits) -> Option<Vec<uuid::Uuid>> {
     let mut tiers: BTreeMap<u32, Vec<uuid::Uuid>> = BTreeMap::new();
-    // What is large already waits for the seal.
+    // Large segments wait for the seal.
     let small = |facts: &&&SegmentFacts| {
         facts.level == MERGED && facts.rows < u64::from(limits.segment_rows_max) / 4
     };
@@ -367,7 +387,7 @@ fn tier(group: &[&SegmentFacts], limits: &CompactionLimits) -> Option<Vec<uuid::
     Some(full)
 }
 
-/// How often the fan-in divides a size.
+/// Logarithm of a size to the base of the fan-in, rounded down.
 fn magnitude(size: u64, limits: &CompactionLimits) -> u32 {
     size.max(1).ilog(limits.fan_in.max(2) as u64)
 }

@@ -141,10 +141,15 @@ fn compared(flushes: i64, rows: u64, late_one_in: Option<u64>) -> [(f64, usize);
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures of the documents")]
 fn a_year_is_few_segments_and_rows_are_written_little_more_often() {
-    // Flushes a day, rows of each: 20,000 events a day, a flush an hour; the same with late rows; 2 and 4 million a day.
-    for (flushes, rows, late) in
-        [(24, 833, None), (24, 833, Some(100)), (24, 83_000, None), (16, 250_000, None)]
-    {
+    // Flushes a day, rows of each: 20,000 events a day, a flush an hour; the same with late rows; 110,000, 2 and
+    // 4 million a day.
+    for (flushes, rows, late) in [
+        (24, 833, None),
+        (24, 833, Some(100)),
+        (24, 4_600, None),
+        (24, 83_000, None),
+        (16, 250_000, None),
+    ] {
         let [(spanning, segments), (daily, daily_segments)] = compared(flushes, rows, late);
         println!(
             "{flushes} flushes of {rows}: rows written {spanning:.2} times, {segments} segments; \
@@ -216,6 +221,23 @@ fn history_is_merged_at_once_into_long_units() {
     assert_eq!(store.rows_written, written, "they are sealed where they stand");
 }
 
+/// Where eight weeks do not fit a segment, four or two do; where they do, weeks wait for their eight.
+#[test]
+fn each_store_has_the_longest_units_that_fit() {
+    for (rows_a_day, days) in [(20_000, 56), (110_000, 28), (220_000, 14), (450_000, 7)] {
+        let mut store = Store::new(56);
+        store.live(56 * 3, 4, rows_a_day / 4, None, None);
+        let spans = store.segments.iter().map(|(facts, _)| facts.day_last - facts.day_first + 1);
+        let spans: Vec<i64> = spans.collect();
+        assert!(spans.iter().all(|&span| span <= days), "{rows_a_day} a day: {spans:?}");
+        let full = spans.iter().filter(|&&span| span == days).count() as i64;
+        assert!(full >= 56 * 2 / days, "{rows_a_day} a day: {spans:?}");
+        let written = store.rows_written as f64 / (56.0 * 3.0 * rows_a_day as f64);
+        // A day by its flushes, a day, a week, and the unit.
+        assert!(written <= 4.8, "{rows_a_day} a day: {written}");
+    }
+}
+
 #[test]
 fn days_too_large_for_one_segment_stay_apart_and_late_rows_find_them() {
     let mut store = Store::new(56);
@@ -271,5 +293,5 @@ fn expired_days_are_written_away_half_a_unit_at_a_time() {
     let sent = 200 * 4 * 1_000;
     assert!(store.rows_written < sent * 5, "{}", store.rows_written);
     // Units are a quarter of what is kept, at most.
-    assert!(store.segments.iter().all(|(facts, _)| facts.day_last - facts.day_first < 7));
+    assert!(store.segments.iter().all(|(facts, _)| facts.day_last - facts.day_first < 15));
 }
