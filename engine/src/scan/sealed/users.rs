@@ -14,25 +14,29 @@ use crate::{
     segment::USERS_A_BLOCK,
 };
 
-/// Texts of users by their places, the first of which is 0.
+/// Texts of users by their positions, the first of which is 0.
 pub struct UserTexts<'a> {
     of: &'a Sealed,
-    /// Users of rows beside each other are often of one block.
-    last: Option<(usize, Arc<TextList>)>,
+    /// Blocks that were read, by their positions: rows beside each other have users of a few blocks, in any order.
+    blocks: Vec<Option<Arc<TextList>>>,
 }
 
 impl UserTexts<'_> {
-    /// The user with a place.
+    /// The text of the user at a position.
     ///
     /// Errors: `Corrupt`.
-    pub fn at(&mut self, place: usize) -> Result<&[u8]> {
-        let index = place / USERS_A_BLOCK;
-        let list = match self.last.take() {
-            Some((known, list)) if known == index => list,
-            _ => self.of.user_block(index)?,
+    pub fn at(&mut self, position: usize) -> Result<&[u8]> {
+        let (of, index) = (self.of, position / USERS_A_BLOCK);
+        if index >= self.blocks.len() {
+            // Positions are below the number of users, which the file has checked.
+            self.blocks.resize(index + 1, None);
+        }
+        let Some(block) = self.blocks.get_mut(index) else { return Ok(&[]) };
+        let list = match block {
+            Some(list) => list,
+            None => block.insert(of.user_block(index)?),
         };
-        let (_, list) = self.last.insert((index, list));
-        Ok(list.at(place % USERS_A_BLOCK))
+        Ok(list.at(position % USERS_A_BLOCK))
     }
 }
 
@@ -46,7 +50,7 @@ impl Sealed {
 
     /// Texts of users.
     pub fn user_texts(&self) -> UserTexts<'_> {
-        UserTexts { of: self, last: None }
+        UserTexts { of: self, blocks: Vec::new() }
     }
 
     /// Users of the rows of a morsel: 0 is nobody, n the user with place n - 1.
