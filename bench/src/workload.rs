@@ -22,10 +22,10 @@ const EVENTS_A_USER: u64 = 200;
 const PLANS: [&str; 5] = ["free", "free", "pro", "team", "enterprise"];
 const SOURCES: [&str; 8] = ["web", "web", "sdk", "sdk", "sdk", "cron", "cli", "mobile"];
 
-/// One event.
+/// One event of the workload, as a client would send it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Whose.
+    /// Id of the tenant, `tenant-1` to `tenant-1000` by falling size.
     pub tenant: String,
     /// Name of the event.
     pub name: &'static str,
@@ -33,11 +33,11 @@ pub struct Row {
     pub time_ms: i64,
     /// A random UUID.
     pub event_id: String,
-    /// Who did it.
+    /// Id of the user, unique over all tenants.
     pub user_id: String,
-    /// Its string properties: the five with rollups, and country.
+    /// String properties: the five with rollups, and country.
     pub strings: [(&'static str, String); 6],
-    /// Its numbers.
+    /// Numeric properties: `latency_ms` and `tokens`.
     pub numbers: [(&'static str, f64); 2],
 }
 

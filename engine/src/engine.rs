@@ -1,4 +1,4 @@
-//! The façade: what the rest of Inlay sees of the event store.
+//! The façade: the public interface of the event store.
 
 use std::{
     collections::BTreeMap,
@@ -47,12 +47,13 @@ const MEMORY_WAIT_US: u64 = 10_000_000;
 /// How long a background thread rests after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(5);
 
-/// What an engine is made of besides its directory.
+/// Settings and dependencies of an engine besides its directory.
 #[derive(Clone)]
 pub struct Options {
-    /// Wall time.
+    /// Wall clock for file names, ages and expiry, and a monotonic one for durations.
     pub clock: Arc<dyn Clock>,
-    /// Chance.
+    /// Source of random bytes: identity and hash seed of a new database, file names, salts of
+    /// log files.
     pub rng: Arc<dyn Rng>,
     /// When to flush, and bounds.
     pub limits: Limits,
@@ -76,7 +77,7 @@ impl Default for Options {
 
 /// An open data directory: events, queries over them, and keys with transactions.
 ///
-/// All calls block; those that write return when the write is durable and visible.
+/// All calls block; a call that writes returns when the write is durable and visible.
 pub struct Engine {
     store: Arc<Store>,
     clock: Arc<dyn Clock>,
@@ -85,34 +86,34 @@ pub struct Engine {
     background: Mutex<Vec<Background>>,
 }
 
-/// What queries of one kind did since the start.
+/// Counters of the queries with one kind of metric, since the start.
 struct QueryMeter {
     took_us: Meter,
     failed: AtomicU64,
     rows: AtomicU64,
 }
 
-/// What queries of one kind did since the start.
+/// Numbers about the queries with one kind of metric, since the start.
 #[derive(Debug, Clone)]
 pub struct QueryMetrics {
     /// Microseconds that each took, failed ones included.
     pub took_us: Distribution,
-    /// How many failed.
+    /// Number of queries that failed.
     pub failed: u64,
-    /// Rows that were looked at.
+    /// Rows that successful queries read.
     pub rows_scanned: u64,
 }
 
-/// Whose events an erasure takes.
+/// The events that an erasure removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// Everybody's.
+    /// All events of the namespace, which is dropped.
     Namespace,
-    /// A tenant's.
+    /// All events of the tenant with this id.
     Tenant(&'a str),
-    /// Those of one of a tenant's users.
+    /// All events of one user of a tenant.
     User {
-        /// The tenant.
+        /// Id of the tenant that the user belongs to.
         tenant: &'a str,
         /// The user's id.
         user: &'a str,
@@ -125,15 +126,15 @@ type Background = (mpsc::Sender<()>, JoinHandle<()>);
 /// Sizes of an open engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Live segments.
+    /// Number of live segments.
     pub segments: usize,
-    /// Their rows.
+    /// Rows in live segments, expired rows included.
     pub segment_rows: u64,
-    /// Their bytes.
+    /// Bytes of the files of live segments.
     pub segment_bytes: u64,
     /// Rows in memory.
     pub memtable_rows: usize,
-    /// Their bytes.
+    /// Bytes of the rows in memory, estimated.
     pub memtable_bytes: usize,
     /// LSN of the last visible record.
     pub lsn: u64,
@@ -214,9 +215,9 @@ impl Engine {
         self.answer(query, AnswerSources { rollups: true, partials: true }, control)
     }
 
-    /// Answers a query as [`Engine::query`] does if it is a short one: without threads and large reads, with an answer of at most
-    /// `values_max` values. Where it is not, `control` stops it or other queries have the memory, there is no answer, and
-    /// the query is in no metric.
+    /// Answers a query as [`Engine::query`] does if it is a short one: without threads and large
+    /// reads, and with an answer of at most `values_max` values. `None` when it is not short, when
+    /// `control` stops it or when other queries hold the memory; such a query is in no metric.
     ///
     /// Errors: `Invalid`, `Limit` when it takes too much memory, `Corrupt`.
     pub fn try_query(
@@ -244,12 +245,12 @@ impl Engine {
         answer.map(Some)
     }
 
-    /// Answers a query as if it had never been asked: from rollups and rows.
+    /// Answers a query from rollups and rows, without cached partial results.
     pub fn query_uncached(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
         self.answer(query, AnswerSources { rollups: true, partials: false }, control)
     }
 
-    /// Answers a query from rows alone: what [`Engine::query`] must equal.
+    /// Answers a query from rows alone. [`Engine::query`] must give the same answer.
     pub fn query_rows(&self, query: &Query, control: &dyn Control) -> Result<Answer> {
         self.answer(query, AnswerSources { rollups: false, partials: false }, control)
     }
@@ -296,14 +297,14 @@ impl Engine {
         };
     }
 
-    /// What a question would read, source by source.
+    /// The rows and rollups that a query would read, source by source.
     pub fn explain(&self, query: &Query) -> Result<Vec<ExplainStep>> {
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, query.namespace);
         exec::explain(&version, query, horizon_ms, &self.resources)
     }
 
-    /// What the events of a namespace in whole hours look like: names, counts, properties.
+    /// Describes the events of a namespace in whole hours: names, counts, properties.
     ///
     /// Errors: `Limit` when `control` stops it, `Corrupt`.
     pub fn discover(
@@ -319,7 +320,7 @@ impl Engine {
         exec::discover(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
     }
 
-    /// What this instant shows of a namespace, for who computes over its rows elsewhere.
+    /// The rows of a namespace as of now, for computation outside of the engine.
     pub fn snapshot(&self, namespace: Namespace) -> Snapshot {
         let version = self.store.version();
         let horizon_ms = self.store.horizon_ms(&version, namespace);
@@ -342,7 +343,7 @@ impl Engine {
         exec::tenants(&version, namespace, from_ms, to_ms, &self.resources.budget, control)
     }
 
-    /// A look at the files, as of now.
+    /// A read-only view of the files, as of now.
     pub fn inspect(&self) -> Result<Inspection> {
         Inspection::of(self.store.vfs())
     }
@@ -370,8 +371,8 @@ impl Engine {
 
     /// Writes a backup of everything acknowledged so far into `directory`, which is empty or does not
     /// exist, while reads and writes go on. Files are shared with the data directory where the disk
-    /// can, else taken from the backup `since` where it has them, else copied. `report` is told after
-    /// each file.
+    /// can, else taken from the backup `since` where it has them, else copied. `report` is called
+    /// after each file.
     ///
     /// Errors: `Invalid` naming `directory` or `since`; then nothing is left behind.
     pub fn backup(
@@ -390,7 +391,7 @@ impl Engine {
         let scope = match *whose {
             Whose::Namespace => Scope::Namespace,
             Whose::Tenant(tenant) => Scope::Tenant(tenant.into()),
-            // What is recorded does not hold the user's id.
+            // The record of the erasure must not hold the user's id, so it holds a hash.
             Whose::User { tenant, user } => {
                 let hash = hash::user(self.store.hash_seed(), user.as_bytes());
                 Scope::User(tenant.into(), hash)
@@ -399,7 +400,7 @@ impl Engine {
         self.store.erase(txn, namespace, scope)
     }
 
-    /// An erasure of a namespace and what came of it, if there is one of this name.
+    /// The erasure of a namespace with this name and its progress; `None` when there is none.
     pub fn erasure(&self, namespace: Namespace, id: uuid::Uuid) -> Result<Option<Erasure>> {
         self.store.erasure(namespace, id)
     }
@@ -430,7 +431,7 @@ impl Engine {
         self.store.horizon_ms(&self.store.version(), namespace)
     }
 
-    /// Sizes.
+    /// Number and size of segments and memtables as of now.
     pub fn stats(&self) -> Stats {
         let version = self.store.version();
         let metas = || version.segments.iter().map(|segment| segment.meta());
@@ -467,7 +468,8 @@ impl Engine {
         self.store.closed()
     }
 
-    /// What keeps the engine from doing its work: refused writes, or the last flush when it failed.
+    /// Why the engine cannot do its work: refused writes, a failed flush, or background work that
+    /// failed, panicked or is overdue. `None` when all is well.
     pub fn trouble(&self) -> Option<String> {
         self.store
             .closed()
@@ -509,8 +511,8 @@ fn start(
         // At once: a server that is restarted often has merges to catch up with.
         let mut pause = Duration::ZERO;
         while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            // A panic is a bug, which its own message reports. Nothing was half published: reads and
-            // writes go on, whoever asks for trouble hears of it, and the next round may do better.
+            // A panic is a bug, which its own message reports. Nothing was half published: reads
+            // and writes go on, `trouble` reports it, and the next round may succeed.
             let panicked = panic::catch_unwind(AssertUnwindSafe(|| work(&store))).is_err();
             store.note_round(name, panicked);
             pause = if panicked { PANIC_PAUSE } else { interval };

@@ -6,7 +6,7 @@
 
 use std::io;
 
-/// What went wrong inside the engine.
+/// A failure of an engine call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Stored bytes are not what was written: `place` names the file and, where known, the offset.
@@ -14,7 +14,7 @@ pub enum Error {
     Corrupt {
         /// File, and offset where known.
         place: String,
-        /// What does not hold.
+        /// The invariant that does not hold.
         detail: String,
     },
     /// The operating system refused an operation.
@@ -32,15 +32,15 @@ pub enum Error {
     Invalid {
         /// Name of the offending argument.
         field: &'static str,
-        /// What is wrong with it.
+        /// Why the argument is not accepted.
         detail: String,
     },
     /// A bound was reached; nothing was changed.
     #[error("{detail}")]
     Limit {
-        /// Which bound.
+        /// The bound that was reached.
         limit: Limit,
-        /// What to do about it.
+        /// The bound in words, or advice for the caller.
         detail: String,
     },
     /// The engine no longer accepts writes, because an earlier one failed or it was closed.

@@ -1,4 +1,4 @@
-//! What can be asked of the events, and the shape of an answer.
+//! Queries over events, and the shape of an answer.
 
 use std::{ops::Range, sync::Arc};
 
@@ -10,10 +10,10 @@ use crate::{
 
 /// Buckets of one answer, at most: ten years of hours.
 pub const BUCKETS_MAX: usize = 100_000;
-/// Groups that are answered when nobody says how many.
+/// Groups of an answer where the query sets no number.
 const GROUPS_DEFAULT: usize = 100;
 
-/// What is computed over the matching events.
+/// The aggregate that is computed over the matching events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Number of events.
@@ -26,9 +26,9 @@ pub enum Metric {
     Sum,
     /// Mean of a number.
     Avg,
-    /// Smallest number.
+    /// Smallest value of a number; null without values.
     Min,
-    /// Largest number.
+    /// Largest value of a number; null without values.
     Max,
     /// Exact percentile of a number, in percent, interpolated between closest ranks.
     Percentile(u8),
@@ -37,7 +37,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All that [`Metric::kind`] gives.
+    /// All values of [`Metric::kind`].
     pub const KINDS: [&str; 9] = [
         "count",
         "distinct",
@@ -50,7 +50,7 @@ impl Metric {
         "percentile_approx",
     ];
 
-    /// What it is called where queries are counted.
+    /// Name of the metric without its percentile, as the metrics about queries use it.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -79,7 +79,7 @@ impl Metric {
 /// Only events whose string property has one of these values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFilter {
-    /// Property.
+    /// Name of a string property. Events without the property do not match.
     pub name: String,
     /// Accepted values; none accepts nothing.
     pub any_of: Vec<String>,
@@ -88,30 +88,30 @@ pub struct TextFilter {
 /// Only events whose numeric property lies within these bounds, both included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberFilter {
-    /// Property.
+    /// Name of a numeric property. Events without the property do not match.
     pub name: String,
-    /// Lower bound.
+    /// Smallest accepted number.
     pub min: f64,
-    /// Upper bound.
+    /// Largest accepted number.
     pub max: f64,
 }
 
-/// A question.
+/// One metric over the events of one name in a namespace, by time bucket and group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// Whose events.
+    /// Namespace whose events are read.
     pub namespace: Namespace,
     /// One tenant, or all of the namespace.
     pub tenant: Option<String>,
-    /// Event name.
+    /// Name of the events, matched exactly.
     pub event: String,
-    /// What to compute.
+    /// The aggregate to compute.
     pub metric: Metric,
-    /// The number to compute it over, where the metric needs one.
+    /// Numeric property that the metric is computed over; ignored by metrics without one.
     pub number: Option<String>,
-    /// First millisecond.
+    /// Start of the window in milliseconds since 1970, included.
     pub from_ms: i64,
-    /// First millisecond that is too late.
+    /// End of the window in milliseconds since 1970, excluded.
     pub to_ms: i64,
     /// Width of the buckets; `None` for one answer over the window.
     pub granularity: Option<Granularity>,
@@ -125,7 +125,7 @@ pub struct Query {
     pub groups_max: usize,
     /// Exactly these groups, in this order, instead of the largest.
     pub groups: Option<Vec<Group>>,
-    /// Starts of the buckets, rising, instead of those of the granularity.
+    /// Starts of the buckets, rising; they replace the starts that the granularity gives.
     pub starts: Option<Vec<i64>>,
 }
 
@@ -150,9 +150,9 @@ impl Query {
         }
     }
 
-    /// Checks what the types cannot.
+    /// Checks the rules that the types do not enforce.
     ///
-    /// Errors: `Invalid` naming the part.
+    /// Errors: `Invalid` naming the field.
     pub fn validate(&self) -> Result<()> {
         if self.metric.needs_number() && self.number.is_none() {
             return Err(Error::invalid("numeric_prop", "is required for this metric"));
@@ -169,7 +169,7 @@ impl Query {
         Ok(())
     }
 
-    /// How many buckets the window has at most, but for those that are given: the shortest month has 28 days.
+    /// Upper bound of the number of buckets, ignoring `starts`: the shortest month has 28 days.
     fn buckets_at_most(&self) -> usize {
         let shortest_ms = match self.granularity {
             None => return 1,
@@ -209,11 +209,11 @@ impl Query {
 /// One number of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
-    /// Counts.
+    /// A count of events or of distinct users.
     Integer(u64),
     /// Sums, means, percentiles.
     Number(f64),
-    /// Nothing to compute it from.
+    /// No event had a value for the metric.
     Null,
 }
 
@@ -248,11 +248,11 @@ pub struct Answer {
     pub rollup: Option<RollupGrain>,
 }
 
-/// What a rollup adds up.
+/// Stretch of time that one entry of a rollup adds up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RollupGrain {
-    /// Days.
+    /// Whole UTC days.
     Day,
-    /// Hours.
+    /// Whole UTC hours, from a rollup of hours or from the row counts of the run directory.
     Hour,
 }

@@ -50,10 +50,10 @@ pub struct TextFilter {
 pub struct NumberFilter {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Inclusive.
+    /// Least value that passes.
     #[prost(double, tag = "2")]
     pub min: f64,
-    /// Inclusive.
+    /// Greatest value that passes.
     #[prost(double, tag = "3")]
     pub max: f64,
 }
@@ -207,7 +207,7 @@ pub struct DescribeSegmentResponse {
 pub struct StatsRequest {}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct StatsResponse {
-    /// Live segments.
+    /// Number of live segments.
     #[prost(uint64, tag = "1")]
     pub segments: u64,
     /// Rows in segments.

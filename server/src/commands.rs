@@ -47,7 +47,7 @@ pub struct Backup {
 /// What `inlay restore` can be told.
 #[derive(Debug, Clone, Args)]
 pub struct Restore {
-    /// The backup
+    /// Directory of the backup
     pub directory: PathBuf,
     /// The data directory: it is empty or does not exist yet
     #[arg(long, env = "INLAY_DATA_DIR", default_value = "./data")]

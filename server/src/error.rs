@@ -17,7 +17,7 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes.
+            /// All codes, in the order of the table below.
             pub const ALL: &[Code] = &[$(Code::$variant,)*];
 
             /// Name on the wire.
@@ -25,12 +25,12 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// HTTP status.
+            /// Status of an HTTP answer with this code.
             pub fn status(self) -> u16 {
                 match self { $(Code::$variant => $status,)* }
             }
 
-            /// gRPC status.
+            /// Status of a gRPC answer with this code.
             pub fn grpc(self) -> tonic::Code {
                 match self { $(Code::$variant => tonic::Code::$grpc,)* }
             }
@@ -75,29 +75,29 @@ codes! {
     BillingNotConfigured "billing_not_configured" 503 FailedPrecondition;
 }
 
-/// A plan limit that was met: what 402 adds to an error.
+/// A plan limit that was reached: the part that 402 adds to an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimit {
-    /// Current plan.
+    /// Name of the current plan, such as `growth`.
     pub plan: String,
-    /// Plan that has room, if there is one.
+    /// Name of the smallest plan with room for the request; `None` when no plan has.
     pub upgrade_to: Option<String>,
-    /// The limit.
+    /// Number that the current plan allows; 0 for a feature that the plan lacks.
     pub limit: u64,
-    /// What is used of it.
+    /// Number in use before the refused request; 0 for a feature.
     pub used: u64,
 }
 
-/// Where a statement is wrong, and what may help.
+/// Position of the fault in a SQL statement, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// Line and column, from 1.
     pub position: Option<(u64, u64)>,
-    /// What may help.
+    /// A hint for people: how to write the statement instead.
     pub hint: Option<String>,
 }
 
-/// What belongs to errors of one kind only.
+/// Details of errors of one kind only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum More {
     /// The limit behind a 402.
@@ -109,7 +109,7 @@ pub enum More {
 /// One of several faults of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The part of the request that is to blame.
+    /// Path of the faulty field, such as `widgets[0].title`; empty for the whole request.
     pub field: String,
     /// What is wrong, for programs.
     pub code: Code,
@@ -123,17 +123,17 @@ pub struct Fault {
 pub struct ApiError {
     /// What went wrong.
     pub code: Code,
-    /// For people.
+    /// Message for people; clients decide by `code`.
     pub message: String,
-    /// The part of the request that is to blame.
+    /// Path of the faulty field; `None` for the whole request.
     pub field: Option<String>,
-    /// All faults, when there is more than the one above.
+    /// All faults of the request; empty when there is only one.
     pub faults: Vec<Fault>,
-    /// What belongs to errors of its kind only.
+    /// Details of errors of this kind only.
     pub more: Option<Box<More>>,
     /// Seconds after which a retry makes sense, where that is known.
     pub retry_after: Option<u32>,
-    /// What the log should say and the caller should not see.
+    /// Cause for the log, never sent to the caller.
     pub cause: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl ApiError {
         Self { field, faults, ..Self::new(first.code, first.message) }
     }
 
-    /// An object that the caller does not have, or nobody has: the same answer.
+    /// An object that does not exist or belongs to another organisation: the answer is the same.
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("{what} not found"))
     }
@@ -195,7 +195,7 @@ impl ApiError {
     }
 }
 
-/// Collects what is wrong with a request, so that one answer tells all of it.
+/// Collects the faults of a request, so that one answer lists them all.
 #[derive(Default)]
 pub struct Faults(Vec<ApiError>);
 
@@ -215,7 +215,7 @@ impl Faults {
         if self.0.is_empty() { Ok(()) } else { Err(self.error()) }
     }
 
-    /// All faults as one error. What is not a fault of a field comes alone.
+    /// All faults as one error. An error of another status than 400 is returned alone.
     pub fn error(self) -> ApiError {
         let alone = self.0.iter().position(|error| error.code.status() != 400);
         let mut errors = self.0;

@@ -162,7 +162,7 @@ mod calls {
         libc::SYS_seccomp,
     ];
 
-    /// What the kernel is told: calls have to pass all that it was told.
+    /// Programs for the kernel: a call has to pass every program that was loaded.
     pub struct Filters {
         /// Before files are opened, in this order.
         pub waiting: Vec<BpfProgram>,
@@ -226,18 +226,18 @@ mod calls {
 mod calls {
     /// Elsewhere the limit on descriptors stands alone.
     pub struct Filters {
-        /// Nothing.
+        /// Placeholder: this system has no filters of calls.
         pub waiting: (),
-        /// Nothing.
+        /// Placeholder: this system has no filters of calls.
         pub last: (),
     }
 
-    /// None.
+    /// Filters that restrict nothing; never fails.
     pub fn filters() -> std::io::Result<Filters> {
         Ok(Filters { waiting: (), last: () })
     }
 
-    /// Nothing is told.
+    /// Does nothing; never fails.
     pub fn restrict(&(): &()) -> std::io::Result<()> {
         Ok(())
     }

@@ -28,7 +28,7 @@ pub struct TestServer {
     pub base: String,
     /// The server's clock.
     pub clock: Arc<ManualClock>,
-    /// Its folder.
+    /// Temporary folder with the data of the server.
     pub directory: tempfile::TempDir,
     running: Option<Running>,
     plan: String,
@@ -54,9 +54,9 @@ pub struct TestServer {
 
 /// An answer: status, headers, body.
 pub struct Reply {
-    /// HTTP status.
+    /// Status of the HTTP answer.
     pub status: u16,
-    /// Headers.
+    /// Headers of the HTTP answer.
     pub headers: reqwest::header::HeaderMap,
     /// Text of the body.
     pub text: String,
@@ -334,7 +334,7 @@ impl Client {
         Reply { status, headers, text: response.text().await.unwrap() }
     }
 
-    /// GET.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Reply {
         self.send(self.request(Method::GET, path)).await
     }
@@ -363,7 +363,7 @@ impl Client {
         self.send(self.request(Method::PATCH, path).json(body)).await
     }
 
-    /// DELETE.
+    /// Sends a DELETE request.
     pub async fn delete(&self, path: &str) -> Reply {
         self.send(self.request(Method::DELETE, path)).await
     }

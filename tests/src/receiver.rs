@@ -41,7 +41,7 @@ pub enum Manner {
 pub struct Received {
     /// Head, in lower case.
     pub head: String,
-    /// Body.
+    /// Bytes of the request body.
     pub body: Vec<u8>,
 }
 

@@ -10,21 +10,21 @@ use crate::error::{Error, Result};
 
 /// Appends values to a byte buffer.
 pub trait Put {
-    /// One byte.
+    /// Appends one byte.
     fn put_u8(&mut self, value: u8);
-    /// Two bytes, little-endian.
+    /// Appends two bytes, little-endian.
     fn put_u16(&mut self, value: u16);
-    /// Four bytes, little-endian.
+    /// Appends four bytes, little-endian.
     fn put_u32(&mut self, value: u32);
-    /// Eight bytes, little-endian.
+    /// Appends eight bytes, little-endian.
     fn put_u64(&mut self, value: u64);
-    /// Eight bytes, little-endian.
+    /// Appends eight bytes, little-endian, in two's complement.
     fn put_i64(&mut self, value: i64);
-    /// Sixteen bytes, little-endian.
+    /// Appends sixteen bytes, little-endian.
     fn put_u128(&mut self, value: u128);
-    /// LEB128: seven bits a byte, low first.
+    /// Appends LEB128: seven bits a byte, low bits first.
     fn put_varint(&mut self, value: u64);
-    /// Length as a varint, then the bytes.
+    /// Appends the length as a varint, then the bytes.
     fn put_bytes(&mut self, value: &[u8]);
 }
 
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// The next `len` bytes.
+    /// Reads the next `len` bytes.
     pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let (head, tail) =
             self.rest.split_at_checked(len).ok_or_else(|| self.error("ends too early"))?;
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// An error at this cursor's place.
+    /// A `Corrupt` error that names the place of this cursor.
     pub fn error(&self, detail: &str) -> Error {
         Error::corrupt(self.place, detail)
     }
@@ -107,42 +107,42 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Result<u8> {
         Ok(u8::from_le_bytes(self.array()?))
     }
-    /// Two bytes.
+    /// Reads two bytes, little-endian.
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
-    /// Three bytes.
+    /// Reads three bytes, little-endian; the result is below 2^24.
     pub fn u24(&mut self) -> Result<u32> {
         let [a, b, c] = self.array()?;
         Ok(u32::from_le_bytes([a, b, c, 0]))
     }
-    /// Four bytes.
+    /// Reads four bytes, little-endian.
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
-    /// Eight bytes.
+    /// Reads eight bytes, little-endian.
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
-    /// Eight bytes.
+    /// Reads eight bytes, little-endian, in two's complement.
     pub fn i64(&mut self) -> Result<i64> {
         Ok(i64::from_le_bytes(self.array()?))
     }
-    /// Sixteen bytes.
+    /// Reads sixteen bytes, little-endian.
     pub fn u128(&mut self) -> Result<u128> {
         Ok(u128::from_le_bytes(self.array()?))
     }
 
-    /// Sixteen bytes that are a UUID.
+    /// Reads the sixteen bytes of a UUID.
     pub fn uuid(&mut self) -> Result<uuid::Uuid> {
         Ok(uuid::Uuid::from_bytes(self.array()?))
     }
 
-    /// A variable-length integer of at most 64 bits.
+    /// Reads a LEB128 integer of at most 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         // Most are small.
@@ -169,12 +169,12 @@ impl<'a> Cursor<'a> {
         Err(self.error("a varint is too long"))
     }
 
-    /// A variable-length integer of at most 32 bits.
+    /// Reads a LEB128 integer of at most 32 bits.
     pub fn varint_u32(&mut self) -> Result<u32> {
         u32::try_from(self.varint()?).map_err(|_| self.error("a varint is too large"))
     }
 
-    /// A count of things that take at least `bytes_each` bytes each, so that a damaged count
+    /// Reads a count of items that take at least `bytes_each` bytes each, so that a damaged count
     /// cannot ask for more memory than the input justifies.
     pub fn count(&mut self, bytes_each: usize) -> Result<usize> {
         let count = usize::try_from(self.varint()?).map_err(|_| self.error("a count overflows"))?;
@@ -184,13 +184,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Length-prefixed bytes.
+    /// Reads a length as a varint, then so many bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let len = self.count(1)?;
         self.take(len)
     }
 
-    /// Length-prefixed UTF-8.
+    /// Reads a length as a varint, then so many bytes that must be UTF-8.
     pub fn text(&mut self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes()?).map_err(|_| self.error("text is not UTF-8"))
     }

@@ -22,15 +22,15 @@ pub struct Meter {
 pub struct Distribution {
     /// Upper bounds, inclusive, rising.
     pub bounds: &'static [u64],
-    /// How many values fell below each bound and above the one before; the last entry is for those
-    /// above all bounds.
+    /// Number of values above the bound before and up to this one, for each bound; one more entry
+    /// counts the values above all bounds.
     pub counts: Vec<u64>,
     /// Sum of all values.
     pub total: u64,
 }
 
 impl Meter {
-    /// Starts empty.
+    /// A distribution without values over `bounds`, which are inclusive upper bounds and rise.
     pub fn new(bounds: &'static [u64]) -> Self {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, total: AtomicU64::new(0) }
@@ -43,7 +43,7 @@ impl Meter {
         self.total.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn read(&self) -> Distribution {
         Distribution {
             bounds: self.bounds,

@@ -10,7 +10,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// Appends a string. Whoever fills a table sees to it that it stays below 4 GiB.
+    /// Appends a string. The caller keeps the table below 4 GiB.
     pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
@@ -45,12 +45,12 @@ impl TextTable {
         std::str::from_utf8(self.at(index)).unwrap_or_default()
     }
 
-    /// All strings.
+    /// The strings as bytes, in the order of their indexes.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.at(index))
     }
 
-    /// The place of a string in a table whose strings rise.
+    /// The index of a string in a table whose strings rise.
     pub fn position(&self, text: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {

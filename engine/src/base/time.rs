@@ -14,7 +14,7 @@ pub const WEEK_MS: i64 = 7 * DAY_MS;
 /// Width of a time bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Granularity {
-    /// 3,600 seconds.
+    /// An hour of 3,600 seconds that begins at a full UTC hour.
     Hour,
     /// A UTC day.
     Day,

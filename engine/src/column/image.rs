@@ -26,7 +26,7 @@ use crate::{
     vfs::View,
 };
 
-/// What errors say is damaged.
+/// Place that errors name.
 const PLACE: &str = "an image of rows";
 /// Bytes of the directory's length.
 pub const LENGTH_BYTES: usize = 8;
@@ -51,7 +51,7 @@ pub struct ImageSeries {
 /// Rows of one namespace.
 pub struct RowImage {
     view: View,
-    /// Tenants, rising.
+    /// Names of the tenants with rows, rising.
     pub tenants: TextTable,
     /// Event names, rising.
     pub names: Vec<Arc<str>>,

@@ -5,21 +5,21 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::cells::{ABSENT, Cells};
 use crate::{base::hash::ValueHash, event::Namespace};
 
-/// What all events of one series share. Ordered as segments are: namespace, tenant, name.
+/// The identity of a series. Ordered as segments are: namespace, tenant, name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
-    /// Owner.
+    /// Namespace that the events belong to.
     pub namespace: Namespace,
     /// The customer's customer.
     pub tenant: Arc<str>,
-    /// Event name.
+    /// Name of the events.
     pub name: Arc<str>,
 }
 
 /// A string property: one code a row into a dictionary in order of first appearance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextColumn {
-    /// Distinct values.
+    /// Distinct values; the code of a value is its index.
     pub values: Vec<Arc<str>>,
     /// Code of each row that has the property.
     pub codes: Cells<u32>,
@@ -61,15 +61,15 @@ impl BytesColumn {
 /// Rows of any number of series, in columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rows {
-    /// Distinct series.
+    /// Distinct series, in the order in which their first rows were added.
     pub series: Vec<SeriesKey>,
     /// Index of each row's series.
     pub series_codes: Vec<u32>,
     /// Milliseconds since 1970.
     pub timestamps: Vec<i64>,
-    /// Deduplication keys.
+    /// Event id of each row, the deduplication key; absent where the sender gave none.
     pub event_ids: BytesColumn,
-    /// Users.
+    /// User id of each row; absent where the event has no user.
     pub users: BytesColumn,
     /// Hash of each row's user, 0 without one.
     pub user_hashes: Vec<u128>,

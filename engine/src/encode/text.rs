@@ -76,7 +76,7 @@ impl TextList {
         (bytes, ends.iter().map(move |end| end - start))
     }
 
-    /// Where a string stands in a sorted list.
+    /// The index of a string in a sorted list.
     pub fn position(&self, string: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -105,12 +105,12 @@ impl TextList {
         self.push(rest);
     }
 
-    /// All strings.
+    /// The strings in the order of their indexes.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|index| self.at(index))
     }
 
-    /// Forgets all strings and keeps the room.
+    /// Removes all strings and keeps the capacity.
     pub fn clear(&mut self) {
         self.ends.clear();
         self.bytes.clear();

@@ -22,35 +22,35 @@ use crate::{
 /// Bytes of a group besides its states: name, look-up, and its line in the answer.
 const GROUP_BYTES: usize = 384;
 
-/// The states that some rows belong to, as `group * buckets + bucket`.
+/// The states that rows are added to, by index: `group * buckets + bucket`.
 #[derive(Clone, Copy)]
 pub enum Places<'a> {
-    /// All belong to one.
+    /// One state for all rows.
     One(usize),
-    /// Each to its own.
+    /// One state for each row, in the order of the rows.
     Each(&'a [usize]),
 }
 
 /// Rows that passed the filters, column by column.
 pub struct Passed<'a> {
-    /// How many.
+    /// Number of rows that passed.
     pub rows: usize,
-    /// Their states.
+    /// States that the rows are added to.
     pub places: Places<'a>,
-    /// The metric's number of each, where it has one; never NaN.
+    /// The metric's number of each row; empty for metrics without one, never NaN.
     pub numbers: &'a [f64],
-    /// The user of each, where the metric counts users.
+    /// The user of each row; empty for metrics that do not count users.
     pub users: &'a PassedUsers,
 }
 
 /// Users of rows.
 #[derive(Default)]
 pub struct PassedUsers {
-    /// Their hashes, never 0, where those are counted.
+    /// Hash of each user, never 0; empty where users are counted by number.
     pub hashes: Vec<u128>,
-    /// Their numbers, where these are counted.
+    /// Number of each user; empty where users are counted by hash.
     pub numbers: Vec<u32>,
-    /// How many users have numbers.
+    /// Number of users in the list that gave the numbers; at least each number plus one.
     pub count: usize,
 }
 
@@ -69,7 +69,7 @@ pub struct Accumulators {
     buckets: usize,
     states: States,
     cells_max: usize,
-    /// Of each bucket the most rows that there can be, if that is known.
+    /// Upper bound of the rows of each bucket; empty when unknown.
     rows_max: Arc<[u64]>,
     charge: Charge,
 }
@@ -93,12 +93,12 @@ impl Accumulators {
         self.rows_max = rows_max;
     }
 
-    /// Makes at most so many states.
+    /// Limits the number of states; `grow` fails beyond it.
     pub fn limit_cells(&mut self, cells_max: usize) {
         self.cells_max = cells_max;
     }
 
-    /// Whether states of parts can be brought together to that of the whole without more memory.
+    /// Whether the states of buckets can be merged into a total without more memory.
     pub fn merges(metric: Metric) -> bool {
         !matches!(metric, Metric::Percentile(_) | Metric::PercentileApprox(_))
     }
@@ -202,7 +202,7 @@ impl Accumulators {
         self.charge.add(bytes)
     }
 
-    /// Adds what other rows came to. `users` have numbers.
+    /// Merges a state of other rows. `users` is the number of users that have numbers.
     pub fn add_state(
         &mut self,
         group: u32,
@@ -231,7 +231,7 @@ impl Accumulators {
         0
     }
 
-    /// No states yet, for another who works for the same query.
+    /// Empty accumulators for a helper thread of the same query.
     pub fn fresh(&self, charge: Charge) -> Self {
         let rows_max = Arc::clone(&self.rows_max);
         Self { cells_max: self.cells_max, rows_max, ..Self::new(self.metric, self.buckets, charge) }
@@ -315,7 +315,7 @@ impl Accumulators {
         }
     }
 
-    /// The metric of numbers that were added up.
+    /// The value of the metric for sums of numbers.
     fn value_of(&self, sums: &Sums) -> Value {
         let number = |value: Option<f64>| value.map_or(Value::Null, Value::Number);
         let mean = || sums.sum() / sums.count() as f64;

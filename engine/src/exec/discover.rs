@@ -1,9 +1,9 @@
-//! What the events of a namespace look like: their names, how many there are, and their properties.
+//! Describes the events of a namespace: names, counts and properties.
 //!
-//! Counts, tenants and times come from run directories and rows in memory. What properties hold is read
-//! from rows, of each event name up to a bound: segments of it, spread evenly over the time, so that small
-//! events are known exactly and large ones by a fair part. Of many event names only the most frequent ones
-//! are told with their properties. What is held is charged as a query's.
+//! Counts, tenants and times come from run directories and rows in memory. Properties are read
+//! from rows, up to a bound for each event name: all rows of an event with few of them, else the
+//! same share of each range of rows in each segment. Of many event names only the most frequent
+//! ones are looked up in segments for their properties. Memory is charged as for a query.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -27,23 +27,23 @@ use crate::{
 
 /// Rows of an event name that are read for its properties, roughly.
 const ROWS_READ: u64 = 200_000;
-/// Values of a property that are told, the most frequent ones.
+/// Values of a property that are returned, the most frequent ones.
 const SAMPLES: usize = 5;
-/// Values of a property among which these are sought.
+/// Values of a property that are counted to find the most frequent ones.
 const CANDIDATES: usize = 1_000;
 /// Bytes of a property, a tenant or a candidate besides its string.
 const ENTRY_BYTES: usize = 96;
 /// Event names whose properties are read, at most.
 const EVENTS_READ: usize = 100;
 
-/// What is known of the events of a name.
+/// Facts about the events of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventFacts {
-    /// Name.
+    /// Event name; facts are ordered by it.
     pub name: String,
     /// Number of events.
     pub count: u64,
-    /// Tenants that sent it.
+    /// Number of tenants with such events.
     pub tenants: u64,
     /// Time of the first one.
     pub first_ms: i64,
@@ -57,10 +57,10 @@ pub struct EventFacts {
     pub numbers: Vec<NumberFacts>,
 }
 
-/// What is known of a string property.
+/// Facts about a string property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFacts {
-    /// Name.
+    /// Property name; facts are ordered by it.
     pub name: String,
     /// Rows read that have it.
     pub present: u64,
@@ -70,18 +70,18 @@ pub struct TextFacts {
     pub samples: Vec<String>,
 }
 
-/// What is known of a numeric property.
+/// Facts about a numeric property.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberFacts {
-    /// Name.
+    /// Property name; facts are ordered by it.
     pub name: String,
     /// Rows read that have it.
     pub present: u64,
-    /// Smallest number.
+    /// Smallest number in the rows that were read.
     pub min: f64,
-    /// Largest number.
+    /// Largest number in the rows that were read.
     pub max: f64,
-    /// Mean.
+    /// Arithmetic mean over the rows read that have the property.
     pub avg: f64,
 }
 
@@ -109,7 +109,7 @@ pub fn discover(
         check(control)?;
         found.add_chunk(chunk, namespace, &window)?;
     }
-    // Newest first: what was sent last is what people ask about.
+    // Newest first: users ask mostly about recent events.
     parts.sort_by_key(|(segment, _)| std::cmp::Reverse(segment.meta().ts_max));
     let mut counts: Vec<u64> = found.events.values().map(|event| event.count).collect();
     counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
@@ -120,7 +120,7 @@ pub fn discover(
             continue;
         };
         let step = event.count.div_ceil(ROWS_READ).max(1) as usize;
-        // Of each tenant in each segment the latest rows, which stand last.
+        // The last rows of each range: of a single run these are the latest.
         let latest = |(start, end): (usize, usize)| (end - (end - start).div_ceil(step), end);
         let ranges = ranges.into_iter().map(latest).collect();
         event.read(segment, &part_of(ranges), charge, budget, control)?;
@@ -150,7 +150,7 @@ impl Hours {
 /// Rows of a segment, as ranges.
 type Ranges = Vec<(usize, usize)>;
 
-/// What was found, by event name.
+/// Facts found so far, by event name.
 struct Found {
     events: BTreeMap<String, EventState>,
     charge: Charge,
@@ -375,7 +375,7 @@ impl EventState {
     }
 }
 
-/// Of ranges with more rows than are read an even part of each.
+/// Cuts each range to the same share when they have more rows than may be read.
 fn part_of(mut ranges: Ranges) -> Ranges {
     let rows: usize = ranges.iter().map(|(start, end)| end - start).sum();
     let step = rows.div_ceil(ROWS_READ as usize).max(1);

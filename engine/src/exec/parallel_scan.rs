@@ -1,9 +1,10 @@
-//! Reading the parts of a query that nothing is known of, on as many cores as are free.
+//! Reads the parts of a query that the cache does not know, on as many cores as are free.
 //!
-//! The parts are a list, and whoever works takes the next one: the thread that asks, and helpers when there
-//! is enough to read. Each has states of its own, and its share of the query's memory; at the end all are
-//! brought together. Helpers are few for all queries together, so one query that is alone is fast, and many
-//! at once are not slower than before.
+//! The parts are a list, and each worker thread takes the next one: the thread of the caller, and
+//! helpers when there is enough to read. Each thread has states of its own and a share of the
+//! query's memory; at the end the states are merged. The number of helpers is bounded for all
+//! queries together: a query that runs alone is fast, and many at once are not slower than without
+//! helpers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -30,44 +31,44 @@ use crate::{
 /// Rows for which one more thread is worth its start.
 const ROWS_A_HELPER: u64 = 1 << 16;
 
-/// A part that is to be read.
+/// A part to be read.
 pub struct ScanTask {
-    /// Which.
+    /// Index of the part among all parts of the query.
     pub part: usize,
     /// The bucket that holds all of it, if one does.
     pub bucket: Option<usize>,
-    /// Whether its cells are wanted; a bucket holds it then.
+    /// Whether the cells are to be cached; only set when `bucket` is.
     pub is_wanted: bool,
 }
 
-/// All that is to be read for one query.
+/// The parts to be read for one query.
 pub struct ParallelScan<'a> {
-    /// What is asked.
+    /// The query with its window and sources.
     pub plan: Plan<'a>,
-    /// Where parts are.
+    /// Segments that the parts index into.
     pub segments: &'a Segments,
     /// All parts of the query.
     pub parts: &'a [Part],
-    /// Those to be read.
+    /// The parts to be read.
     pub items: Vec<ScanTask>,
-    /// Bytes of cells that may be made.
+    /// Bytes of cells that may still be made for the cache.
     pub room: AtomicUsize,
-    /// Whether to stop.
+    /// Whether the query must stop; may block.
     pub must_stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Threads that may help queries, all together.
+/// Permits for helper threads, shared by all queries.
 pub struct HelperPermits {
     free: AtomicUsize,
 }
 
 impl HelperPermits {
-    /// So many.
+    /// Permits for `count` helper threads at a time.
     pub fn new(count: usize) -> Self {
         Self { free: AtomicUsize::new(count) }
     }
 
-    /// Takes up to `count`, which are free again when what is returned is dropped.
+    /// Takes up to `count` permits. Dropping the result gives them back.
     fn take(&self, count: usize) -> HelperPermit<'_> {
         let less = |free: usize| Some(free - free.min(count));
         let before = self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -86,13 +87,13 @@ impl Drop for HelperPermit<'_> {
     }
 }
 
-/// What one of the workers brings back.
+/// Result, states and statistics of one worker thread.
 type HelperOutput = (Result<()>, Sink, ScanStats);
 
 impl ParallelScan<'_> {
-    /// Reads everything into `sink`, but for the cells that were wanted: those that were made are returned, in
-    /// the order of their parts, also where something failed. When `had_help` is set, memory may not be enough
-    /// where it is without helpers.
+    /// Reads all parts into `sink`, except those whose cells are to be cached. Their cells are
+    /// returned in the order of the parts, also when the read fails. When `had_help` is set, a
+    /// memory limit may be an effect of sharing: without helpers the memory may suffice.
     pub fn read(
         &self,
         sink: &mut Sink,

@@ -1,9 +1,10 @@
-//! Partial results: what each segment gave to a question, kept so that it is not computed again.
+//! Partial results: the states that a query got from each segment, cached for the next query.
 //!
-//! Segments never change, so a partial result is right for as long as its segment lives. A dashboard asks
-//! the same questions again and again; then only what is new since is read. A question's results stand
-//! together in one table: a span of cells for each part (see [`super::query_cache::Part`]), a cell for each group
-//! that the part has rows of. A bucket that holds a whole part takes its cells; other buckets read rows.
+//! Segments never change, so a partial result is right for as long as its segment lives. A
+//! dashboard repeats the same queries; then only new segments are read. The results of a query
+//! stand together in one table: a span of cells for each part (see [`super::query_cache::Part`]),
+//! a cell for each group with rows in the part. A bucket that holds a whole part takes its cells;
+//! other buckets read rows.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,7 +18,7 @@ use crate::{
 pub const TABLE_BYTES_MAX: usize = 4 << 20;
 /// Cells that a part may have.
 pub const PART_CELLS_MAX: usize = 8_192;
-/// Of parts with so many rows or more no numbers are listed: reading them takes about as long.
+/// Percentile inputs of parts with so many rows or more are not cached: rereading costs the same.
 pub const LISTED_ROWS: u64 = 1_024;
 /// Bytes of a table besides its content.
 const TABLE_BYTES: usize = 256;
@@ -27,48 +28,48 @@ const GROUP_BYTES: usize = 96;
 /// What is known of a part.
 #[derive(Clone, Copy)]
 pub enum Known {
-    /// Nothing yet.
+    /// No result is cached.
     Nothing,
-    /// That it has too much to be kept.
+    /// Not cacheable: too many rows for a list, or too many cells or bytes.
     TooMuch,
-    /// Its cells, and what was looked at for them.
+    /// Span of the cells, and the statistics of the scan that made them.
     PartialStates(Span),
 }
 
 /// The cells of a part.
 #[derive(Clone, Copy)]
 pub struct Span {
-    /// The first.
+    /// Index of the first cell in the table.
     pub start: u32,
-    /// The one behind the last.
+    /// Index behind the last cell.
     pub end: u32,
-    /// What was looked at for them.
+    /// Statistics of the scan that made the cells.
     pub reads: ScanStats,
 }
 
 /// A part by the identity of its segment, the first of its runs, and its day if it is one.
 pub type PartId = (uuid::Uuid, u32, Option<i64>);
 
-/// Where groups stand among the names of a table.
+/// Index of each group among the names of a table.
 pub type Positions = HashMap<Group, u32, MapHasher>;
 
 /// The partial results of one question over a list of segments.
 #[derive(Clone)]
 pub struct Table {
-    /// The list of segments.
+    /// Id of the list of segments.
     segments: u64,
-    /// The list of users' numbers, where users are counted by number.
+    /// Id of the interner of user numbers, where users are counted by number.
     users: Option<u64>,
     parts: Vec<(PartId, Known)>,
     names: Vec<Group>,
-    /// Of each cell, the group by position in `names`.
+    /// Group of each cell, as an index into `names`.
     groups: Vec<u32>,
     cells: PartialStates,
     bytes: usize,
 }
 
 impl Table {
-    /// A table that knows nothing. `users` is the list of users' numbers that the cells refer to.
+    /// A table without results. `users` is the id of the interner whose numbers the cells hold.
     pub fn new(
         cells: PartialStates,
         segments: u64,
@@ -82,12 +83,12 @@ impl Table {
         table
     }
 
-    /// Whether it is about these segments, and these numbers of users.
+    /// Whether the table belongs to this list of segments and this interner of users.
     pub fn is_of(&self, segments: u64, users: Option<u64>) -> bool {
         self.segments == segments && self.users == users
     }
 
-    /// Takes over what another table knows of the same parts.
+    /// Copies the cells of parts that another table has results for.
     pub fn take_over(&mut self, other: &Self) {
         if self.users != other.users {
             return;
@@ -95,7 +96,7 @@ impl Table {
         let known: HashMap<PartId, Span> = { other.parts.iter() }
             .filter_map(|(id, known)| match known {
                 Known::PartialStates(span) => Some((*id, *span)),
-                // What was too much may not be any more.
+                // The limits may allow the part this time.
                 Known::Nothing | Known::TooMuch => None,
             })
             .collect();
@@ -123,17 +124,17 @@ impl Table {
         self.parts.get(part).map_or(Known::TooMuch, |(_, known)| *known)
     }
 
-    /// The groups that cells are of.
+    /// Names of the groups that have cells.
     pub fn names(&self) -> &[Group] {
         &self.names
     }
 
-    /// Of each cell of a span, the group, by position among the names.
+    /// Group of each cell of a span, as an index into `names`.
     pub fn groups(&self, span: Span) -> &[u32] {
         &self.groups[span.start as usize..span.end as usize]
     }
 
-    /// All cells.
+    /// The cells of all parts; spans index into them.
     pub fn cells(&self) -> &PartialStates {
         &self.cells
     }
@@ -167,7 +168,7 @@ impl Table {
         }
     }
 
-    /// Notes that a part has too much to be kept.
+    /// Marks a part as not cacheable.
     pub fn refuse(&mut self, part: usize) {
         if let Some((_, slot)) = self.parts.get_mut(part) {
             *slot = Known::TooMuch;
@@ -193,8 +194,8 @@ pub fn bytes_of(groups: &[Group], cells: &PartialStates) -> usize {
     groups.iter().map(name).sum::<usize>() + cells.bytes()
 }
 
-/// A question as bytes: questions with the same bytes have the same cells. The window, the buckets and the
-/// choice of groups are not in it, for cells are of whole parts and all groups.
+/// The cache key of a query: queries with the same key have the same cells. The window, the buckets
+/// and the choice of groups are left out, since cells hold whole parts and all groups.
 pub fn question(query: &Query) -> Arc<[u8]> {
     let mut out = Vec::with_capacity(128);
     out.put_u32(query.namespace.0);

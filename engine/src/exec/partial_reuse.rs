@@ -1,4 +1,4 @@
-//! Using partial results in a query, and taking in those that it had to make.
+//! Uses cached partial results in a query, and adds new ones to the cache.
 
 use std::sync::Arc;
 
@@ -25,27 +25,27 @@ pub struct PartialReuse<'a> {
     question: Arc<[u8]>,
     table: Arc<Table>,
     has_changed: bool,
-    /// By position among the names of the table: the number of the group in this query.
+    /// Number of each group of the table in this query.
     numbers: Vec<u32>,
     positions: Positions,
 }
 
-/// What a part gave: its groups, a cell for each, and what was looked at for them.
+/// New results of a part: groups with a cell each, and statistics of the scan.
 pub struct NewPartials {
-    /// Which part.
+    /// Index of the part among all parts of the query.
     pub part: usize,
-    /// The bucket that holds it.
+    /// Index of the bucket that holds the whole part.
     pub bucket: usize,
-    /// Its groups with their cells; `None` when they are too much to be kept.
+    /// Groups with their cells; `None` when the part is not cacheable.
     pub cells: Option<(Groups, PartialStates)>,
-    /// What was looked at.
+    /// Statistics of the scan.
     pub reads: ScanStats,
 }
 
 impl<'a> PartialReuse<'a> {
-    /// What is known about a query over `parts` of `segments`. `users` is the list of users' numbers if
-    /// the query counts users by number and others know that list. `None` when nothing is kept of such
-    /// a question.
+    /// The cached results of a query over `parts` of `segments`. `users` is the id of the interner
+    /// if the query counts users by number and other queries share it. `None` when results of such
+    /// a query are not cached.
     pub fn open(
         kept: &'a QueryCache,
         query: &Query,
@@ -79,17 +79,17 @@ impl<'a> PartialReuse<'a> {
         Some(Self { kept, question, table, has_changed: false, numbers, positions })
     }
 
-    /// Whether nothing is known of a part yet.
+    /// Whether a part has no cached result and may get one.
     pub fn wants(&self, part: usize) -> bool {
         matches!(self.table.known(part), Known::Nothing)
     }
 
-    /// Bytes that may be added.
+    /// Bytes that may be added to the table.
     pub fn room(&self) -> usize {
         self.kept.table_bytes_max().saturating_sub(self.table.bytes())
     }
 
-    /// Adds all of a part to a bucket, if what it gives is known. Returns whether it is.
+    /// Adds the cached cells of a part to a bucket. Returns whether there are any.
     pub fn add(
         &mut self,
         part: usize,
@@ -110,7 +110,7 @@ impl<'a> PartialReuse<'a> {
         Ok(true)
     }
 
-    /// Takes in what was made, and adds it to the query.
+    /// Adds new results to the table and to the query.
     pub fn learn(
         &mut self,
         made: NewPartials,
@@ -130,7 +130,7 @@ impl<'a> PartialReuse<'a> {
     }
 }
 
-/// What was learnt is kept, also by a query that is refused in the end.
+/// New results are cached also when the query fails in the end.
 impl Drop for PartialReuse<'_> {
     fn drop(&mut self) {
         if self.has_changed {

@@ -1,4 +1,4 @@
-//! What rows came to: a state that is added to another, and cells, in which states are kept.
+//! Aggregation states of rows: one state, and a list of states for the cache.
 
 use std::{ops::Range, sync::Arc};
 
@@ -8,20 +8,20 @@ use crate::{
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
-/// A state that rows came to.
+/// The aggregation state of some rows.
 #[derive(Clone, Copy)]
 pub enum State<'a> {
-    /// How many there were.
+    /// Number of rows.
     Count(u64),
-    /// Count, sum and extremes of their numbers.
+    /// Count, sum and extremes of the numbers.
     Numbers(&'a Sums),
-    /// Their users by number.
+    /// Set of users by number.
     Users(&'a UserSet),
-    /// Their users, approximately.
+    /// HyperLogLog sketch of the users.
     Sketch(&'a Distinct),
-    /// Their numbers.
+    /// The number of each row, in any order.
     List(&'a [f64]),
-    /// A digest of their numbers.
+    /// t-digest of the numbers.
     Digest(&'a Digest),
 }
 
@@ -63,18 +63,18 @@ pub enum PartialStates {
     Counts(Vec<u64>),
     /// Counts, sums and extremes of numbers.
     Numbers(Vec<Sums>),
-    /// Users by number.
+    /// Sets of users by number.
     Users(Vec<Arc<UserSet>>),
-    /// Users, approximately.
+    /// HyperLogLog sketches of users.
     Sketches(Vec<Arc<Distinct>>),
-    /// The numbers themselves.
+    /// The number of each row, in any order.
     Lists(Vec<Arc<[f64]>>),
     /// Digests of numbers.
     Digests(Vec<Arc<Digest>>),
 }
 
 impl PartialStates {
-    /// No cells for a metric.
+    /// An empty list of the kind that a metric needs.
     pub fn of(metric: Metric) -> Self {
         match metric {
             Metric::Count => Self::Counts(Vec::new()),
@@ -86,7 +86,7 @@ impl PartialStates {
         }
     }
 
-    /// One of them.
+    /// The state at an index.
     pub fn state(&self, at: usize) -> State<'_> {
         match self {
             Self::Counts(cells) => State::Count(cells[at]),
@@ -98,7 +98,7 @@ impl PartialStates {
         }
     }
 
-    /// How many there are.
+    /// Number of states.
     pub fn len(&self) -> usize {
         match self {
             Self::Counts(cells) => cells.len(),

@@ -1,8 +1,8 @@
-//! What queries have read or found, kept for the next ones within a bound: dictionaries, users' hashes and
-//! numbers, in which segments a series is, and what segments gave to questions (`partial_cache.rs`).
+//! The cache that queries share, bounded in bytes: dictionaries, hashes and numbers of users, the
+//! segments of each series, and partial results (`partial_cache.rs`).
 //!
-//! Segments never change, so nothing here is ever out of date; what belongs to a segment that is
-//! gone is not asked for again and makes room for others.
+//! Segments never change, so no entry is ever out of date; an entry of a segment that is gone is
+//! not looked up again and gets evicted.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,25 +33,25 @@ use crate::{
 const ENTRY_BYTES: usize = 128;
 /// Blocks of a dictionary up to which one look-up reads all of it.
 const LOOKED_UP_BLOCKS: usize = 2;
-/// This part of the room is for lists of users.
+/// One part in so many of the capacity is for lists of users.
 const LISTS: usize = 4;
-/// What a typical entry takes, for the size of the look-up.
+/// Bytes of a typical entry, for the initial size of the hash table.
 const TYPICAL_BYTES: usize = 4_096;
 
-/// What an entry is of.
+/// The object that an entry caches.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     /// A section of a segment.
     Section(uuid::Uuid, usize),
     /// The users of a tenant in a segment.
     Users(uuid::Uuid, usize),
-    /// Their numbers.
+    /// The same users by their numbers.
     Numbers(uuid::Uuid, usize),
     /// The numbers of all users of a tenant.
     Tenant(Namespace, Box<str>),
     /// Where a series stands in a list of segments, or the series of an event with all tenants.
     Series(u64, Namespace, Option<Box<str>>, Box<str>),
-    /// A question, as bytes.
+    /// Partial results of a query, by its key from `partial_cache`.
     PartialReuse(Arc<[u8]>),
 }
 
@@ -59,9 +59,9 @@ enum Key {
 enum Entry {
     Texts(Arc<Dictionary>),
     Users(Arc<[u128]>),
-    /// By the list with this id.
+    /// Numbers from the interner with this id.
     Numbers(u64, Arc<[u32]>),
-    /// With the bytes that it took when it was put here.
+    /// With the bytes that the list took when it was inserted.
     Tenant(Arc<UserInterner>, usize),
     Series(Arc<[Part]>),
     PartialReuse(Arc<Table>),
@@ -195,7 +195,7 @@ impl Weighter<Key, Entry> for Bytes {
 
 type Entries = Cache<Key, Entry, Bytes>;
 
-/// What is kept.
+/// A bounded cache that all queries of an engine share.
 pub struct QueryCache {
     entries: Entries,
     /// The lists of tenants' users, which are few and may be large.
@@ -204,7 +204,7 @@ pub struct QueryCache {
 }
 
 impl QueryCache {
-    /// Keeps up to `bytes_max`.
+    /// A cache of up to `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> Self {
         let for_lists = bytes_max / LISTS;
         let for_entries = bytes_max - for_lists;
@@ -221,12 +221,12 @@ impl QueryCache {
         Self { entries, lists, list_bytes_max: for_lists - for_lists / 8 }
     }
 
-    /// Bytes that are kept.
+    /// Bytes of all entries.
     pub fn bytes(&self) -> u64 {
         self.entries.weight() + self.lists.weight()
     }
 
-    /// How often something was asked for and there, and not there, since the start.
+    /// Number of look-ups that found an entry, and that found none, since the start.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         let caches = [&self.entries, &self.lists];
         let sum = |of: fn(&Entries) -> u64| caches.iter().map(|cache| of(cache)).sum();
@@ -255,7 +255,7 @@ impl QueryCache {
         parts
     }
 
-    /// What segments gave to a question before, which is asked as `partials::question` writes it.
+    /// Cached partial results by the key that `partial_cache::question` gives.
     pub fn partials(&self, question: &Arc<[u8]>) -> Option<Arc<Table>> {
         match self.entries.get(&Key::PartialReuse(Arc::clone(question))) {
             Some(Entry::PartialReuse(table)) => Some(table),
@@ -269,13 +269,13 @@ impl QueryCache {
         TABLE_BYTES_MAX.min(room / 2)
     }
 
-    /// Keeps what segments gave to a question.
+    /// Caches partial results under the key of their query.
     pub fn keep_partials(&self, question: Arc<[u8]>, table: Arc<Table>) {
         self.entries.insert(Key::PartialReuse(question), Entry::PartialReuse(table));
     }
 
-    /// The dictionary of a string property. What has to be read is charged to the query: it may be
-    /// too large to be kept.
+    /// The dictionary of a string property. Reading one is charged to the query: it may be too
+    /// large to be cached.
     pub fn dictionary(
         &self,
         reader: &TextReader<'_>,
@@ -383,11 +383,11 @@ impl QueryCache {
     }
 }
 
-/// Whose users a query counts, and their numbers.
+/// The users that a query counts, by number.
 #[derive(Clone)]
 pub struct AskedUsers {
     tenant: Option<Key>,
-    /// The list.
+    /// The numbers of the users; shared by all queries about the tenant if there is one.
     pub numbers: Arc<UserInterner>,
     lists: Arc<Entries>,
     bytes_max: usize,
@@ -396,12 +396,12 @@ pub struct AskedUsers {
 }
 
 impl AskedUsers {
-    /// Whether the list outlives the query.
+    /// Whether the list is cached after the query.
     pub fn is_kept(&self) -> bool {
         self.tenant.is_some() && self.numbers.bytes() <= self.bytes_max
     }
 
-    /// Puts the list where other queries find it, with what it weighs now, if that is not so already.
+    /// Inserts the list into the cache with its present weight, unless it is there already.
     fn keep(&self) {
         let Some(key) = &self.tenant else { return };
         if let Some(Entry::Tenant(numbers, bytes)) = self.lists.peek(key)

@@ -21,7 +21,7 @@ use crate::{
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
-/// The rollup that can answer a question.
+/// The rollup that can answer a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
     /// Rows of a series: the run directory has them, for any range of rows.
@@ -34,7 +34,7 @@ pub enum Shape {
     Numbers(String),
     /// The same by value of one dimension.
     NumbersBy(String, String),
-    /// Users, approximately.
+    /// HyperLogLog sketches of users.
     Users,
     /// The same by value of one dimension.
     UsersBy(String),
@@ -42,7 +42,7 @@ pub enum Shape {
     Digests(String),
     /// The same by value of one dimension.
     DigestsBy(String, String),
-    /// Users, exactly.
+    /// The exact set of users of each day.
     UserSets,
     /// The same by value of one dimension.
     UserSetsBy(String),
@@ -104,10 +104,10 @@ impl Shape {
     }
 }
 
-/// Why a question is not answered from rollups.
+/// Why a query is not answered from rollups.
 pub type Rejected = &'static str;
 
-/// The rollup for a question, by what it asks alone.
+/// The rollup for a query; it depends on the query alone.
 pub fn shape(query: &Query) -> Result<Shape, Rejected> {
     let number = || query.number.clone().ok_or("the metric has no number");
     let of = match query.metric {
@@ -154,7 +154,7 @@ pub fn shape(query: &Query) -> Result<Shape, Rejected> {
     }
 }
 
-/// What a metric adds up.
+/// The input that a metric aggregates.
 enum Of {
     Rows,
     Numbers(String),
@@ -163,21 +163,21 @@ enum Of {
     UserSets,
 }
 
-/// What codes mean for one segment and question: which are asked for, and of which group they are.
+/// Filter and grouping of a query in terms of the codes of one segment.
 pub struct Codes<'a> {
     /// By dimension of the shape: the accepted codes, rising; all when there is no filter.
     pub accepted: Vec<Option<&'a [u32]>>,
-    /// What is grouped by, if anything is.
+    /// The dimension that is grouped by, if any.
     pub group: Option<GroupCodes<'a>>,
 }
 
 /// A dimension that is grouped by.
 pub struct GroupCodes<'a> {
-    /// Which dimension of the shape it is.
+    /// Index of the dimension among those of the shape.
     pub at: usize,
-    /// Its values.
+    /// Strings of the dimension by code.
     pub values: &'a Dictionary,
-    /// Their groups.
+    /// Group numbers of the query by code, looked up once for each code.
     pub translate: &'a mut CodeGroups,
 }
 
@@ -197,7 +197,7 @@ impl Codes<'_> {
     }
 }
 
-/// What is stored for a query about a day of a run, or of an event with all tenants.
+/// The stored rollup of a day of a run, or of an event over all tenants.
 pub enum Rollup {
     /// Number of rows by value of a dimension, with those of each hour where they were asked for.
     Counts(DimensionCounts),
@@ -340,13 +340,13 @@ impl Rollup {
     }
 }
 
-/// Where answers from rollups go.
+/// The bucket and the sink that rollups are added to.
 pub struct Target<'a, 'c> {
-    /// Their bucket.
+    /// Index of the bucket that the states are added to.
     pub bucket: usize,
-    /// What codes mean.
+    /// Filter and grouping by code.
     pub codes: &'a mut Codes<'c>,
-    /// The states.
+    /// Groups and states of the query.
     pub sink: &'a mut Sink,
     /// The users of the run's tenant, for sets of them, and the segment.
     pub users: Option<(&'a Users, &'a Segment)>,

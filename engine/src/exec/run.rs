@@ -56,19 +56,19 @@ impl Default for ExactUpTo {
     }
 }
 
-/// What all queries of an engine share.
+/// Resources that all queries of an engine share.
 pub struct Resources {
-    /// Memory.
+    /// Memory bound of each query and of all queries together.
     pub budget: Arc<Budget>,
-    /// What was read and may be used again.
+    /// The cache of dictionaries, users, series and partial results.
     pub kept: QueryCache,
     helpers: HelperPermits,
     exact: ExactUpTo,
 }
 
 impl Resources {
-    /// `queries_max` bytes for all queries together, `query_max` for one, and as many as `kept_max`
-    /// for what is kept between them.
+    /// Memory bounds: `queries_max` bytes for all queries together, `query_max` for one, and
+    /// `kept_max` for the cache.
     pub fn new(queries_max: usize, query_max: usize, kept_max: usize, exact: ExactUpTo) -> Self {
         // One core is that of the thread that asks. To find out reads files: once is enough.
         static CORES: LazyLock<usize> =
@@ -96,12 +96,12 @@ impl<F: Fn() -> bool + Sync> Control for F {
     }
 }
 
-/// How an answer is found: it is the same in any way.
+/// How a query is run. An answer is the same with any options.
 #[derive(Clone, Copy)]
 pub struct ExecOptions<'a> {
     /// What may be read instead of rows.
     pub sources: AnswerSources,
-    /// Before each pass a share of the memory is waited for so long; without it nothing is waited for.
+    /// Before each pass, wait for a share of the memory; `None` fails at once without memory.
     pub wait: Option<MemoryWait<'a>>,
     /// Whether the query is given up as soon as it is known to take more than some hundred microseconds: it reads few
     /// rows, loads no large dictionary and starts no thread.
@@ -111,18 +111,18 @@ pub struct ExecOptions<'a> {
 /// What may be read instead of rows.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerSources {
-    /// Rollups.
+    /// Whether rollups of segments may be read.
     pub rollups: bool,
-    /// Results of parts that were kept from questions before.
+    /// Whether cached partial results may be used, and new ones cached.
     pub partials: bool,
 }
 
-/// How long memory is waited for.
+/// Bound of the wait for memory.
 #[derive(Clone, Copy)]
 pub struct MemoryWait<'a> {
-    /// The time.
+    /// Clock whose `elapsed_us` measures the wait.
     pub clock: &'a dyn Clock,
-    /// Microseconds.
+    /// Longest wait in microseconds.
     pub limit_us: u64,
 }
 
@@ -143,7 +143,7 @@ pub fn execute(
     query.validate()?;
     let snapshot = &QueryContext { version, horizon_ms, resources, how, is_approximate: false };
     if let Some(exact) = exact_of(version, resources, query) {
-        // What is exact is approximate enough, and takes less time where it has the memory.
+        // An exact answer is also a valid approximate one, and is faster while memory suffices.
         let snapshot = &QueryContext { is_approximate: true, ..*snapshot };
         match answer(snapshot, &Query { metric: exact, ..query.clone() }, control) {
             Err(Error::Limit { limit: Limit::QueryMemory | Limit::QueriesMemory, .. }) => {}
@@ -311,8 +311,8 @@ fn pass_states(
     let from_ms = query.from_ms.max(snapshot.horizon_ms);
     let window = Window { from_ms, to_ms: query.to_ms, starts };
     let pass = ScanPass { snapshot, query, window: &window, cells_max, control };
-    // Who waited for memory does not ask for more of anything. Digests depend on which rows come together,
-    // which would be chance.
+    // No helpers for a query that had to wait for memory, nor for an attempt, nor for t-digests:
+    // their result depends on which rows come together, and with threads that would be chance.
     let is_alone = snapshot.how.wait.is_some()
         || snapshot.how.is_attempt
         || matches!(query.metric, Metric::PercentileApprox(_));
@@ -335,7 +335,7 @@ fn pass_states(
     })
 }
 
-/// What one pass over a version needs.
+/// The inputs of one pass over a version.
 struct ScanPass<'a> {
     snapshot: &'a QueryContext<'a>,
     query: &'a Query,
@@ -425,7 +425,7 @@ impl ScanPass<'_> {
         Ok((groups, states, reads))
     }
 
-    /// Of each bucket the most rows that can be in it.
+    /// Upper bound of the rows in each bucket.
     fn rows_max(&self, sources: &Version, parts: &[Part]) -> Arc<[u64]> {
         let window = self.window;
         let in_memory: usize = sources.memtables().map(|memtable| memtable.rows()).sum();
@@ -447,7 +447,7 @@ impl ScanPass<'_> {
         within.iter().map(|rows| rows + anywhere).collect()
     }
 
-    /// Where the rows go.
+    /// An empty sink with an account of memory.
     fn sink(&self, groups: Groups) -> Result<Sink> {
         let Self { snapshot, query, window, control, .. } = *self;
         let resources = snapshot.resources;

@@ -1,30 +1,30 @@
-//! What a query has looked at: rows, and rollups that answered for rows.
+//! Statistics of a query: rows that were read, and rollups that answered instead.
 
 use crate::query::RollupGrain;
 
-/// What a query has looked at.
+/// Statistics of a scan.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ScanStats {
-    /// Rows.
+    /// Rows that were read, without those that rollups or run directories answered for.
     pub rows: u64,
-    /// What rollups gave instead.
+    /// Kinds of rollups that answered for other rows.
     pub served: Served,
 }
 
-/// What was answered without reading rows.
+/// Kinds of rollups that gave a part of an answer.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
-    /// Whether whole days were answered at once.
+    /// Whether rollups of whole days did.
     pub days: bool,
-    /// Whether hours were.
+    /// Whether rollups of hours, or row counts of the run directory, did.
     pub hours: bool,
 }
 
 impl ScanStats {
-    /// Rows were counted by the directory of runs, which knows how many each hour has.
+    /// Rows were counted by the run directory, which has the number of rows of each hour.
     pub const COUNTED: Self = Self { rows: 0, served: Served { days: false, hours: true } };
 
-    /// Adds what another part of the query has looked at.
+    /// Adds the statistics of another part of the query.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.served.days |= other.served.days;

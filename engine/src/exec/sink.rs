@@ -1,4 +1,4 @@
-//! Where the rows that passed the filters go: many at a time into the states of their groups.
+//! The sink of a scan: adds rows that passed the filters to the states of their groups.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     segment::{Segment, UserReader},
 };
 
-/// Groups, their states, and room for the rows that are on their way there.
+/// Groups and their states, with buffers for rows that are about to be added.
 pub struct Sink {
     /// The groups that were met so far.
     pub groups: Groups,
@@ -29,19 +29,19 @@ pub struct Sink {
     cells: Vec<usize>,
 }
 
-/// Values of the rows of a vector, kept from one to the next to spare their allocation.
+/// Buffers for the rows of a vector, reused to spare allocations.
 pub struct Scratch {
     /// Rows that passed so far, rising.
     pub kept: [u16; VECTOR_ROWS],
     /// Codes of a string property.
     pub codes: [i64; VECTOR_ROWS],
-    /// A number.
+    /// Values of one numeric property: a filter's, then the metric's.
     pub numbers: [f64; VECTOR_ROWS],
     /// Codes of users.
     pub users: [i64; VECTOR_ROWS],
     /// Groups of the rows that passed.
     pub groups: Vec<u32>,
-    /// Their users.
+    /// Users of the rows that passed.
     pub passed_users: PassedUsers,
 }
 
@@ -61,9 +61,9 @@ impl Default for Scratch {
 /// The users of a tenant in a segment, by their codes less one.
 #[derive(Clone)]
 pub enum Users {
-    /// Their hashes.
+    /// Hashes of the users, for sketches.
     Hashes(Arc<[u128]>),
-    /// Their numbers, and how many users have numbers.
+    /// Numbers of the users, and the number of users that the interner knows.
     Numbers(Arc<[u32]>, usize),
 }
 
@@ -186,7 +186,7 @@ impl Sink {
         Ok(are_known)
     }
 
-    /// Adds what rows of a group came to.
+    /// Adds the state of rows of a group to a bucket.
     pub fn add_state(&mut self, group: u32, bucket: usize, state: State<'_>) -> Result<()> {
         if group == NO_GROUP {
             return Ok(());
@@ -228,7 +228,7 @@ impl Sink {
         Ok((lent.groups, lent.accumulators.into_cells()))
     }
 
-    /// Sinks for others who work for the same query.
+    /// Empty sinks for `count` helper threads of the same query.
     pub fn helpers(&mut self, count: usize) -> Vec<Self> {
         let accounts = self.accumulators.charge().part(count);
         let helper = |charge| Self {
@@ -242,7 +242,7 @@ impl Sink {
         accounts.into_iter().map(helper).collect()
     }
 
-    /// Takes in what the helpers have.
+    /// Merges the states of helper threads.
     pub fn join(&mut self, mut helpers: Vec<Self>) -> Result<()> {
         let accounts = helpers.iter_mut().map(|helper| helper.accumulators.charge().take());
         let accounts = accounts.collect();
@@ -270,7 +270,7 @@ impl Sink {
     }
 }
 
-/// Replaces `out` by what is known at each position; returns how much that is.
+/// Replaces `out` by the known value at each position; returns the number of values.
 fn look_up<T: Copy>(
     positions: impl Iterator<Item = usize>,
     known: &[T],

@@ -1,12 +1,12 @@
-//! From a time to a bucket.
+//! The window of a query: from a time to its bucket.
 
 use std::ops::Range;
 
 /// The window of a query and its buckets.
 pub struct Window {
-    /// First millisecond.
+    /// Start of the window in milliseconds since 1970, included.
     pub from_ms: i64,
-    /// First millisecond that is too late.
+    /// End of the window in milliseconds since 1970, excluded.
     pub to_ms: i64,
     /// Starts of the buckets, rising; the first may lie before the window.
     pub starts: Vec<i64>,

@@ -40,7 +40,8 @@ pub fn generation_at(now_ms: i64) -> u32 {
 pub struct IdRunMeta {
     /// Name and identity.
     pub uuid: uuid::Uuid,
-    /// Week in which its ids arrived: a whole generation expires at once.
+    /// Week since 1970 of the arrival of its ids, or of their latest event where that is later. A
+    /// whole generation expires at once.
     pub generation: u32,
     /// Number of hashes.
     pub count: u64,

@@ -18,14 +18,14 @@ use crate::{
     vfs::Vfs,
 };
 
-/// What a new run is.
+/// Identity of a new id run.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRun {
-    /// Its name.
+    /// Name of the file; part of each block checksum.
     pub uuid: uuid::Uuid,
-    /// Its database.
+    /// Identity of the database, stored in the trailer.
     pub db: [u8; 16],
-    /// Its generation.
+    /// Generation of the ids, a week since 1970: the run expires as a whole.
     pub generation: u32,
 }
 

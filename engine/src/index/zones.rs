@@ -1,4 +1,4 @@
-//! Zone maps: per block of a column, what it can and cannot contain.
+//! Zone maps: bounds of the values in each block of a column, to skip blocks.
 
 use crate::{
     base::coding::{Cursor, Put},
@@ -11,9 +11,9 @@ const SET_CODES: u32 = 256;
 /// Codes in a block of a string column, where code 0 stands for "absent".
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeZone {
-    /// Smallest code.
+    /// Smallest code; 0 when some row has no value.
     pub min: u32,
-    /// Largest code.
+    /// Largest code; 0 when no row has a value.
     pub max: u32,
     /// Which codes occur, where the dictionary is small enough.
     pub set: Option<[u64; 4]>,

@@ -10,26 +10,26 @@ use crate::{
 /// One record of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordInfo {
-    /// Its log sequence number.
+    /// Log sequence number of the record.
     pub lsn: u64,
     /// `events` or `writes`.
     pub kind: &'static str,
-    /// Its file.
+    /// Path of the log file in the data directory.
     pub file: String,
-    /// Where its bytes start.
+    /// Offset of the payload in the file.
     pub offset: u64,
-    /// Length of its payload.
+    /// Length of the payload in bytes.
     pub bytes: u64,
     /// Events that were new.
     pub events: usize,
     /// Keys that were written or deleted: each one's space and key, as [`KeyInfo`] has them, with a
     /// blank between.
     pub keys: Vec<String>,
-    /// What is wrong with it, if anything.
+    /// Why the record cannot be decoded; `None` when it can.
     pub damage: Option<String>,
 }
 
-/// One key.
+/// One key of the keyspace, with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyInfo {
     /// `engine` or `user`.
@@ -85,8 +85,8 @@ impl Inspection {
     }
 }
 
-/// Whose a key is, and how it is printed. The engine's own keys are a letter, then nothing, a uuid,
-/// or the number of a namespace.
+/// Space of a key, and its printed form. A key of the engine itself is a letter, then nothing, a
+/// uuid, or the number of a namespace.
 fn named(key: &[u8]) -> (&'static str, String) {
     let Some((&space, key)) = key.split_first() else { return ("user", String::new()) };
     if space != SYSTEM {

@@ -1,4 +1,4 @@
-//! The rows of a segment's rollups: what each series adds up to, by value and hour.
+//! The rollups of a segment as rows: aggregates of each series by value, day and hour.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use crate::{
 /// One row of a rollup.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RollupRow {
-    /// Whose events.
+    /// Number of the namespace whose events are aggregated.
     pub namespace: u32,
     /// Tenant; `None` for all of the namespace together.
     pub tenant: Option<String>,
-    /// Event name.
+    /// Name of the events.
     pub event: String,
     /// The dimensions, and the value of each; `None` is "absent". None at all for the whole series.
     pub values: Vec<(String, Option<String>)>,
@@ -84,7 +84,7 @@ struct Rows<'a> {
     segment: &'a Segment,
     /// Namespace, tenant, event.
     key: (u32, Option<&'a str>, &'a str),
-    /// None of an event with all tenants.
+    /// Names of the hours of the day; empty for an event over all tenants.
     hours: Vec<String>,
     /// The day, as `2026-11-21`.
     day: String,

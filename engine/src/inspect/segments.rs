@@ -1,4 +1,4 @@
-//! Segments and id runs, described: what they hold, how it is encoded, what it costs.
+//! Describes segments and id runs: contents, encodings and sizes.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::{
     store::{ID_RUN_PREFIX, SEGMENT_PREFIX},
 };
 
-/// One segment.
+/// One live segment, from its record in the keyspace and from its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SegmentInfo {
-    /// Its name.
+    /// Name and identity of the segment.
     pub uuid: uuid::Uuid,
-    /// Its file.
+    /// Path of the file in the data directory.
     pub path: String,
     /// `fresh`, `merged` or `sealed`.
     pub level: &'static str,
@@ -39,7 +39,7 @@ pub struct SegmentInfo {
 /// One section of a segment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectionInfo {
-    /// What it holds.
+    /// Name of the kind of section; `unknown` and its number when this build does not know it.
     pub kind: String,
     /// The property, empty where there is none.
     pub column: String,
@@ -49,7 +49,7 @@ pub struct SectionInfo {
     pub values: u64,
     /// Blocks by encoding.
     pub encodings: BTreeMap<String, u64>,
-    /// Its blocks.
+    /// Blocks in the order of the section.
     pub blocks: Vec<BlockInfo>,
 }
 
@@ -58,26 +58,26 @@ pub struct SectionInfo {
 pub struct BlockInfo {
     /// Where it starts in the file.
     pub offset: u64,
-    /// Its length.
+    /// Length in the file, in bytes.
     pub bytes: u32,
-    /// How it is encoded.
+    /// Name of the encoding; `?` when the block is damaged or of an unknown kind.
     pub encoding: String,
-    /// What it can contain, where that is kept.
+    /// Bounds of its values; `None` for sections without zones.
     pub zone: Option<String>,
-    /// What is wrong with it, if anything.
+    /// Why the block cannot be read; `None` when it can.
     pub damage: Option<String>,
 }
 
 /// One series of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
-    /// Whose events.
+    /// Number of the namespace that the series belongs to.
     pub namespace: u32,
-    /// Tenant.
+    /// Tenant of the series.
     pub tenant: String,
-    /// Event name.
+    /// Event name of the series.
     pub event: String,
-    /// First row.
+    /// First row, counted in the segment.
     pub first_row: u32,
     /// Number of rows.
     pub rows: u32,
@@ -88,19 +88,19 @@ pub struct RunInfo {
 /// One id run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdRunInfo {
-    /// Its name.
+    /// Name and identity of the run.
     pub uuid: uuid::Uuid,
-    /// Its file.
+    /// Path of the file in the data directory.
     pub path: String,
-    /// Week in which its ids arrived, since 1970.
+    /// Week since 1970 of the arrival of its ids, or of their latest event where that is later.
     pub generation: u32,
     /// First day of that week.
     pub day_first: String,
-    /// Ids.
+    /// Number of ids in the run.
     pub ids: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Of these, the filter.
+    /// Bytes of the filter among them.
     pub filter_bytes: u64,
     /// What is wrong with it, if anything was noticed on opening.
     pub damage: Option<String>,

@@ -16,19 +16,19 @@ use crate::{
     wal::RecordKind,
 };
 
-/// Something that is wrong.
+/// A damaged file, or a reference that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// File, and offset where known.
     pub place: String,
-    /// What does not hold.
+    /// The invariant that does not hold.
     pub detail: String,
 }
 
-/// What was checked, and what was found.
+/// Numbers of checked objects, and all problems.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Live segments.
+    /// Number of live segments, damaged ones included.
     pub segments: u64,
     /// Those among them whose rollups were not computed again: a build of another minor version chose them.
     pub of_other_minor: u64,
@@ -38,7 +38,7 @@ pub struct VerifyReport {
     pub id_runs: u64,
     /// Ids in them.
     pub ids: u64,
-    /// Checkpoints.
+    /// Number of checkpoints that the superblock names, damaged ones included.
     pub checkpoints: u64,
     /// Records of the log.
     pub records: u64,
@@ -46,7 +46,7 @@ pub struct VerifyReport {
     pub backup_files: Option<u64>,
     /// Files that nothing names: leftovers that the next start removes.
     pub unnamed: Vec<String>,
-    /// Everything that is wrong.
+    /// All problems, in the order in which they were found.
     pub problems: Vec<Problem>,
 }
 
@@ -71,7 +71,7 @@ impl VerifyReport {
 }
 
 impl Inspection {
-    /// Checks everything. `report` is told each file before it is read.
+    /// Checks everything. `report` is called with the name of each file before it is read.
     pub fn verify(&self, report: &mut dyn FnMut(&str)) -> VerifyReport {
         let mut found = VerifyReport::default();
         self.verify_superblock(&mut found);
@@ -85,7 +85,7 @@ impl Inspection {
         found
     }
 
-    /// A running server merges and deletes: what it no longer names was not wrong, only gone.
+    /// A running server merges and deletes: a file that it no longer names is gone, not damaged.
     fn forget_replaced(&self, found: &mut VerifyReport) {
         if found.problems.is_empty() && found.unnamed.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl Inspection {
         }
     }
 
-    /// A running server may just be writing a slot: what is damaged is so twice.
+    /// A running server may just be writing a slot, so only a slot that fails twice is damaged.
     fn verify_superblock(&self, found: &mut VerifyReport) {
         if Superblock::check_slots(&*self.vfs).is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! What the rows of a series add up to, hour by hour: counts, users, numbers.
+//! Aggregation states of a series by hour: counts, users, numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use crate::{
     sketch::{digest::Digest, hll::Distinct},
 };
 
-/// By hour since 1970.
+/// States by hour since 1970.
 pub type HourStates = BTreeMap<i64, Hour>;
 
-/// Which states are asked for besides the count.
+/// The states to compute besides the count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StateSelection {
-    /// Distinct users.
+    /// Whether distinct users are estimated.
     pub users: bool,
-    /// The spread of these numeric properties.
+    /// Numeric properties that get a digest.
     pub numbers: Vec<String>,
 }
 
-/// What the rows of an hour add up to.
+/// States of the rows of one hour.
 #[derive(Debug, Clone, Default)]
 pub struct Hour {
     /// Number of events.
     pub count: u64,
-    /// Its users, where they were asked for.
+    /// Sketch of the users; `None` when not selected.
     pub(super) users: Option<Distinct>,
-    /// The spread of each number that was asked for.
+    /// Digest of each selected property, in the order of the selection.
     pub(super) numbers: Vec<Digest>,
 }
 
 impl Hour {
-    /// Nothing yet.
+    /// The state of no events, with room for the selected states.
     pub fn empty(selection: &StateSelection) -> Self {
         Self {
             count: 0,
@@ -45,7 +45,7 @@ impl Hour {
         self.numbers.iter_mut().for_each(Digest::settle);
     }
 
-    /// Adds what other rows of the hour add up to.
+    /// Merges the states of other rows of the hour.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         if let (Some(mine), Some(theirs)) = (&mut self.users, &other.users) {
@@ -57,14 +57,15 @@ impl Hour {
         self.settle();
     }
 
-    /// The users as bytes that [`UserState`] reads.
+    /// The sketch of users as bytes for [`UserState::add`]; `None` when users were not selected.
     pub fn users(&self) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         self.users.as_ref()?.write(&mut out);
         Some(out)
     }
 
-    /// The spread of a number as bytes that [`NumberState`] reads; nothing for no number.
+    /// The digest at an index of the selection, as bytes for [`NumberState::add`]; `None` without
+    /// values.
     pub fn number(&self, at: usize) -> Option<Vec<u8>> {
         let digest = self.numbers.get(at).filter(|digest| !digest.is_empty())?;
         let mut out = Vec::new();
@@ -73,12 +74,12 @@ impl Hour {
     }
 }
 
-/// Distinct users, approximately: states of parts add up to that of the whole.
+/// An estimate of distinct users that merges the estimates of parts.
 #[derive(Debug, Clone, Default)]
 pub struct UserState(Distinct);
 
 impl UserState {
-    /// Adds everybody of a state in bytes.
+    /// Merges the users of a state in bytes.
     ///
     /// Errors: `Corrupt` when it is none.
     pub fn add(&mut self, bytes: &[u8]) -> Result<()> {
@@ -87,12 +88,12 @@ impl UserState {
         cursor.finish()
     }
 
-    /// How many there are, about.
+    /// The estimated number of distinct users.
     pub fn estimate(&self) -> u64 {
         self.0.estimate()
     }
 
-    /// As bytes.
+    /// The state as bytes, which `add` reads.
     pub fn write(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.0.write(&mut out);
@@ -105,12 +106,12 @@ impl UserState {
     }
 }
 
-/// The spread of numbers, approximately: states of parts add up to that of the whole.
+/// An estimate of quantiles that merges the estimates of parts.
 #[derive(Debug, Clone, Default)]
 pub struct NumberState(Digest);
 
 impl NumberState {
-    /// Adds the numbers of a state in bytes.
+    /// Merges the numbers of a state in bytes.
     ///
     /// Errors: `Corrupt` when it is none.
     pub fn add(&mut self, bytes: &[u8]) -> Result<()> {
@@ -119,13 +120,14 @@ impl NumberState {
         cursor.finish()
     }
 
-    /// The number below which a part of all lies, from 0 to 1; nothing of nothing.
+    /// The number below which a share `part`, from 0 to 1, of all numbers lies; `None` without
+    /// numbers.
     pub fn quantile(&mut self, part: f64) -> Option<f64> {
         self.0.settle();
         self.0.quantile(part)
     }
 
-    /// As bytes.
+    /// The state as bytes, which `add` reads.
     pub fn write(&mut self) -> Vec<u8> {
         self.0.settle();
         let mut out = Vec::new();

@@ -1,7 +1,7 @@
 //! Rows that no segment holds yet, read where a [`RowImage`] has them.
 //!
-//! An image has the rows of one part of a memtable, in the order of segments. What expired since it was laid out is cut off
-//! here: rows of a series rise in time.
+//! An image has the rows of one part of a memtable, in the order of segments. Rows that expired
+//! since it was laid out are cut off here: rows of a series rise in time.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -29,7 +29,7 @@ pub struct Recent {
     series: Vec<Series>,
     /// Whether some rows of the image are not shown.
     is_cut: bool,
-    /// Dictionaries of string properties that were asked for.
+    /// Dictionaries of string properties that were read so far.
     dictionaries: Mutex<HashMap<String, Arc<TextTable>>>,
 }
 
@@ -74,12 +74,12 @@ impl Recent {
         })
     }
 
-    /// Names of its tenants, rising.
+    /// Names of the tenants with shown rows, rising.
     pub fn tenants(&self) -> &TextTable {
         &self.tenants
     }
 
-    /// Names of its events, rising.
+    /// Names of the events with shown rows, rising.
     pub fn names(&self) -> &[Arc<str>] {
         &self.names
     }
@@ -99,7 +99,7 @@ impl Recent {
         out
     }
 
-    /// Its series.
+    /// Series with rows from the horizon on, ordered by tenant and name.
     pub fn series(&self) -> &[Series] {
         &self.series
     }
@@ -219,7 +219,7 @@ impl Recent {
         table
     }
 
-    /// What the rows of a series add up to by hour.
+    /// Aggregation states of a series by hour, for hours that begin within `times`.
     pub fn hours(
         &self,
         series: usize,

@@ -1,4 +1,4 @@
-//! Which rows of a source are read: those of a series, row ranges of them, morsels of row ranges.
+//! The rows of a source that are read: series, row ranges within a series, morsels of row ranges.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct RowRange {
 /// Row ranges that are read together: those of one block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Morsel {
-    /// In the order of their rows.
+    /// Row ranges in the order of their rows.
     pub row_ranges: Vec<RowRange>,
 }
 
@@ -28,7 +28,7 @@ impl Morsel {
     }
 }
 
-/// Of which tenants and events rows are read; nothing stands for all.
+/// The tenants and events whose rows are read; `None` stands for all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SeriesFilter<'a> {
     /// Names of tenants.
@@ -37,7 +37,7 @@ pub struct SeriesFilter<'a> {
     pub names: Option<&'a [String]>,
 }
 
-/// How finely times are told apart.
+/// Width of time buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grain {
     /// By the week, which begins on a Monday, in UTC.
@@ -48,11 +48,11 @@ pub enum Grain {
     Hour,
 }
 
-/// A Monday.
+/// A Monday at midnight, 1969-12-29: weeks are counted from it.
 const WEEKS_FROM_MS: i64 = -3 * DAY_MS;
 
 impl Grain {
-    /// How long it is in milliseconds.
+    /// Width in milliseconds.
     pub fn step_ms(self) -> i64 {
         match self {
             Self::Week => 7 * DAY_MS,
@@ -72,11 +72,12 @@ impl Grain {
     }
 }
 
-/// How rows are told apart by their times: `WHERE timestamp >= '2026-11-06'` by one boundary, `date_trunc('day', timestamp)` by a
-/// grain. With both, a day with a boundary within it is two buckets. With neither all rows are in one.
+/// Buckets of rows by time: `WHERE timestamp >= '2026-11-06'` gives one boundary,
+/// `date_trunc('day', timestamp)` a grain. With both, a day with a boundary within it is two
+/// buckets. With neither, all rows are in one bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeBuckets {
-    /// By the hour, day or week.
+    /// Width of the buckets; `None` when only boundaries part them.
     pub grain: Option<Grain>,
     /// Milliseconds since 1970 at which another bucket begins, rising.
     pub boundaries: Vec<i64>,
@@ -89,12 +90,12 @@ impl From<Grain> for TimeBuckets {
 }
 
 impl TimeBuckets {
-    /// Whether all rows are in one.
+    /// Whether all rows are in one bucket.
     pub fn is_one(&self) -> bool {
         self.grain.is_none() && self.boundaries.is_empty()
     }
 
-    /// Tells apart what another one does, too.
+    /// Also parts rows where another set of buckets does.
     pub fn merge(&mut self, other: &Self) {
         self.grain = self.grain.max(other.grain);
         self.boundaries.extend(&other.boundaries);
@@ -106,12 +107,13 @@ impl TimeBuckets {
         }
     }
 
-    /// An instant of the bucket of a time, the same for each time in it: where it begins, or shortly before the first boundary.
+    /// An instant that stands for the bucket of a time, the same for each time in it: its start, or
+    /// one millisecond before the first boundary for the bucket before it.
     pub fn start(&self, ms: i64) -> i64 {
         self.start_behind(self.boundaries.partition_point(|boundary| *boundary <= ms), ms)
     }
 
-    /// The same where so many boundaries are not after the time.
+    /// The same for a time that `boundaries` boundaries are not after.
     fn start_behind(&self, boundaries: usize, ms: i64) -> i64 {
         let last = boundaries.checked_sub(1).and_then(|at| self.boundaries.get(at)).copied();
         let of_grain = self.grain.map(|grain| grain.start(ms));
@@ -119,7 +121,7 @@ impl TimeBuckets {
         last.max(of_grain).unwrap_or_else(before_first)
     }
 
-    /// Where the bucket of a time ends.
+    /// End of the bucket of a time, excluded.
     pub fn end(&self, ms: i64) -> i64 {
         let next = self.boundaries.partition_point(|boundary| *boundary <= ms);
         let of_grain = self.grain.map(|grain| grain.start(ms).saturating_add(grain.step_ms()));
@@ -127,7 +129,7 @@ impl TimeBuckets {
         ends.min().unwrap_or(i64::MAX)
     }
 
-    /// How many there are at most from one time to another.
+    /// Upper bound of the number of buckets from one time to another.
     pub fn count(&self, first_ms: i64, last_ms: i64) -> usize {
         let steps = self.grain.map_or(1, |grain| {
             let steps = (grain.start(last_ms) - grain.start(first_ms)) / grain.step_ms();
@@ -142,7 +144,8 @@ impl TimeBuckets {
 pub struct BucketRun {
     /// Which series of the source.
     pub series: usize,
-    /// An instant of the bucket in milliseconds since 1970, as [`TimeBuckets::start`] says; zero where all times are in one.
+    /// An instant of the bucket in milliseconds since 1970, as [`TimeBuckets::start`] gives it;
+    /// zero where all times are in one bucket.
     pub start_ms: i64,
     /// Number of rows.
     pub rows: u32,

@@ -36,10 +36,11 @@ pub use users::UserTexts;
 
 use times::first_row_of;
 
-/// What it takes to decode an hour of a run. One is what it takes to decode the time of a row, of many that follow each other.
+/// Cost of decoding one hour of a run. The unit is the cost of decoding one timestamp among many
+/// consecutive ones.
 const HOUR_COST: usize = 8;
 
-/// Series that are shown.
+/// The series that a scan shows.
 #[derive(Default)]
 struct Shown {
     tenants: TextTable,
@@ -51,25 +52,25 @@ struct Shown {
 pub struct Sealed {
     file: Arc<SegmentFile>,
     heads: RunSummaries,
-    /// What of the runs is shown, unless that is all of them.
+    /// Shown series; `None` when all rows of the segment are shown.
     shown: Option<Shown>,
     /// Position of the first series in the run directory.
     first: usize,
-    /// The hours of all runs, when they were asked for.
+    /// The hours of all runs, once decoded.
     hours: OnceLock<Hours>,
     /// Held by the thread that decodes the hours.
     decoding: Mutex<()>,
-    /// What was spent on times instead, as [`HOUR_COST`] counts.
+    /// Cost of the timestamps that were decoded instead, in the unit of [`HOUR_COST`].
     spent_on_times: AtomicUsize,
-    /// What it takes to decode the hours.
+    /// Cost of decoding the hours, in the unit of [`HOUR_COST`].
     hours_cost: usize,
-    /// All of the segment's directories, when they were asked for.
+    /// The segment with all its directories, once decoded.
     whole: OnceLock<Segment>,
-    /// Dictionaries that were asked for.
+    /// Dictionaries that were read so far, by property.
     tables: Mutex<HashMap<String, Arc<TextTable>>>,
-    /// Blocks of users that were read, by number.
+    /// Blocks of users that were read so far, by index.
     users: Mutex<HashMap<usize, Arc<TextList>>>,
-    /// Names of properties that rows here have, when they were asked for.
+    /// Names of string properties of shown rows, once computed.
     text_names: OnceLock<Vec<String>>,
     number_names: OnceLock<Vec<String>>,
 }
@@ -128,7 +129,7 @@ impl Sealed {
                 let mut series = Series { tenant, ..run.clone() };
                 if run.first_ms < horizon_ms {
                     let rows = run.rows.clone();
-                    // What has expired stays in the list, so that places in it follow each other.
+                    // An expired series stays in the list: the indexes of series are consecutive.
                     series.rows.start = match run.last_ms < horizon_ms {
                         true => rows.end,
                         false => first_row_of(&rows, horizon_ms, &mut times)?,
@@ -142,7 +143,7 @@ impl Sealed {
                 shown.series.push(series);
             }
         }
-        // The other names are those of other namespaces.
+        // The other names belong to other namespaces.
         let used = self.heads.names.iter().zip(&mut places);
         for (name, place) in used.filter(|(_, place)| place.is_some()) {
             *place = Some(shown.names.len() as u32);
@@ -155,8 +156,8 @@ impl Sealed {
         Ok(shown)
     }
 
-    /// The hours of all runs, unless what they are needed for can be read from times, at this cost, and all that was read from
-    /// times so far has taken less than the hours would.
+    /// The hours of all runs; `None` when the caller should read timestamps instead, which costs
+    /// `cost`. That holds until all timestamps read this way have cost as much as the hours would.
     fn hours_rather_than(&self, cost: usize) -> Result<Option<&Hours>> {
         if let Some(hours) = self.hours.get() {
             return Ok(Some(hours));
@@ -165,7 +166,7 @@ impl Sealed {
         if spent <= self.hours_cost {
             return Ok(None);
         }
-        // Other threads need them as well, and wait for who decodes them.
+        // Other threads that need the hours wait for the one that decodes them.
         let _decoding = self.decoding.lock();
         if let Some(hours) = self.hours.get() {
             return Ok(Some(hours));
@@ -191,7 +192,7 @@ impl Sealed {
         self.file.verify_ahead(&(first.rows.start..last.rows.end), goes_on)
     }
 
-    /// Its latest instant, of whatever namespace.
+    /// Latest time of the segment, over all namespaces.
     pub fn last_ms(&self) -> i64 {
         self.file.meta().ts_max
     }
@@ -206,7 +207,7 @@ impl Sealed {
         self.shown.as_ref().map_or(&self.heads.names, |shown| &shown.names)
     }
 
-    /// Its series.
+    /// Series ordered by tenant and name; those whose rows have all expired stay, without rows.
     pub fn series(&self) -> &[Series] {
         self.shown.as_ref().map_or(&self.heads.runs, |shown| &shown.series)
     }

@@ -1,8 +1,9 @@
-//! How much there is of a namespace: events, the hours and days that they fall into, bytes.
+//! The size of a namespace: events, the hours and days that they fall into, bytes.
 //!
-//! Counted are rows of the tables that statements see. An hour of a series may have events in several segments and in
-//! memory, and is one row all the same. Nearly all hours lie in segments that share no day with each other, whose
-//! directories tell their number; only the rest is compared with them.
+//! The numbers are row counts of the tables that statements see. An hour of a series may have
+//! events in several segments and in memory, and is still one row. Nearly all hours lie in segments
+//! that share no day with each other, and run directories give their number; only the hours of the
+//! other segments are compared with them.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,14 +17,14 @@ use crate::{
 /// Numbers of the kinds of sections that are rollups.
 const ROLLUP_KINDS: std::ops::RangeInclusive<u16> = 64..=95;
 
-/// How much there is of a namespace.
+/// The size of a namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Events.
+    /// Number of events that have not expired.
     pub rows: u64,
-    /// Hours of each tenant's event with events.
+    /// Number of distinct pairs of series and hour with events.
     pub hours: u64,
-    /// Days of each tenant's event with events.
+    /// Number of distinct pairs of series and UTC day with events.
     pub days: u64,
     /// Bytes of the events, about.
     pub bytes: u64,
@@ -33,7 +34,7 @@ pub struct Sizes {
     pub last_ms: Option<i64>,
 }
 
-/// A tenant's event.
+/// A tenant and an event name.
 type Name<'a> = (&'a str, &'a str);
 
 fn name(run: &Run) -> Name<'_> {
@@ -132,7 +133,7 @@ impl Sizes {
             }
         }
         self.rows += rows;
-        // A segment's bytes are everybody's in it; a share of them is as many rows.
+        // Bytes of a segment are shared by its namespaces, in proportion to their rows.
         let share = rows as f64 / f64::from(segment.meta().rows.max(1));
         for section in segment.sections() {
             let bytes: u64 = section.blocks.iter().map(|block| u64::from(block.len)).sum();

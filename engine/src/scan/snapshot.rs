@@ -1,4 +1,4 @@
-//! What one instant shows of a namespace, here or in another process.
+//! A snapshot of one namespace, for this process or another one.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     vfs::{Vfs, View, os::OsVfs, shared_memory::SharedMemory},
 };
 
-/// What one instant shows of a namespace. Holding it keeps its segments readable here.
+/// The rows of a namespace at one instant. Holding it keeps its segments readable here.
 pub struct Snapshot {
     version: Arc<Version>,
     namespace: Namespace,
@@ -22,7 +22,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of a version.
+    /// The rows of a namespace in a version, from `horizon_ms` on.
     pub fn new(
         version: Arc<Version>,
         namespace: Namespace,
@@ -62,7 +62,7 @@ impl Snapshot {
         self.version.memtables().any(|memtable| memtable.has_rows_of(self.namespace))
     }
 
-    /// For another process of this machine.
+    /// Serializes the snapshot for another process of this machine.
     pub fn hand_over(&self) -> SerializedSnapshot {
         SerializedSnapshot {
             segments: self.list(),
@@ -71,8 +71,8 @@ impl Snapshot {
         }
     }
 
-    /// Rows that no segment holds, in memory that another process maps. A row is laid out for the first statement after it
-    /// came, and once more when its part becomes a large one.
+    /// Rows that no segment holds, in memory that another process maps. A row is laid out for the
+    /// first statement after its arrival, and once more when its part becomes a large one.
     pub fn shared_images(&self) -> Vec<Arc<SharedMemory>> {
         let shared = self.part_images().filter_map(|image| match image {
             PartImage::Shared(memory) => Some(memory),
@@ -81,7 +81,7 @@ impl Snapshot {
         shared.collect()
     }
 
-    /// The other rows that no segment holds, as bytes: few rows of a part, and rows that came too late for one.
+    /// The other rows that no segment holds, as bytes: parts with few rows and rows in no part yet.
     pub fn copied_images(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let tails = self.version.memtables().map(|memtable| memtable.tail_image(self.namespace));
@@ -97,7 +97,7 @@ impl Snapshot {
         self.version.memtables().flat_map(|memtable| memtable.part_images(self.namespace))
     }
 
-    /// The segments alone, as [`Snapshot::hand_over`] lists them.
+    /// The list of segments as bytes, without rows in memory.
     pub fn list(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.put_u32(self.namespace.0);
@@ -114,12 +114,12 @@ impl Snapshot {
         out
     }
 
-    /// How many runs the segments have, of all namespaces: what opening them takes follows from it.
+    /// Number of runs in the segments, over all namespaces: it decides the cost of opening them.
     pub fn runs(&self) -> usize {
         self.segments().map(|segment| segment.runs().runs().len()).sum()
     }
 
-    /// How much there is of the namespace.
+    /// The size of the namespace.
     pub fn sizes(&self) -> Sizes {
         let segments: Vec<_> = self.segments().map(|segment| &**segment).collect();
         Sizes::of(&segments, &self.recent(), self.namespace, self.horizon_ms)
@@ -155,10 +155,10 @@ pub struct SerializedSnapshot {
     pub copied: Vec<u8>,
 }
 
-/// Bytes that are checked ahead of need, at most: more would take the place of other files in memory.
+/// Bytes that are verified ahead of use, at most: more would evict other files from memory.
 const AHEAD_BYTES: u64 = 256 << 20;
 
-/// Segments that were opened ahead of need.
+/// Open segments of a snapshot, without the rows in memory.
 pub struct OpenSegments {
     list: Vec<u8>,
     horizon_ms: i64,
@@ -167,7 +167,7 @@ pub struct OpenSegments {
 }
 
 impl OpenSegments {
-    /// Opens segments that the process that has `directory` listed.
+    /// Opens the segments of `list`, which the process that owns `directory` wrote.
     ///
     /// Errors: `Io` of the kind `NotFound` when a segment was merged away meanwhile: take another
     /// snapshot; `Corrupt`.
@@ -208,8 +208,8 @@ impl OpenSegments {
         Ok(Self { list, horizon_ms, database, sources })
     }
 
-    /// Checks what rows are read from, the newest first, until it `is_over` or as much has been checked as is likely to be
-    /// in memory. Returns how many bytes were.
+    /// Verifies blocks before they are read, newest segments first, until `is_over` or a bound of
+    /// bytes that are likely to be in memory. Returns the number of verified bytes.
     pub fn verify_ahead(&self, is_over: &dyn Fn() -> bool) -> u64 {
         let mut sources: Vec<&Source> = self.sources.iter().collect();
         sources.sort_by_key(|source| std::cmp::Reverse(source.last_ms()));
@@ -218,12 +218,12 @@ impl OpenSegments {
         })
     }
 
-    /// Whether these are the segments of a list.
+    /// Whether these are the segments of this list.
     pub fn is_of(&self, list: &[u8]) -> bool {
         self.list == list
     }
 
-    /// With rows that no segment holds: images that were mapped, and those of [`Snapshot::copied_images`].
+    /// Adds rows that no segment holds: mapped images and the bytes of [`Snapshot::copied_images`].
     ///
     /// Errors: `Corrupt`.
     pub fn with_rows(mut self, shared: Vec<View>, copied: Vec<u8>) -> Result<Scan> {
@@ -243,13 +243,13 @@ impl OpenSegments {
     }
 }
 
-/// Rows of one namespace as one instant shows them.
+/// The rows of one namespace at one instant, open for reading.
 pub struct Scan {
     sources: Vec<Source>,
 }
 
 impl Scan {
-    /// Opens what [`Snapshot::hand_over`] of the process that has `directory` gave.
+    /// Opens a snapshot that the process that owns `directory` serialized.
     ///
     /// Errors: as of [`OpenSegments::open`].
     pub fn receive(directory: &Path, handed: SerializedSnapshot) -> Result<Self> {
@@ -258,12 +258,12 @@ impl Scan {
         OpenSegments::open(directory, handed.segments)?.with_rows(shared, handed.copied)
     }
 
-    /// No rows.
+    /// A scan without sources, so without rows.
     pub fn empty() -> Self {
         Self { sources: Vec::new() }
     }
 
-    /// Where the rows are.
+    /// The segments and row images that hold the rows.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }

@@ -33,20 +33,20 @@ pub const HEADER_LEN: usize = 64;
 pub const TRAILER_LEN: usize = 32;
 /// Sections start at multiples of this.
 pub const ALIGN: usize = 64;
-/// Users of a block. Whoever asks about a small tenant unpacks those around his: few in each of many
-/// segments.
+/// Users of a block. A query about a small tenant unpacks the whole block around its users, in
+/// each of many segments, so blocks are small.
 pub const USERS_A_BLOCK: usize = 1_024;
 
 /// The database that a segment belongs to, as far as its bytes depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Database {
-    /// Its identity.
+    /// Random identity; part of the header and of the footer checksum.
     pub id: [u8; 16],
     /// Secret seed of its hashes.
     pub hash_seed: u64,
 }
 
-/// What a section holds. Numbers 64 to 95 are those of rollups.
+/// Kind of a section. Numbers 64 to 95 are rollups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum SectionKind {
@@ -56,8 +56,8 @@ pub enum SectionKind {
     Times = 2,
     /// Event ids, a block per 65,536 rows.
     EventIds = 3,
-    /// Users in the order of their hashes, 65,536 a block. The hashes follow from them and from the
-    /// database's seed; keeping them would take more than the users.
+    /// User ids, tenant by tenant, each sorted by bytes, 1,024 a block. The hashes follow from the
+    /// ids and the database's seed; stored hashes would take more bytes than the ids.
     Users = 5,
     /// Codes of users, 0 for none.
     UserCodes = 6,
@@ -92,7 +92,7 @@ pub enum SectionKind {
     RollupDigestsBy = 73,
     /// The users of each day, exactly.
     RollupUserSets = 74,
-    /// Their values of a rollup dimension.
+    /// The users of each day with their values of a rollup dimension.
     RollupUserSetsBy = 75,
 }
 
@@ -126,7 +126,7 @@ impl SectionKind {
         Self::ALL.into_iter().find(|kind| *kind as u16 == number)
     }
 
-    /// What it is called when it is shown.
+    /// Name of the kind, for inspection.
     pub fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -154,7 +154,7 @@ impl SectionKind {
     }
 }
 
-/// Where a block lies.
+/// Position, length and checksum of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRef {
     /// Offset in the file.
@@ -174,7 +174,7 @@ pub struct Section {
     pub name: String,
     /// Facts of the kind: counts, zones, exponent.
     pub extra: Vec<u8>,
-    /// Its blocks.
+    /// Blocks in order; the index of a block is part of its checksum.
     pub blocks: Vec<BlockRef>,
 }
 
@@ -185,14 +185,14 @@ impl Section {
     }
 }
 
-/// The footer.
+/// The footer: number of rows, bounds of time and section table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footer {
     /// Number of rows.
     pub rows: u32,
-    /// Earliest timestamp.
+    /// Earliest timestamp, in milliseconds since 1970.
     pub ts_min: i64,
-    /// Latest timestamp.
+    /// Latest timestamp, in milliseconds since 1970.
     pub ts_max: i64,
     /// Sections, ordered by kind and name.
     pub sections: Vec<Section>,
@@ -287,13 +287,13 @@ pub fn write_trailer(footer_offset: u64, footer_len: u32, footer_crc: u32) -> Ve
 
 /// The end of a segment.
 pub struct Trailer {
-    /// Where the footer begins.
+    /// Offset of the footer in the file.
     pub footer_offset: usize,
     /// Its length in bytes.
     pub footer_len: usize,
-    /// Its checksum.
+    /// Checksum of the footer, as `footer_crc` computes it.
     pub footer_crc: u32,
-    /// Which choices its writer made, where readers do not mind.
+    /// Minor version of the writer. Any minor version can be read.
     pub minor: u16,
 }
 
@@ -317,7 +317,7 @@ pub fn read_trailer(file: &[u8], place: &str) -> Result<Trailer> {
     Ok(Trailer { footer_offset, footer_len, footer_crc, minor })
 }
 
-/// What the keyspace knows of a segment.
+/// The record of a segment in the keyspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentMeta {
     /// Name and identity.
@@ -328,16 +328,16 @@ pub struct SegmentMeta {
     pub footer_crc: u32,
     /// Number of rows.
     pub rows: u32,
-    /// Earliest timestamp.
+    /// Earliest timestamp, in milliseconds since 1970.
     pub ts_min: i64,
-    /// Latest timestamp.
+    /// Latest timestamp, in milliseconds since 1970.
     pub ts_max: i64,
     /// [`FRESH`], [`MERGED`] or [`SEALED`]. All but fresh ones hold one unit of time.
     pub level: u8,
 }
 
 impl SegmentMeta {
-    /// What its level is called.
+    /// Name of the level.
     pub fn level_name(&self) -> &'static str {
         match self.level {
             FRESH => "fresh",

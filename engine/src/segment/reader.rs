@@ -33,7 +33,7 @@ use crate::{
     vfs::View,
 };
 
-/// The file of an open segment: its sections, and whose rows are whose.
+/// The file of an open segment: its sections, and the rows of each tenant and namespace.
 pub struct SegmentFile {
     db: Database,
     meta: SegmentMeta,
@@ -41,8 +41,8 @@ pub struct SegmentFile {
     pub(super) minor: u16,
     view: View,
     footer: Footer,
-    /// Where each section stands in the table, by a hash of its kind and name, rising: names begin alike,
-    /// and every question looks for some.
+    /// Hash of kind and name of each section with its index in the table, rising by hash: names
+    /// begin alike and compare slowly, and every query looks up some.
     by_name: Vec<(u64, u32)>,
     tenants: Tenants,
     namespaces: Arc<[u32]>,
@@ -52,7 +52,7 @@ pub struct SegmentFile {
     checked: Vec<Vec<AtomicBool>>,
 }
 
-/// An open segment: a file, and all that its directories say.
+/// An open segment: a file with its decoded directories.
 pub struct Segment {
     pub(super) file: Arc<SegmentFile>,
     directory_bytes: usize,
@@ -105,7 +105,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Its file.
+    /// The open file, which readers without a run directory share.
     pub fn file(&self) -> &Arc<SegmentFile> {
         &self.file
     }
@@ -139,7 +139,7 @@ impl Segment {
         &self.rolled_up
     }
 
-    /// The runs.
+    /// The run directory: the rows of each series, with the hours in which they lie.
     pub fn runs(&self) -> &RunDirectory {
         &self.runs
     }
@@ -343,7 +343,7 @@ impl SegmentFile {
         )
     }
 
-    /// Whose rows and users are whose.
+    /// The rows and users of each tenant.
     pub fn tenants(&self) -> &Tenants {
         &self.tenants
     }
@@ -363,13 +363,14 @@ impl SegmentFile {
         EventIds::read(bytes, self.block_rows(index), &self.place)
     }
 
-    /// Event ids of some rows of block `index`, counted in it: those of the ranges, one after the other.
+    /// Event ids of the rows in `ranges`, counted in block `index`, one range after the other.
     pub fn event_ids_of(&self, index: usize, ranges: &[Range<usize>]) -> Result<EventIds> {
         let bytes = self.block(SectionKind::EventIds, "", index)?;
         EventIds::read_some(bytes, self.block_rows(index), ranges, &self.place)
     }
 
-    /// Which rows of a block have event ids that meet a condition, of those in the ranges, one range after the other.
+    /// For each row in `ranges`, counted in block `index`, whether its event id meets a condition.
+    /// The rows of one range follow those of the range before.
     ///
     /// Errors: `Corrupt`.
     pub fn rows_with(
@@ -387,8 +388,8 @@ impl SegmentFile {
         self.entry_count(self.find(SectionKind::Users, "").unwrap_or(usize::MAX), USERS_A_BLOCK)
     }
 
-    /// Entries of a dictionary with so many a block. Who merges makes room for so many before reading one, so its blocks
-    /// must be able to hold them.
+    /// Entries of a dictionary with `a_block` entries a block. A merge allocates for the count
+    /// before it reads a block, so the count must fit the number of blocks.
     pub(super) fn entry_count(&self, at: usize, a_block: usize) -> Result<usize> {
         let section = self.section(at)?;
         let count = Cursor::new(&section.extra, &self.place).varint()? as usize;
@@ -400,7 +401,7 @@ impl SegmentFile {
         Ok(count)
     }
 
-    /// Code of the user with this hash among those of a tenant, if any row is his.
+    /// Code of the user with this hash among the users of a tenant, if any row has the user.
     pub fn user_code(&self, tenant: usize, hash: u128) -> Result<Option<i64>> {
         let users = self.tenants.users(tenant);
         let blocks = users.start / USERS_A_BLOCK..users.end.div_ceil(USERS_A_BLOCK);

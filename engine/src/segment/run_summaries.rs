@@ -1,7 +1,8 @@
-//! The runs of a segment without their hours: whose, how many rows, from when to when.
+//! The runs of a segment without their hours: series, rows, first and last time.
 //!
-//! This much of a run directory is needed to know which rows a question is about. A directory of many small
-//! tenants has thousands of runs, and ten times as many hours: who asks once for rows reads no more than this.
+//! This part of a run directory is enough to find the rows of a query. A directory of many small
+//! tenants has thousands of runs, and ten times as many hours: a single read of rows decodes no
+//! more than this part.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
@@ -9,27 +10,27 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{base::texts::TextTable, event::Namespace};
 
-/// A tenant's part of a segment.
+/// The runs of one tenant in a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
-    /// Where the tenant belongs.
+    /// Namespace that the tenant belongs to.
     pub namespace: Namespace,
-    /// Its runs.
+    /// Positions of the tenant's runs in `RunSummaries::runs`.
     pub runs: Range<u32>,
 }
 
 /// The rows of a series in a segment, or elsewhere. They stand together and rise in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// The customer's customer, by its place among the tenants.
+    /// Index of the tenant among the tenants of the source.
     pub tenant: u32,
-    /// The event's name, by its place among the names.
+    /// Index of the event name among the names of the source.
     pub name: u32,
-    /// Which rows.
+    /// Rows of the series, counted in the segment or other source.
     pub rows: Range<u32>,
     /// Earliest time, in milliseconds since 1970.
     pub first_ms: i64,
-    /// Latest time.
+    /// Latest time, in milliseconds since 1970.
     pub last_ms: i64,
 }
 
@@ -44,7 +45,7 @@ pub struct RunSummaries {
     pub names: Vec<Arc<str>>,
     /// The runs in the order of their rows.
     pub runs: Vec<Series>,
-    /// In how many hours each run has rows.
+    /// Number of hours with rows of each run.
     pub hours: Vec<u32>,
 }
 
@@ -89,9 +90,9 @@ impl RunSummaries {
 /// The hours of all runs that have rows, run after run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hours {
-    /// Where the hours of each run begin, and where those of the last one end.
+    /// Start of the hours of each run in `list`, and the end of the last run.
     pub starts: Vec<u32>,
-    /// Each hour since 1970, and the row of its run where it begins.
+    /// Hours since 1970, each with its first row, counted in its run.
     pub list: Vec<(i64, u32)>,
 }
 

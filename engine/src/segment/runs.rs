@@ -18,15 +18,15 @@ const HOURS_A_DAY: i64 = 24;
 /// The rows of one series.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Whose rows.
+    /// Namespace, tenant and event name that all rows share.
     pub key: SeriesKey,
     /// First row in the segment.
     pub first_row: u32,
     /// Number of rows.
     pub rows: u32,
-    /// Earliest timestamp.
+    /// Earliest timestamp, in milliseconds since 1970.
     pub ts_min: i64,
-    /// Latest timestamp.
+    /// Latest timestamp, in milliseconds since 1970.
     pub ts_max: i64,
     /// For each hour with rows, in order: the hour since 1970 and the row, counted in the run,
     /// where it starts.
@@ -149,8 +149,8 @@ impl Run {
 #[derive(Debug, Clone, Default)]
 pub struct RunDirectory {
     runs: Vec<Run>,
-    /// Where the runs of each tenant stand, in a directory that was read: every question looks for its
-    /// tenant in every segment, and names of tenants begin alike.
+    /// The runs of each tenant by hash, in a directory that was read: every query looks up its
+    /// tenant in every segment, and names of tenants begin alike and compare slowly.
     owners: Vec<Owner>,
 }
 
@@ -234,7 +234,7 @@ impl RunDirectory {
         self.runs.chunk_by(same_owner)
     }
 
-    /// For each tenant, the row behind his last one.
+    /// For each tenant, the row behind its last one.
     pub fn tenant_ends(&self) -> impl Iterator<Item = u32> {
         self.by_tenant().filter_map(|runs| runs.last().map(|run| run.first_row + run.rows))
     }
@@ -245,7 +245,7 @@ impl RunDirectory {
         firsts.map(|run| (run.key.namespace, &*run.key.tenant))
     }
 
-    /// All runs.
+    /// All runs, ordered by series.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }

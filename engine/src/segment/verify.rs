@@ -254,7 +254,7 @@ pub struct ColumnHash {
 }
 
 impl ColumnHash {
-    /// Adds integers.
+    /// Adds one row for each integer.
     pub fn ints(&mut self, values: &[i64]) {
         values.iter().for_each(|&value| self.add(value as u64));
     }
@@ -274,7 +274,7 @@ impl ColumnHash {
         self.listed(rows, listed.iter().map(|&(row, value)| (row, number_bits(value))));
     }
 
-    /// Adds strings.
+    /// Adds one row for each string.
     pub fn texts(&mut self, texts: &TextList) {
         texts.iter().for_each(|text| self.add(text_hash(text)));
     }
@@ -287,7 +287,7 @@ impl ColumnHash {
         }
     }
 
-    /// The hash.
+    /// The hash of all rows added so far.
     pub fn finish(&self) -> u64 {
         self.sum ^ self.rows.rotate_left(32)
     }

@@ -56,14 +56,14 @@ pub struct SegmentWriter<'a> {
     meta: SegmentMeta,
 }
 
-/// What a new segment is.
+/// Identity and settings of a new segment.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSegment {
-    /// Its name.
+    /// Name of the file; part of the checksums of blocks and footer.
     pub uuid: uuid::Uuid,
-    /// Its database.
+    /// Database that the segment belongs to.
     pub db: Database,
-    /// Its level.
+    /// Level: `FRESH`, `MERGED` or `SEALED`.
     pub level: u8,
     /// Number of rows that every column will have.
     pub rows: u32,
@@ -93,7 +93,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(Self { vfs, db, place, file, sections, hashes, tenants, rollup_rows_min, meta })
     }
 
-    /// The run directory.
+    /// Writes the run directory. It comes first: the number of tenants is taken from it.
     pub fn runs(&mut self, runs: &RunDirectory) -> Result<()> {
         let parts = runs.write().at("run directory")?;
         self.tenants = runs.tenant_ends().count();
@@ -105,7 +105,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The timestamps.
+    /// Writes the timestamps. `source` appends those of the next block, as many as it is asked for.
     pub fn times(&mut self, source: impl FnMut(usize, &mut Vec<i64>) -> Result<()>) -> Result<()> {
         let mut section = Section::new(SectionKind::Times, "");
         let (mut min, mut max) = (i64::MAX, i64::MIN);
@@ -119,7 +119,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The event ids.
+    /// Writes the event ids. `source` appends those of the next block, as many as it is asked for.
     pub fn event_ids(
         &mut self,
         mut source: impl FnMut(usize, &mut EventIds) -> Result<()>,
@@ -139,8 +139,8 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    /// The users, sorted within each tenant, until the source gives less than it was asked for. It gives
-    /// the place of each one's tenant among the tenants, and his id.
+    /// Writes the users, sorted within each tenant, until the source gives fewer than it was asked
+    /// for. For each user the source gives the index of the tenant among the tenants, and the id.
     pub fn users(
         &mut self,
         mut source: impl FnMut(usize, &mut Vec<u32>, &mut TextList) -> Result<()>,
@@ -330,7 +330,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(meta)
     }
 
-    /// The rollups of what was written so far, which is everything else.
+    /// Writes the rollups of the columns, which are all written.
     fn rollups(&mut self) -> Result<()> {
         let view = self.vfs.map(&self.place).at(&self.place)?;
         let draft = Segment::assemble(view, self.meta.clone(), self.db, self.footer())?;

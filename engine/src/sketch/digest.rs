@@ -24,7 +24,7 @@ const WEIGHT_MAX: u64 = 1 << 40;
 /// Bytes of an empty state, for memory accounting.
 pub const EMPTY_BYTES: usize = 128;
 
-/// Neighbouring values.
+/// Neighbouring values as one point: their mean and how many there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Centroid {
     mean: f64,
@@ -40,10 +40,10 @@ impl Centroid {
 /// A quantile state.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    /// In order, and as few as the scale allows.
+    /// Own centroids, rising, as few as the scale allows.
     centroids: Vec<Centroid>,
-    /// Those of others, in any order: they are not brought together with own values before the end, so that
-    /// it does not matter which came first.
+    /// Centroids of merged digests, in any order. They are combined with own values only at the
+    /// end, so that the order of merges does not matter.
     others: Vec<Centroid>,
     batch: Vec<f64>,
     min: f64,
@@ -98,7 +98,7 @@ impl Digest {
         bring_together(&mut self.centroids);
     }
 
-    /// Brings together what was collected.
+    /// Combines all collected values and centroids.
     pub fn settle(&mut self) {
         if self.batch.is_empty() && self.others.is_empty() {
             return;

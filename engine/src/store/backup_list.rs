@@ -30,10 +30,10 @@ pub struct BackupFile {
     pub crc: u32,
 }
 
-/// What a backup holds.
+/// Contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupList {
-    /// The database.
+    /// Identity of the database that was backed up.
     pub db: uuid::Uuid,
     /// LSN of the last record that it holds.
     pub lsn: u64,

@@ -30,21 +30,21 @@ const SPARE_BYTES: u64 = 256 << 20;
 /// Ids that a repair gathers before it writes a run.
 const REPAIR_IDS: usize = 2_000_000;
 
-/// Everything that work on files needs.
+/// The dependencies of compaction, erasure and repair.
 pub struct Worker<'a> {
-    /// The disk.
+    /// Disk with the data directory.
     pub vfs: &'a dyn Vfs,
-    /// The database.
+    /// Identity and hash seed of the database.
     pub database: Database,
     /// Where changes are published.
     pub sequencer: &'a Sequencer,
-    /// When to merge what.
+    /// Limits that decide which segments are merged.
     pub limits: &'a CompactionLimits,
     /// Days kept of namespaces without a rule of their own.
     pub retention_days: Option<u32>,
     /// Names for new files.
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
-    /// The time.
+    /// Wall time in milliseconds since 1970.
     pub now_ms: i64,
     /// The time by which days expire for good.
     pub settled_ms: i64,
@@ -52,7 +52,7 @@ pub struct Worker<'a> {
     pub breathe: &'a dyn Fn() -> Result<()>,
 }
 
-/// What a step did.
+/// Rows and bytes that a step read, wrote and dropped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
     /// Rows that were read.
@@ -76,7 +76,7 @@ impl Worker<'_> {
         let choose =
             |facts: &[SegmentFacts]| policy::choose(facts, self.limits, &retention, self.now_ms);
         let choice = match choose(&facts) {
-            // What expires need not be read.
+            // A segment that is dropped need not be readable.
             choice @ Choice::Drop(_) => choice,
             _ if untouched.is_empty() => choose(&facts),
             _ => {
@@ -92,7 +92,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Those of the named segments that are live.
+    /// The live ones of the named segments, in the order of the names.
     pub fn live(&self, uuids: &[uuid::Uuid]) -> Vec<Arc<Segment>> {
         let version = self.sequencer.version();
         let find = |uuid: &uuid::Uuid| {
@@ -117,7 +117,7 @@ impl Worker<'_> {
             edit.segments_out.push(segment.meta().uuid);
             edit.segments_in.push(Arc::new(segment.at_level(SEALED)?));
         }
-        // The file stays where it is: only what is known of it changes.
+        // The file stays where it is: only its record changes.
         self.sequencer.publish_edit(edit, |_| ())?;
         Ok(Done::default())
     }

@@ -1,4 +1,4 @@
-//! Which event ids are known: those of recent rows in memory, older ones in id runs.
+//! The set of known event ids: ids of recent rows in memory, older ids in id runs.
 //!
 //! The index is asked in log order, under the sequencer's lock, so that a decision is made once.
 
@@ -61,7 +61,7 @@ impl Dedup {
         self.frozen = None;
     }
 
-    /// Runs go and others come.
+    /// Removes the runs named in `gone` and adds `come`.
     pub fn replace(&mut self, gone: &[uuid::Uuid], come: Vec<Arc<IdRun>>) {
         if !gone.is_empty() {
             self.runs.retain(|run| !gone.contains(&run.meta().uuid));
@@ -69,7 +69,7 @@ impl Dedup {
         self.runs.extend(come);
     }
 
-    /// The runs.
+    /// The live id runs: those that the start found, by name, then others as they were published.
     pub fn runs(&self) -> &[Arc<IdRun>] {
         &self.runs
     }

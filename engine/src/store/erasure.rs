@@ -28,29 +28,29 @@ use crate::{
 /// A segment, and the segments that hold what is left of its rows.
 pub type Renamed = (uuid::Uuid, Vec<uuid::Uuid>);
 
-/// Whose events go.
+/// The events that are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// All of the namespace, which is gone for readers at once and takes no more events.
     Namespace,
-    /// Those of a tenant.
+    /// All events of a tenant.
     Tenant(Arc<str>),
-    /// Those of a tenant's user, by the hash of his id.
+    /// All events of a user of a tenant, by the hash of the user's id.
     User(Arc<str>, u128),
 }
 
 /// An erasure, under way or done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
-    /// Its name.
+    /// Name of the erasure; names sort by the time at which they were given.
     pub id: uuid::Uuid,
-    /// Whose events.
+    /// Namespace whose events are removed.
     pub namespace: Namespace,
     /// Which of them.
     pub scope: Scope,
-    /// When it was asked for.
+    /// Time of the request, in milliseconds since 1970.
     pub requested_ms: i64,
-    /// When everything was gone; `None` while it is under way.
+    /// Time of completion, in milliseconds since 1970; `None` while it is under way.
     pub finished_ms: Option<i64>,
     /// Segments that still have to be looked at; `None` before the first look.
     pub pending: Option<Vec<uuid::Uuid>>,
@@ -67,7 +67,7 @@ const TENANT: u8 = 1;
 const USER: u8 = 2;
 
 impl Erasure {
-    /// What happens to the rows of a series.
+    /// Decides about the rows of a series.
     pub fn fate(&self, series: &SeriesKey) -> Fate {
         let is_tenants = |tenant: &str| &*series.tenant == tenant;
         match &self.scope {

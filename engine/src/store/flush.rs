@@ -18,17 +18,17 @@ use crate::{
     vfs::Vfs,
 };
 
-/// What a flush needs to know of its database.
+/// The disk, names and settings of a flush.
 pub struct FlushContext<'a> {
-    /// The disk.
+    /// Disk with the data directory.
     pub vfs: &'a dyn Vfs,
-    /// The database.
+    /// Identity and hash seed of the database.
     pub database: Database,
     /// Name for the new segment.
     pub segment_uuid: uuid::Uuid,
     /// Name for the new id run.
     pub ids_uuid: uuid::Uuid,
-    /// Generation of the id run.
+    /// Week of the flush: the generation of the id run, unless an event is later.
     pub generation: u32,
     /// Rows from which on a series has rollups.
     pub rollup_rows_min: u32,
@@ -56,7 +56,7 @@ pub fn flush(
     })
 }
 
-/// What cannot be removed now goes at the next start.
+/// Files that cannot be removed now are removed at the next start.
 fn remove_files(context: &FlushContext<'_>, paths: &[String]) {
     let temporary = format!("{TEMPORARY}/{}.seg", context.segment_uuid);
     for path in paths.iter().chain([&temporary]) {

@@ -37,7 +37,7 @@ use crate::{
     wal,
 };
 
-/// When the store does what.
+/// Thresholds of flushes and bounds of memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Rows in memory at which a flush is due: a scan of them stays below a millisecond or so.
@@ -56,13 +56,13 @@ pub struct Limits {
     pub queries_bytes_max: usize,
     /// Bytes that one query may hold.
     pub query_bytes_max: usize,
-    /// Bytes that are kept between queries: dictionaries, users, and what segments gave to questions.
+    /// Bytes of the query cache: dictionaries, users, series look-ups and partial results.
     pub kept_bytes_max: usize,
     /// Size of a log file.
     pub log_file_bytes: u64,
     /// Days of events that a namespace keeps unless it has a rule of its own; `None` keeps all.
     pub retention_days: Option<u32>,
-    /// When to merge what.
+    /// Limits of the compaction.
     pub compaction: CompactionLimits,
 }
 
@@ -103,10 +103,10 @@ pub struct Store {
     /// Which thread of the background ended by a panic, if one did.
     pub(super) panicked: Mutex<BTreeSet<&'static str>>,
     pub(super) pace: Pace,
-    /// By which files expire.
+    /// Clock by which files of expired rows are dropped.
     pub(super) settled: Mutex<TrustedClock>,
     pub(super) totals: Totals,
-    /// What the log did.
+    /// Counters of the log.
     pub(super) log_meters: Arc<wal::LogMeters>,
     /// Whether an id run could not answer and has to be written anew.
     pub(super) ids_are_damaged: AtomicBool,
@@ -125,7 +125,7 @@ pub(super) struct Upkeep {
 /// State of the compaction.
 #[derive(Default)]
 pub(super) struct Compaction {
-    /// Segments that cannot be read: they are left alone until somebody restores them.
+    /// Segments that cannot be read: they are not touched until an operator restores them.
     pub(super) damaged: BTreeSet<uuid::Uuid>,
     /// When a step failed, until one succeeds.
     pub(super) failed_at_ms: Option<i64>,
@@ -138,7 +138,7 @@ pub(super) struct Pace {
     pub(super) must_end: AtomicBool,
 }
 
-/// What the background did since the start.
+/// Counters of ingestion and background work since the start.
 pub(super) struct Totals {
     pub(super) ingested: AtomicU64,
     pub(super) duplicates: AtomicU64,
@@ -248,12 +248,12 @@ impl Store {
         Ok(store)
     }
 
-    /// The disk.
+    /// The disk with the data directory.
     pub fn vfs(&self) -> Arc<dyn Vfs> {
         Arc::clone(&self.vfs)
     }
 
-    /// Whose files these are.
+    /// Identity and hash seed of the database.
     pub fn database(&self) -> Database {
         self.database
     }
@@ -263,7 +263,7 @@ impl Store {
         self.database.hash_seed
     }
 
-    /// What readers see now.
+    /// The version that readers see now.
     pub fn version(&self) -> Arc<Version> {
         self.sequencer.version()
     }

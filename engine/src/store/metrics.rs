@@ -1,4 +1,4 @@
-//! Numbers about the store, for whoever watches it.
+//! Numbers about the store, for monitoring.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -11,11 +11,11 @@ use crate::{
 /// Segments of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LevelMetrics {
-    /// How many.
+    /// Number of live segments.
     pub segments: u64,
-    /// Their rows.
+    /// Rows in these segments, expired rows included.
     pub rows: u64,
-    /// Their bytes.
+    /// Bytes of the files of these segments.
     pub bytes: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Metrics {
     pub shared_row_bytes: u64,
     /// Segments by level: `fresh`, `merged`, `sealed`.
     pub levels: BTreeMap<&'static str, LevelMetrics>,
-    /// Bytes of segments that are not sealed: what compaction still has to rewrite.
+    /// Bytes of segments that are not sealed, which compaction still has to rewrite.
     pub compaction_debt_bytes: u64,
     /// Microseconds of each flush.
     pub flush_us: Distribution,
@@ -62,7 +62,7 @@ pub struct Metrics {
     pub compaction_written_bytes: u64,
     /// Rows that went because they had expired.
     pub expired_rows: u64,
-    /// Id runs.
+    /// Number of live id runs.
     pub id_runs: u64,
     /// Ids in them.
     pub id_run_ids: u64,
@@ -74,11 +74,11 @@ pub struct Metrics {
     pub directory_bytes: u64,
     /// Ids in memory that no run holds yet.
     pub recent_ids: u64,
-    /// Bytes of dictionaries and user hashes of segments that are kept in memory.
+    /// Bytes of the query cache: dictionaries, users, series look-ups and partial results.
     pub dictionary_bytes: u64,
-    /// How often queries found what was kept in memory for them, since the start.
+    /// Look-ups of queries that found an entry in the cache, since the start.
     pub cache_hits: u64,
-    /// How often they had to read it.
+    /// Look-ups that found none, since the start.
     pub cache_misses: u64,
     /// Bytes that running queries hold.
     pub query_bytes: u64,
@@ -88,15 +88,15 @@ pub struct Metrics {
     pub key_bytes: u64,
     /// Queries that run now.
     pub queries_running: u64,
-    /// Erasures that are not done.
+    /// Number of erasures that are not done.
     pub erasures_pending: u64,
-    /// Age of the oldest of them.
+    /// Age of the oldest of them in milliseconds; 0 when there is none.
     pub erasure_oldest_ms: u64,
 }
 
 impl Store {
-    /// Numbers as of now, with what queries hold, what is kept between them, and how often it was there
-    /// and not. Shape: looks at every segment and id run once.
+    /// Numbers as of now. The caller gives the bytes that queries hold, the bytes of the query
+    /// cache, and its hits and misses. Shape: looks at every segment and id run once.
     pub fn metrics(
         &self,
         query_bytes: u64,

@@ -25,11 +25,11 @@ use crate::{
     wal::{self, LogTail, Record, RecordKind},
 };
 
-/// What a start finds.
+/// The recovered state of a database.
 pub struct Recovered {
-    /// The state.
+    /// Segments, rows in memory and keyspace as of the last record of the log.
     pub version: Version,
-    /// Its ids.
+    /// Ids of the rows in memory, and the id runs that could be opened.
     pub dedup: Dedup,
     /// Checksum of the last frame of the log.
     pub chain: u32,
@@ -37,13 +37,13 @@ pub struct Recovered {
     pub runs_lost: Vec<uuid::Uuid>,
 }
 
-/// What the files of a database say, without opening what they name.
+/// The state in checkpoint and log, without the files that it names.
 pub struct State {
     /// Keys as of the last record.
     pub tree: Tree,
     /// Records that were read.
     pub records: Vec<Record>,
-    /// Where the log ends.
+    /// End of the log.
     pub tail: LogTail,
 }
 

@@ -37,7 +37,7 @@ pub struct CheckpointRef {
 /// Identity of the database, and its checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// Random identity.
+    /// Random identity, drawn when the database is created.
     pub db: [u8; 16],
     /// Secret seed of the stored hashes.
     pub hash_seed: u64,
@@ -48,7 +48,7 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// What segments need to know of the database.
+    /// The database as segments refer to it.
     pub fn database(&self) -> Database {
         Database { id: self.db, hash_seed: self.hash_seed }
     }

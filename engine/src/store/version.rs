@@ -1,4 +1,4 @@
-//! What one query sees: segments, recent rows, and the keyspace, all of one instant.
+//! The view of one query: segments, recent rows, and the keyspace, all of one instant.
 
 use std::{
     ops::Deref,
@@ -19,13 +19,13 @@ use crate::{
 pub struct Version {
     /// LSN of the last record that it shows.
     pub lsn: u64,
-    /// Live segments.
+    /// Live segments, which hold the rows that were flushed.
     pub segments: Segments,
-    /// Rows that a flush is writing.
+    /// Rows that a flush is writing; `None` without a flush.
     pub frozen: Option<Arc<Memtable>>,
-    /// Rows that arrived since.
+    /// Rows that arrived since the last flush began.
     pub active: Memtable,
-    /// Keys.
+    /// The keyspace: keys of the engine and of its user.
     pub tree: Tree,
 }
 
@@ -37,13 +37,13 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// A list of its own.
+    /// A list with a new id.
     pub fn new(list: Vec<Arc<Segment>>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(1);
         Self { id: LAST.fetch_add(1, Ordering::Relaxed), list: list.into() }
     }
 
-    /// Tells lists apart; 0 is empty.
+    /// Unique id of the list; 0 for the empty default.
     pub fn id(&self) -> u64 {
         self.id
     }

@@ -23,7 +23,7 @@ use crate::base::rng::Rng;
 /// Unit in which a write can be torn.
 const SECTOR: usize = 512;
 
-/// What happens at a step.
+/// Failure of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Power is lost before the step: this and every later operation fails.
@@ -40,23 +40,23 @@ pub enum Fault {
 /// Faults that a simulated disk plays.
 #[derive(Debug, Clone, Copy)]
 pub struct FaultPlan {
-    /// Steps before the fault.
+    /// Number of the step that meets the fault, counted from 0.
     pub at: u64,
-    /// What happens.
+    /// Fault that the step meets.
     pub fault: Fault,
     /// Whether every later step fails alike.
     pub sticky: bool,
 }
 
-/// What a reader sees of unsynced writes after a sync has failed: systems differ.
+/// Content of unsynced ranges of a file after a failed sync: systems differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailedSync {
-    /// What was written, although it will never reach the disk.
+    /// The written bytes, although they will never reach the disk.
     #[default]
     New,
-    /// What was there before.
+    /// The bytes before the writes.
     Old,
-    /// Zeros.
+    /// Zeros where the unsynced writes were.
     Zero,
 }
 

@@ -13,9 +13,9 @@ use crate::{
 pub struct LogFile {
     /// The open file.
     pub file: Arc<dyn VfsFile>,
-    /// What it begins with.
+    /// Header of the file.
     pub header: FileHeader,
-    /// Its path.
+    /// Path of the file: under `tmp/` until it is adopted, then in the log.
     pub place: String,
 }
 

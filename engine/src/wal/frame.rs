@@ -27,7 +27,7 @@ const LSN_AHEAD_MAX: u64 = 1 << 32;
 /// Frames start at multiples of this.
 pub const ALIGN: usize = 8;
 
-/// What a record holds.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RecordKind {
@@ -50,9 +50,9 @@ impl RecordKind {
 /// Identity of one log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileHeader {
-    /// The database.
+    /// Identity of the database.
     pub db: [u8; 16],
-    /// Random per file.
+    /// Random number of the file; part of each frame checksum.
     pub salt: u64,
     /// LSN of the first record.
     pub lsn_first: u64,
@@ -149,7 +149,7 @@ pub struct Frame<'a> {
     pub count: u32,
     /// The records, end to end.
     pub body: &'a [u8],
-    /// Its checksum.
+    /// Checksum of the body, bound to database, file, offset, LSN and number of records.
     pub crc: u32,
     /// Where the next frame starts.
     pub end: usize,

@@ -21,7 +21,7 @@ use crate::{
 pub struct Record {
     /// Its log sequence number.
     pub lsn: u64,
-    /// What it holds.
+    /// Kind of the record.
     pub kind: RecordKind,
     /// First LSN of its file.
     pub file_lsn_first: u64,
@@ -31,12 +31,12 @@ pub struct Record {
 }
 
 impl Record {
-    /// Where its bytes start in the file.
+    /// Offset of the payload in the file.
     pub fn offset(&self) -> u64 {
         self.start as u64
     }
 
-    /// Its bytes.
+    /// The bytes of the record, without its kind and length.
     pub fn payload(&self) -> &[u8] {
         &self.file[self.start..self.start + self.len]
     }
@@ -58,11 +58,11 @@ pub struct LogTail {
 /// The last whole frame of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastFrame {
-    /// Its file.
+    /// Path of the log file.
     pub place: String,
     /// LSN of its first record.
     pub lsn_first: u64,
-    /// Where it lies there.
+    /// Range of the frame in the file.
     pub bytes: Range<usize>,
     /// Checksum of the frame before it.
     pub chain_before: u32,
@@ -183,7 +183,7 @@ struct LogFileView<'a> {
     place: &'a str,
 }
 
-/// What the frames of a file say.
+/// Result of reading the frames of a file.
 struct Frames {
     /// Where the last good one ends.
     end: usize,

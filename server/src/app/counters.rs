@@ -1,4 +1,4 @@
-//! What is counted in memory before it is written down.
+//! Counts of queries and embed views in memory, until a job writes them to the store.
 
 use std::{
     collections::HashMap,
@@ -7,30 +7,30 @@ use std::{
 
 use crate::store::Environment;
 
-/// What is counted in memory.
+/// An action that is counted in memory.
 #[derive(Debug, Clone, Copy)]
 pub enum Counted {
-    /// A question was answered.
+    /// A metric query or a SQL statement was begun.
     Query,
     /// An embed page was shown.
     EmbedView,
 }
 
-/// Counts that are not written down yet, by organisation and environment.
+/// Counts that the store does not have yet, by ids of organisation and environment.
 #[derive(Default)]
 pub struct Counters(Mutex<HashMap<(String, String), Counts>>);
 
-/// Questions and views.
+/// Unwritten counts of one environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
-    /// Questions that were answered.
+    /// Metric queries and SQL statements that were begun.
     pub queries: u64,
     /// Embed pages that were shown.
     pub embed_views: u64,
 }
 
 impl Counters {
-    /// Counts one.
+    /// Counts one action in an environment.
     pub fn add(&self, org: &str, environment: &Environment, counted: Counted) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = counts.entry((org.to_owned(), environment.id.clone())).or_default();
@@ -40,13 +40,13 @@ impl Counters {
         }
     }
 
-    /// What is not written down yet.
+    /// Counts of an environment that the store does not have yet.
     pub fn of(&self, org: &str, environment: &Environment) -> Counts {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(&(org.to_owned(), environment.id.clone())).copied().unwrap_or_default()
     }
 
-    /// What could not be written down is written down later.
+    /// Adds counts again whose transaction failed; the next write includes them.
     pub fn give_back(&self, counts: HashMap<(String, String), Counts>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, counts) in counts {
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// Everything, to be written down.
+    /// Takes all counts, to be written to the store.
     pub fn take(&self) -> HashMap<(String, String), Counts> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,9 @@
-//! How much memory the server may use, and who gets which part of it.
+//! Memory limits of the server, and their division among its parts.
 //!
-//! A server in a container that takes more than the container may have is killed without a word, so
-//! everything that grows with what clients send has a bound, and the bounds add up to less than
-//! there is. What is left is for code, file mappings and the allocator's slack.
+//! A server that exceeds the memory limit of its container is killed without a message. So
+//! everything that grows with what clients send has a bound, and the bounds add up to three
+//! quarters of the limit at most. The rest is for code, file mappings and the slack of the
+//! allocator.
 
 use std::path::{Path, PathBuf};
 
@@ -11,32 +12,32 @@ use inlay_engine::Limits;
 const MIB: u64 = 1 << 20;
 /// Less than this is not enough for one batch of the largest size and a merge at the same time.
 const TOTAL_MIN: u64 = 256 * MIB;
-/// With as much, the code of workers may take memory of its own: 51 MiB, once for all of them.
+/// From this total on, the code of workers may take memory of its own: 51 MiB, once for all.
 const HUGE_CODE_FROM: u64 = 2_048 * MIB;
-/// Where control groups are found.
+/// Mount point of the control groups.
 const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 
-/// Who may hold how many bytes.
+/// Memory limits in bytes, by purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// Rows in memory at which a flush is due.
+    /// Bytes of the memtable at which a flush is due.
     pub flush: u64,
-    /// Rows in memory at which writes wait.
+    /// Bytes of unflushed rows at which writes are refused.
     pub memtables: u64,
-    /// All queries.
+    /// Bytes that all running queries may hold together.
     pub queries: u64,
-    /// One query.
+    /// Bytes that one query may hold.
     pub query: u64,
-    /// Dictionaries that are kept between queries.
+    /// Bytes cached between queries: dictionaries, users and partial results.
     pub kept: u64,
-    /// Bodies of events that are being received.
+    /// Bytes of event bodies that are being received.
     pub bodies: u64,
-    /// Events on their way from a body to the log.
+    /// Bytes of events between their body and the log.
     pub ingest: u64,
 }
 
 impl Shares {
-    /// Divides `total` bytes.
+    /// Divides `total` bytes; less than 256 MiB counts as 256 MiB.
     pub fn of(total: u64) -> Self {
         let total = total.max(TOTAL_MIN);
         let part = |divisor: u64, max_mib: u64| (total / divisor).min(max_mib * MIB);
@@ -45,7 +46,7 @@ impl Shares {
             flush: part(16, 64),
             memtables: part(5, 512),
             queries,
-            // Two whole shares fit beside what small queries are left.
+            // Two queries of this size leave an eighth for small ones.
             query: (queries * 7 / 16).min(1_024 * MIB),
             kept: part(16, 1_024),
             bodies: part(16, 512),
@@ -53,7 +54,7 @@ impl Shares {
         }
     }
 
-    /// The engine's limits with its shares.
+    /// The limits of the engine.
     pub fn engine_limits(&self) -> Limits {
         let bytes = |share: u64| usize::try_from(share).unwrap_or(usize::MAX);
         Limits {
@@ -67,14 +68,14 @@ impl Shares {
     }
 }
 
-/// Whether the workers of a server with so many bytes have their code in huge pages. Without optimisation it is three times as
-/// large, and nobody measures it.
+/// Whether workers have their code in huge pages, in a server with `total` bytes. Code without
+/// optimisation is three times as large, and nobody measures it.
 pub fn has_huge_code(total: u64) -> bool {
     total >= HUGE_CODE_FROM && !cfg!(debug_assertions)
 }
 
-/// Bytes that the server may use when nobody says: what its control group allows, or else half of
-/// the machine. `read` gives the text of a file, if it is there.
+/// Bytes that the server uses by default: the limit of its control group, or else half of the
+/// machine. `read` returns the text of a file, if there is one.
 pub fn available(read: impl Fn(&Path) -> Option<String>) -> u64 {
     let machine = read(Path::new("/proc/meminfo"))
         .and_then(|text| {
@@ -84,12 +85,12 @@ pub fn available(read: impl Fn(&Path) -> Option<String>) -> u64 {
         .map_or(TOTAL_MIN, |kib| kib * 1_024);
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().flat_map(limit_files).filter_map(|file| read(&file));
-    // "max" is no number, and means none.
+    // `max` is not a number, and means no limit.
     let limit = limits.filter_map(|text| text.trim().parse::<u64>().ok()).min();
     limit.filter(|&limit| limit < machine).unwrap_or(machine / 2)
 }
 
-/// The files that may hold the limit of a control group, of it and of those around it.
+/// The files that may hold the memory limit of a control group, or of the groups around it.
 fn limit_files(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };

@@ -33,7 +33,7 @@ const BEGUN_OF_ORG: usize = 6;
 /// The same for all organisations together; an organisation without any may begin one until there are twice as many.
 const BEGUN: usize = 32;
 
-/// All permits.
+/// The permits of all queries, and the queries that wait for one.
 pub struct QueryPermits {
     at_once: usize,
     state: Mutex<State>,
@@ -56,9 +56,9 @@ pub struct QueryCounts {
 struct State {
     running: usize,
     paused: usize,
-    /// Grants so far.
+    /// Number of grants so far.
     grants: u64,
-    /// Of organisations that run or wait.
+    /// Organisations that run queries or wait for permits, by their ids.
     orgs: HashMap<Arc<str>, Org>,
 }
 
@@ -77,12 +77,12 @@ struct Waiter {
     is_paused: bool,
 }
 
-/// One of the permits while it is held. Dropped, it is somebody else's.
+/// A granted permit. When it is dropped, the next query gets it.
 struct Slot {
     permits: Arc<QueryPermits>,
     org: Arc<str>,
     since: Instant,
-    /// Whether its end gives nothing back, since it is not counted.
+    /// Whether dropping the slot releases nothing, since it is not counted.
     is_disarmed: bool,
 }
 
@@ -98,22 +98,23 @@ pub struct QueryPermit {
 /// What the threads of a query share.
 struct SlotState {
     slot: Option<Slot>,
-    /// How long the query has run since it last let one of its own organisation go first, before the present slot.
+    /// Time that the query ran before its present slot, since it last gave way to its own
+    /// organisation.
     ran: Duration,
 }
 
 impl QueryPermits {
-    /// So many permits.
+    /// A set of `at_once` permits, at least one.
     pub fn new(at_once: usize) -> Self {
         Self { at_once: at_once.max(1), state: Mutex::default(), waiting: AtomicUsize::new(0) }
     }
 
-    /// How many there are.
+    /// Number of permits.
     pub fn at_once(&self) -> usize {
         self.at_once
     }
 
-    /// A permit for a query of an organisation, waited for so long; nothing when there was none.
+    /// A permit for a query of an organisation; `None` when none was granted within `wait`.
     pub async fn acquire(self: &Arc<Self>, org: &str, wait: Duration) -> Option<QueryPermit> {
         let org: Arc<str> = org.into();
         let granted = self.enqueue(&org);
@@ -123,14 +124,14 @@ impl QueryPermits {
         Some(QueryPermit { permits, org, began, held })
     }
 
-    /// How many queries hold a permit, pause and wait to begin.
+    /// Number of queries that run, pause, and wait to begin.
     pub fn counts(&self) -> QueryCounts {
         let state = self.state.lock();
         let waiting = self.waiting.load(Ordering::Relaxed).saturating_sub(state.paused);
         QueryCounts { running: state.running, paused: state.paused, waiting }
     }
 
-    /// Whether nobody runs or waits.
+    /// Whether no query runs or waits.
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {
         self.counts() == QueryCounts::default() && self.state.lock().orgs.is_empty()
@@ -146,7 +147,7 @@ impl QueryPermits {
         wait
     }
 
-    /// Gives free permits to those whose turn it is.
+    /// Grants free permits to the queries whose turn it is.
     fn grant(self: &Arc<Self>, state: &mut State) {
         while state.running < self.at_once {
             let Some((org, waiter)) = state.next(self.at_once) else { return };

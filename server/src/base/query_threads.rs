@@ -23,7 +23,7 @@ const TURN: Duration = Duration::from_micros(200);
 /// Threads that wait for a query, at most.
 const IDLE: usize = 8;
 
-/// What a thread is given to run.
+/// Work for a thread.
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
@@ -48,15 +48,15 @@ pub fn lower_priority_and_yield() {
     YIELDED.set(Some(Instant::now()));
 }
 
-/// The threads.
+/// A pool of threads for queries; at most eight of them are idle.
 #[derive(Default)]
 pub struct QueryThreads {
-    /// Where those that wait take work from; the last one waits for the shortest time.
+    /// Channels of the idle threads; the last one became idle last.
     idle: Mutex<Vec<mpsc::Sender<Job>>>,
 }
 
 impl QueryThreads {
-    /// Runs work on a thread of its own. Nothing when it panicked, or there was no thread.
+    /// Runs work on a thread of the pool. `None` when it panicked, or no thread could be started.
     pub async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce() -> T + Send + 'static,
@@ -68,7 +68,7 @@ impl QueryThreads {
 
     fn start(self: &Arc<Self>, work: Job) {
         let idle = self.idle.lock().pop();
-        // A thread that waits takes whatever it is sent.
+        // An idle thread takes any work that it is sent.
         let work = match idle {
             Some(idle) => match idle.send(work) {
                 Ok(()) => return,
@@ -83,7 +83,8 @@ impl QueryThreads {
         }
     }
 
-    /// Runs work, and what comes after it, until the priority of this thread is lower than that of others.
+    /// Runs work, and then further work, until the priority of this thread is lowered or enough
+    /// threads are idle.
     fn serve(&self, work: Job) {
         work();
         let (more, wait) = mpsc::channel();

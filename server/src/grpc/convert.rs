@@ -1,4 +1,4 @@
-//! Between messages and the engine's words.
+//! Conversions between the messages of gRPC and the types of the engine.
 
 use inlay_engine::{
     Answer, BackupProgress, Batch, Error, Event, ExplainStep, Namespace, NumberFilter, Query,
@@ -15,12 +15,12 @@ use crate::{
 /// Groups of an answer when nothing else is asked for.
 const GROUPS_DEFAULT: usize = 100;
 
-/// An error as its status. The caller is an operator: the cause is for him.
+/// An error as a gRPC status. The caller is an operator and gets the cause.
 pub fn status(error: ApiError) -> Status {
     Status::new(error.code.grpc(), error.cause.unwrap_or(error.message))
 }
 
-/// An error of the engine as its status.
+/// An error of the engine as a gRPC status.
 pub fn engine_status(error: Error) -> Status {
     status(ApiError::from(error))
 }
@@ -51,7 +51,7 @@ pub fn add_event(batch: &mut Batch, event: &v1::Event) -> Result<(), Status> {
     batch.push(&event, &strings, &numbers).map_err(engine_status)
 }
 
-/// The engine's question.
+/// The query of the engine for a request.
 pub fn query(request: v1::QueryRequest) -> Result<Query, Status> {
     let number = Some(request.numeric_prop.as_str()).filter(|name| !name.is_empty());
     let metric = parse_metric("metric", &request.metric, number).map_err(status)?;
@@ -120,7 +120,7 @@ pub fn step(step: ExplainStep) -> v1::ExplainStep {
     }
 }
 
-/// A segment.
+/// The facts of a segment; `damage` is empty for an intact one.
 pub fn segment(info: SegmentInfo) -> v1::Segment {
     v1::Segment {
         name: info.uuid.to_string(),
@@ -135,7 +135,7 @@ pub fn segment(info: SegmentInfo) -> v1::Segment {
     }
 }
 
-/// A section of a segment.
+/// The facts of a section of a segment.
 pub fn section(info: SectionInfo) -> v1::Section {
     v1::Section {
         kind: info.kind,
@@ -146,7 +146,7 @@ pub fn section(info: SectionInfo) -> v1::Section {
     }
 }
 
-/// How far a backup is.
+/// The progress of a backup.
 pub fn progress(now: &BackupProgress) -> v1::BackupProgress {
     v1::BackupProgress {
         files: now.files,
@@ -159,7 +159,7 @@ pub fn progress(now: &BackupProgress) -> v1::BackupProgress {
     }
 }
 
-/// What a verification found.
+/// The result of a verification.
 pub fn report(report: VerifyReport) -> v1::VerifyResponse {
     let problem = |one: inlay_engine::Problem| v1::Problem { place: one.place, detail: one.detail };
     v1::VerifyResponse {

@@ -42,35 +42,35 @@ pub struct Download {
 /// 202 without a body: what will be done is nothing to show.
 pub struct AcceptedEmpty;
 
-/// 204.
+/// 204 without a body.
 pub struct NoContent;
 
 /// 200 with a list.
 pub struct List<T> {
-    /// Its entries.
+    /// Entries of this page, in order.
     pub data: Vec<T>,
-    /// Where the next page begins, when there is one.
+    /// Cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
 /// 200 with an object whose JSON was written already.
 pub struct Written<T>(pub String, pub PhantomData<T>);
 
-/// 200 with an object of a version, which is its `ETag`; 304 for who has it already.
+/// 200 with an object and its version as `ETag`; 304 when the client has this version already.
 pub struct Versioned<T> {
-    /// The object.
+    /// Object that becomes the body.
     pub value: T,
-    /// Its version.
+    /// Version of the object, which is sent as `ETag`.
     pub version: u64,
-    /// What the client has, as it said in `If-None-Match`.
+    /// Header `If-None-Match`: versions that the client has.
     pub known: Option<HeaderValue>,
 }
 
 /// An answer that sets the session cookie.
 pub struct WithCookie<R> {
-    /// The answer.
+    /// Answer that gets the header.
     pub answer: R,
-    /// The whole header.
+    /// Complete value of the header `Set-Cookie`.
     pub cookie: String,
 }
 

@@ -18,31 +18,31 @@ pub enum OutboundMessage {
 /// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryResult {
-    /// HTTP status; 0 without one.
+    /// HTTP status; 0 for a mail, and when there was no answer.
     pub status_code: u16,
     /// Why the attempt failed; absent after a success.
     pub error: Option<String>,
-    /// How a webhook's answer began.
+    /// Start of a webhook's answer as text; absent for a mail.
     pub excerpt: Option<String>,
-    /// Seconds until the receiver wants to see the next attempt, where it is busy and says so.
+    /// Seconds that a busy receiver asks to wait before the next attempt; absent otherwise.
     pub retry_after_s: Option<u64>,
     /// Whether trying again cannot help.
     pub is_final: bool,
-    /// How long it took.
+    /// Duration of the attempt.
     pub took: Duration,
 }
 
 /// Sends messages through the channel of each: webhook or mail.
 #[derive(Clone)]
 pub struct Dispatcher {
-    /// For webhooks.
+    /// Posts to webhooks, within the rules for addresses.
     pub poster: Poster,
-    /// For mails.
+    /// Sends mails by SMTP, or writes them into a folder.
     pub mailer: Mailer,
 }
 
 impl Dispatcher {
-    /// One attempt. Any answer of a webhook but 2xx is a failure, and none of them is final.
+    /// Makes one attempt. An answer of a webhook other than 2xx is a failure, and never final.
     pub async fn send(&self, message: OutboundMessage) -> DeliveryResult {
         match message {
             OutboundMessage::Post(post) => {

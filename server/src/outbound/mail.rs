@@ -11,38 +11,39 @@ use lettre::{
     transport::smtp,
 };
 
-/// One attempt may take this long, with all that SMTP says back and forth.
+/// Time limit of one attempt, with all commands of SMTP and their replies.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is sent.
+/// A mail to one recipient.
 #[derive(Debug, Clone)]
 pub struct Mail {
-    /// The same at every attempt, so that who gets it twice can tell.
+    /// Local part of the `Message-ID`; the same at every attempt, so that a recipient detects a
+    /// copy.
     pub id: String,
     /// When it was written, in milliseconds since 1970.
     pub written_at: i64,
-    /// One address.
+    /// E-mail address of the recipient.
     pub to: String,
-    /// One line.
+    /// Subject; control characters, such as line breaks, become spaces.
     pub subject: String,
-    /// For readers of text.
+    /// Body as plain text.
     pub text: String,
-    /// For all others.
+    /// Body as HTML, an alternative to `text`.
     pub html: String,
-    /// Name, type and content of a file that goes with it.
+    /// Attached file: name, media type and content; absent: no attachment.
     pub file: Option<(String, &'static str, Vec<u8>)>,
 }
 
-/// Why a mail was not taken.
+/// Why a mail was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounce {
-    /// For people.
+    /// Reason as text, for logs and the status of the delivery.
     pub message: String,
     /// Whether trying again cannot help.
     pub is_final: bool,
 }
 
-/// Sends mail.
+/// Sends mails by SMTP, or writes them into a folder as files.
 #[derive(Clone)]
 pub struct Mailer {
     from: Mailbox,
@@ -56,10 +57,11 @@ enum Way {
 }
 
 impl Mailer {
-    /// One that speaks to an SMTP server, such as `smtps://user:secret@mail.acme.com`, or
-    /// `smtp://…:587?tls=required` for STARTTLS. Without one it writes files into `folder`, which exists.
+    /// A mailer for an SMTP server, such as `smtps://user:secret@mail.acme.com`, or
+    /// `smtp://…:587?tls=required` for STARTTLS. Without one it writes files into `folder`, which
+    /// exists.
     ///
-    /// Errors: an address that cannot be read, without its password.
+    /// Errors: a sender or a server address that cannot be parsed, without its password.
     pub fn new(smtp_url: Option<&str>, from: Option<&str>, folder: &Path) -> Result<Self, String> {
         let from = from.unwrap_or("Inlay <inlay@localhost>");
         let from =
@@ -75,7 +77,10 @@ impl Mailer {
         Ok(Self { from, way })
     }
 
-    /// One attempt.
+    /// Makes one attempt to send a mail. By SMTP it takes at most 30 seconds.
+    ///
+    /// Errors: why the mail was not accepted. Final when it cannot be composed, and for replies 550
+    /// to 554 and 556.
     pub async fn send(&self, mail: Mail) -> Result<(), Bounce> {
         let message = self.compose(mail).map_err(|message| Bounce { message, is_final: true })?;
         match &self.way {
@@ -84,7 +89,7 @@ impl Mailer {
                 is_final: false,
             }),
             Way::Smtp(server) => {
-                // The time of the transport is that of one command, and there are many.
+                // The transport limits the time of one command, and an attempt has many.
                 let sent = tokio::time::timeout(TIMEOUT, server.send(message)).await;
                 let sent = sent.map_err(|_| Bounce {
                     message: format!("the mail server took longer than {} s", TIMEOUT.as_secs()),
@@ -119,7 +124,7 @@ impl Mailer {
     }
 }
 
-/// What a server said, for people: its code and its words.
+/// The error of an attempt as a bounce: code and text of the reply, up to 300 characters.
 fn bounce(error: &smtp::Error) -> Bounce {
     let message: String = match error.status() {
         Some(code) => {
@@ -129,14 +134,14 @@ fn bounce(error: &smtp::Error) -> Bounce {
         None if error.is_timeout() => "the mail server does not answer".to_owned(),
         None => format!("the mail server could not be reached: {error}"),
     };
-    // What is wrong with this mail or its receiver stays wrong. A password that is, or a sender who may not,
-    // is for the operator to mend, and no mail should be lost until he does.
+    // Faults of this mail or its recipient are final. A wrong password or a forbidden sender is for
+    // the operator to correct, and no mail should be lost until then.
     let code = error.status().map(u16::from);
     let is_final = matches!(code, Some(550..=554 | 556));
     Bounce { message: message.chars().take(300).collect(), is_final }
 }
 
-/// A subject is one line, whatever a name holds.
+/// Replaces control characters, so that a subject is one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

@@ -1,7 +1,7 @@
-//! Posting to a webhook: one attempt, and what came of it.
+//! Posts to webhooks: one attempt, and its outcome.
 //!
-//! Redirects are not followed, proxies are ignored, connections are not kept: each attempt looks at the
-//! address that it connects to. Of the answer the status and the first bytes are read.
+//! Redirects are not followed, proxies are ignored, and connections are not reused: each attempt
+//! checks the address that it connects to. Of an answer, the status and the first bytes are read.
 
 use std::{
     error::Error as _,
@@ -21,43 +21,43 @@ use super::{
     resolver::{Names, Refusal},
 };
 
-/// Bytes of an answer that are kept.
+/// Bytes of an answer that are stored, at most.
 const EXCERPT_BYTES: usize = 512;
 
-/// Who saves a webhook waits no longer than this for its name.
+/// Time limit of the name look-up while a webhook is saved.
 const SAVE_TIMEOUT: Duration = Duration::from_millis(800);
 
-/// How long names are taken as they are after a name server did not answer.
+/// How long saving looks up no names after a name server did not answer.
 const QUIET: Duration = Duration::from_secs(30);
-/// An attempt that has not ended this long after its time is cut off.
+/// Time that an attempt has beyond its timeout before it is aborted.
 const OVERTIME: Duration = Duration::from_millis(500);
 
-/// What is posted.
+/// A POST request to a webhook.
 pub struct Post {
-    /// Where.
+    /// URL of the webhook; checked against the rules at every attempt.
     pub url: String,
-    /// Of the body.
+    /// Content type of the body.
     pub content_type: &'static str,
-    /// Further headers.
+    /// Headers beside `content-type`, such as the signature.
     pub headers: Vec<(&'static str, String)>,
-    /// What.
+    /// Bytes of the body, as they are signed and sent.
     pub body: Vec<u8>,
-    /// How long all of it may take.
+    /// Time limit of the attempt.
     pub timeout: Duration,
 }
 
-/// What came of it.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     /// HTTP status; 0 without an answer.
     pub status_code: u16,
-    /// Why there was none.
+    /// Why there was no answer; absent when there was one.
     pub error: Option<String>,
-    /// How the answer began.
+    /// Start of the answer's body as text, up to 512 bytes; absent when there is none.
     pub excerpt: Option<String>,
-    /// `Retry-After` in seconds of an answer that says that there is too much to do.
+    /// `Retry-After` of a 429 or 503 in seconds; absent otherwise, and for a date.
     pub retry_after_s: Option<u64>,
-    /// How long it took.
+    /// Duration of the attempt.
     pub took: Duration,
 }
 
@@ -73,8 +73,8 @@ impl Posted {
     }
 }
 
-/// Threads of its own for talk with receivers: one that floods us with bytes takes their time, and nobody
-/// else's.
+/// Threads for the connections to receivers: a receiver that floods the server with bytes takes the
+/// time of these threads only.
 struct Threads(Option<Runtime>);
 
 impl Drop for Threads {
@@ -92,15 +92,14 @@ pub struct Poster {
     client: Client,
     names: Names,
     rules: WebhookRules,
-    /// Until when names are not looked up for those who save them.
+    /// Until this time, saving looks up no names.
     quiet_until: Arc<Mutex<Instant>>,
 }
 
 impl Poster {
-    /// One that goes where `rules` let it.
+    /// A poster that connects only to addresses that `rules` allow.
     ///
-    /// Errors: what keeps the client from being made, such as unreadable root certificates or threads that
-    /// are not to be had.
+    /// Errors: the client or its threads cannot be made, such as for unreadable root certificates.
     pub fn new(rules: &WebhookRules) -> anyhow::Result<Self> {
         let threads = Builder::new_multi_thread()
             .worker_threads(1)
@@ -123,14 +122,14 @@ impl Poster {
         Ok(Self { threads, client, names, rules: rules.clone(), quiet_until })
     }
 
-    /// One attempt. It never takes longer than the post's time.
+    /// Makes one attempt. Takes at most the timeout of the post and half a second.
     pub async fn post(&self, post: Post) -> Posted {
         let (began, timeout, this) = (Instant::now(), post.timeout, self.clone());
         let Some(threads) = &self.threads.0 else {
             return Posted::failed("the server stops", began);
         };
         let mut attempt = threads.spawn(async move { this.attempt(post).await });
-        // Its own limit holds unless a receiver keeps its thread busy.
+        // The limit inside the attempt holds unless a receiver keeps its thread busy.
         match tokio::time::timeout(timeout + OVERTIME, &mut attempt).await {
             Ok(Ok(posted)) => posted,
             Ok(Err(_)) => Posted::failed("the attempt ended early", began),
@@ -161,14 +160,14 @@ impl Poster {
         let retry_after =
             response.headers().get("retry-after").filter(|_| [429, 503].contains(&status_code));
         let retry_after_s = retry_after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        // The status is the answer; how long its body takes changes nothing about it.
+        // The status is the outcome; the time that the body takes does not change it.
         let left = timeout.saturating_sub(began.elapsed());
         let excerpt = excerpt(response, left).await;
         Posted { status_code, error: None, excerpt, retry_after_s, took: began.elapsed() }
     }
 
-    /// Whether a webhook whose text passes may be saved: what its name leads to now is not internal. A name
-    /// that nobody knows, or that is not told in a moment, may become one.
+    /// Whether a webhook with a valid URL may be saved: its name resolves to no internal address
+    /// now. A name that is unknown, or has no answer in time, may be saved.
     pub async fn may_be_saved(&self, url: &str) -> bool {
         if check_webhook(url, &self.rules).is_err() {
             return true;
@@ -176,8 +175,8 @@ impl Poster {
         match self.check(url) {
             Err(_) => false,
             Ok(None) => true,
-            // Where name servers do not answer, nobody should wait for them again and again; every attempt
-            // looks anyway.
+            // While name servers do not answer, saving does not wait for them again and again;
+            // every attempt checks the address anyway.
             Ok(Some(_)) if Instant::now() < *self.quiet_until.lock() => true,
             Ok(Some(name)) => {
                 let found = tokio::time::timeout(SAVE_TIMEOUT, self.names.lookup(&name)).await;
@@ -189,7 +188,8 @@ impl Poster {
         }
     }
 
-    /// What the resolver is never asked about: the text, and an address that stands in it. The name, if there is one.
+    /// Checks the text of a URL and an IP address in it, which the resolver never sees. Returns the
+    /// host name, if there is one.
     fn check(&self, url: &str) -> Result<Option<String>, Refusal> {
         let url = check_webhook(url, &self.rules).map_err(|_| Refusal::NotAllowed)?;
         match url.host() {
@@ -202,7 +202,7 @@ impl Poster {
     }
 }
 
-/// The beginning of an answer's body as text, as far as it comes in time.
+/// The start of an answer's body as text, as much as arrives within `left`.
 async fn excerpt(mut response: Response, left: Duration) -> Option<String> {
     let mut bytes = Vec::new();
     let read = async {
@@ -215,7 +215,7 @@ async fn excerpt(mut response: Response, left: Duration) -> Option<String> {
     };
     let _ = tokio::time::timeout(left, read).await;
     bytes.truncate(EXCERPT_BYTES);
-    // A character that was cut is left out; what is no text is replaced.
+    // A cut character at the end is left out; invalid bytes are replaced.
     let end = match std::str::from_utf8(&bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),
@@ -224,7 +224,7 @@ async fn excerpt(mut response: Response, left: Duration) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Why there was no answer, in words that tell nothing of addresses and networks.
+/// Why there was no answer, without details of addresses and networks.
 fn describe(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     while let Some(inner) = cause {

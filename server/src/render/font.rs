@@ -12,19 +12,19 @@ const REGULAR: &[u8] = include_bytes!("../../fonts/Inter-Regular.ttf");
 const MEDIUM: &[u8] = include_bytes!("../../fonts/Inter-Medium.ttf");
 const SEMIBOLD: &[u8] = include_bytes!("../../fonts/Inter-SemiBold.ttf");
 
-/// How heavy text is.
+/// Weights of the font Inter that the binary contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// 400
+    /// CSS font weight 400.
     Regular,
-    /// 500
+    /// CSS font weight 500.
     Medium,
-    /// 600
+    /// CSS font weight 600.
     SemiBold,
 }
 
 impl Weight {
-    /// As CSS names it.
+    /// The CSS `font-weight`: 400, 500 or 600.
     pub fn number(self) -> u16 {
         match self {
             Self::Regular => 400,
@@ -56,7 +56,7 @@ pub fn database() -> Arc<Database> {
     Arc::clone(fonts)
 }
 
-/// Width of text of a size.
+/// Width of a text in pixels, at a font size in pixels.
 pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let Some(face) = weight.face() else { return text.chars().count() as f64 * size * 0.6 };
     let em = f64::from(face.units_per_em());

@@ -263,19 +263,20 @@ impl Axis {
     }
 }
 
-/// Which way a change goes.
+/// Direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// More.
+    /// The value rose by at least 0.05 %, or from zero.
     Up,
-    /// Less.
+    /// The value fell by at least 0.05 %, or from zero.
     Down,
-    /// As before, as far as one sees.
+    /// The value changed by less than 0.05 %.
     Flat,
 }
 
-/// The change from one value to another: where it goes, and by what part, none where there was
-/// nothing. There is none where a value is missing.
+/// Direction of the change from one value to another, and its ratio to the size of the previous
+/// one: 0.5 for half as much again. No ratio for a change from zero; `None` where a value is
+/// missing.
 pub fn change(current: Option<f64>, previous: Option<f64>) -> Option<(Direction, Option<f64>)> {
     let (current, previous) = (current?, previous?);
     let towards = |way: f64| if way > 0.0 { Direction::Up } else { Direction::Down };
@@ -323,18 +324,18 @@ pub fn period(name: &str) -> String {
 /// Length of the buckets of a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
-    /// An hour.
+    /// Buckets of one hour.
     Hour,
-    /// A day.
+    /// Buckets of one calendar day.
     Day,
-    /// A week.
+    /// Buckets of one calendar week.
     Week,
-    /// A month.
+    /// Buckets of one calendar month.
     Month,
 }
 
 impl Grain {
-    /// By its name; a day where there is none.
+    /// The grain with this name; a day for any other name and for none.
     pub fn named(name: Option<&str>) -> Self {
         match name {
             Some("hour") => Self::Hour,

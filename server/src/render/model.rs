@@ -1,4 +1,5 @@
-//! What is drawn: a sheet of cards with their data. It knows nothing of stores and requests.
+//! Input of a drawing: a sheet of cards with their data, without access to the store or to
+//! requests.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
@@ -11,90 +12,91 @@ use super::{
 /// A dashboard with its data.
 #[derive(Debug, Clone)]
 pub struct Sheet {
-    /// Heading.
+    /// Name of the dashboard: heading of the picture, or of the first page.
     pub title: String,
-    /// What it is about: period, tenant, when it was made.
+    /// Line below the heading: period, tenant, and time of making.
     pub subtitle: String,
-    /// Its widgets, in the order in which they were given.
+    /// The widgets of the dashboard, in its order.
     pub cards: Vec<Card>,
-    /// Colours of the dashboard, as they are stored.
+    /// Theme of the dashboard as stored: mode and CSS colours.
     pub theme: Map<String, Json>,
-    /// When it was made, in milliseconds since 1970.
+    /// When the sheet was made, in milliseconds since 1970.
     pub made_at: i64,
 }
 
 /// A widget with its data.
 #[derive(Debug, Clone)]
 pub struct Card {
-    /// Id within the dashboard.
+    /// Id of the widget within the dashboard.
     pub id: String,
-    /// What it is drawn as.
+    /// Kind of the widget, such as `line` or `table`.
     pub kind: String,
-    /// Heading.
+    /// Heading of the widget; may be empty.
     pub title: String,
-    /// Drawing options.
+    /// Drawing options of the widget as stored, such as `format` and `color`.
     pub viz: Map<String, Json>,
-    /// Column and row of its corner, columns and rows that it takes.
+    /// Position and size on the grid.
     pub place: Place,
-    /// What it asks.
+    /// The parts of the query that affect the drawing.
     pub query: Question,
-    /// Its data, or why there are none.
+    /// The data, or a message for the card that there are none.
     pub answer: Result<Answer, String>,
 }
 
-/// A place on the grid of twelve columns.
+/// Position and size on a grid of twelve columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Column, from 0.
     pub x: u32,
     /// Row, from 0.
     pub y: u32,
-    /// Columns.
+    /// Width in columns, 1 to 12.
     pub w: u32,
-    /// Rows.
+    /// Height in rows, from 1; reports limit it to 24.
     pub h: u32,
 }
 
-/// What a widget asks, as far as drawing needs it.
+/// The parts of a widget's query that affect the drawing.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
-    /// Name of the metric; nothing for tables of several measures.
+    /// Name of the metric; may be absent in tables of several measures, funnels and texts.
     pub metric: Option<String>,
-    /// The number that it is about.
+    /// Numeric property of the metric; absent where the metric needs none.
     pub numeric_prop: Option<String>,
-    /// Event.
+    /// Name of the event; absent for texts, and for funnels whose steps name theirs.
     pub event_name: Option<String>,
-    /// Property that it is grouped by.
+    /// Property that the rows are grouped by; absent: no groups.
     pub group_by: Option<String>,
-    /// Groups that are shown.
+    /// Number of groups to draw; absent: the default of the chart.
     pub limit: Option<usize>,
 }
 
-/// One row of an answer.
+/// One row of the data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// Start of its bucket.
+    /// Start of the bucket, in milliseconds since 1970; absent in data without buckets.
     pub bucket: Option<i64>,
-    /// Its group, where there are groups; the inner absence is what has none.
+    /// The group; the outer `None` in data without groups, the inner one for events without the
+    /// property.
     pub group: Option<Option<String>>,
-    /// Its value.
+    /// Value of the metric; absent where there is none, and in tables of several measures.
     pub value: Option<f64>,
-    /// The value in the window before, where it was asked for.
+    /// Value in the window before; the outer `None` when no comparison was requested.
     pub previous: Option<Option<f64>>,
-    /// Its values, in a table of several measures.
+    /// Values of the measures, in their order; empty but in tables of several measures.
     pub values: Vec<Option<f64>>,
 }
 
 /// One measure of a table.
 #[derive(Debug, Clone)]
 pub struct Measure {
-    /// Heading.
+    /// Heading of the column.
     pub label: String,
     /// Name of the metric.
     pub metric: String,
-    /// The number that it is about.
+    /// Numeric property of the metric; absent where the metric needs none.
     pub numeric_prop: Option<String>,
-    /// How it reads.
+    /// Format of the values.
     pub format: Spec,
 }
 
@@ -105,23 +107,23 @@ pub struct Answer {
     pub rows: Vec<Row>,
     /// Length of the buckets.
     pub grain: Grain,
-    /// First millisecond of the window.
+    /// Start of the window, in milliseconds since 1970.
     pub from: i64,
-    /// First millisecond after the window.
+    /// End of the window, in milliseconds since 1970; the first millisecond after it.
     pub to: i64,
-    /// Name of the period, where it is one.
+    /// Name of the period, such as `30d`; absent for a window between two dates.
     pub period: Option<String>,
-    /// Groups that there are.
+    /// Number of groups in the data.
     pub groups_total: usize,
-    /// Groups among the rows.
+    /// Number of groups among the rows.
     pub groups_returned: usize,
-    /// The metric over all groups, also those that were left out.
+    /// The metric over all groups, those without a row included; absent when it is not known.
     pub total: Option<f64>,
-    /// Measures of a table.
+    /// Measures of a table of several measures; empty for other data.
     pub measures: Vec<Measure>,
-    /// The small line beside a number.
+    /// Values of the sparkline of a number, by bucket; empty without one.
     pub spark: Vec<Option<f64>>,
-    /// Zone of its buckets.
+    /// Time zone of the buckets.
     pub zone: TimeZone,
 }
 
@@ -143,29 +145,29 @@ impl Default for Answer {
     }
 }
 
-/// The place in the palette, from 0, of `viz.color`, which is 1 to 8.
+/// The first colour of a widget as an index into the palette: `viz.color`, 1 to 8, less one.
 pub fn first_color(viz: &Map<String, Json>) -> usize {
     let color = viz.get("color").and_then(Json::as_u64).unwrap_or(1);
     if (1..=SERIES_MAX as u64).contains(&color) { color as usize - 1 } else { 0 }
 }
 
 impl Card {
-    /// How its values read.
+    /// Format of the values.
     pub fn spec(&self) -> Spec {
         Spec::read(self.viz.get("format"))
     }
 
-    /// A drawing option that is text.
+    /// A drawing option that is a string; `None` for an empty one.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.viz.get(name).and_then(Json::as_str).filter(|text| !text.is_empty())
     }
 
-    /// The place in the palette that its first colour takes, from 0.
+    /// The first colour of the widget as an index into the palette.
     pub fn first_color(&self) -> usize {
         first_color(&self.viz)
     }
 
-    /// Name of its metric.
+    /// Name of the metric, if the query has one.
     pub fn metric(&self) -> Option<&str> {
         self.query.metric.as_deref()
     }

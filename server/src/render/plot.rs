@@ -15,7 +15,7 @@ use super::{
 
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 24.0;
-/// Half of a typical label: the last one may stand this far past its point.
+/// Half of a typical label: the last one may extend this far past its point.
 const RIGHT: f64 = 12.0;
 const TICK: Style = Style::new(11.5, Weight::Regular, Ink::Muted);
 const LEGEND: Style = Style::new(12.5, Weight::Regular, Ink::Text2);
@@ -25,29 +25,29 @@ const LEGEND_ROWS_MAX: usize = 4;
 const PLOT_MIN: f64 = 90.0;
 const LEGEND_ENTRY_MAX: f64 = 178.0;
 
-/// A rectangle to draw in.
+/// A rectangle to draw in, in pixels from the upper left corner of the drawing.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
-    /// Left edge.
+    /// Left edge, in pixels.
     pub x: f64,
-    /// Upper edge.
+    /// Upper edge, in pixels.
     pub y: f64,
-    /// Width.
+    /// Width in pixels.
     pub w: f64,
-    /// Height.
+    /// Height in pixels.
     pub h: f64,
 }
 
 /// Ticks of an axis with their labels.
 pub struct Ticks {
-    /// Values.
+    /// Values of the ticks, rising, in the unit of the data.
     pub at: Vec<f64>,
-    /// How they read.
+    /// Labels of the ticks, with one unit for all.
     pub labels: Vec<String>,
 }
 
 impl Ticks {
-    /// One unit for all values, as many ticks as are easily read.
+    /// Ticks for all values, with one unit and as many as are easily read.
     pub fn of(values: &[Option<f64>], spec: &Spec, whole: bool, cut: bool) -> Self {
         let (min, max) = domain(values.iter().copied(), cut);
         let axis = Axis::of(min.abs().max(max.abs()), spec);
@@ -58,18 +58,18 @@ impl Ticks {
     }
 }
 
-/// Where things are: edges of the plot, buckets by index, values by size.
+/// Geometry of a plot: its edges, and the maps from buckets and values to pixels.
 #[derive(Debug, Clone, Copy)]
 pub struct Geometry {
-    /// Left edge.
+    /// Left edge of the plot, in pixels.
     pub left: f64,
-    /// Right edge.
+    /// Right edge of the plot, in pixels.
     pub right: f64,
-    /// Upper edge.
+    /// Upper edge of the plot, in pixels, at the largest tick.
     pub top: f64,
-    /// Lower edge.
+    /// Lower edge of the plot, in pixels, at the smallest tick.
     pub bottom: f64,
-    /// Between two buckets.
+    /// Distance between two buckets, in pixels.
     pub step: f64,
     count: usize,
     band: bool,
@@ -78,7 +78,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// The middle of a bucket.
+    /// Horizontal position of the middle of a bucket, in pixels.
     pub fn x(&self, at: usize) -> f64 {
         match (self.band, self.count) {
             (true, _) => self.left + self.step * (at as f64 + 0.5),
@@ -87,16 +87,16 @@ impl Geometry {
         }
     }
 
-    /// The height of a value.
+    /// Vertical position of a value, in pixels; clamped to the plot.
     pub fn y(&self, value: f64) -> f64 {
-        // Sums at the end of what numbers can be are none any more; they lie on the floor.
+        // Sums beyond the range of `f64` may be NaN: they are drawn at the lower edge.
         let value = if value.is_nan() { self.low } else { value };
         linear(self.low, self.high, self.bottom, self.top)(value).clamp(self.top, self.bottom)
     }
 }
 
-/// Draws axes and labels in an area; where things are then. `band`: buckets have a width, as for bars;
-/// `margin` is left free on the right.
+/// Draws axes and labels into an area; returns the geometry of the plot. `band`: buckets have a
+/// width, as for bars. `margin` pixels are left free on the right.
 pub fn frame(
     svg: &mut Svg,
     area: Area,
@@ -133,7 +133,8 @@ pub fn frame(
     for (at, text) in x_labels(model, geometry.step, zone) {
         let half = text_width(&text) / 2.0;
         let x = geometry.x(at).clamp(area.x + half, (area.x + area.w - half).max(area.x + half));
-        // The last label was pushed in from the edge; it goes when it would touch its neighbour.
+        // The last label was moved in from the edge: leave it out when it would touch its
+        // neighbour.
         if last.is_some_and(|last| x - last < half * 2.0 + 8.0) {
             continue;
         }
@@ -143,7 +144,7 @@ pub fn frame(
     geometry
 }
 
-/// Which buckets get a label, and what it says.
+/// Labels of the horizontal axis: index of the bucket, and text.
 pub fn x_labels(model: &Timed, step: f64, zone: &TimeZone) -> Vec<(usize, String)> {
     let clock = model.grain == Grain::Hour;
     let days = clock && model.buckets.len() > 48;
@@ -162,7 +163,7 @@ pub fn x_labels(model: &Timed, step: f64, zone: &TimeZone) -> Vec<(usize, String
     candidates.into_iter().step_by(stride).map(|at| (at, text(at))).collect()
 }
 
-/// Draws which colour is which at the lower edge of an area; what is left above it.
+/// Draws the legend at the lower edge of an area; returns the area above it.
 pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area {
     let label =
         |one: &Series| font::fit(&one.label, LEGEND.size, LEGEND.weight, LEGEND_ENTRY_MAX - 31.0);
@@ -180,7 +181,7 @@ pub fn legend(svg: &mut Svg, area: Area, series: &[Series], line: bool) -> Area 
         }
         x += wide;
     }
-    // On paper nothing scrolls: as many rows as leave room for the drawing, and a word about the others.
+    // Paper does not scroll: draw as many rows as leave room for the plot, and count the others.
     let fit = (((area.h - PLOT_MIN) / LEGEND_ROW).floor().max(0.0) as usize).min(LEGEND_ROWS_MAX);
     let hidden: usize = rows.iter().skip(fit).map(Vec::len).sum();
     rows.truncate(fit);

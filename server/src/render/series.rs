@@ -24,7 +24,7 @@ pub fn is_whole(metric: Option<&str>) -> bool {
     metric.is_none_or(|metric| metric.starts_with("count"))
 }
 
-/// A group as it is written.
+/// Label of a group.
 pub fn group_label(group: Option<&str>) -> String {
     match group {
         None => "(none)".to_owned(),
@@ -33,7 +33,7 @@ pub fn group_label(group: Option<&str>) -> String {
     }
 }
 
-/// Whether there is nothing worth drawing.
+/// Whether the data has nothing to draw: no values, or only zeros of a count or a sum.
 pub fn is_empty(answer: &Answer, metric: Option<&str>) -> bool {
     let counts = is_additive(metric) || is_whole(metric);
     let says = |value: &Option<f64>| value.is_some_and(|value| !counts || value != 0.0);
@@ -46,30 +46,30 @@ pub fn is_empty(answer: &Answer, metric: Option<&str>) -> bool {
 /// One line, or one layer of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Name.
+    /// Group that the series shows, or the title of the widget; `Other` for the remaining groups.
     pub label: String,
-    /// Colour.
+    /// Ink of the line or layer.
     pub color: Ink,
-    /// Value of each bucket.
+    /// Value of each bucket; absent where there is none.
     pub values: Vec<Option<f64>>,
-    /// All of them together.
+    /// Sum of the values over all buckets.
     pub total: f64,
 }
 
 /// Rows with buckets as parallel series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
-    /// Starts of the buckets.
+    /// Starts of the buckets in milliseconds since 1970, in the order of the rows.
     pub buckets: Vec<i64>,
-    /// Series, largest first, then what is left.
+    /// Series with the largest total first; `Other` last.
     pub series: Vec<Series>,
-    /// The window before, for a single series.
+    /// Values of the window before, by bucket; only for a single series.
     pub previous: Option<Vec<Option<f64>>>,
     /// Length of a bucket.
     pub grain: Grain,
-    /// Whether the window cuts the first bucket.
+    /// Whether the window begins inside the first bucket.
     pub partial_first: bool,
-    /// Whether the last bucket is not over.
+    /// Whether the last bucket ends after the window.
     pub partial_last: bool,
 }
 
@@ -77,7 +77,7 @@ fn sum(values: &[Option<f64>]) -> f64 {
     values.iter().flatten().sum()
 }
 
-/// Reads rows with buckets.
+/// Turns rows with buckets into parallel series.
 pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<&str>) -> Timed {
     let mut buckets: Vec<i64> = Vec::new();
     let mut known = BTreeSet::new();
@@ -143,23 +143,23 @@ pub fn timed(answer: &Answer, title: &str, limit: Option<usize>, metric: Option<
     }
 }
 
-/// One group with its size.
+/// One group with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranked {
-    /// Name.
+    /// Label of the group; `Other` for the remaining groups.
     pub label: String,
-    /// Colour.
+    /// Ink of the bar or the part.
     pub color: Ink,
-    /// Size.
+    /// Value of the metric in the group; 0 where there is none.
     pub value: f64,
-    /// Part of the whole, where that is known.
+    /// Value as a fraction of the total; absent when the total is zero or not known.
     pub share: Option<f64>,
-    /// Whether it is what is left.
+    /// Whether the item combines the remaining groups.
     pub is_other: bool,
 }
 
-/// Rows without buckets, largest first unless they keep their order, the rest as "Other" where that
-/// is true; and the whole, where it is known.
+/// Rows without buckets as ranked groups, and the total where it is known. The largest comes first,
+/// unless `keeps_order`; groups beyond `limit` become `Other` where values add up.
 pub fn ranked(
     answer: &Answer,
     limit: usize,
@@ -198,7 +198,7 @@ pub fn ranked(
     (items, total)
 }
 
-/// Colours that begin at another place of the palette.
+/// Shifts the colours of series by `first` places in the palette.
 pub fn paint<'a>(colors: impl Iterator<Item = &'a mut Ink>, first: usize) {
     for color in colors {
         if let Ink::Series(at) = color {
@@ -207,19 +207,19 @@ pub fn paint<'a>(colors: impl Iterator<Item = &'a mut Ink>, first: usize) {
     }
 }
 
-/// Whether the server left groups out.
+/// Whether the server left out groups.
 fn is_cut(answer: &Answer) -> bool {
     answer.groups_total > answer.groups_returned
 }
 
-/// The sum over all groups; nothing when some are missing and the server did not say.
+/// The sum over all groups; `None` when the rows lack groups and the server gave no total.
 pub fn total_of(answer: &Answer) -> Option<f64> {
     let known = || answer.rows.iter().filter_map(|row| row.value).sum();
     answer.total.or_else(|| (!is_cut(answer)).then(known))
 }
 
-/// Stacks series: for each, for each bucket, from where to where it reaches. Positive parts go up from
-/// zero, negative ones down; in percent, each bucket fills one.
+/// Stacks series: for each series and bucket, the lower and the upper end of its part. Positive
+/// values go up from zero, negative ones down. With `percent`, the sizes of a bucket add up to one.
 pub fn stack(series: &[Series], count: usize, percent: bool) -> Vec<Vec<(f64, f64)>> {
     let whole: Vec<f64> = (0..count)
         .map(|at| {
@@ -243,7 +243,7 @@ pub fn stack(series: &[Series], count: usize, percent: bool) -> Vec<Vec<(f64, f6
     series.iter().map(layer).collect()
 }
 
-/// Runs of indexes without a gap: a line is broken where a value is missing.
+/// Runs of consecutive indexes with a value: a line is broken where a value is missing.
 pub fn runs(values: &[Option<f64>]) -> Vec<Vec<usize>> {
     let mut out: Vec<Vec<usize>> = Vec::new();
     for (at, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {

@@ -1,4 +1,4 @@
-//! Writing a drawing down as SVG. Whatever a text holds, it stays text.
+//! Writes drawings as SVG. Text from the data never becomes markup.
 
 use std::fmt::Write as _;
 
@@ -7,51 +7,51 @@ use super::{
     theme::{Ink, Palette},
 };
 
-/// From the middle of a line of text down to its base, as a part of the size.
+/// From the middle of a line of text down to its baseline, as a fraction of the font size.
 const BASE: f64 = 0.364;
 
-/// Where text stands relative to its place.
+/// Horizontal alignment of text at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins there.
+    /// The text begins at the position.
     Start,
-    /// It is centred there.
+    /// The text is centred at the position.
     Middle,
-    /// It ends there.
+    /// The text ends at the position.
     End,
 }
 
-/// How text looks.
+/// Style of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// In pixels.
+    /// Font size in pixels.
     pub size: f64,
-    /// How heavy.
+    /// Weight of the font.
     pub weight: Weight,
-    /// Colour.
+    /// Ink of the letters.
     pub color: Ink,
-    /// Where it stands.
+    /// Alignment at the position.
     pub anchor: Anchor,
 }
 
 impl Style {
-    /// Text that begins at its place.
+    /// A style for text that begins at its position.
     pub const fn new(size: f64, weight: Weight, color: Ink) -> Self {
         Self { size, weight, color, anchor: Anchor::Start }
     }
 
-    /// The same, centred at its place.
+    /// The same style, centred at the position.
     pub const fn middle(self) -> Self {
         Self { anchor: Anchor::Middle, ..self }
     }
 
-    /// The same, ending at its place.
+    /// The same style, ending at the position.
     pub const fn end(self) -> Self {
         Self { anchor: Anchor::End, ..self }
     }
 }
 
-/// A drawing that grows.
+/// A drawing under construction.
 #[derive(Debug, Default)]
 pub struct Svg {
     palette: Palette,
@@ -65,12 +65,12 @@ impl Svg {
         Self { palette: palette.clone(), ..Self::default() }
     }
 
-    /// The colour of an ink in this drawing.
+    /// The colour of an ink in this drawing, such as `#315ed9`.
     pub fn color(&self, ink: Ink) -> String {
         self.palette.hex(ink)
     }
 
-    /// Markup of ours; nothing that comes from data goes in here but numbers.
+    /// Adds markup. Only numbers, ids and colours go in here, no text from the data.
     pub fn raw(&mut self, markup: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(markup);
     }
@@ -81,7 +81,7 @@ impl Svg {
         format!("i{}", self.ids)
     }
 
-    /// A rectangle.
+    /// A filled rectangle from its upper left corner, with rounded corners; pixels throughout.
     pub fn rect(&mut self, (x, y, w, h): (f64, f64, f64, f64), radius: f64, fill: Ink) {
         let (w, h, fill) = (w.max(0.0), h.max(0.0), self.color(fill));
         self.raw(format_args!(
@@ -132,7 +132,7 @@ impl Svg {
         ));
     }
 
-    /// One line of text, centred about `y`.
+    /// One line of text, vertically centred about `y`.
     pub fn text(&mut self, x: f64, y: f64, style: Style, text: &str) {
         let Style { size, weight, color, anchor } = style;
         let anchor = match anchor {
@@ -148,7 +148,7 @@ impl Svg {
         self.body.push_str("</text>");
     }
 
-    /// The whole drawing, of this size.
+    /// The complete document, with its size in pixels.
     pub fn finish(self, width: f64, height: f64) -> String {
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="Inter" fill="none">{}</svg>"#,
@@ -157,8 +157,8 @@ impl Svg {
     }
 }
 
-/// Text within markup. What no XML may hold, and what turns the direction of text that follows, is
-/// left out; spaces that only browsers know become usual ones.
+/// Escapes text for markup. Control characters become spaces, and narrow no-break spaces common
+/// ones. U+FFFE, U+FFFF, and marks that turn the direction of text are left out.
 fn escape_into(text: &str, out: &mut String) {
     for char in text.chars() {
         match char {

@@ -1,5 +1,5 @@
-//! Colours and measures of what the server draws: those of `web/shared/tokens.css`, with a dashboard's
-//! theme worked in as `web/embed/theme.js` does it.
+//! Colours and measures of drawings: those of `web/shared/tokens.css`, with the theme of a
+//! dashboard applied as in `web/embed/theme.js`.
 //!
 //! A drawing names inks; the palette of its sheet says what colour they are.
 
@@ -7,30 +7,30 @@ use serde_json::{Map, Value};
 
 use super::color::{Rgb, contrast, hex, is_dark, mix, painted, readable_on, rotate};
 
-/// What something is drawn with.
+/// Roles of colours in a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// The page.
+    /// Background of the whole drawing; white on paper.
     Page,
-    /// A card.
+    /// Background of a card.
     Card,
     /// The edge of a card.
     Border,
-    /// Edges that must be seen.
+    /// Edges that must be visible.
     BorderStrong,
     /// Text on a card.
     Text,
-    /// Text that stands back.
+    /// Secondary text on a card.
     Text2,
-    /// Text that stands further back.
+    /// Tertiary text on a card, such as labels of an axis.
     Muted,
     /// Text on the page itself.
     PageText,
-    /// Text on the page that stands back.
+    /// Secondary text on the page itself.
     PageMuted,
     /// A change for the better.
     Good,
-    /// What begins to matter.
+    /// A threshold that asks for attention.
     Warn,
     /// A change for the worse.
     Bad,
@@ -38,22 +38,22 @@ pub enum Ink {
     Grid,
     /// The line at zero.
     Axis,
-    /// A track that something fills.
+    /// The track behind a bar.
     Fill,
     /// A bar behind text.
     Soft,
-    /// What is left of many groups.
+    /// The remaining groups of a chart, as `Other`.
     Other,
-    /// A series, by its place.
+    /// A series, by its index; colours repeat after eight.
     Series(usize),
 }
 
 impl Ink {
-    /// What there is one of is drawn with it.
+    /// Ink of a single series.
     pub const PRIMARY: Self = Self::Series(0);
 }
 
-/// Series that have a colour of their own.
+/// Number of series with a colour of their own.
 pub const SERIES_MAX: usize = 8;
 
 /// Least contrast on the card: WCAG 1.4.3 for text, 1.4.11 for marks.
@@ -62,7 +62,7 @@ const MARK_LEAST: f64 = 3.0;
 /// Text with more than this on the card may be weakened and still reads on fills.
 const STRONG: f64 = 9.0;
 
-/// Which colour each ink is.
+/// The colour of each ink.
 #[derive(Debug, Clone)]
 pub struct Palette {
     page: Rgb,
@@ -142,13 +142,14 @@ impl Palette {
         }
     }
 
-    /// For a screen: the theme as the embed shows it. Colours that could not be read are moved until
-    /// they can; values that are no colours go unused.
+    /// The palette of a screen: the theme as the embed shows it. Colours with too little contrast
+    /// are moved until they are readable; values that are not colours are ignored.
     pub fn screen(theme: &Map<String, Value>) -> Self {
         let text = |key: &str| theme.get(key).and_then(Value::as_str);
         let mode = text("mode").filter(|mode| ["light", "dark"].contains(mode));
         let of_mode = |dark: bool| if dark { Self::dark() } else { Self::light() };
-        // What is see-through lies on the page, and that on a host of which nothing is known but its mode.
+        // Transparent cards lie on the page, and a transparent page on a host of which only the
+        // mode is known.
         let under = of_mode(mode == Some("dark")).card;
         let page = text("backgroundColor").and_then(|color| painted(color, under));
         let card = text("cardBackground").and_then(|color| painted(color, page.unwrap_or(under)));
@@ -181,7 +182,8 @@ impl Palette {
         of
     }
 
-    /// For paper: ink on white as the embed prints it, led by the theme's primary colour.
+    /// The palette of paper: ink on white as the embed prints it, led by the theme's primary
+    /// colour.
     pub fn paper(theme: &Map<String, Value>) -> Self {
         let mut of = Self { page: [0xff; 3], ..Self::light() };
         let primary = theme.get("primaryColor").and_then(Value::as_str);
@@ -191,7 +193,7 @@ impl Palette {
         of
     }
 
-    /// A colour that leads the series; those that look like it come last.
+    /// Makes a colour the first of the series; similar ones go to the end.
     fn lead(&mut self, primary: Rgb) {
         let rotated = rotate(primary, &self.series[1..]);
         self.series[0] = primary;
@@ -225,21 +227,21 @@ impl Palette {
         }
     }
 
-    /// The colour of an ink, as SVG has it.
+    /// The colour of an ink as `#rrggbb`.
     pub fn hex(&self, ink: Ink) -> String {
         hex(self.color(ink))
     }
 }
 
-/// Width of a column of the grid.
+/// Width of a column of the grid, in pixels.
 pub const COLUMN: f64 = 82.0;
-/// Height of a row of the grid.
+/// Height of a row of the grid, in pixels.
 pub const ROW: f64 = 44.0;
-/// Between two cards.
+/// Distance between two cards, in pixels.
 pub const GAP: f64 = 16.0;
-/// Width of twelve columns.
+/// Width of twelve columns with their gaps, in pixels.
 pub const WIDTH: f64 = 12.0 * COLUMN + 11.0 * GAP;
-/// Around the page of a picture.
+/// Margin around the page of a picture, in pixels.
 pub const MARGIN: f64 = 20.0;
 
 #[cfg(test)]

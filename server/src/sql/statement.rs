@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! SELECT count(*) FROM events
-//!   permit      one of the organisation's, or 429 after a fifth of the time
+//!   permit      one of the organisation's, or 429 or 503 after half of the time
 //!   snapshot    of the caller's environment: segments by name, rows in memory by descriptor
-//!   worker      a child process that was there before, used once
+//!   worker      a child process that was started in advance, used once
 //!   ← NeedMemtable?   rows that cannot be mapped are copied, once the statement has passed the gate
 //!   ← Columns, Rows…, Done
 //! ```
@@ -36,16 +36,16 @@ use crate::{
 
 /// Longest time of a statement, in milliseconds: from its arrival to its last row.
 const WALL_MS_MAX: u64 = 10_000;
-/// The part of this time that a statement may wait for others to end.
+/// Divisor of this time: a statement waits for its permit for half of it at most.
 const WAIT_SHARE: u32 = 2;
-/// Rows of an answer.
+/// Rows of an answer, at most.
 const ROWS_MAX: usize = 10_000;
-/// Bytes of an answer.
+/// Bytes of an answer, at most.
 const BYTES_MAX: usize = 16 << 20;
-/// Attempts, each with another snapshot and another worker.
+/// Attempts, each with a new snapshot and a new worker.
 const ATTEMPTS: usize = 4;
-/// Runs of segments that are opened before there is a statement about them: some 40 MB of a worker that waits,
-/// besides 64 MB that it touches.
+/// Runs of segments that a worker opens before it has a statement, at most: some 40 MB of an idle
+/// worker, besides 64 MB that it touches.
 const RUNS_AHEAD_MAX: usize = 1_000_000;
 
 /// Runs statements of callers.
@@ -55,18 +55,18 @@ pub struct StatementRunner {
     workers: Arc<WorkerPool>,
 }
 
-/// A statement that is being answered.
+/// A statement whose rows are being read.
 pub struct RunningStatement {
-    /// Its columns.
+    /// Columns of the result in order, each with name and SQL type.
     pub columns: Vec<OutColumn>,
-    /// When it came.
+    /// When the statement arrived.
     pub started: Instant,
     results: ResultStream,
     permit: StatementPermit,
     follow_up: FollowUp,
 }
 
-/// Makes workers ready for the next statement when one has ended, however it did.
+/// Makes workers ready for the next statement, however the last one ended.
 struct FollowUp {
     runner: StatementRunner,
     namespace: Namespace,
@@ -74,26 +74,26 @@ struct FollowUp {
     is_answered: bool,
 }
 
-/// A snapshot that is dropped on a blocking thread: the last owner unmaps what it shows.
+/// A snapshot that is dropped on a blocking thread, since its last owner unmaps memory.
 struct DropElsewhere(Option<Snapshot>);
 
-/// All rows of a statement.
+/// The whole result of a statement.
 pub struct StatementResult {
-    /// The head of the answer and the rows, as they are written.
+    /// Head of the answer and rows, as bytes of the response.
     pub rows: Vec<u8>,
-    /// How it ended.
+    /// Number of rows, and whether a limit cut them.
     pub done: Done,
-    /// When it came.
+    /// When the statement arrived.
     pub started: Instant,
-    /// Memory of the rows, until the client has read them.
+    /// Permit for the memory of the rows, until the client has read them.
     pub held: StatementPermit,
 }
 
 /// A part of the rows, or the end.
 pub enum Part {
-    /// Some rows, as they are written.
+    /// Some rows, as bytes of the response.
     Rows(Vec<u8>),
-    /// There are no more.
+    /// The end of the rows.
     End(Done),
 }
 
@@ -166,7 +166,7 @@ impl StatementRunner {
         Err(ApiError { cause, ..ApiError::new(Code::Overloaded, message) })
     }
 
-    /// The rows that a statement is about. Rows in memory are laid out on a blocking thread.
+    /// The snapshot of a statement. Rows in memory are laid out on a blocking thread.
     async fn snapshot(&self, namespace: Namespace) -> Result<(DropElsewhere, SnapshotHandles)> {
         let snapshot = self.app.engine.snapshot(namespace);
         let (segments, has_recent) = (snapshot.list(), snapshot.has_recent());
@@ -198,21 +198,21 @@ impl StatementRunner {
 }
 
 impl RunningStatement {
-    /// The next part.
+    /// The next rows, or their end.
     ///
-    /// Errors: why the rest does not come.
+    /// Errors: why further rows are missing.
     pub async fn next(&mut self) -> Result<Part> {
         part(self.results.next().await)
     }
 
-    /// When it ends at the latest.
+    /// The time at which the statement ends at the latest.
     pub fn deadline(&self) -> Instant {
         self.results.deadline()
     }
 
-    /// All rows, behind the head of an answer.
+    /// All rows, appended to the head of an answer.
     ///
-    /// Errors: why not all come; 429 and 503 when too many answers wait to be read.
+    /// Errors: why rows are missing; 429 and 503 when too many answers wait to be read.
     pub async fn collect(mut self, caller: &Caller, mut rows: Vec<u8>) -> Result<StatementResult> {
         let done = loop {
             let Some(frame) = self.results.next_behind(&mut rows).await else { continue };
@@ -223,7 +223,8 @@ impl RunningStatement {
         let deadline = self.deadline();
         let Self { started, results, permit, follow_up, .. } = self;
         drop(results);
-        // The permit is held while the answer waits for memory: what is not counted yet is not more than may run.
+        // The permit is held while the answer waits for memory, and limits the bytes that are not
+        // counted yet.
         let admission = follow_up.runner.workers.admission();
         let held = admission.acquire_memory(&caller.org, rows.len(), deadline).await?;
         drop(permit);
@@ -281,7 +282,7 @@ fn ended(error: JoinError) -> ApiError {
     ApiError::internal(format!("a task ended: {error}"))
 }
 
-/// A refusal as the API says it.
+/// A refusal as an error of the API.
 fn refusal_error(refusal: Refusal) -> ApiError {
     let Refusal { reason, message, position, hint } = refusal;
     let code = match reason {

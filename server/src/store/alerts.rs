@@ -1,4 +1,6 @@
-//! Alert rules, how what they watch is, and what became of it.
+//! Alert rules, the current status of each, and its history of firings and resolutions.
+//!
+//! Times are milliseconds since 1970.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -27,17 +29,17 @@ pub enum ConditionType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Operator {
-    /// Greater.
+    /// True for a value above the threshold.
     Gt,
-    /// Greater or equal.
+    /// True for a value at the threshold or above.
     Gte,
-    /// Less.
+    /// True for a value below the threshold.
     Lt,
-    /// Less or equal.
+    /// True for a value at the threshold or below.
     Lte,
-    /// Equal.
+    /// True for a value equal to the threshold.
     Eq,
-    /// Not equal.
+    /// True for a value different from the threshold.
     Neq,
 }
 
@@ -45,105 +47,107 @@ pub enum Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AlertState {
-    /// It does not.
+    /// The rule does not fire; its condition may be pending.
     Ok,
-    /// It does.
+    /// The rule has fired and has not recovered.
     Firing,
 }
 
 /// A rule that watches a widget's metric.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AlertRule {
-    /// Its number as [`super::rule_id`].
+    /// `number` as text by [`super::rule_id`], so that rules are in order of their numbers.
     pub id: String,
-    /// Its number.
+    /// Number within the organisation, from 1; never used again.
     pub number: u64,
-    /// Id of the environment whose data it watches.
+    /// Id of the environment whose events the rule evaluates.
     pub environment: String,
-    /// For people.
+    /// Name chosen by the user, 1 to 200 characters.
     pub name: String,
-    /// Dashboard.
+    /// Id of the dashboard with the widget.
     pub dashboard_id: String,
-    /// Widget of the dashboard.
+    /// Id of the widget within the dashboard.
     pub widget_id: String,
-    /// When it fires.
+    /// Kind of condition under which the rule fires.
     pub condition_type: ConditionType,
-    /// How the value is compared; nothing for `no_data`.
+    /// Comparison of the value with the threshold; absent only for `no_data`.
     pub operator: Option<Operator>,
-    /// With what; nothing for `no_data`.
+    /// Threshold, in percent for `delta`; absent only for `no_data`.
     pub threshold_value: Option<f64>,
-    /// Length of the window.
+    /// Length of the window in minutes, 1 to 129,600 (90 days).
     pub lookback_minutes: u32,
-    /// Who gets mail.
+    /// E-mail addresses that are notified, at most 50.
     pub email_to: Vec<String>,
-    /// Where it is posted.
+    /// URL of the webhook that is notified; absent: no webhook.
     pub webhook_url: Option<String>,
-    /// Whether it is evaluated.
+    /// Whether the rule is evaluated.
     pub enabled: bool,
-    /// One tenant; all of the environment without it.
+    /// Tenant whose events are evaluated; absent: all tenants of the environment.
     pub tenant_id: Option<String>,
-    /// The condition must hold this long before it fires.
+    /// Minutes that the condition must hold before the rule fires, 0 to 1,440.
     pub for_minutes: u32,
-    /// The value at which it recovers, when it is not the threshold.
+    /// Value at which the rule recovers; absent: the threshold.
     pub recovery_threshold: Option<f64>,
-    /// Whether each tenant is watched by himself.
+    /// Whether each tenant is evaluated separately; `tenant_id` is absent then.
     #[serde(default)]
     pub per_tenant: bool,
-    /// What its webhooks are signed with; they are not without it.
+    /// Secret that signs the webhooks, `whsec_` and Base64; absent: no signatures.
     #[serde(default)]
     pub webhook_secret: Option<String>,
-    /// When.
+    /// When the rule was created.
     pub created_at: i64,
-    /// When.
+    /// When the rule last changed; rises with every change by a user.
     pub updated_at: i64,
 }
 
-/// How one thing that a rule watches is: all of its data, or one tenant of a rule that watches each.
+/// Current status of a rule, or of one tenant of a rule that evaluates each tenant separately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlertStatus {
-    /// The rule's id, and behind a colon the tenant in Base64 where each is watched.
+    /// Id of the rule; for one tenant, followed by a colon and the tenant in Base64.
     pub id: String,
-    /// That tenant.
+    /// Tenant of this status; absent in the status of the whole rule.
     pub tenant_id: Option<String>,
-    /// Whether it fires.
+    /// State after the last evaluation; of a rule per tenant, `firing` if any tenant fires.
     pub state: AlertState,
-    /// Since when.
+    /// When the state began; at first, when the rule was created or the tenant first evaluated.
     pub state_since: i64,
-    /// Since when the condition holds, while it must hold longer before it fires.
+    /// Since when the condition has held, while `for_minutes` has not passed.
     pub pending_since: Option<i64>,
-    /// The value that was seen last.
+    /// Value at the last evaluation that succeeded; of a rule per tenant, the number of firing
+    /// tenants.
     pub last_value: Option<f64>,
-    /// When.
+    /// When the condition was last evaluated; absent before. The status of one tenant is stored,
+    /// and this time with it, only when another field changes or the evaluation fails.
     pub last_evaluated_at: Option<i64>,
-    /// Why it could not be evaluated last.
+    /// Why the last evaluation failed; absent after a success.
     pub last_error: Option<String>,
 }
 
-/// An alert began to fire, or recovered.
+/// One change of an alert: it began to fire, or it was resolved.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AlertEvent {
     /// `<rule id>:<UUIDv7>`.
     pub id: String,
-    /// What it is now.
+    /// State after the change.
     pub state: AlertState,
-    /// The value that was seen.
+    /// Value that caused the change; absent when the dashboard or the widget was deleted.
     pub value: Option<f64>,
-    /// With what it was compared.
+    /// Threshold of the rule at the change; a recovery threshold is not recorded.
     pub threshold_value: Option<f64>,
     /// First millisecond of the window.
     pub window_from: i64,
     /// First millisecond after it.
     pub window_to: i64,
-    /// Whose, where each tenant is watched.
+    /// Tenant of a rule that evaluates each tenant separately; absent otherwise.
     #[serde(default)]
     pub tenant_id: Option<String>,
-    /// Why it ended, when it did not recover.
+    /// Why the alert ended without a recovery; absent otherwise.
     #[serde(default)]
     pub reason: Option<String>,
     /// Recipients, with the status of each.
     #[serde(default)]
     pub deliveries: Vec<RecipientStatus>,
-    /// When.
+    /// When the evaluation took place that changed the state.
     pub created_at: i64,
 }
 
@@ -152,37 +156,37 @@ pub struct AlertEvent {
 pub struct Notification {
     /// Number of the rule.
     pub alert: u64,
-    /// Its name.
+    /// Name of the rule at that time; of a test, `Test of` and the name.
     pub name: String,
-    /// Dashboard.
+    /// Id of the dashboard.
     pub dashboard_id: String,
-    /// Its name.
+    /// Name of the dashboard at that time; empty when it was deleted.
     pub dashboard_name: String,
-    /// Widget.
+    /// Id of the widget within the dashboard.
     pub widget_id: String,
-    /// Its title.
+    /// Title of the widget at that time; empty when it was deleted.
     pub widget_title: String,
-    /// When the rule fires.
+    /// Kind of condition of the rule.
     pub condition_type: ConditionType,
-    /// How the value is compared.
+    /// Comparison of the value with the threshold; absent only for `no_data`.
     pub operator: Option<Operator>,
-    /// With what.
+    /// Threshold of the rule, in percent for `delta`; absent only for `no_data`.
     pub threshold_value: Option<f64>,
-    /// What it is now.
+    /// State after the change.
     pub state: AlertState,
-    /// When it began to fire.
+    /// When the rule began to fire.
     pub fired_at: i64,
-    /// When it ended.
+    /// When the alert was resolved; absent while it fires.
     pub resolved_at: Option<i64>,
-    /// Whose, where one tenant is watched.
+    /// Tenant of the rule, or the one that changed in a rule per tenant; absent otherwise.
     pub tenant_id: Option<String>,
-    /// The value that was seen.
+    /// Value that caused the change; absent when it is not known.
     pub value: Option<f64>,
     /// First millisecond of the window.
     pub window_from: i64,
     /// First millisecond after it.
     pub window_to: i64,
-    /// Why it ended, when it did not recover.
+    /// Why the alert ended without a recovery; absent otherwise.
     pub reason: Option<String>,
 }
 
@@ -193,7 +197,7 @@ pub struct RecipientStatus {
     /// `email` or `webhook`.
     #[schema(example = "email")]
     pub kind: String,
-    /// Address.
+    /// E-mail address, or URL of the webhook; masked for viewers and editors.
     pub to: String,
     /// Whose report it is, of a report for each of several tenants.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,6 @@
-//! What is shown: dashboards, widgets, embed sessions.
+//! Dashboards, standalone widgets, and embed sessions.
+//!
+//! Times are milliseconds since 1970.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ pub struct Widget {
     /// What is drawn.
     #[schema(example = "line")]
     pub kind: String,
-    /// Heading.
+    /// Heading of the widget, up to 200 characters; may be empty.
     #[schema(example = "Calls per day")]
     pub title: String,
     /// What is asked; the names of `GET /v1/query`.
@@ -50,10 +52,10 @@ pub struct Layout {
     /// Row, from 0.
     #[schema(maximum = 999, example = 0)]
     pub y: u32,
-    /// Columns.
+    /// Width in columns; `x + w` is at most 12.
     #[schema(minimum = 1, maximum = 12, example = 6)]
     pub w: u32,
-    /// Rows.
+    /// Height in rows.
     #[schema(minimum = 1, maximum = 1000, example = 4)]
     pub h: u32,
 }
@@ -78,42 +80,42 @@ impl Default for Settings {
     }
 }
 
-/// What a dashboard shows: the draft, or what was published of it.
+/// Content of a dashboard: of its draft, or of its published snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DashboardConfig {
-    /// Heading.
+    /// Name of the dashboard and heading of its embed, 1 to 200 characters.
     pub name: String,
-    /// In the order that they were given.
+    /// At most 100 widgets, in the order in which they were sent.
     pub widgets: Vec<Widget>,
-    /// The rest.
+    /// Default period, allowed origins and theme of the embed.
     pub settings: Settings,
 }
 
 /// A dashboard: a draft, and the last published snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dashboard {
-    /// UUIDv7.
+    /// UUIDv7; `/embed/<id>` is the path of its embed.
     pub id: String,
-    /// What editors see.
+    /// The configuration that editors change.
     pub draft: DashboardConfig,
-    /// The last published snapshot, kept when unpublished.
+    /// The last published snapshot, retained when unpublished; absent before the first.
     pub published: Option<DashboardConfig>,
     /// Whether embeds show the snapshot.
     pub is_live: bool,
-    /// Rises with every change.
+    /// Rises with every change, from 1.
     pub version: u64,
-    /// When it was last published.
+    /// When the snapshot was published; absent before the first.
     pub published_at: Option<i64>,
-    /// When.
+    /// When the dashboard was created.
     pub created_at: i64,
-    /// When.
+    /// When the draft or the published state last changed.
     pub updated_at: i64,
-    /// Label of who made it.
+    /// Label of the creator, such as the e-mail address of a user.
     pub created_by: String,
 }
 
 impl Dashboard {
-    /// What reports show and alerts watch: what embeds show, or the draft while they show nothing.
+    /// The configuration for reports and alerts: the live snapshot, or else the draft.
     pub fn shown(&self) -> &DashboardConfig {
         self.published.as_ref().filter(|_| self.is_live).unwrap_or(&self.draft)
     }
@@ -162,7 +164,7 @@ enum PeriodName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// Exactly this.
+    /// Exactly this value.
     One(String),
     /// Any of these.
     Many(Vec<String>),
@@ -178,46 +180,46 @@ impl OneOrMany {
     }
 }
 
-/// A minted embed session.
+/// An embed session. Its token carries the same facts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EmbedSession {
     /// UUIDv7, the token's `jti`.
     pub id: String,
-    /// For whom.
+    /// Tenant whose data is shown, 1 to 256 bytes; claim `tenant_id`.
     pub tenant_id: String,
-    /// Of what.
+    /// Id of the dashboard that is shown; claim `sub`.
     pub dashboard_id: String,
-    /// Id of the environment whose data it shows.
+    /// Id of the environment whose data is shown; claim `env`.
     pub environment: String,
-    /// As granted.
+    /// Permissions of the viewer, as they were requested; claim `perm`.
     pub permissions: Permissions,
-    /// Who minted it.
+    /// Actor that created the session.
     pub actor: Actor,
-    /// When.
+    /// When the session was created, cut to a whole second; claim `iat`.
     pub issued_at: i64,
-    /// Until when.
+    /// When the session ends, 60 seconds to 24 hours after `issued_at`; claim `exp`.
     pub expires_at: i64,
-    /// Whether it was revoked.
+    /// Whether the session was ended before its time.
     pub revoked: bool,
 }
 
-/// A widget that stands alone: a draft, and the last published snapshot.
+/// A widget outside of any dashboard: a draft, and the last published snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StandaloneWidget {
-    /// UUIDv7, also that of the widgets inside.
+    /// UUIDv7; also the `id` of the draft and of the snapshot.
     pub id: String,
-    /// What admins see.
+    /// The widget that admins change.
     pub draft: Widget,
-    /// The last published snapshot.
+    /// The last published snapshot; absent before the first.
     pub published: Option<Widget>,
-    /// Rises with every change.
+    /// Rises with every change, from 1.
     pub version: u64,
-    /// When it was last published.
+    /// When the snapshot was published; absent before the first.
     pub published_at: Option<i64>,
-    /// When.
+    /// When the widget was created.
     pub created_at: i64,
-    /// When.
+    /// When the draft or the published state last changed.
     pub updated_at: i64,
-    /// Label of who made it.
+    /// Label of the creator, such as the e-mail address of a user.
     pub created_by: String,
 }

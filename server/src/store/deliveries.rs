@@ -1,4 +1,6 @@
-//! Deliveries that are queued, and every attempt of one.
+//! Queued deliveries of alert notifications, and the attempts to call webhooks.
+//!
+//! Times are milliseconds since 1970.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +14,9 @@ records! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
-    /// A mail.
+    /// A mail to an e-mail address.
     Email,
-    /// A request.
+    /// A POST request to a URL.
     Webhook,
 }
 
@@ -24,9 +26,9 @@ pub enum Channel {
 pub struct Delivery {
     /// UUIDv7; the same at every attempt.
     pub id: String,
-    /// Organisation that it belongs to, and that it goes with.
+    /// Id of the organisation; the delivery is deleted with it.
     pub org: String,
-    /// When it is due; while it is leased, when the lease ends.
+    /// When the next attempt is due; while leased, when the lease ends.
     pub due_at: i64,
     /// Whether an attempt is under way.
     pub is_leased: bool,
@@ -35,13 +37,13 @@ pub struct Delivery {
     /// Mail or webhook.
     #[serde(alias = "way")]
     pub channel: Channel,
-    /// Address.
+    /// E-mail address, or URL of the webhook.
     pub to: String,
     /// Number of the alert rule.
     pub alert: u64,
-    /// Id of the alert event.
+    /// Id of the alert event; empty for a test.
     pub event: String,
-    /// What the recipient is notified of; stored, so that every attempt sends the same.
+    /// Content of the message; stored, so that every attempt sends the same.
     #[serde(alias = "notice")]
     pub notification: Notification,
     /// Number of the retry by hand, from 1; 0 for an automatic attempt.
@@ -59,14 +61,14 @@ pub enum Message {
         delivery: String,
         /// Id of the alert event; empty for a test.
         event: String,
-        /// What the recipient was notified of.
+        /// Content of the message.
         notification: Box<Notification>,
     },
     /// The file of a report.
     Report {
         /// Id of the run.
         run: String,
-        /// Index into the receivers of the run.
+        /// Index into `deliveries` of the run.
         receiver: usize,
     },
 }
@@ -80,24 +82,24 @@ pub struct WebhookDelivery {
     pub source: String,
     /// Number of the rule.
     pub source_id: u64,
-    /// Where it was posted.
+    /// URL that the attempt posted to.
     pub webhook_url: String,
-    /// From 1.
+    /// Number of the attempt, from 1; retries by hand count too.
     pub attempt: u32,
     /// HTTP status; 0 when there was no answer.
     pub status_code: u16,
-    /// Why there was none.
+    /// Why there was no answer; absent when there was one.
     pub error: Option<String>,
-    /// How the answer began.
+    /// Start of the answer as text, up to 512 bytes; absent when there is none.
     pub response_excerpt: Option<String>,
-    /// How long it took.
+    /// Duration of the attempt in milliseconds.
     pub duration_ms: u64,
-    /// When.
+    /// When the attempt began.
     pub created_at: i64,
     /// Number of the retry by hand, from 1; 0 for an automatic attempt.
     #[serde(default)]
     pub retry: u32,
-    /// What was sent; absent in attempts of version 0.1.
+    /// The message; absent in attempts of version 0.1.
     #[serde(default)]
     pub message: Option<Message>,
 }

@@ -8,13 +8,13 @@ use crate::error::Result;
 
 /// A kind of record that an organisation owns.
 pub trait Record: Serialize + DeserializeOwned {
-    /// Its place in the key.
+    /// The `<kind>` in the key `o/<org>/<kind>/<id>`.
     const KIND: &'static str;
-    /// Its id.
+    /// The `<id>` in the key, unique within the organisation and the kind.
     fn id(&self) -> &str;
 }
 
-/// Says under which kind records stand, and what their ids are.
+/// Implements [`Record`] for types with a field `id`, each with its kind.
 macro_rules! records {
     ($($name:ident $kind:literal;)*) => {
         $(impl $crate::store::org::Record for $name {
@@ -39,19 +39,21 @@ impl OrgReader {
         Self { keys, org: org.to_owned() }
     }
 
-    /// One record.
+    /// The record of a kind with this id. `None` when there is none, or the id contains a slash.
+    ///
+    /// Errors: a record that cannot be decoded.
     pub fn find<R: Record>(&self, id: &str) -> Result<Option<R>> {
         find(&self.keys, &self.org, id)
     }
 
-    /// All records of a kind, oldest first (ids are UUIDv7, which rise).
+    /// All records of a kind in order of their ids; UUIDv7 puts the oldest first.
     pub fn list<R: Record>(&self) -> Result<Vec<R>> {
         list(&self.keys, &self.org)
     }
 }
 
 impl OrgReader {
-    /// All records of a kind whose ids begin with `prefix`, rising.
+    /// All records of a kind whose ids begin with `prefix`, in order of their ids.
     pub fn list_of<R: Record>(&self, prefix: &str) -> Result<Vec<R>> {
         list_of(&self.keys, &self.org, prefix)
     }
@@ -81,7 +83,10 @@ impl<'a> OrgTxn<'a> {
         Self { txn, org: org.to_owned() }
     }
 
-    /// One record.
+    /// The record of a kind with this id, with the writes of this transaction. `None` when there is
+    /// none, or the id contains a slash.
+    ///
+    /// Errors: a record that cannot be decoded.
     pub fn find<R: Record>(&self, id: &str) -> Result<Option<R>> {
         find(self.txn, &self.org, id)
     }
@@ -91,7 +96,7 @@ impl<'a> OrgTxn<'a> {
         list(self.txn, &self.org)
     }
 
-    /// All records of a kind whose ids begin with `prefix`, rising.
+    /// All records of a kind whose ids begin with `prefix`, in order of their ids.
     pub fn list_of<R: Record>(&self, prefix: &str) -> Result<Vec<R>> {
         list_of(self.txn, &self.org, prefix)
     }
@@ -135,20 +140,20 @@ fn list_of<R: Record>(keys: &impl Keys, org: &str, prefix: &str) -> Result<Vec<R
     keys.values(&org_key(org, R::KIND, prefix)).iter().map(|(_, bytes)| decode(bytes)).collect()
 }
 
-/// Ids of all organisations. It takes a step for each, however many records they have.
+/// Ids of all organisations. Takes one key look-up for each, however many records they have.
 pub fn global_orgs(keys: &KeyReader) -> Vec<String> {
     let (prefix, mut from, mut orgs) = (b"o/", b"o/".to_vec(), Vec::new());
     while let Some((key, _)) = keys.first(prefix, &from) {
         let rest = key.get(prefix.len()..).unwrap_or_default();
         let org = rest.split(|&byte| byte == b'/').next().unwrap_or_default();
-        // The byte behind a slash: past all that stands below this organisation.
+        // `0` is the byte after `/`: continue behind all keys of this organisation.
         from = [prefix, org, b"0"].concat();
         orgs.push(String::from_utf8_lossy(org).into_owned());
     }
     orgs
 }
 
-/// The records of a kind of all organisations, each with its owner.
+/// All records of a kind over all organisations, each with the id of its organisation.
 pub fn global_records<R: Record>(keys: &KeyReader) -> Result<Vec<(String, R)>> {
     let mut out = Vec::new();
     for org in global_orgs(keys) {
@@ -158,7 +163,7 @@ pub fn global_records<R: Record>(keys: &KeyReader) -> Result<Vec<(String, R)>> {
     Ok(out)
 }
 
-/// Ids of the records of a kind of all organisations, each with its owner, without reading them.
+/// Ids of all records of a kind over all organisations, each with the id of its organisation.
 pub fn global_ids<R: Record>(keys: &KeyReader) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for org in global_orgs(keys) {

@@ -1,4 +1,6 @@
-//! What is stored. Times are milliseconds since 1970; views for the wire are beside the handlers.
+//! Records of organisations, users, keys, usage and billing.
+//!
+//! Times are milliseconds since 1970. The views of the API are beside its handlers.
 
 use inlay_engine::Namespace;
 use serde::{Deserialize, Serialize};
@@ -18,23 +20,23 @@ records! {
     Invite "invite";
 }
 
-/// An organisation; its id is that of its own record.
+/// An organisation. The record is stored in the organisation itself, under the same id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Org {
-    /// UUIDv7.
+    /// UUIDv7; `o/<id>/` begins the keys of all its records.
     pub id: String,
-    /// Display name.
+    /// Display name, 1 to 200 characters.
     pub name: String,
-    /// Contact address.
+    /// E-mail address of the contact, in lower case.
     pub email: String,
-    /// Name of its plan.
+    /// Name of the plan in `app::plans`; an unknown one counts as the smallest.
     pub plan: String,
-    /// What it pays for.
+    /// Subscription at the billing provider.
     #[serde(default)]
     pub billing: Billing,
-    /// Both are made at registration.
+    /// `production`, then `development`; both are made at registration.
     pub environments: Vec<Environment>,
-    /// When.
+    /// When the organisation was registered.
     pub created_at: i64,
 }
 
@@ -50,38 +52,38 @@ impl Org {
     }
 }
 
-/// A separate world of events within an organisation.
+/// A separate set of events within an organisation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// UUIDv7.
+    /// UUIDv7, the claim `env` of embed tokens.
     pub id: String,
     /// `production` or `development`.
     pub name: String,
-    /// The engine's number for it.
+    /// Namespace of its events in the engine.
     pub namespace: u32,
 }
 
 impl Environment {
-    /// The engine's number for it.
+    /// Namespace of its events in the engine.
     pub fn namespace(&self) -> Namespace {
         Namespace(self.namespace)
     }
 }
 
-/// A person; belongs to no organisation, memberships do.
+/// An account, stored outside of any organisation under its id. It is a member of one of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct User {
-    /// UUIDv7.
+    /// UUIDv7 of the account; the member has the same id.
     pub id: String,
-    /// In lower case.
+    /// E-mail address in lower case, unique in the server.
     pub email: String,
-    /// Display name.
+    /// Display name, 1 to 200 characters.
     pub name: String,
-    /// bcrypt.
+    /// bcrypt of the SHA-512 of the password, as text with cost and salt.
     pub password_hash: String,
-    /// The organisation that a login opens.
+    /// Id of the organisation that a login opens, its only one.
     pub org: String,
-    /// When.
+    /// When the account was registered or accepted its invite.
     pub created_at: i64,
 }
 
@@ -89,31 +91,32 @@ pub struct User {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Reads.
+    /// Reads dashboards, rules, members and usage, and runs metric queries.
     Viewer,
-    /// Edits dashboards.
+    /// Also creates, changes, publishes and deletes dashboards.
     Editor,
-    /// Everything but the organisation itself.
+    /// All but deleting the organisation, changing roles, and removing admins and owners.
     Admin,
-    /// Everything.
+    /// All operations of the console.
     Owner,
 }
 
-/// A user in an organisation; the id is the user's.
+/// The membership of a user in an organisation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Member {
-    /// The user.
+    /// Id of the user.
     pub id: String,
-    /// What he may do.
+    /// Permissions in the organisation.
     pub role: Role,
-    /// When.
+    /// When the user registered the organisation or accepted the invite.
     pub joined_at: i64,
 }
 
 /// A console session, stored under the digest of its cookie.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Session {
-    /// UUIDv7, by which its user ends it; empty in sessions of builds without ids, which count as ended.
+    /// UUIDv7 by which the user ends the session. Empty in sessions of builds without ids, which
+    /// count as ended.
     #[serde(default)]
     pub id: String,
     /// Id of the user.
@@ -139,7 +142,7 @@ pub struct PasswordReset {
     pub org: String,
     /// Digest of the secret in the link.
     pub digest: String,
-    /// The first instant at which it is not good any more.
+    /// When the link expires; from this millisecond on it is refused.
     pub expires_at: i64,
 }
 
@@ -149,37 +152,37 @@ pub struct PasswordReset {
 pub enum Scope {
     /// Everything that an admin may do through the API.
     Admin,
-    /// Sending events.
+    /// Sending events, and reading the identity of the key.
     Ingest,
 }
 
 /// An API key; only its digest is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ApiKey {
-    /// UUIDv7.
+    /// UUIDv7 of the record; no part of the key itself.
     pub id: String,
-    /// For people.
+    /// Name chosen by the user, 1 to 200 characters.
     pub label: String,
-    /// What it may do.
+    /// Permissions of the key.
     pub scope: Scope,
-    /// The first characters, for recognition.
+    /// First 18 characters of the key, for lists.
     pub prefix: String,
-    /// SHA-256 of the whole key.
+    /// SHA-256 of the whole key, as 64 hexadecimal digits.
     pub digest: String,
     /// Id of its environment.
     pub environment: String,
-    /// When.
+    /// When the key was made.
     pub created_at: i64,
-    /// Id of the user, if a user made it.
+    /// Id of the user who made the key; absent when another key did.
     pub created_by: Option<String>,
-    /// Last use, to the minute.
+    /// When the key was last used, to the minute; absent before its first use.
     pub last_used_at: Option<i64>,
 }
 
-/// Where a key's digest leads.
+/// Reference from the digest of a key to its record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeyRef {
-    /// Organisation.
+    /// Id of the organisation that owns the key.
     pub org: String,
     /// Id of the key.
     pub id: String,
@@ -190,62 +193,63 @@ pub struct KeyRef {
 pub struct Actor {
     /// `user`, `api_key` or `system`.
     pub r#type: String,
-    /// Its id.
+    /// Id of the user or API key; for `system`, a name such as `alerts`.
     pub id: String,
-    /// For people.
+    /// E-mail address of the user, or label of the API key, at that time.
     pub label: String,
 }
 
 /// A key that signs embed tokens of one environment; stored under its `kid`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SigningKey {
-    /// Organisation.
+    /// Id of the organisation that owns the environment.
     pub org: String,
     /// Id of the environment.
     pub environment: String,
-    /// 32 bytes, hexadecimal.
+    /// 32 random bytes as 64 hexadecimal digits. The digits as text are the key of HMAC-SHA-256.
     pub secret: String,
-    /// When.
+    /// When the key was made.
     pub created_at: i64,
-    /// `kid` of the key before it.
+    /// `kid` of the key before, whose tokens stay valid; absent in the first and in replaced keys.
     #[serde(default)]
     pub previous: Option<String>,
-    /// When another took its place.
+    /// When a newer key replaced this one; absent in the current key.
     #[serde(default)]
     pub retired_at: Option<i64>,
 }
 
-/// One change of state.
+/// One change of state, for the audit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AuditRow {
     /// UUIDv7, so that rows are in order of time.
     pub id: String,
-    /// What was done.
+    /// Name of the operation, such as `dashboard.publish`.
     pub action: String,
-    /// By whom.
+    /// User, API key or part of the server that made the change.
     pub actor: Actor,
-    /// To what: type and id.
+    /// Type and id of the changed thing.
     pub target: (String, String),
-    /// Details.
+    /// JSON object with details, such as name, version, and values before the change.
     pub metadata: Value,
     /// Id of the environment that the caller worked in.
     #[serde(default)]
     pub environment: Option<String>,
-    /// From where.
+    /// IP address of the request; absent when it is unknown or the server made the change.
     pub ip: Option<String>,
-    /// When.
+    /// When the change was made.
     pub created_at: i64,
 }
 
-/// What one environment used on one day.
+/// Usage of one environment on one day in UTC.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageDay {
-    /// `<environment>:<date>`.
+    /// `<environment>:<date>`, the date as `2026-11-20`.
     pub id: String,
-    /// Events stored.
+    /// Events first stored on this day; repeated event ids do not count.
     pub events: u64,
-    /// Questions answered.
+    /// Queries and SQL statements that were started, those of embeds included. Counts are written
+    /// every ten seconds, so that a crash loses the last ones.
     pub queries: u64,
     /// Embed sessions minted.
     pub embed_sessions: u64,
@@ -253,28 +257,28 @@ pub struct UsageDay {
     pub embed_views: u64,
 }
 
-/// Events that an organisation stored in one month, over all environments.
+/// Events that an organisation stored in one month in UTC, over all environments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UsageMonth {
-    /// `2026-11`.
+    /// Month as `YYYY-MM`, such as `2026-11`.
     pub id: String,
-    /// Events stored.
+    /// Events first stored in the month, for the limit of the plan; samples do not count.
     pub events: u64,
 }
 
-/// What an organisation pays for, as the billing provider told last.
+/// Subscription of an organisation, as the billing provider last reported it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Billing {
-    /// Its id there.
+    /// Id of the organisation at the provider; absent before the first subscription.
     pub customer_id: Option<String>,
-    /// Its subscription there.
+    /// Id of the subscription at the provider; absent before the first.
     pub subscription_id: Option<String>,
-    /// How it stands.
+    /// Status of the subscription.
     pub status: BillingStatus,
-    /// Until when it is paid.
+    /// End of the period that is paid; absent when the provider did not name one.
     pub current_period_end: Option<i64>,
-    /// When what is known happened there.
+    /// Time of the last applied event at the provider; older events are ignored.
     pub occurred_at: Option<i64>,
 }
 
@@ -287,92 +291,93 @@ pub enum BillingStatus {
     None,
     /// Not paid yet.
     Trialing,
-    /// Paid.
+    /// The current period is paid.
     Active,
     /// Not paid in time.
     PastDue,
-    /// Ended.
+    /// The subscription has ended, and the plan is `free`.
     Canceled,
 }
 
-/// A billing event that was taken; belongs to nobody, stored under the digest of its id.
+/// A received billing event; stored outside of any organisation, under the digest of its id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BillingEvent {
-    /// Digest of its body.
+    /// SHA-256 of its body, as hexadecimal digits.
     pub digest: String,
-    /// When.
+    /// When the event first arrived; repeated ones are ignored for 100 days.
     pub received_at: i64,
 }
 
-/// What the demo has seeded so far; belongs to nobody.
+/// State of the demo; stored outside of any organisation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Demo {
-    /// The demo's organisation.
+    /// Id of the organisation of the demo.
     pub org: String,
-    /// Its dashboard.
+    /// Id of the dashboard that the demo shows.
     pub dashboard: String,
-    /// Events up to here exist.
+    /// Events up to this time have been seeded; 0 before the first.
     pub seeded_until: i64,
 }
 
-/// A query of the console that was worth keeping.
+/// A saved query of the console.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SavedQuery {
-    /// UUIDv7.
+    /// UUIDv7, so that queries are in order of time.
     pub id: String,
-    /// For people.
+    /// Name chosen by the user, 1 to 200 characters.
     pub name: String,
-    /// As it was typed; checked when it runs.
+    /// SQL text as typed, up to 64 KiB; checked when it runs.
     pub sql: String,
-    /// The dataset that it is mainly about.
+    /// Name of the dataset that the query is mainly about; `events` by default.
     pub dataset: String,
-    /// Whether it stands at the top.
+    /// Whether lists show the query before those without a star.
     pub starred: bool,
-    /// Id of the user, if a user made it.
+    /// Id of the user who saved the query; absent when an API key did.
     pub created_by: Option<String>,
-    /// When.
+    /// When the query was saved.
     pub created_at: i64,
     /// When it was last changed.
     pub updated_at: i64,
 }
 
-/// A pending invite; it is gone when it was accepted or withdrawn.
+/// A pending invite; the record is deleted when it is accepted or withdrawn.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Invite {
-    /// UUIDv7.
+    /// UUIDv7, the token's `sub`.
     pub id: String,
-    /// In lower case.
+    /// Invited e-mail address in lower case.
     pub email: String,
-    /// What he will be.
+    /// Role of the new member; never `owner`.
     pub role: Role,
-    /// Label of who invited.
+    /// Label of the inviter, such as the e-mail address of a user.
     pub invited_by: String,
-    /// When.
+    /// When the invite was made.
     pub created_at: i64,
-    /// Until when.
+    /// When the invite expires, 7 days after `created_at`.
     pub expires_at: i64,
 }
 
-/// The key that signs the invites of an organisation; stored under its id.
+/// The key that signs the invites of an organisation; stored under the organisation's id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InviteKey {
-    /// Organisation.
+    /// Id of the organisation.
     pub org: String,
-    /// 32 bytes, hexadecimal.
+    /// 32 random bytes as 64 hexadecimal digits. The digits as text are the key of HMAC-SHA-256.
     pub secret: String,
 }
 
-/// A request that was named by its client, and what it was answered with; belongs to nobody.
+/// A request with an idempotency key, and its answer; stored outside of any organisation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IdempotentRequest {
-    /// Organisation.
+    /// Id of the organisation of the caller.
     pub org: String,
-    /// Digest of environment, path and body.
+    /// Digest of environment, path, type and body, with a secret of the caller.
     pub fingerprint: String,
-    /// Which attempt at it was carried out.
+    /// Id of the attempt that was carried out.
     pub attempt: String,
-    /// When.
+    /// When the change or the answer was stored, whichever came last; expires 24 hours later.
     pub created_at: i64,
-    /// Nonce and encrypted answer, base64; absent when it is not known yet, or lost.
+    /// Nonce and encrypted answer in Base64 without padding; absent when the answer is not known
+    /// yet, is too large, or was lost.
     pub answer: Option<String>,
 }

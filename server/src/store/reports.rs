@@ -1,4 +1,6 @@
 //! Report rules and their runs.
+//!
+//! Times are milliseconds since 1970.
 
 use std::collections::BTreeMap;
 
@@ -50,41 +52,41 @@ pub enum ReportFormat {
 /// A rule that sends a dashboard from time to time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReportRule {
-    /// Its number as [`super::rule_id`].
+    /// `number` as text by [`super::rule_id`], so that rules are in order of their numbers.
     pub id: String,
-    /// Its number.
+    /// Number within the organisation, from 1; never used again.
     pub number: u64,
-    /// Id of the environment whose data it shows.
+    /// Id of the environment whose events the report shows.
     pub environment: String,
-    /// For people.
+    /// Name chosen by the user, 1 to 200 characters; also the subject of the mails.
     pub name: String,
-    /// Dashboard.
+    /// Id of the dashboard that the report shows.
     pub dashboard_id: String,
-    /// When.
+    /// Times at which the report runs.
     pub schedule: Schedule,
-    /// As what.
+    /// File format of the report.
     pub format: ReportFormat,
-    /// Who gets mail.
+    /// E-mail addresses that get the report, at most 50.
     pub recipients: Vec<String>,
-    /// Where it is posted.
+    /// URL of the webhook that gets the report; absent: no webhook.
     pub webhook_url: Option<String>,
-    /// Whether it runs.
+    /// Whether the report runs on its schedule.
     pub enabled: bool,
-    /// One tenant; all of the environment without it.
+    /// Tenant that the report is about; absent: all tenants of the environment.
     pub tenant_id: Option<String>,
-    /// Period of the widgets; that of the dashboard without it.
+    /// Name of the period of all widgets; absent: the default period of the dashboard.
     pub period: Option<String>,
-    /// Tenants that each get a report of their own.
+    /// Tenants that each get a report of their own, at most 200; `tenant_id` is absent then.
     #[serde(default)]
     pub burst: Vec<Share>,
-    /// What its webhooks are signed with; they are not without it.
+    /// Secret that signs the webhooks, `whsec_` and Base64; absent: no signatures.
     #[serde(default)]
     pub webhook_secret: Option<String>,
-    /// When it runs next; never while it is disabled.
+    /// When the report runs next; absent while the rule is disabled.
     pub next_run_at: Option<i64>,
-    /// When.
+    /// When the rule was created.
     pub created_at: i64,
-    /// When.
+    /// When the rule last changed.
     pub updated_at: i64,
 }
 
@@ -93,7 +95,7 @@ pub struct ReportRule {
 #[serde(deny_unknown_fields)]
 #[schema(as = ReportShare)]
 pub struct Share {
-    /// Tenant.
+    /// Tenant that this report is about, 1 to 256 bytes.
     #[schema(min_length = 1, max_length = 256, example = "acme")]
     pub tenant_id: String,
     /// Who gets mail about him, beside the rule's own receivers.
@@ -102,23 +104,24 @@ pub struct Share {
     pub recipients: Vec<String>,
 }
 
-/// A run that is to be made or gone on with, due at a time: stored for nobody under `<due>:<run>`.
+/// A run that is to be started or continued; stored outside of any organisation under
+/// `<due>:<run>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunWork {
     /// Id of the run.
     pub run: String,
-    /// Organisation that it belongs to, and that it goes with.
+    /// Id of the organisation; the entry is deleted with it.
     pub org: String,
-    /// When it is worked on; while it is, when it is again if that is never heard of.
+    /// When the run is due; while leased, when the lease ends.
     pub due_at: i64,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// How often it was begun: what ends the server each time must end some day.
+    /// Starts so far. A run that stops the server each time fails after eight of them.
     #[serde(default)]
     pub starts: u32,
-    /// Whether somebody works on it.
+    /// Whether the run is in progress.
     pub is_leased: bool,
-    /// Whether it sends again what an ended run could not deliver.
+    /// Whether the run repeats deliveries of an ended run by hand.
     #[serde(default)]
     pub is_retry: bool,
 }
@@ -127,15 +130,15 @@ pub struct RunWork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// It is under way.
+    /// The run is queued or in progress.
     Running,
-    /// Everything was delivered.
+    /// Every recipient was reached, with all widgets.
     Succeeded,
-    /// A part was delivered.
+    /// A recipient was reached, but not every one, or not with all widgets.
     Partial,
-    /// Nothing was delivered.
+    /// No recipient was reached.
     Failed,
-    /// It did not run.
+    /// The run was not started, since the one before was still in progress.
     Skipped,
 }
 
@@ -144,21 +147,22 @@ pub enum RunStatus {
 pub struct ReportRun {
     /// `<rule id>:<UUIDv7>`.
     pub id: String,
-    /// How it went.
+    /// Outcome so far.
     pub status: RunStatus,
     /// `schedule` or `manual`.
     pub trigger: String,
-    /// When it should have begun.
+    /// Time of the schedule; of a manual run, when it was requested.
     pub scheduled_for: i64,
-    /// When it began.
+    /// When the first attempt began; absent before.
     pub started_at: Option<i64>,
-    /// When it ended.
+    /// When the run ended; absent before.
     pub finished_at: Option<i64>,
-    /// Size of the artifact.
+    /// Bytes of the files that were made, over all tenants; of several attempts, the largest sum.
+    /// Absent when none was made.
     pub bytes: Option<u64>,
-    /// One a recipient or webhook.
+    /// Status of the delivery to each recipient and webhook.
     pub deliveries: Vec<RecipientStatus>,
-    /// Why it failed.
+    /// Why the run failed, in part or as a whole, or was skipped; absent otherwise.
     pub error: Option<String>,
     /// Tenant of the rule when the run began.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The files that browsers get, prepared once at start: a hash over all, and each compressed.
+//! Files for browsers, prepared once at start: a hash over all, and a compressed copy of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::page::Assets;
 use crate::base::secret::hex;
 
-/// What `server/web/build.mjs` made.
+/// Output of `server/web/build.mjs`.
 #[derive(RustEmbed)]
 #[folder = "web/dist/"]
 #[prefix = "dist/"]
@@ -21,7 +21,7 @@ struct Bundles;
 #[prefix = "fonts/"]
 struct Fonts;
 
-/// The licences of what is inside the bundles.
+/// The licences of the packages inside the bundles.
 #[derive(RustEmbed)]
 #[folder = "web/vendor/licenses/"]
 #[prefix = "vendor/licenses/"]
@@ -37,17 +37,17 @@ const EMBED_ENTRY: &str = "dist/embed.js";
 const CONSOLE_ENTRY: &str = "dist/console/main.js";
 /// First module of its messages.
 const MESSAGE_ENTRY: &str = "dist/message.js";
-/// Types that gain nothing from compression.
+/// Prefix of media types that are compressed already.
 const COMPRESSED: &str = "font/";
 
 /// A file as it is served.
 #[derive(Debug, Clone)]
 pub struct WebFile {
-    /// Media type.
+    /// Media type, with `charset=utf-8` for text.
     pub content_type: &'static str,
-    /// Content.
+    /// Content without compression.
     pub bytes: Vec<u8>,
-    /// Content as gzip, where that is smaller.
+    /// Content as gzip; absent where that is not smaller.
     pub gzip: Option<Vec<u8>>,
 }
 
@@ -57,12 +57,12 @@ pub struct Files {
     base: String,
     modules: Vec<String>,
     message_modules: Vec<String>,
-    /// What each script imports, by path.
+    /// Imports of each script, by path.
     imports: BTreeMap<String, Vec<String>>,
 }
 
 impl Files {
-    /// Prepares the tree.
+    /// Reads the embedded files and prepares them.
     pub fn load() -> Self {
         let embedded =
             contents::<Bundles>().chain(contents::<Fonts>()).chain(contents::<Licenses>());
@@ -87,7 +87,7 @@ impl Files {
         Self { files, base, modules, message_modules, imports }
     }
 
-    /// The file at a path below the base.
+    /// The file with this path below the base, if there is one.
     pub fn find(&self, path: &str) -> Option<&WebFile> {
         self.files.get(path)
     }
@@ -113,7 +113,7 @@ impl Files {
         modules
     }
 
-    /// The path that all files are below.
+    /// The path above all files: `/assets/` and the hash.
     pub fn base(&self) -> &str {
         &self.base
     }
@@ -142,7 +142,7 @@ fn content_type(path: &str) -> &'static str {
     }
 }
 
-/// What each script imports: read once, since a page names all that it needs.
+/// Imports of each script; read once, since a page lists all that it needs.
 fn all_imports(files: &BTreeMap<String, WebFile>) -> BTreeMap<String, Vec<String>> {
     let scripts = files.iter().filter(|(path, _)| path.ends_with(".js"));
     scripts

@@ -1,11 +1,15 @@
-//! What server and worker say to each other.
+//! The protocol between the server and a SQL worker.
 //!
-//! The server writes requests: the lengths of a head (u32) and of the list of segments (u64), little endian; the head as
-//! JSON, the list as the engine gave it. One that has no statement asks to open the segments ahead of need and is not
-//! answered. The worker answers the one that has a statement with frames: a kind, a length (u32), and so many bytes. It
-//! wants the rows that segments lack when the statement is one that may be asked and the head says that there may be some; the
-//! server writes their length (u64) and them. Where its memory is not enough it asks for more, before or between rows; the server writes how many
-//! bytes it grants (u64). What columns and rows hold is written in the form that the client asked for, and passed on as it is.
+//! The server writes requests: the lengths of a head (u32) and of the list of segments (u64),
+//! little endian; the head as JSON, the list as the engine serialized it. A request without a
+//! statement asks the worker to open the segments ahead of need and is not answered.
+//!
+//! The worker answers a request with a statement by frames: a kind, a length (u32), and so many
+//! bytes. It asks for the rows that segments lack when the statement is valid and the head says
+//! that there may be such rows; the server writes their length (u64) and the rows. Where its memory
+//! is not enough, the worker asks for more, before or between rows; the server writes the number of
+//! bytes that it grants (u64). Columns and rows are written in the format that the client asked
+//! for, and passed on as they are.
 
 use std::{
     io::{self, Read, Write},
@@ -15,16 +19,16 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A frame is not larger.
+/// Most bytes of a frame, without its kind and length.
 pub const FRAME_BYTES_MAX: usize = 1 << 20;
-/// Length of what stands before a frame's bytes.
+/// Bytes of kind and length before the content of a frame.
 pub const FRAME_HEAD_BYTES: usize = 5;
 /// The kind of a frame with rows.
 pub const ROWS: u8 = b'R';
-/// The head of a request is not longer: a statement and its parameters.
+/// Longest head of a request in bytes: a statement and its parameters.
 const HEAD_BYTES_MAX: usize = 1 << 20;
 
-/// How rows are written down.
+/// Format of the rows of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// JSON arrays with commas between them.
@@ -35,40 +39,41 @@ pub enum Form {
     Lines,
 }
 
-/// A statement and what it may take.
+/// A statement with its limits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
-    /// The statement.
+    /// Text of the statement; the worker checks it.
     pub sql: String,
-    /// Values of `$1`, `$2` and so on: texts, numbers, truths and null.
+    /// Values of `$1`, `$2` and so on: strings, numbers, booleans and null.
     pub params: Vec<Value>,
-    /// How rows are written.
+    /// Format of the rows.
     pub form: Form,
     /// Rows that are answered, at most.
     pub rows_max: usize,
     /// Bytes of rows that are answered, at most.
     pub bytes_max: usize,
-    /// Milliseconds until it is given up.
+    /// Milliseconds until the statement is cancelled.
     pub wall_ms: u64,
 }
 
-/// A request.
+/// Head of a request, sent as JSON before the list of segments.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Head {
-    /// Where the segments are.
+    /// Directory of the segment files.
     pub directory: PathBuf,
-    /// How many descriptors of shared memory with rows belong to it. They are sent before it.
+    /// Number of descriptors of shared memory with rows, which are sent before the request.
     pub memory: usize,
-    /// Whether there may be rows that are copied, for which the worker has to ask.
+    /// Whether there may be rows outside of segments and shared memory, which the worker has to ask
+    /// for.
     pub has_recent: bool,
-    /// The statement, if there is one yet.
+    /// The statement; `None` only opens the segments ahead of need.
     pub ask: Option<Ask>,
 }
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutColumn {
-    /// Its name.
+    /// Name or alias of the column, as the client gets it.
     pub name: String,
     /// Its type in SQL.
     #[serde(rename = "type")]
@@ -84,14 +89,14 @@ pub struct Done {
     pub truncated: bool,
 }
 
-/// Why there is no answer.
+/// Reason for a missing or incomplete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// The statement cannot be answered as it is.
     Invalid,
     /// It takes more memory than there is for it.
     TooLarge,
-    /// Others have the memory that it needs; only the server knows.
+    /// Other statements hold the memory that it needs; only the server gives this reason.
     Busy,
     /// It takes longer than it may.
     TooSlow,
@@ -99,16 +104,16 @@ pub enum Reason {
     Broken,
 }
 
-/// What is said where there is no answer.
+/// An error in place of an answer, or of its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Whose fault it is.
+    /// Kind of error.
     pub reason: Reason,
-    /// For the one who asked.
+    /// Message for the client.
     pub message: String,
     /// Line and column in the statement, from 1, where they are known.
     pub position: Option<(u64, u64)>,
-    /// What may help.
+    /// A hint: how to write the statement instead.
     pub hint: Option<String>,
 }
 
@@ -123,28 +128,28 @@ impl Refusal {
         Self::new(Reason::Invalid, message)
     }
 
-    /// The same, with what may help.
+    /// The same with a hint.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
-/// A part of what a worker answers.
+/// A part of a worker's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// It has a statement: what becomes of it from now on is the statement's doing.
+    /// The worker has read the statement: if it ends from now on, the statement is the cause.
     Accepted,
     /// The statement may be asked: it needs the rows that no segment holds, of which there may be some.
     NeedMemtable,
-    /// So many bytes of memory are needed beyond what it has.
+    /// The worker needs so many bytes of memory in addition.
     MoreMemory(u64),
-    /// Its columns.
+    /// Columns of the result, sent once before all rows.
     Columns(Vec<OutColumn>),
-    /// Some rows, in the form that was asked for.
+    /// Some rows, in the requested format.
     Rows(Vec<u8>),
-    /// The end.
+    /// End of a complete or truncated answer.
     Done(Done),
-    /// The end, without an answer, or without all of it.
+    /// End without an answer, or without all of it.
     Refused(Refusal),
     /// A segment went away before it was opened: ask again with a newer snapshot.
     SnapshotGone,
@@ -206,7 +211,7 @@ impl Frame {
     }
 }
 
-/// What stands before the parts of a request, which are so long.
+/// The bytes of a request before the list of segments, which has `segments` bytes.
 ///
 /// Errors: `InvalidInput` when the statement is too long for any worker.
 pub fn request_head(head: &Head, segments: usize) -> io::Result<Vec<u8>> {
@@ -223,15 +228,15 @@ pub fn request_head(head: &Head, segments: usize) -> io::Result<Vec<u8>> {
 /// A request as it was read.
 #[derive(Debug)]
 pub struct Request {
-    /// What is asked.
+    /// Head of the request, with the statement.
     pub head: Head,
-    /// The list of segments.
+    /// The list of segments, as the engine serialized it.
     pub segments: Vec<u8>,
 }
 
-/// Reads a request; `taken` is told what is asked before the rest of it is read.
+/// Reads a request; `taken` gets its head before the list of segments is read.
 ///
-/// Errors: `InvalidData`, `UnexpectedEof` when the server went away; what `taken` says.
+/// Errors: `InvalidData`, `UnexpectedEof` when the server has closed the pipe; those of `taken`.
 pub fn read_request(
     input: &mut impl Read,
     taken: impl FnOnce(&Head) -> io::Result<()>,
@@ -248,7 +253,7 @@ pub fn read_request(
     Ok(Request { head, segments: part(input, u64::from_le_bytes(segments))? })
 }
 
-/// What stands before the rows that segments lack, which take so many bytes.
+/// The bytes before the rows that segments lack: the length of these rows.
 pub fn recent_head(len: usize) -> [u8; 8] {
     (len as u64).to_le_bytes()
 }

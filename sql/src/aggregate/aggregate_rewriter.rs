@@ -46,7 +46,7 @@ const ORDERED_MAX: usize = 65_536;
 /// With four thousand million rows, a sum stays below 2^52.
 const SUMMED_MAX: i64 = 1 << 20;
 
-/// What groups of rows are read, found as expressions are looked at.
+/// Keys and measures of the groups to read, collected while expressions are rewritten.
 pub struct AggregateRewriter<'a> {
     scan: &'a TableScan,
     table: &'a Table,
@@ -64,16 +64,16 @@ pub struct AggregateRewriter<'a> {
     times: Times,
 }
 
-/// How many rows of a table of groups are of a group that is asked for.
+/// Number of rows that a table of groups has for each group of the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowsPerGroup {
-    /// Any number.
+    /// Any number of rows, which have to be aggregated again.
     Many,
     /// Any number, and [`USER_NUMBER`](super::aggregate_spec::USER_NUMBER) tells the users of a group apart.
     Numbered,
-    /// One for each of its users.
+    /// One row for each user of the group.
     OneOfUser,
-    /// One.
+    /// One row, which is the result of the group.
     One,
 }
 

@@ -30,16 +30,16 @@ pub const USER_NUMBER: &str = "number of user_id\0";
 /// made for the groups that occur.
 pub const DENSE_GROUPS_BYTES: usize = 16 << 20;
 
-/// What groups are told apart by.
+/// A key by which rows are grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupKey {
-    /// The tenant.
+    /// The column `tenant_id`.
     Tenant,
-    /// The event's name.
+    /// The column `event_name`.
     Event,
-    /// The bucket of its time.
+    /// The bucket of the event's time.
     Time(TimeBuckets),
-    /// Who did it.
+    /// The column `user_id`.
     User,
     /// A string property, by the numbers of a segment.
     Text(String),

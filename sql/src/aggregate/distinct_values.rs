@@ -14,7 +14,7 @@ use crate::tables::TextOrder;
 /// Values at most, so that a group takes no more than half a kilobyte.
 pub const DISTINCT_MAX: usize = 4_096;
 
-/// What is counted once.
+/// Values of which each counts once in a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distinct {
     /// Hours, days or weeks: when the first begins, and how many there are.
@@ -72,7 +72,7 @@ impl Distinct {
         format!("distinct {at}")
     }
 
-    /// The column.
+    /// The column of the counts: an integer of 64 bits, never null.
     pub fn field(at: usize) -> Field {
         Field::new(Self::column(at), DataType::Int64, false)
     }

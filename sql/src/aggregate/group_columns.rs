@@ -19,8 +19,8 @@ use super::{
 };
 use crate::tables::BATCH_ROWS;
 
-/// What tells groups of a user apart: the number of the event's name, and where the hour, day or week begins. Zero where it
-/// does not matter.
+/// Key of a group within its user: the number of the event's name, and the start of the hour, day
+/// or week. Each is zero where groups do not depend on it.
 pub type EventBucket = (u32, i64);
 
 /// Groups, column by column.
@@ -35,7 +35,7 @@ pub struct GroupColumns {
 }
 
 impl GroupColumns {
-    /// None.
+    /// No groups yet, with the columns that `spec` needs.
     pub fn new(spec: &AggregateSpec) -> Self {
         Self {
             keys: Vec::new(),
@@ -46,7 +46,7 @@ impl GroupColumns {
         }
     }
 
-    /// How many there are.
+    /// Number of groups.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
@@ -59,7 +59,7 @@ impl GroupColumns {
         2 * (here + self.states.len() * size_of::<MeasureState>() + distinct)
     }
 
-    /// Another one, without rows yet.
+    /// Adds a group without rows.
     pub fn push(&mut self, key: (u32, u32)) {
         self.keys.push(key);
         self.counts.push(0);

@@ -113,16 +113,16 @@ impl Measure {
     }
 }
 
-/// What a column of a measure says of a group.
+/// Statistic of a measure, one column of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasureStat {
-    /// How many rows have the property.
+    /// Number of rows that have a value.
     Count,
-    /// Their sum.
+    /// Sum of the values in these rows.
     Sum,
-    /// The smallest.
+    /// Smallest value; of a string property the first in order.
     Least,
-    /// The largest.
+    /// Largest value; of a string property the last in order.
     Most,
 }
 
@@ -142,7 +142,7 @@ impl MeasureStat {
     }
 }
 
-/// What a number comes to.
+/// Count, sum, smallest and largest value of a measure in a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasureState {
     count: u64,

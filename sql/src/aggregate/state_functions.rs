@@ -36,7 +36,7 @@ fn no_state(error: inlay_engine::Error) -> DataFusionError {
     DataFusionError::Execution(error.to_string())
 }
 
-/// Users.
+/// Accumulator of `approx_distinct_merge`: merges sketches of users.
 #[derive(Default)]
 struct Users(UserState);
 
@@ -69,7 +69,7 @@ impl Accumulator for Users {
     }
 }
 
-/// Numbers, and the part of them that is asked for.
+/// Accumulator of `approx_percentile_merge`: merges digests, and keeps the requested quantile.
 #[derive(Default)]
 struct Numbers {
     state: NumberState,

@@ -24,7 +24,7 @@ use datafusion_expr::{
     utils::format_state_name,
 };
 
-/// The function.
+/// The aggregate function `percentile_cont`, also called `quantile_cont`.
 pub fn percentile_cont() -> AggregateUDF {
     AggregateUDF::from(PercentileCont::new())
 }

@@ -24,22 +24,22 @@ use super::{
     schema::{Kind, NUMBERS, STRINGS, property_of_column},
 };
 
-/// What rows must be like, as the engine understands it.
+/// Conditions on rows in the form of the engine. A row must meet all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     /// Tenants, where they are limited.
     pub tenants: Option<Vec<String>>,
     /// Event names, where they are limited.
     pub events: Option<Vec<String>>,
-    /// What tenants must be like besides.
+    /// Patterns that tenants must match besides.
     tenants_alike: Vec<TextMatch>,
-    /// What event names must be like besides.
+    /// Patterns that event names must match besides.
     events_alike: Vec<TextMatch>,
-    /// Earliest millisecond.
+    /// First millisecond of the interval, since 1970; `None` is unbounded.
     pub from_ms: Option<i64>,
-    /// First millisecond that is too late.
+    /// First millisecond after the interval, since 1970; `None` is unbounded.
     pub to_ms: Option<i64>,
-    /// Properties.
+    /// Conditions on string and numeric properties.
     pub filter: Filter,
 }
 
@@ -56,7 +56,7 @@ enum Condition {
     EventsAlike(TextMatch),
 }
 
-/// What is compared.
+/// The column or property that a condition compares.
 enum Subject {
     Tenant,
     Event,
@@ -68,7 +68,8 @@ enum Subject {
 impl Conditions {
     /// Of expressions that all hold.
     ///
-    /// Errors: when one is not understood: whoever asks leaves it to us, and may have rewritten it since it was.
+    /// Errors: when an expression cannot be pushed down. `pushdown` accepted it, but DataFusion may
+    /// have rewritten it since.
     pub fn of<'a>(kind: Kind, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<Self> {
         let mut all = Self::default();
         for expr in exprs {

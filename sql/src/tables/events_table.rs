@@ -29,7 +29,7 @@ pub struct Table {
     properties: Vec<Property>,
     /// Columns of texts that are read as numbers, too.
     numbers: Vec<NumberColumn>,
-    /// What numbers stand for, in all scans of a statement.
+    /// Strings that the numbers stand for, in all scans of a statement.
     codes: StatementDictionaries,
     schema: SchemaRef,
 }
@@ -53,7 +53,7 @@ impl Table {
         Self { kind, scan, properties, numbers, codes, schema }
     }
 
-    /// Its name.
+    /// Name of the table in SQL.
     pub fn name(&self) -> &'static str {
         self.kind.name()
     }
@@ -68,7 +68,7 @@ impl Table {
         &self.properties
     }
 
-    /// What it reads.
+    /// The snapshot that the table reads.
     pub fn scan_of_rows(&self) -> Arc<Scan> {
         Arc::clone(&self.scan)
     }
@@ -89,7 +89,7 @@ impl Table {
         (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), places)
     }
 
-    /// What a column is made of.
+    /// The source of a column's values.
     fn column_source(&self, at: usize) -> Result<ColumnSource> {
         let base = self.kind.columns().len();
         let wanted = match at.checked_sub(base) {

@@ -38,19 +38,19 @@ type Name = (Arc<str>, Arc<str>);
 /// A row: tenant, event, and the start of its hour or day.
 type Key = (Arc<str>, Arc<str>, i64);
 
-/// What is read of a table of sums.
+/// A read of `events_hourly` or `events_daily`.
 pub struct Sums {
-    /// Which table.
+    /// Table that is read: `Hourly` or `Daily`.
     pub kind: Kind,
-    /// The rows that they are of.
+    /// Snapshot of the events that the table sums up.
     pub scan: Arc<Scan>,
     /// Columns, in the order of the schema.
     pub schema: SchemaRef,
     /// Properties that are columns of their own.
     pub properties: Vec<Property>,
-    /// What rows must be like.
+    /// Conditions that rows must meet.
     pub conditions: Conditions,
-    /// Rows that are enough.
+    /// Number of rows that are enough; `None` is all.
     pub limit: Option<usize>,
 }
 

@@ -54,7 +54,7 @@ impl ScanUnit {
     }
 }
 
-/// Reads rows.
+/// Operator that reads rows of `events` and gives them as record batches.
 #[derive(Clone)]
 pub struct RowsExec {
     reading: Arc<Reading>,

@@ -45,7 +45,7 @@ const NO_TIMES: TimeBounds = (i64::MAX, i64::MIN);
 pub struct ScanFilters(Vec<Arc<dyn PhysicalExpr>>);
 
 impl ScanFilters {
-    /// These, too.
+    /// Adds filters; a row has to pass all of them.
     pub fn extend(&mut self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) {
         self.0.extend(filters);
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 
-/// A table.
+/// A table that statements can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Every event.
+    /// `events`: one row for each event.
     Events,
-    /// What events add up to in each hour.
+    /// `events_hourly`: one row for each tenant, event name and hour.
     Hourly,
-    /// What events add up to in each day.
+    /// `events_daily`: one row for each tenant, event name and day.
     Daily,
 }
 
@@ -23,10 +23,10 @@ pub const NUMBERS: &str = "numeric_props";
 pub const STATES: &str = "numeric_states";
 
 impl Kind {
-    /// All tables.
+    /// All tables, events first.
     pub const ALL: [Self; 3] = [Self::Events, Self::Hourly, Self::Daily];
 
-    /// Its name.
+    /// Name of the table in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// The column that says when.
+    /// Name of the column with the time, or the start of the hour or day.
     pub fn time_column(self) -> &'static str {
         match self {
             Self::Events => "timestamp",
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Its columns.
+    /// Columns in the order of the schema, without those of single properties.
     pub fn columns(self) -> Vec<Field> {
         let text = |name, nullable| Field::new(name, DataType::Utf8View, nullable);
         let time = DataType::Timestamp(TimeUnit::Millisecond, None);
@@ -97,9 +97,9 @@ fn map_of(value: DataType) -> DataType {
 /// A property that is read as a column of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Property {
-    /// The map that it belongs to.
+    /// Name of the column with its map.
     pub map: String,
-    /// Its name.
+    /// Key of the property in its map.
     pub name: String,
 }
 

@@ -15,7 +15,7 @@ use crate::{
 pub struct IdRuns(Vec<IdRunInfo>);
 
 impl IdRuns {
-    /// Reads them.
+    /// Reads the facts of the live id runs of a data directory.
     pub fn of(inspection: &Inspection) -> Result<Self> {
         let mut runs = inspection.id_runs()?;
         runs.sort_by_key(|run| (run.generation, run.uuid));

@@ -15,14 +15,14 @@ use crate::{
     view::View,
 };
 
-/// What to show besides facts and sections.
+/// Parts to show besides facts and sections.
 #[derive(Clone, Copy)]
 pub struct Details {
-    /// The blocks of each section.
+    /// Whether to show the blocks of each section.
     pub blocks: bool,
-    /// The series.
+    /// Whether to show the series of the segment.
     pub series: bool,
-    /// The rows of the rollups.
+    /// Whether to show the rows of the rollups.
     pub rollups: bool,
 }
 

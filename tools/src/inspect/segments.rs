@@ -15,7 +15,7 @@ use crate::{
 pub struct Segments(Vec<SegmentInfo>);
 
 impl Segments {
-    /// Reads them.
+    /// Reads the facts of the live segments of a data directory.
     pub fn of(inspection: &Inspection) -> Result<Self> {
         let mut segments = inspection.segments()?;
         segments.sort_by(|a, b| (&a.day_first, a.uuid).cmp(&(&b.day_first, b.uuid)));

@@ -46,7 +46,7 @@ struct Sizes {
 }
 
 impl Summary {
-    /// Reads it.
+    /// Reads identity and sizes of a data directory.
     pub fn of(inspection: &Inspection) -> Result<Self> {
         let lsn_flushed = inspection.flushed_lsn()?;
         Ok(Self {

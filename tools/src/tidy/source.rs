@@ -45,11 +45,11 @@ pub struct Crate {
     pub floors: BTreeMap<ModulePath, usize>,
 }
 
-/// A file.
+/// A source file of one module.
 pub struct SourceFile {
     /// Its path below the root of the workspace.
     pub shown: String,
-    /// All of it.
+    /// The whole text, with the tests.
     pub text: String,
 }
 

@@ -25,7 +25,7 @@ pub struct Spans<'s> {
 }
 
 impl<'s> Spans<'s> {
-    /// From the beginning.
+    /// A walk from the first row of the first span.
     pub fn new(spans: &'s [Piece]) -> Self {
         Self { spans, used: 0 }
     }
@@ -101,12 +101,12 @@ pub struct NumberCursor<'a> {
 }
 
 impl<'a> NumberCursor<'a> {
-    /// Over a column.
+    /// A cursor before the first row of a column.
     pub fn new(reader: NumberReader<'a>) -> Self {
         Self { reader, cursor: Cursor::default() }
     }
 
-    /// The column.
+    /// The column that is read.
     pub fn reader(&self) -> &NumberReader<'a> {
         &self.reader
     }

@@ -47,11 +47,11 @@ use crate::{
 /// Values of a numeric column that decide about its exponent, from each input.
 const SAMPLE_VECTORS: usize = 4;
 
-/// What a merge needs to know.
+/// The disk, limits and decisions of a merge.
 pub struct MergeContext<'a> {
-    /// The disk.
+    /// Disk on which the outputs are written.
     pub vfs: &'a dyn Vfs,
-    /// The database.
+    /// Database of the inputs and outputs.
     pub db: Database,
     /// Names of new segments.
     pub uuid: &'a dyn Fn() -> uuid::Uuid,
@@ -63,13 +63,13 @@ pub struct MergeContext<'a> {
     pub rows_max: u32,
     /// Rows from which on a series of an output has rollups.
     pub rollup_rows_min: u32,
-    /// What happens to the rows of a series on a day since 1970.
+    /// Decides about the rows of a series on a day since 1970.
     pub fate: &'a dyn Fn(&SeriesKey, i64) -> Fate,
-    /// Called for each block: waits while others need the machine, fails when the merge must end.
+    /// Called for each block: waits while queries need the machine, fails when the merge must end.
     pub breathe: &'a dyn Fn() -> Result<()>,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Default)]
 pub struct Merged {
     /// The new segments, durable under their final names but for their directories.

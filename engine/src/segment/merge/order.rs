@@ -12,11 +12,11 @@ use crate::{
 /// Rows of one output in order.
 #[derive(Default)]
 pub struct Order {
-    /// Where they lie.
+    /// The rows as ranges of the inputs.
     pub spans: Vec<Piece>,
-    /// Their timestamps.
+    /// Timestamp of each row, in milliseconds since 1970.
     pub times: Vec<i64>,
-    /// Their series.
+    /// Run directory of the output, without series that lost all rows.
     pub runs: RunDirectory,
     /// Rows that were left out because of their user.
     pub dropped: Vec<Piece>,
@@ -62,15 +62,15 @@ pub fn order(inputs: &[&Segment], series: &[SeriesPlan<'_>]) -> Result<Order> {
     Ok(order)
 }
 
-/// User codes of an input, and the code of the user who was last looked up in it: looking one up
-/// reads all users of his tenant.
+/// User codes of an input, and the last looked-up user with the code: a look-up reads all users
+/// of the tenant.
 #[derive(Default)]
 struct UserCursor<'a> {
     codes: IntCursor<'a>,
     known: Option<((usize, u128), Option<i64>)>,
 }
 
-/// What is left of a piece without the rows of a user.
+/// The ranges of a piece without the rows of a user.
 fn without_user<'a>(
     segment: &'a Segment,
     user: u128,

@@ -1,4 +1,4 @@
-//! What goes where: which rows of the inputs make up which output.
+//! The plan of a merge: which rows of the inputs make up which output.
 //!
 //! Everything is decided from run directories; no column is touched. Outputs hold one unit of
 //! time each when units are split, at most so many rows, and whole series wherever one fits.
@@ -10,32 +10,32 @@ use crate::{
     segment::{Run, Segment, Unit, Units},
 };
 
-/// What happens to the rows of one series and day.
+/// Decision about the rows of one series and day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// They stay.
+    /// All rows are copied to an output.
     Keep,
-    /// They go.
+    /// All rows are left out.
     Drop,
-    /// Those of the user with this hash go.
+    /// Rows of the user with this hash are left out.
     WithoutUser(u128),
 }
 
 /// Which rows may share an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// Those of one unit of time.
+    /// Rows of one unit of time.
     Units(Units),
-    /// All.
+    /// Rows of any days may share an output.
     Nothing,
 }
 
 /// Consecutive rows of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Which input.
+    /// Index of the input.
     pub input: u16,
-    /// First row.
+    /// First row, counted in the input.
     pub start: u32,
     /// Number of rows.
     pub rows: u32,
@@ -44,11 +44,11 @@ pub struct Piece {
 /// The rows of one series in an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesPlan<'a> {
-    /// Whose.
+    /// Series that the rows belong to.
     pub key: &'a SeriesKey,
-    /// Where they lie.
+    /// The rows as ranges of the inputs.
     pub pieces: Vec<Piece>,
-    /// Whose rows among them go.
+    /// Hash of the user whose rows are left out.
     pub without_user: Option<u128>,
 }
 

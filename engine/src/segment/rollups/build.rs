@@ -26,14 +26,15 @@ use crate::{
     sketch::sums::Sums,
 };
 
-/// A section that waits to be written: a block for each series that is rolled up, in order.
+/// A section to be written: a block for each series that is rolled up, in order, or one block with
+/// the list of these series.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RollupSection {
-    /// What it holds.
+    /// Kind of the section.
     pub kind: SectionKind,
-    /// Dimension, property, or both.
+    /// Dimension, property, or both with a slash between; empty where there is none.
     pub name: String,
-    /// Its blocks.
+    /// Encoded blocks: those of the series, then those of the events over all tenants.
     pub blocks: Vec<Vec<u8>>,
 }
 
@@ -198,7 +199,7 @@ impl Opened<'_> {
     }
 }
 
-/// What the rows of one series add up to.
+/// Aggregates of the rows of one series.
 struct States {
     /// By dimension: `code * hours + hour`.
     counts: Vec<Vec<u32>>,

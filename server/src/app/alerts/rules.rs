@@ -1,5 +1,5 @@
-//! Alert rules: what they watch, whom they tell, and how what they watch is. `evaluation` looks at it,
-//! `state` decides whether it fires.
+//! Alert rules: the widget that each watches, its recipients and its status. `evaluation` computes
+//! the value, `state` decides whether the rule fires.
 
 use serde_json::json;
 
@@ -34,54 +34,54 @@ const ALERTS_MAX: usize = 10_000;
 /// Events of an alert that are listed.
 const EVENTS_LISTED: usize = 100;
 
-/// What an alert rule should be; of an existing one absent parts stay.
+/// Fields of an alert rule to make or change; absent fields of an existing rule stay.
 #[derive(Default)]
 pub struct AlertChange {
-    /// For people.
+    /// Display name, 1 to 200 characters after trimming.
     pub name: Option<String>,
-    /// How the value is compared.
+    /// Comparison of the value with the threshold; not needed for `no_data`.
     pub operator: Option<Operator>,
-    /// With what.
+    /// Threshold of the comparison; percent for `delta`, not needed for `no_data`.
     pub threshold_value: Option<f64>,
-    /// Length of the window; zero and less is an hour.
+    /// Length of the window in minutes, at most 90 days; 0 and less mean an hour.
     pub lookback_minutes: Option<i64>,
-    /// Who gets mail.
+    /// Mail addresses of the recipients, at most 50.
     pub email_to: Option<Vec<String>>,
-    /// Where it is posted; the inner absence ends it.
+    /// URL of the webhook for notifications; the inner `None` removes the webhook.
     pub webhook_url: Option<Option<String>>,
     /// Whether it is evaluated.
     pub enabled: Option<bool>,
-    /// How long the condition must hold.
+    /// Minutes for which the condition must hold before the rule fires, 0 to 1,440.
     pub for_minutes: Option<i64>,
-    /// Where it recovers; the inner absence is at the threshold.
+    /// Value at which the rule recovers; the inner `None` stands for the threshold itself.
     pub recovery_threshold: Option<Option<f64>>,
-    /// Whether its webhooks are signed.
+    /// Whether webhooks are signed: `true` makes a secret if there is none, `false` removes it.
     pub webhook_signed: Option<bool>,
 }
 
-/// What a new alert rule watches, which does not change later.
+/// Subject of a new alert rule, which does not change later.
 pub struct AlertSubject {
-    /// Dashboard.
+    /// Id of a dashboard of the caller's organisation.
     pub dashboard_id: String,
-    /// Its widget.
+    /// Id of a widget of this dashboard; its kind must have a single value.
     pub widget_id: String,
-    /// When it fires.
+    /// Kind of condition under which the rule fires.
     pub condition_type: ConditionType,
-    /// One tenant; all of the environment without it.
+    /// The tenant that is watched; `None` for all tenants of the environment together.
     pub tenant_id: Option<String>,
-    /// Whether each tenant is watched by himself.
+    /// Whether each tenant is watched separately; excludes `tenant_id`.
     pub per_tenant: bool,
 }
 
-/// A rule and how what it watches is.
+/// An alert rule with its status.
 pub struct Alert {
-    /// The rule.
+    /// The rule as it is stored.
     pub rule: AlertRule,
-    /// How it is; of a rule that watches each tenant, whether any fires.
+    /// Status of the rule; with `per_tenant`, whether any tenant fires.
     pub status: AlertStatus,
-    /// The tenants of such a rule, those that fire first.
+    /// Status of each tenant of a rule with `per_tenant`, firing tenants first; empty otherwise.
     pub tenants: Vec<AlertStatus>,
-    /// What its webhooks are signed with, when it was made just now.
+    /// Secret that signs the webhooks, only when this operation made the secret.
     pub new_secret: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl App {
         rules.into_iter().rev().map(|rule| with_status(&reader, rule)).collect()
     }
 
-    /// One rule.
+    /// A rule with its status. 404 when the environment has no rule of this number.
     pub fn alert(&self, caller: &Caller, number: u64) -> Result<Alert> {
         let reader = self.org_reader(&caller.org);
         let found: Option<AlertRule> = reader.find(&rule_id(number))?;
@@ -188,7 +188,7 @@ impl App {
             if !rule.enabled {
                 drop_deliveries(txn.global(), &caller.org, rule.number)?;
             }
-            // What is looked at just now must see that it was changed, also within a millisecond.
+            // An evaluation under way must notice the change, also within the same millisecond.
             rule.updated_at = now.max(before.updated_at + 1);
             txn.put(&rule)?;
             self.audit_alert(txn, caller, &rule, "alert.update")?;
@@ -267,13 +267,13 @@ impl App {
     }
 }
 
-/// What decides whether a rule fires.
+/// The fields that decide whether a rule fires: a change of one resets the status.
 fn condition(rule: &AlertRule) -> (Option<Operator>, Option<f64>, u32, u32, Option<f64>) {
     let AlertRule { operator, threshold_value, lookback_minutes, .. } = rule;
     (*operator, *threshold_value, *lookback_minutes, rule.for_minutes, rule.recovery_threshold)
 }
 
-/// Starts a rule anew: nothing fires, nothing was seen.
+/// Resets the status of a rule: nothing fires, no value is known.
 fn reset(txn: &mut OrgTxn<'_>, rule: &AlertRule, now: i64) -> Result<()> {
     let before: Option<AlertStatus> = txn.find(&rule.id)?;
     let calm = before.filter(|status| status.state == AlertState::Ok);

@@ -4,19 +4,19 @@ use crate::store::{AlertRule, AlertState, AlertStatus, ConditionType, Operator};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What changed.
+/// A transition of the state, of which recipients are notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// It began to fire.
+    /// The rule began to fire.
     Fired,
-    /// It recovered; it had begun then.
+    /// The rule recovered.
     Resolved {
-        /// When it had begun to fire.
+        /// Start of the firing, in milliseconds since 1970.
         fired_at: i64,
     },
 }
 
-/// The status of what has not been looked at yet.
+/// The status of a rule or tenant before its first evaluation.
 pub fn fresh(id: String, tenant_id: Option<String>, now: i64) -> AlertStatus {
     AlertStatus {
         id,
@@ -30,13 +30,13 @@ pub fn fresh(id: String, tenant_id: Option<String>, now: i64) -> AlertStatus {
     }
 }
 
-/// The status after a value was seen at `now`, and what changed by it. A missing value keeps the
-/// state, and how long the condition has held.
+/// The status after a value was computed at `now`, and the transition that it caused. A missing
+/// value keeps the state, and how long the condition has held.
 ///
-/// Looks are never exactly an interval apart: a condition that has held for `for_minutes` but for
-/// `slack_ms` has held.
+/// Evaluations are never exactly an interval apart: a condition counts as held when at most
+/// `slack_ms` are missing to `for_minutes`.
 ///
-/// `value` is what the condition is about: the metric, its change in percent, or the number of events.
+/// `value` is the metric, its change in percent, or the number of events, by the kind of condition.
 pub fn next_state(
     rule: &AlertRule,
     status: &AlertStatus,
@@ -84,8 +84,9 @@ fn holds(rule: &AlertRule, value: f64) -> bool {
     }
 }
 
-/// Whether what fires recovers at a value: where the condition does not hold any more, and not before
-/// the recovery threshold when there is one, so that a value at the edge does not call again and again.
+/// Whether a firing rule recovers at a value: when the condition does not hold any more, and not
+/// before the recovery threshold if there is one. So a value near the threshold does not notify
+/// again and again.
 fn recovers(rule: &AlertRule, value: f64) -> bool {
     match rule.condition_type {
         ConditionType::NoData => value != 0.0,
@@ -130,8 +131,8 @@ pub fn recovery_fits(rule: &AlertRule) -> bool {
     }
 }
 
-/// The second within the interval at which a rule is looked at: rules are spread over it, each at the
-/// same second every time.
+/// The second within the interval at which a rule is evaluated: rules are spread over the interval,
+/// each at the same second every time.
 pub fn phase(org: &str, rule: &str, interval_s: i64) -> i64 {
     // FNV-1a: any spread will do, as long as it stays the same.
     let hash = org.bytes().chain(rule.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -140,8 +141,9 @@ pub fn phase(org: &str, rule: &str, interval_s: i64) -> i64 {
     (hash >> 16) as i64 % interval_s.max(1)
 }
 
-/// Whether a rule with this phase is due in the seconds after `last` up to `now`. Whoever sleeps
-/// longer than the interval finds every rule due, once; a clock that goes back starts anew.
+/// Whether a rule with this phase is due in the seconds after `last` up to `now`. After a gap
+/// longer than the interval every rule is due, once; after a clock was set back only the rules of
+/// the current second are.
 pub fn is_due(phase: i64, last_s: i64, now_s: i64, interval_s: i64) -> bool {
     let interval = interval_s.max(1);
     let passed = (now_s - last_s).clamp(if now_s < last_s { 1 } else { 0 }, interval);

@@ -1,4 +1,4 @@
-//! The tables of SQL, as the console lists them: what they are, and how much is in them.
+//! The SQL tables as the console lists them: columns, properties and sizes.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::{
 /// A column: name, type, whether it may be null, what it holds.
 type Column = (&'static str, &'static str, bool, &'static str);
 
-/// What is always the same of a table.
+/// Constant description of a table.
 struct Table {
     name: &'static str,
     about: &'static str,
     columns: &'static [Column],
-    /// What it selects, where it is a view.
+    /// Statement of a view; `None` for a table.
     selects: Option<&'static str>,
 }
 
@@ -93,21 +93,21 @@ const TABLES: [Table; 3] = [
     },
 ];
 
-/// A table with what is in it.
+/// A table with its sizes in one environment.
 pub struct Dataset {
-    /// Its name.
+    /// Name in SQL: `events`, `events_hourly` or `events_daily`.
     pub name: &'static str,
     /// `table` or `view`.
     pub kind: &'static str,
-    /// What it holds.
+    /// Description for people, one sentence.
     pub about: &'static str,
-    /// Rows, about.
+    /// Number of rows, approximately; expired events do not count.
     pub rows: u64,
-    /// Bytes, about.
+    /// Bytes of the rows, approximately; both views report the bytes of all rollups.
     pub bytes: u64,
-    /// Time of its newest event.
+    /// Time of the newest event in milliseconds since 1970; `None` without events.
     pub updated_at: Option<i64>,
-    /// Its columns.
+    /// Columns in the order of the schema.
     pub columns: &'static [Column],
     /// Properties of the events of the last thirty days, where the table has them.
     pub properties: Vec<Property>,
@@ -115,13 +115,13 @@ pub struct Dataset {
 
 /// A property that events have.
 pub struct Property {
-    /// Its name.
+    /// Name of the property, the key in its map.
     pub name: String,
-    /// How a statement reads it.
+    /// SQL expression for the property, such as `string_props['model']`.
     pub sql: String,
-    /// Its type.
+    /// SQL type: `VARCHAR` or `DOUBLE`.
     pub kind: &'static str,
-    /// Events that have it.
+    /// Names of the events that have the property.
     pub events: Vec<String>,
 }
 
@@ -171,7 +171,7 @@ impl App {
         Ok(all.into_iter().map(property).collect())
     }
 
-    /// The create statement of a table. 404 for what is none.
+    /// The create statement of a table. 404 for an unknown name.
     pub fn dataset_ddl(&self, name: &str) -> Result<String> {
         let table = TABLES.iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| ApiError::not_found("dataset"))?;

@@ -1,4 +1,4 @@
-//! What an environment's events look like: names, counts, properties of the last thirty days.
+//! Facts of an environment's events: names, counts, properties of the last thirty days.
 
 use std::time::Instant;
 
@@ -9,19 +9,19 @@ use crate::{
     error::Result,
 };
 
-/// How far back is looked.
+/// Days of events that are read.
 const DAYS: i64 = 30;
 const DAY_MS: i64 = 86_400_000;
 
-/// What was found, and how.
+/// Facts of the events of an interval.
 pub struct Discovered {
-    /// By falling number of events.
+    /// Facts of each event name, by falling number of events.
     pub events: Vec<EventFacts>,
-    /// First millisecond that was looked at.
+    /// Start of the interval in milliseconds since 1970; the whole hour is read.
     pub from_ms: i64,
-    /// Last one.
+    /// End of the interval, the current time, in milliseconds since 1970.
     pub to_ms: i64,
-    /// Time that it took.
+    /// Duration of the operation in milliseconds.
     pub took_ms: u64,
 }
 

@@ -51,7 +51,7 @@ impl App {
         Ok(self.engine.newest_erasures(caller.environment.namespace(), None, LISTED_MAX)?)
     }
 
-    /// One erasure. 404 when the caller's environment has none of this id.
+    /// An erasure. 404 when the caller's environment has none of this id.
     pub fn erasure(&self, caller: &Caller, id: &str) -> Result<Erasure> {
         let id = uuid::Uuid::parse_str(id).ok();
         let namespace = caller.environment.namespace();
@@ -60,7 +60,7 @@ impl App {
     }
 }
 
-/// What an erasure takes: `tenant` or `user`.
+/// Scope of an erasure: `environment`, `tenant` or `user`.
 pub fn scope_name(erasure: &Erasure) -> &'static str {
     match erasure.scope {
         Scope::Namespace => "environment",

@@ -35,24 +35,24 @@ const ID_BYTES_MAX: usize = 256;
 /// An event may be this far ahead of our clock: clocks differ, but not by days.
 const AHEAD_MS_MAX: i64 = 24 * 3_600_000;
 
-/// What became of a request's events.
+/// Result of an ingest request.
 pub struct Accepted {
-    /// Stored now, or known already.
+    /// Events that are stored now or were known already.
     pub accepted: usize,
-    /// Of these, known already.
+    /// Accepted events that were known already by their id and count once.
     pub duplicates: usize,
-    /// The others.
+    /// Events that failed their checks, in the order of the request.
     pub rejected: Vec<RejectedEvent>,
 }
 
 /// An event that was not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedEvent {
-    /// Position in the request.
+    /// Position in the request, from 0.
     pub index: usize,
-    /// Its id, where it could be read.
+    /// Id of the event; `None` when it has none or cannot be read.
     pub event_id: Option<String>,
-    /// The field to blame.
+    /// Path of the faulty field; `None` for the event as a whole.
     pub field: Option<String>,
     /// Why, for programs.
     pub code: Code,

@@ -1,4 +1,4 @@
-//! The one gate to data: every question, whoever asks it, becomes an engine query here.
+//! The one gate to data: every metric query, of any caller, becomes an engine query here.
 //!
 //! An [`Ask`] has the names of `GET /v1/query`. Dashboards, embeds and previews fill one in too, so
 //! that all of them are answered alike.
@@ -60,29 +60,29 @@ const GRANULARITIES: [(&str, Granularity); 4] = [
     ("month", Granularity::Month),
 ];
 
-/// What is compared with.
+/// Window that the values are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     /// The window of equal length just before.
     Previous,
 }
 
-/// A question, parsed.
+/// A metric query, parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// One tenant; `None` for all of the environment.
     pub tenant: Option<String>,
-    /// Event name.
+    /// Exact name of the event.
     pub event_name: String,
     /// Name of the metric.
     pub metric: String,
-    /// Number to compute it over.
+    /// Numeric property that the metric is computed over; counts need none.
     pub numeric_prop: Option<String>,
-    /// Name of the period.
+    /// Name of the period, such as `7d`; `None` is only valid with `range`.
     pub period: Option<String>,
-    /// Explicit window; replaces the period.
+    /// Explicit window in milliseconds since 1970, the end excluded; replaces the period.
     pub range: Option<(i64, i64)>,
-    /// Width of the buckets.
+    /// Width of the buckets; `None` for one value over the window.
     pub granularity: Option<Granularity>,
     /// Property to group by.
     pub group_by: Option<String>,
@@ -90,43 +90,45 @@ pub struct Ask {
     pub texts: Vec<TextFilter>,
     /// Filters by numeric property; all hold.
     pub numbers: Vec<NumberFilter>,
-    /// Groups, at most.
+    /// Groups of the answer, at most; 1 to 1,000.
     pub limit: usize,
-    /// Whether empty buckets are answered.
+    /// Whether the answer has rows for buckets without events.
     pub fill: bool,
-    /// Second series.
+    /// Window whose values are added to the rows; `None` for no comparison.
     pub compare: Option<Compare>,
-    /// Whether the answer says how it was found.
+    /// Whether the answer has the plan of the query.
     pub explain: bool,
-    /// Zone that days, weeks and months belong to; UTC when there is none.
+    /// Time zone of days, weeks and months; `None` is UTC.
     pub timezone: Option<TimeZone>,
 }
 
 /// One row of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryRow {
-    /// Start of the bucket.
+    /// Start of the bucket in milliseconds since 1970; `None` without a granularity.
     pub bucket: Option<i64>,
-    /// Group, where the question has one.
+    /// Value of the grouped property; the inner `None` for events without it, the outer without
+    /// grouping.
     pub group: Option<Group>,
-    /// The number.
+    /// Value of the metric: an integer for counts, null where there is none.
     pub value: Value,
-    /// The number of the window before.
+    /// Value in the window before; `None` without a comparison.
     pub previous: Option<Value>,
 }
 
-/// An answer with what `meta` tells.
+/// An answer with the facts of its `meta`.
 #[derive(Debug, Clone)]
 pub struct QueryAnswer {
     /// Rows by bucket, then falling value, then group.
     pub rows: Vec<QueryRow>,
-    /// First millisecond of the window.
+    /// Start of the window in milliseconds since 1970, included.
     pub from_ms: i64,
-    /// First millisecond after it.
+    /// End of the window in milliseconds since 1970: excluded for `range`; for a period the current
+    /// time, included.
     pub to_ms: i64,
-    /// Time that it took.
+    /// Duration of the query in milliseconds.
     pub took_ms: u64,
-    /// Rows that were looked at.
+    /// Rows that the engine read, over all passes.
     pub rows_scanned: u64,
     /// Groups that matched.
     pub groups_total: usize,
@@ -138,7 +140,7 @@ pub struct QueryAnswer {
     pub total: Option<Value>,
     /// The finest rollup that gave a part of it.
     pub rollup: Option<RollupGrain>,
-    /// How it was found, if that was asked.
+    /// Plan of the query; `None` unless `explain` is set.
     pub plan: Option<Vec<ExplainStep>>,
 }
 
@@ -384,14 +386,14 @@ impl App {
         self.count_query(&caller.org, &caller.environment);
     }
 
-    /// Counts a query, once for a request whose work is begun anew.
+    /// Counts a query, once when the work of its request is begun again.
     pub fn count_query(&self, org: &str, environment: &Environment) {
         if !self.is_counted {
             self.counters.add(org, environment, Counted::Query);
         }
     }
 
-    /// Answers a question of `GET /v1/query`. Keys must name a tenant.
+    /// Answers a query of `GET /v1/query`. API keys must name a tenant.
     pub fn query(&self, caller: &Caller, ask: &Ask) -> Result<QueryAnswer> {
         if ask.tenant.is_none() && caller.is_key() {
             return Err(ApiError::field(Code::MissingField, "tenant_id", "tenant_id is required"));
@@ -400,7 +402,7 @@ impl App {
         self.answer(caller.environment.namespace(), ask)
     }
 
-    /// Answers a question over one namespace; the caller has decided that it may be asked.
+    /// Answers a query over one namespace; the calling code has checked the permission.
     pub fn answer(&self, namespace: inlay_engine::Namespace, ask: &Ask) -> Result<QueryAnswer> {
         let started = Instant::now();
         let metric = parse_metric("metric", &ask.metric, ask.numeric_prop.as_deref())?;
@@ -513,7 +515,7 @@ fn to_rows(answer: &Answer, ask: &Ask) -> Vec<QueryRow> {
     rows
 }
 
-/// The same question, but how many events each answer is computed from.
+/// The same query for the number of events that each value is computed from.
 fn count_of_input(mut query: Query) -> Query {
     if let Some(name) = query.number.clone().filter(|_| query.metric.needs_number()) {
         query.numbers.push(NumberFilter { name, min: f64::NEG_INFINITY, max: f64::INFINITY });
@@ -521,7 +523,7 @@ fn count_of_input(mut query: Query) -> Query {
     Query { metric: Metric::Count, ..query }
 }
 
-/// Drops the rows that no event stands behind.
+/// Drops the rows that were computed from no event.
 fn retain_with_input(rows: &mut Vec<QueryRow>, counted: &Answer) {
     let buckets: HashMap<i64, usize> = counted.buckets.iter().copied().zip(0..).collect();
     let groups: HashMap<&Group, usize> = counted.groups.iter().zip(0..).collect();

@@ -1,4 +1,5 @@
-//! Saved queries of the console: kept, starred, changed, deleted. What they say is checked when they run.
+//! Saved queries of the console: made, starred, changed, deleted. A statement is checked when it
+//! runs.
 
 use serde_json::json;
 
@@ -16,16 +17,16 @@ const QUERIES_MAX: usize = 1_000;
 /// The dataset of a query that names none.
 const DATASET: &str = "events";
 
-/// What a saved query should be; of an existing one absent parts stay.
+/// Fields of a saved query to make or change; absent fields of an existing query stay.
 #[derive(Default)]
 pub struct SavedQueryChange {
-    /// Name.
+    /// Display name, 1 to 200 characters after trimming; a new query needs one.
     pub name: Option<String>,
-    /// Statement.
+    /// SQL statement of 1 byte to 64 KiB, not checked before it runs; a new query needs one.
     pub sql: Option<String>,
-    /// Dataset.
+    /// Table that the query is mainly about; `events` for a new query without one.
     pub dataset: Option<String>,
-    /// Whether it stands at the top.
+    /// Whether lists show the query first.
     pub starred: Option<bool>,
 }
 
@@ -60,7 +61,7 @@ fn statement(sql: String) -> Result<String> {
 }
 
 impl App {
-    /// All of the organisation, starred ones first, then newest first.
+    /// All saved queries of the organisation, starred ones first, then newest first.
     pub fn saved_queries(&self, caller: &Caller) -> Result<Vec<SavedQuery>> {
         let mut queries: Vec<SavedQuery> = self.org_reader(&caller.org).list()?;
         queries.reverse();
@@ -112,7 +113,7 @@ impl App {
         })
     }
 
-    /// Whether there is such a query: that comes before what is wrong with a request.
+    /// Finds a saved query. 404 when there is none, which comes before the faults of a request.
     pub fn find_saved_query(&self, caller: &Caller, id: &str) -> Result<SavedQuery> {
         self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
     }

@@ -1,4 +1,4 @@
-//! Billing: what an organisation pays for, told by the billing provider's webhook.
+//! Billing: the subscription of an organisation, as webhooks of the billing provider report it.
 //!
 //! Each event changes the state once, in the order in which things happened there, whatever the order in
 //! which they arrive: the ids of events are remembered, and what is older than what is known is not
@@ -25,28 +25,29 @@ use crate::{
     },
 };
 
-/// What an organisation has and uses.
+/// Plan, usage and billing status of an organisation.
 pub struct BillingState {
-    /// The organisation.
+    /// Record of the organisation, with its billing status.
     pub org: Org,
-    /// Its plan.
+    /// Plan of the organisation; the smallest plan when its name is unknown.
     pub plan: &'static Plan,
-    /// Events of this month.
+    /// Events stored in this UTC month, over all environments.
     pub monthly_events: u64,
     /// Dashboards that are published now.
     pub published_dashboards: u64,
-    /// API keys that there are.
+    /// API keys that exist now, over all environments.
     pub api_keys: u64,
 }
 
-/// What became of a webhook.
+/// Result of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// It changed something.
+    /// The event changed the organisation's billing record.
     Applied,
-    /// It was known already.
+    /// An event of this id was received before.
     Duplicate,
-    /// It is about nothing that we keep, or older than what we know.
+    /// The event has an unknown type, status or organisation, is older than the last applied event,
+    /// or ends a subscription that another has replaced.
     Ignored,
 }
 
@@ -97,7 +98,7 @@ fn plan_of_price(settings: &BillingSettings, price: &str) -> Option<&'static Pla
 }
 
 impl App {
-    /// What the caller's organisation has and uses.
+    /// Plan, usage and billing status of the caller's organisation.
     pub fn billing(&self, caller: &Caller) -> Result<BillingState> {
         let org = self.org(&caller.org)?;
         let reader = self.org_reader(&caller.org);
@@ -111,7 +112,7 @@ impl App {
         })
     }
 
-    /// The settings, when something can be bought. 503 else.
+    /// The billing settings. 503 when a purchase is not possible with them.
     pub fn billing_settings(&self) -> Result<&BillingSettings> {
         let settings = &self.settings.billing;
         if settings.is_configured() { Ok(settings) } else { Err(not_configured()) }
@@ -225,7 +226,7 @@ impl App {
     }
 }
 
-/// Whether an end is that of a subscription which another one has taken the place of.
+/// Whether an event ends a subscription that another one has replaced.
 fn is_of_another(known: &Billing, id: Option<&str>, status: BillingStatus) -> bool {
     let is_end = matches!(status, BillingStatus::Canceled | BillingStatus::PastDue);
     let is_live = matches!(known.status, BillingStatus::Active | BillingStatus::Trialing);
@@ -233,11 +234,11 @@ fn is_of_another(known: &Billing, id: Option<&str>, status: BillingStatus) -> bo
     is_end && is_live && differs
 }
 
-/// What the type of an event says about the status.
+/// Status of a subscription by the type of an event.
 enum TypeSays {
-    /// What the data tells.
+    /// The status is in the data of the event.
     Told,
-    /// This.
+    /// The type alone decides the status.
     Exactly(BillingStatus),
 }
 
@@ -266,7 +267,7 @@ fn parse(body: &[u8]) -> Result<Event> {
     })
 }
 
-/// The billing provider as the one who does something.
+/// The billing provider as the author of a change.
 fn provider(org: &Org) -> Caller {
     let actor = Actor {
         r#type: "system".to_owned(),

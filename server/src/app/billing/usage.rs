@@ -1,7 +1,7 @@
-//! What an organisation uses: events a day, and how often they are looked at.
+//! Usage of an organisation: events a day, queries, embed sessions and embed views.
 //!
-//! Events are counted in the log record that stores them. Questions and views are counted in memory and
-//! written down from time to time: a write a question would be too much, and a crash loses seconds.
+//! Events are counted in the log record that stores them. Queries and views are counted in memory
+//! and stored from time to time: a write a query would be too much, and a crash loses seconds.
 
 use crate::{
     app::{
@@ -18,23 +18,23 @@ const DAY_MS: i64 = 86_400_000;
 /// Tenants that a report of usage names.
 const TOP_TENANTS: usize = 10;
 
-/// What was used in a period.
+/// Usage of an environment in a period.
 pub struct Usage {
-    /// Name of the period.
+    /// Name of the period, such as `30d`.
     pub period: String,
     /// Events that were stored.
     pub events: u64,
-    /// Events a month, at most.
+    /// Events of a month that the plan allows, over all environments; `None` is unlimited.
     pub limit: Option<u64>,
-    /// Questions that were answered.
+    /// Metric queries and SQL statements that were begun.
     pub queries: u64,
     /// Embed sessions that were minted.
     pub embed_sessions: u64,
     /// Embed pages that were shown.
     pub embed_views: u64,
-    /// Events a day, oldest first, days without events too.
+    /// UTC dates with their events, oldest first, days without events too.
     pub by_day: Vec<(String, u64)>,
-    /// Tenants with most events of the period, most first.
+    /// Tenants with the most events of the period, at most 10, most first.
     pub top_tenants: Vec<(String, u64)>,
 }
 

@@ -28,7 +28,7 @@ const WIDGETS_MAX: usize = 100;
 #[serde(rename_all = "lowercase")]
 #[schema(as = DashboardStatus)]
 pub enum Status {
-    /// Never published.
+    /// The dashboard was never published.
     Draft,
     /// Embeds show it.
     Published,
@@ -54,37 +54,37 @@ impl Dashboard {
 
 /// A dashboard to make.
 pub struct NewDashboard {
-    /// Name.
+    /// Display name, 1 to 200 characters after trimming.
     pub name: String,
-    /// Widgets.
+    /// Widgets of the draft, at most 100 with distinct ids.
     pub widgets: Vec<Widget>,
-    /// The rest.
+    /// Default period, allowed origins and theme.
     pub settings: Settings,
 }
 
-/// What to change; absent parts stay.
+/// Fields of a dashboard to change; absent fields stay.
 #[derive(Default)]
 pub struct DashboardChange {
-    /// Name.
+    /// Display name, 1 to 200 characters after trimming.
     pub name: Option<String>,
-    /// All widgets.
+    /// Complete list of widgets, which replaces the list of the draft.
     pub widgets: Option<Vec<Widget>>,
-    /// The rest.
+    /// Default period, allowed origins and theme, replaced together.
     pub settings: Option<Settings>,
-    /// The version that the change was made from.
+    /// Version that the change was made from; `None` changes any version.
     pub if_match: Option<u64>,
 }
 
-/// What to change of a widget; absent parts stay.
+/// Fields of a widget to change; absent fields stay.
 #[derive(Default)]
 pub struct WidgetChange {
-    /// Heading.
+    /// Heading, at most 200 characters.
     pub title: Option<String>,
-    /// Question.
+    /// Metric query of the widget, replaced as a whole.
     pub query: Option<Map<String, Value>>,
-    /// Drawing options.
+    /// Drawing options, replaced as a whole.
     pub viz: Option<Map<String, Value>>,
-    /// Place.
+    /// Position and size on the grid of 12 columns.
     pub layout: Option<Layout>,
 }
 
@@ -133,12 +133,12 @@ fn check(config: &DashboardConfig) -> Result<()> {
     faults.end()
 }
 
-/// An origin goes into a response header as it is: scheme, host, optional port, nothing else.
 /// Origins of a dashboard, at most: all of them stand in a header.
 const ORIGINS_MAX: usize = 50;
 
-/// An origin as browsers write it, so that theirs can be compared with it; the first label of the host
-/// may be `*`, for any.
+/// Checks an origin: scheme, host, optional port, nothing else, since it goes into a response
+/// header as it is. It must be written as browsers write origins, which are compared with it; the
+/// first label of the host may be `*`, for any label.
 fn check_origin(origin: &str, field: &str) -> Result<()> {
     let refused = |message: String| Err(ApiError::field(Code::InvalidField, field, message));
     // Any label stands for the one that is open.
@@ -168,7 +168,7 @@ impl App {
         Ok(all)
     }
 
-    /// One dashboard.
+    /// A dashboard with its draft. 404 when the organisation has none of this id.
     pub fn dashboard(&self, caller: &Caller, id: &str) -> Result<Dashboard> {
         self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
     }

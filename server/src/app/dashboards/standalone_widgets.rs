@@ -12,11 +12,11 @@ use crate::{
 /// Standalone widgets of an organisation, at most: a list of them is answered whole.
 const WIDGETS_MAX: usize = 1_000;
 
-/// What to change of a standalone widget; absent parts stay.
+/// Fields of a standalone widget to change; absent fields stay.
 pub struct StandaloneChange {
-    /// What is drawn.
+    /// Kind of drawing, one of `WIDGET_KINDS`.
     pub kind: Option<String>,
-    /// The rest.
+    /// Heading, query, drawing options and layout.
     pub rest: super::drafts::WidgetChange,
 }
 
@@ -28,19 +28,19 @@ impl StandaloneWidget {
 }
 
 impl App {
-    /// All of the organisation, newest first.
+    /// All standalone widgets of the organisation, newest first.
     pub fn standalone_widgets(&self, caller: &Caller) -> Result<Vec<StandaloneWidget>> {
         let mut all: Vec<StandaloneWidget> = self.org_reader(&caller.org).list()?;
         all.reverse();
         Ok(all)
     }
 
-    /// One of them.
+    /// A standalone widget. 404 when the organisation has none of this id.
     pub fn standalone_widget(&self, caller: &Caller, id: &str) -> Result<StandaloneWidget> {
         self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
     }
 
-    /// Makes one. The id is ours.
+    /// Makes a standalone widget. The server chooses its id.
     pub fn create_standalone_widget(
         &self,
         caller: &Caller,
@@ -100,7 +100,7 @@ impl App {
         .map(drop)
     }
 
-    /// Deletes one.
+    /// Deletes a standalone widget with its snapshot. 404 when there is none of this id.
     pub fn delete_standalone_widget(&self, caller: &Caller, id: &str) -> Result<()> {
         self.org_txn(&caller.org, |txn| {
             let widget = found(txn, id)?;

@@ -20,7 +20,7 @@ use crate::{
     store::{OneOrMany, Widget},
 };
 
-/// What a widget can be drawn as.
+/// Kinds of drawing of a widget.
 pub const WIDGET_KINDS: [&str; 10] = [
     "number",
     "line",
@@ -81,35 +81,35 @@ struct Step {
     label: Option<String>,
 }
 
-/// What a viewer has chosen: narrows every widget's own query.
+/// Choices of a viewer, which narrow the query of every widget.
 #[derive(Debug, Clone, Default)]
 pub struct ViewFilters {
-    /// Name of the period.
+    /// Name of the period; replaces the period of each widget.
     pub period: Option<String>,
-    /// Explicit window; replaces the period.
+    /// Explicit window in milliseconds since 1970, the end excluded; replaces the period.
     pub range: Option<(i64, i64)>,
-    /// All hold, beside the widget's own.
+    /// Filters by string property, beside those of the widget; an event must pass all.
     pub texts: Vec<TextFilter>,
-    /// All hold.
+    /// Bounds of numeric properties; an event must pass all.
     pub numbers: Vec<NumberFilter>,
 }
 
-/// What a widget shows.
+/// Data of a widget.
 pub enum WidgetAnswer {
     /// Rows as of `GET /v1/query`, and the small line beside a number.
     Rows {
-        /// The question that was asked.
+        /// Query that the rows answer; of a funnel that of the last step.
         ask: Box<Ask>,
-        /// Its answer.
+        /// Result of the query; of a funnel with the rows of all steps.
         answer: Box<QueryAnswer>,
-        /// The same over time.
+        /// Rows of the same query over time; `None` unless a number has a sparkline.
         spark: Option<Vec<QueryRow>>,
     },
     /// A table of several measures: for each group one value a measure.
     Table {
-        /// The question of the first measure.
+        /// Query of the first measure.
         ask: Box<Ask>,
-        /// Its answer, for `meta`.
+        /// Result of the first measure, for `meta`.
         answer: Box<QueryAnswer>,
         /// Label, metric, number and format of each measure.
         measures: Vec<Json>,
@@ -150,8 +150,11 @@ pub fn validate(widget: &Widget, path: &str) -> Result<()> {
             "layout must lie on 12 columns: x from 0, w and h from 1, x + w up to 12",
         ));
     }
-    if layout.y > ROWS_MAX || layout.h > ROWS_MAX {
-        return Err(invalid("layout", "layout reaches too far down"));
+    if layout.y >= ROWS_MAX || layout.h > ROWS_MAX {
+        return Err(invalid(
+            "layout",
+            "layout must lie on 1,000 rows: y from 0 to 999, h up to 1,000",
+        ));
     }
     check_query(widget, &at("query"))
 }
@@ -248,15 +251,15 @@ fn check_query(widget: &Widget, path: &str) -> Result<()> {
     }
 }
 
-/// A widget to look at before it is saved.
+/// A widget that is answered without being saved.
 pub struct Preview {
-    /// The widget.
+    /// Definition of the widget, checked like one to be saved.
     pub widget: Widget,
-    /// One tenant; sessions may leave it out.
+    /// Tenant whose events are read; `None` is all tenants, which API keys may not ask for.
     pub tenant: Option<String>,
-    /// Instead of the widget's own.
+    /// Name of a period that replaces the period of the widget.
     pub period: Option<String>,
-    /// Beside the widget's own.
+    /// Accepted values by string property, beside the filters of the widget.
     pub filters: BTreeMap<String, OneOrMany>,
 }
 
@@ -408,7 +411,7 @@ impl App {
     }
 }
 
-/// The question for a widget's metric as one number over a window: all groups together.
+/// The query for a widget's metric as one number over a window: all groups together.
 pub fn watch_ask(widget: &Widget, tenant: Option<&str>, range: (i64, i64)) -> Result<Ask> {
     let query = read_query(&widget.query, "query")?;
     let view = ViewFilters { range: Some(range), ..ViewFilters::default() };
@@ -472,5 +475,27 @@ fn auto_granularity(ask: &Ask) -> Granularity {
         ..=DAY_MS => Granularity::Hour,
         _ if length <= 120 * DAY_MS => Granularity::Day,
         _ => Granularity::Week,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_lies_on_the_grid() {
+        let fault = |x: u32, y: u32, w: u32, h: u32| {
+            let query = serde_json::json!({"event_name": "api_call", "metric": "count"});
+            let layout = serde_json::json!({"x": x, "y": y, "w": w, "h": h});
+            let widget = serde_json::json!({"id": "a", "kind": "number", "title": "", "query": query, "layout": layout});
+            let widget: Widget = serde_json::from_value(widget).unwrap();
+            validate(&widget, "").err().and_then(|error| error.field)
+        };
+        assert_eq!(fault(11, 999, 1, 1_000), None);
+        for (x, y, w, h) in
+            [(11, 0, 2, 1), (12, 0, 1, 1), (0, 0, 0, 1), (0, 1_000, 1, 1), (0, 0, 1, 1_001)]
+        {
+            assert_eq!(fault(x, y, w, h).as_deref(), Some("layout"), "{x} {y} {w} {h}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What became of webhooks: the attempts of the last 24 hours, by rule.
+//! Results of webhook deliveries: the attempts of the last 24 hours, by rule.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,34 @@ use crate::{
     store::{AlertRule, ReportRule, WebhookDelivery},
 };
 
-/// How far back is looked.
+/// Hours of attempts that are reported.
 pub const WINDOW_HOURS: i64 = 24;
 /// Attempts of a rule that are shown one by one.
 const ATTEMPTS_SHOWN: usize = 20;
-/// Attempts that are looked at, at most.
+/// Attempts of an organisation that are read, at most.
 const ATTEMPTS_MAX: usize = 100_000;
 
-/// A rule with a webhook, and how it went.
+/// A rule with a webhook, and the results of its attempts.
 pub struct RuleDeliveries {
     /// `alert` or `report`.
     pub source: &'static str,
     /// Number of the rule.
     pub source_id: u64,
-    /// Its name.
+    /// Display name of the rule.
     pub name: String,
-    /// Where it posts.
+    /// Current URL of the webhook; `None` when it was removed after an attempt.
     pub webhook_url: Option<String>,
-    /// Attempts that were answered with 2xx.
+    /// Number of attempts that were answered with 2xx.
     pub successes: usize,
-    /// The others.
+    /// Number of attempts with another status, or without an answer.
     pub failures: usize,
-    /// The newest attempts, newest first.
+    /// The newest attempts, at most 20, newest first.
     pub attempts: Vec<WebhookDelivery>,
 }
 
 impl App {
-    /// Rules of the environment that post somewhere, and how it went: alerts first, newest first.
+    /// Rules of the environment with a webhook or attempts, and their results: alerts first, newest
+    /// first.
     pub fn webhook_deliveries(&self, caller: &Caller) -> Result<Vec<RuleDeliveries>> {
         let reader = self.org_reader(&caller.org);
         let since = self.now_ms() - WINDOW_HOURS * 3_600_000;

@@ -30,9 +30,9 @@ const VALUES_MAX: usize = 1_000;
 /// Properties that a viewer is offered to filter by, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Offered {
-    /// String properties.
+    /// String properties that viewers may filter by.
     pub dimensions: Vec<String>,
-    /// Numeric properties.
+    /// Numeric properties that viewers may filter by.
     pub numbers: Vec<String>,
 }
 

@@ -34,23 +34,23 @@ const AUDIENCE: &str = "embed";
 
 /// A session to mint.
 pub struct EmbedRequest {
-    /// For whom.
+    /// Tenant whose data is shown, 1 to 256 bytes.
     pub tenant_id: String,
-    /// Of what.
+    /// Id of the dashboard that is shown; it may be unpublished when the session is minted.
     pub dashboard_id: String,
-    /// For how long, in seconds.
+    /// Lifetime in seconds, 60 to 86,400; `None` is an hour.
     pub expires_in: Option<i64>,
     /// What the viewer may do.
     pub permissions: Permissions,
 }
 
-/// A minted session.
+/// A minted embed session.
 pub struct Minted {
-    /// Signed token.
+    /// Signed token: a JWT with HS256, at most 8 KiB.
     pub token: String,
-    /// The page's address.
+    /// Address of the embed page, with the token in its query.
     pub url: String,
-    /// Until when.
+    /// End of the session, in milliseconds since 1970.
     pub expires_at: i64,
 }
 
@@ -70,22 +70,22 @@ struct Claims {
     perm: Permissions,
 }
 
-/// Somebody who holds a valid token.
+/// The holder of a valid embed token.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     /// Id of the embed session.
     pub session: String,
-    /// Organisation.
+    /// Id of the organisation.
     pub org: String,
     /// Environment whose data is shown.
     pub environment: Environment,
     /// Tenant whose data is shown.
     pub tenant: String,
-    /// The dashboard.
+    /// Id of the dashboard that the token shows.
     pub dashboard_id: String,
-    /// What is allowed.
+    /// Permissions that the token grants.
     pub permissions: Permissions,
-    /// Until when.
+    /// End of the session by its token, in milliseconds since 1970.
     pub expires_at: i64,
 }
 
@@ -207,7 +207,8 @@ impl App {
             .map_err(|error| ApiError::internal(format!("a token cannot be signed: {error}")))
     }
 
-    /// The viewer behind a token. 401 when it is not ours, too old, or revoked.
+    /// The viewer behind a token. 401 when this server did not sign the token, or it has expired or
+    /// was revoked.
     pub fn viewer(&self, token: &str) -> Result<Viewer> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(invalid_token());

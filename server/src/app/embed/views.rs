@@ -37,21 +37,21 @@ const BREAKDOWN_GROUPS: usize = 8;
 
 /// A published dashboard as one viewer sees it.
 pub struct EmbedView {
-    /// Id.
+    /// Id of the dashboard, a UUIDv7.
     pub id: String,
-    /// What is shown, without what is hidden.
+    /// Published configuration without the hidden widgets.
     pub config: DashboardConfig,
     /// Periods to choose from.
     pub periods: Vec<String>,
-    /// Periods that may be asked for, which can be more.
+    /// Periods that requests may name, which can be more than those offered.
     pub allowed_periods: Vec<String>,
-    /// The one to start with.
+    /// Period that the page starts with.
     pub period: String,
     /// Whether dates may be chosen instead of a period.
     pub allows_dates: bool,
-    /// Properties that he is offered to filter by.
+    /// Properties that the viewer is offered to filter by.
     pub offered: Offered,
-    /// Seconds left.
+    /// Whole seconds until the session ends, never below 0.
     pub expires_in_seconds: i64,
 }
 
@@ -65,11 +65,11 @@ pub struct PropertyValues {
 
 /// One slice of a widget.
 pub struct Detail {
-    /// The number itself.
+    /// The metric over the window.
     pub total: WidgetAnswer,
-    /// The number over time.
+    /// The metric over time.
     pub course: WidgetAnswer,
-    /// The number by other properties.
+    /// The metric by each other property that is offered, at most 6.
     pub breakdowns: Vec<(String, WidgetAnswer)>,
 }
 

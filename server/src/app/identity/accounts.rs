@@ -1,4 +1,4 @@
-//! Accounts: registering and logging in, and whose an API key is.
+//! Accounts: registering and logging in, and the caller behind an API key.
 
 use sha2::{Digest, Sha512};
 
@@ -18,25 +18,25 @@ const ENVIRONMENTS: [&str; 2] = ["production", "development"];
 /// Addresses of accounts that are ours, where nobody gets mail.
 pub const RESERVED_DOMAIN: &str = "@inlay.invalid";
 
-/// What registering makes.
+/// Result of a registration.
 pub struct Registration {
-    /// The person.
+    /// Account of the user, who owns the new organisation.
     pub user: User,
-    /// The organisation.
+    /// The new organisation, with its two environments.
     pub org: Org,
-    /// Its first key, and the whole secret, which is shown once.
+    /// First API key of the organisation, and its whole secret, which is shown once.
     pub api_key: (store::ApiKey, String),
     /// The cookie's value.
     pub session: String,
 }
 
-/// A session that was opened.
+/// A console session that was opened.
 pub struct SessionOpened {
-    /// The person.
+    /// Account of the user.
     pub user: User,
-    /// The organisation.
+    /// Organisation that the session belongs to.
     pub org: Org,
-    /// What he may do there.
+    /// Role of the user in the organisation.
     pub role: Role,
     /// The cookie's value.
     pub session: String,
@@ -221,7 +221,7 @@ impl App {
         Ok((found.caller.clone(), is_due))
     }
 
-    /// Writes down that a key or a session is used now.
+    /// Stores the current time as the last use of the caller's key or session.
     pub fn note_use(&self, caller: &Caller) -> Result<()> {
         let now = self.now_ms();
         // It may have ended since; noting its use must not bring it back.

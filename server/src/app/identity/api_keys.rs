@@ -13,23 +13,23 @@ use crate::{
 /// Characters of a key that lists show.
 const PREFIX_CHARS: usize = 18;
 
-/// What a new key should be.
+/// Fields of a new API key.
 pub struct KeyRequest {
-    /// For people.
+    /// Display label, 1 to 200 characters after trimming.
     pub label: String,
-    /// What it may do.
+    /// Scope: the operations that the key may call.
     pub scope: Scope,
-    /// Name of its environment; the caller's by default.
+    /// Name of the key's environment; `None` is the environment of the caller.
     pub environment: Option<String>,
 }
 
 /// A key, its environment's name, and the secret that is shown once.
 pub struct NewKey {
-    /// The record.
+    /// Stored record, with a digest instead of the secret.
     pub key: ApiKey,
     /// Name of the environment.
     pub environment: String,
-    /// The whole key.
+    /// The whole key, which is not stored.
     pub secret: String,
 }
 

@@ -1,4 +1,4 @@
-//! Members and invites: who belongs to an organisation, and as what.
+//! Members of an organisation with their roles, and invites.
 //!
 //! An account belongs to one organisation. Accepting an invite makes it, removing the member ends it, so
 //! that the same address can be invited anew, there or elsewhere.
@@ -43,13 +43,13 @@ struct Claims {
     exp: i64,
 }
 
-/// An invite that was just made, with what its link needs.
+/// An invite that was just made, with its token and link.
 pub struct NewInvite {
-    /// The record.
+    /// Stored record, valid for 7 days.
     pub invite: Invite,
-    /// Signed; shown this once.
+    /// Signed token, a JWT with HS256; shown once and not stored.
     pub token: String,
-    /// The page that accepts it.
+    /// Address of the console page that accepts the invite, with the token in its query.
     pub url: String,
 }
 
@@ -66,7 +66,7 @@ impl App {
         Ok(found)
     }
 
-    /// Whether there is such a member: that comes before what is wrong with a request.
+    /// Finds a member. 404 when there is none, which comes before the faults of a request.
     pub fn member(&self, caller: &Caller, id: &str) -> Result<Member> {
         self.org_reader(&caller.org).find(id)?.ok_or_else(not_found)
     }

@@ -22,16 +22,16 @@ use crate::{
 /// How long a webhook with a report may take.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A report's file, ready to go.
+/// The file of a report, ready to be sent.
 #[derive(Debug, Clone)]
 pub struct ReportFile {
-    /// What it is about, for the mail.
+    /// Title of the dashboard, and the tenant if there is one, for the mail.
     about: String,
-    /// Name.
+    /// File name from rule, tenant of a burst and UTC date, such as `Weekly-usage-2026-11-20.pdf`.
     pub name: String,
     /// Media type, for `Content-Type` and for the attachment of a mail.
     pub content_type: &'static str,
-    /// Bytes.
+    /// Content of the file, shared by all its recipients.
     pub bytes: Arc<[u8]>,
     /// Titles of widgets that could not be shown.
     pub missing: Vec<String>,
@@ -110,7 +110,8 @@ impl App {
         })
     }
 
-    /// What is carried to the receiver at a place of a run's list, in an attempt that begins at `at_ms`.
+    /// The message to the recipient at index `at` of a run's list, in an attempt that begins at
+    /// `at_ms`.
     pub fn report_message(
         &self,
         of: &ReportWork,
@@ -176,7 +177,8 @@ impl App {
     }
 }
 
-/// A name as a header may hold it: what is not plain ASCII is percent-encoded, as is the percent sign.
+/// A name as a header may hold it: control characters, bytes beyond ASCII and the percent sign are
+/// percent-encoded.
 fn header(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -188,7 +190,7 @@ fn header(text: &str) -> String {
     out
 }
 
-/// A file's name from parts, without what file systems do not like.
+/// A file name from parts: characters that file systems may refuse become hyphens.
 fn file_name(parts: &[&str]) -> String {
     let clean = |part: &&str| {
         let plain =

@@ -1,4 +1,4 @@
-//! Report rules: which dashboard, when, as what, to whom. Running them is done elsewhere.
+//! Report rules: dashboard, schedule, format and recipients. `runs` runs them.
 
 use serde_json::json;
 
@@ -29,38 +29,38 @@ const SHARES_MAX: usize = 200;
 /// Bytes of a tenant's name, at most.
 const TENANT_BYTES_MAX: usize = 256;
 
-/// What a report rule should be; of an existing one absent parts stay.
+/// Fields of a report rule to make or change; absent fields of an existing rule stay.
 #[derive(Default)]
 pub struct ReportChange {
-    /// For people.
+    /// Display name, 1 to 200 characters after trimming.
     pub name: Option<String>,
-    /// When.
+    /// Times of the runs: a word such as `daily`, or a cron expression with a time zone.
     pub schedule: Option<Schedule>,
-    /// As what.
+    /// Format of the file: CSV, PNG or PDF.
     pub format: Option<ReportFormat>,
-    /// Who gets mail.
+    /// Mail addresses of the recipients, at most 50.
     pub recipients: Option<Vec<String>>,
-    /// Where it is posted; the inner absence ends it.
+    /// URL of the webhook that gets the file; the inner `None` removes the webhook.
     pub webhook_url: Option<Option<String>>,
-    /// Whether it runs.
+    /// Whether the schedule starts runs.
     pub enabled: Option<bool>,
-    /// One tenant; the inner absence is all of the environment.
+    /// The tenant that is shown; the inner `None` is all tenants of the environment together.
     pub tenant_id: Option<Option<String>>,
-    /// Period of the widgets; the inner absence is their own.
+    /// Name of the period of all widgets; the inner `None` is the default period of the dashboard.
     pub period: Option<Option<String>>,
-    /// Tenants that each get a report of their own.
+    /// Tenants that each get a report of their own, at most 200; excludes `tenant_id`.
     pub burst: Option<Vec<Share>>,
-    /// Whether its webhooks are signed.
+    /// Whether webhooks are signed: `true` makes a secret if there is none, `false` removes it.
     pub webhook_signed: Option<bool>,
 }
 
 /// A rule with its last run.
 pub struct Report {
-    /// The rule.
+    /// The rule as it is stored.
     pub rule: ReportRule,
-    /// The run that was made last.
+    /// The newest run; `None` before the first.
     pub last_run: Option<ReportRun>,
-    /// What its webhooks are signed with, when it was made just now.
+    /// Secret that signs the webhooks, only when this operation made the secret.
     pub new_secret: Option<String>,
 }
 

@@ -36,16 +36,16 @@ const STARTS_MAX: u32 = 8;
 /// Waits before each attempt of the mails of a run.
 const WAITS_S: [u64; 3] = [0, 30, 120];
 
-/// A run to go on with, and all that it needs.
+/// A run to continue, with all records that it needs.
 #[derive(Debug, Clone)]
 pub struct ReportWork {
     /// Its entry in the queue.
     pub work: RunWork,
-    /// The rule.
+    /// The rule as it was when this lease of the run began.
     pub rule: ReportRule,
-    /// Whose data it shows.
+    /// Environment whose data is shown.
     pub environment: Environment,
-    /// What it shows.
+    /// Dashboard that is shown.
     pub dashboard: Dashboard,
     /// The run so far.
     pub run: ReportRun,

@@ -5,10 +5,10 @@
 
 use crate::store::Role;
 
-/// Who asks.
+/// Kind of caller, by the credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
-    /// Nobody we know.
+    /// A request without credentials, or the server itself.
     Anonymous,
     /// Console session of a viewer.
     Viewer,
@@ -22,7 +22,7 @@ pub enum Principal {
     AdminKey,
     /// API key of scope `ingest`.
     IngestKey,
-    /// Embed token.
+    /// Embed token of a viewer.
     Embed,
 }
 
@@ -38,10 +38,10 @@ impl Principal {
     }
 }
 
-/// Whether the operation may go on.
+/// Whether a principal may call an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It may.
+    /// The operation is allowed.
     Allowed,
     /// This principal never may.
     Forbidden,
@@ -49,14 +49,14 @@ pub enum Decision {
     Unauthenticated,
 }
 
-/// What the requests of an operation are counted against.
+/// Rate limit that the requests of an operation count against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quota {
     /// Sending events, a second, per key.
     Ingest,
-    /// Questions, a second, per organisation.
+    /// Metric queries, a second, per organisation.
     Query,
-    /// Statements, a second, per organisation.
+    /// SQL statements, a second, per organisation.
     Sql,
     /// Data of embeds, a second, per embed session.
     Embed,
@@ -64,7 +64,7 @@ pub enum Quota {
     Management,
     /// Attempts to log in or to change a password, a quarter of an hour, per account and address.
     Login,
-    /// Requests with an idempotency key, a day, per organisation: what is kept of them takes memory.
+    /// Requests with an idempotency key, a day, per organisation: their stored answers take memory.
     Named,
     /// Registrations and acceptances, a quarter of an hour, per account and address.
     Register,
@@ -95,7 +95,7 @@ macro_rules! operations {
         }
 
         impl Operation {
-            /// All operations.
+            /// All operations, in the order of the table below.
             #[cfg(test)]
             pub const ALL: &[Operation] = &[$(Operation::$name,)*];
 
@@ -103,12 +103,12 @@ macro_rules! operations {
                 match self { $(Operation::$name => $row,)* }
             }
 
-            /// What its requests are counted against.
+            /// Rate limit that its requests count against.
             pub fn quota(self) -> Quota {
                 match self { $(Operation::$name => Quota::$quota,)* }
             }
 
-            /// What it does, in a sentence.
+            /// Description for the API document, one sentence.
             pub fn summary(self) -> &'static str {
                 match self { $(Operation::$name => $summary,)* }
             }
@@ -219,7 +219,7 @@ operations! {
     EmbedDetail b"1111111y" Embed "Breaks one slice of a widget down further.";
 }
 
-/// Decides.
+/// Looks a principal up in the row of an operation.
 pub fn decide(operation: Operation, principal: Principal) -> Decision {
     match operation.row()[principal as usize] {
         b'y' => Decision::Allowed,

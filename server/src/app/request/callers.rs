@@ -29,18 +29,18 @@ pub struct Caller {
     pub ip: Option<IpAddr>,
 }
 
-/// What credentials say of a caller, which is the same for all requests with them.
+/// Facts of a caller by its credentials, the same for all requests with them.
 #[derive(Debug)]
 pub struct Identity {
-    /// What the caller is.
+    /// Kind of caller.
     pub principal: Principal,
-    /// The organisation.
+    /// Id of the organisation that the caller belongs to.
     pub org: String,
     /// The environment that the caller works in.
     pub environment: Environment,
-    /// For the audit.
+    /// Author of changes, for the audit.
     pub actor: Actor,
-    /// Digest of the cookie of a console session.
+    /// Digest of the cookie of a console session; `None` for callers without a cookie.
     pub session: Option<String>,
 }
 
@@ -59,8 +59,9 @@ impl Caller {
 }
 
 impl Caller {
-    /// Looks again, in the transaction of a change, whether the caller is who they were: a body may arrive long after its
-    /// head, and the key may have been revoked, the session ended or the member removed since.
+    /// Checks again, in the transaction of a change, that the credentials are valid: a body may
+    /// arrive long after its head, and the key may have been revoked, the session ended or the
+    /// member removed since.
     ///
     /// Errors: 401 and 403.
     pub fn check_again(&self, txn: &mut Txn) -> Result<()> {

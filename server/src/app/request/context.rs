@@ -1,4 +1,4 @@
-//! What every operation needs: the engine, time, chance, settings, and who asks.
+//! Context of every operation: the engine, clock, random numbers, settings and the caller.
 
 use std::{
     sync::{
@@ -25,13 +25,13 @@ use crate::{
 pub struct AppState {
     /// Events and keys.
     pub engine: Arc<Engine>,
-    /// Wall time.
+    /// Wall clock in milliseconds since 1970; tests replace it.
     pub clock: Arc<dyn Clock>,
-    /// Chance.
+    /// Source of random bytes for ids, secrets and backoff; tests replace it.
     pub rng: Arc<dyn Rng>,
-    /// Makes ids.
+    /// Generator of UUIDv7 ids, which rise also within a millisecond.
     pub ids: Ids,
-    /// What is counted in memory.
+    /// Counts of queries and embed views that are not stored yet.
     pub counters: Counters,
     /// Callers of API keys that were decoded before.
     pub key_callers: KeyCallers,
@@ -41,19 +41,19 @@ pub struct AppState {
 /// all of the state, since threads that count at the same place wait for each other.
 #[derive(Clone)]
 pub struct App {
-    /// State.
+    /// State that all requests and jobs share.
     pub state: Arc<AppState>,
-    /// Settings.
+    /// Settings of the product; a job may give its clone others.
     pub settings: Arc<Settings>,
-    /// Who makes the request under way; looked at again where its change is made.
+    /// Caller of the request under way; checked again in the transaction of a change.
     pub acting: Option<Caller>,
-    /// The request under way, when its client named it.
+    /// The request under way, when it has an idempotency key.
     pub named: Option<Arc<NamedRequest>>,
     /// Set when nobody waits for the answer of this request any more.
     pub abandoned: Arc<AtomicBool>,
-    /// The permit of a query, which gives way to others at the borders of blocks.
+    /// Permit of a query, which yields to other queries between blocks.
     pub permit: Option<Arc<QueryPermit>>,
-    /// What bounds the work of a request that is tried on the thread that reads its socket.
+    /// Time limit of a request that is tried on the thread that reads its socket.
     pub attempt: Option<Arc<Attempt>>,
     /// Whether an attempt has counted the queries of this request already.
     pub is_counted: bool,
@@ -186,7 +186,7 @@ impl App {
         self.ids.next(u64::try_from(self.now_ms()).unwrap_or(0), random)
     }
 
-    /// Any number.
+    /// A random number, uniform over all 64 bits.
     pub fn chance(&self) -> u64 {
         let mut random = [0; 8];
         self.rng.fill(&mut random);

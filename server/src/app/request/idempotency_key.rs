@@ -16,16 +16,16 @@ pub const KIND: &str = "idempotent_request";
 /// An answer is repeated for this long.
 pub const REQUEST_KEPT_MS: i64 = 24 * 3_600_000;
 
-/// A request that was named, and what only its sender knows.
+/// A request with an idempotency key, and a secret that only its sender can compute.
 #[derive(Clone)]
 pub struct NamedRequest {
-    /// Digest of credential and name: where it is kept.
+    /// Digest of credential and key: the id of the stored record.
     pub id: String,
-    /// Organisation.
+    /// Id of the organisation of the caller.
     pub org: String,
     /// Digest of environment, path and body, which only the sender can make.
     pub fingerprint: String,
-    /// Tells this attempt from others of the same request.
+    /// Distinguishes this attempt from others of the same request.
     pub attempt: String,
     secret: [u8; 32],
 }
@@ -55,7 +55,7 @@ impl NamedRequest {
         format!("named:{}:{index}", secret::hex(&whole.finalize()))
     }
 
-    /// What encrypts and decrypts its answer.
+    /// The cipher that encrypts and decrypts the stored answer.
     pub fn cipher(&self) -> Result<LessSafeKey> {
         let key = UnboundKey::new(&AES_256_GCM, &self.secret);
         key.map(LessSafeKey::new).map_err(|_| ApiError::internal("an answer cannot be encrypted"))

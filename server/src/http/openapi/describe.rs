@@ -109,7 +109,7 @@ impl Description {
     }
 }
 
-/// Any text.
+/// Schema of a string without bounds or pattern.
 pub fn text_schema() -> Object {
     Object::with_type(SchemaType::Type(Type::String))
 }

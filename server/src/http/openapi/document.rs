@@ -30,10 +30,10 @@ use inlay_proto::names::{ENVIRONMENT_HEADER, IDEMPOTENCY_HEADER, SESSION_COOKIE}
 #[schema(as = Error)]
 #[expect(dead_code, reason = "documents what `respond::error_body` writes")]
 struct ErrorView {
-    /// For people.
+    /// A sentence for people; it may change.
     #[schema(example = "numeric_prop is required for metric p95")]
     error: String,
-    /// For programs.
+    /// A code for programs, which does not change.
     #[schema(example = "missing_field")]
     code: String,
     /// The part of the request that is to blame.

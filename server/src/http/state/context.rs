@@ -1,4 +1,4 @@
-//! What handlers share.
+//! State that all handlers share.
 
 use std::sync::{
     Arc,
@@ -33,18 +33,18 @@ const HASHES_AT_ONCE: usize = 2;
 const DRAWINGS_AT_ONCE: usize = 1;
 /// Mails under way that requests asked for, each for nearly four minutes where the mail server does not answer.
 const MAILS_AT_ONCE: usize = 256;
-/// A password waits this long for a place.
+/// A password waits this long for a permit.
 const HASHING_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 /// How long a query is tried on the thread that reads its socket. Nearly all whose results are cached or rolled up take
 /// less; another thread costs some forty microseconds.
 const ATTEMPT: std::time::Duration = std::time::Duration::from_micros(200);
-/// Callers that may wait for a place before more are turned away.
+/// Requests wait this long for memory or a permit before they are refused.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
 tokio::task_local! {
-    /// The request under way, when its client named it.
+    /// The request under way, when it has an idempotency key.
     pub static NAMED: Arc<NamedRequest>;
-    /// Who makes the request under way.
+    /// Caller of the request under way.
     pub static ACTING: Caller;
 }
 
@@ -54,24 +54,24 @@ pub struct Http(Arc<HttpState>);
 
 /// State shared by all clones.
 pub struct HttpState {
-    /// The product.
+    /// Operations of the product, without a request under way.
     pub app: App,
     /// Files for browsers.
     pub files: Files,
-    /// Requests that were answered.
+    /// Counts of answered requests, for metrics.
     pub requests: Requests,
     /// Schemas of bodies.
     pub schemas: Arc<SchemaCache>,
-    /// Requests with a name that are under way.
+    /// Requests with an idempotency key that are under way.
     pub under_way: Arc<InFlight>,
-    /// Rate limits.
+    /// Token buckets of all rate limits.
     pub throttle: Arc<Throttle>,
-    /// The ways out.
+    /// Sends webhooks and mails.
     pub dispatcher: Dispatcher,
-    /// SQL.
+    /// Runs SQL statements in worker processes.
     pub statements: StatementRunner,
     ingest: Bytes,
-    /// Mails that requests ask for and nobody waits for.
+    /// Permits for mails that are sent after the answer of their request.
     pub mailing: Arc<Semaphore>,
     hashing: Arc<Semaphore>,
     drawing: Arc<Semaphore>,
@@ -139,8 +139,9 @@ impl Http {
         self.run_in(None, work).await
     }
 
-    /// Runs engine work that has a place, if it needs one, and is told when nobody waits for it any more.
-    /// The place is the work's own: it is free when the work has ended, not when its caller has left.
+    /// Runs engine work with its permit, if it needs one, and with a flag that is set when no
+    /// client waits for it any more. The permit is released when the work has ended, not when its
+    /// client has left.
     pub async fn run_in<T: Send + 'static>(
         &self,
         place: Option<OwnedSemaphorePermit>,
@@ -156,7 +157,8 @@ impl Http {
             .unwrap_or_else(|error| Err(ApiError::internal(format!("a task ended: {error}"))))
     }
 
-    /// The product as this request sees it. What comes with it is dropped when nobody waits any more.
+    /// The product with the facts of this request. The second value is dropped when no client waits
+    /// for the answer any more.
     fn app_of_request(&self, permit: Option<Arc<QueryPermit>>) -> (App, Waits) {
         let waits = Waits(Arc::default());
         let named = NAMED.try_with(Arc::clone).ok();
@@ -258,7 +260,7 @@ impl Http {
     }
 }
 
-/// Memory that requests take parts of.
+/// An amount of memory that requests take parts of.
 struct Bytes {
     places: Arc<Semaphore>,
     all: usize,
@@ -273,7 +275,7 @@ impl Bytes {
         Self { places: Arc::new(Semaphore::new(all)), all }
     }
 
-    /// Waits for memory. Who asks for more than there is gets all of it.
+    /// Waits for memory. A request for more than there is gets all of it.
     async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         place(&self.places, (bytes.max(REQUEST_BYTES) / Self::PLACE_BYTES).min(self.all)).await
     }
@@ -287,7 +289,8 @@ async fn place(of: &Arc<Semaphore>, count: usize) -> Result<OwnedSemaphorePermit
     }
 }
 
-/// Somebody who waits for an answer. A client that goes away takes its request with it, and this.
+/// A client that waits for an answer. When the client leaves, its request is dropped, and this
+/// value with it.
 struct Waits(Arc<AtomicBool>);
 
 impl Drop for Waits {

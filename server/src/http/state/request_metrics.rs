@@ -8,18 +8,18 @@ use std::{
     },
 };
 
-/// What kind of request was answered how: pattern of the path, method, status.
+/// Kind of an answered request: pattern of the path, method, status.
 pub type Answered = (String, &'static str, u16);
 
 /// Requests of one path, by method and status.
 type OfPath = BTreeMap<(&'static str, u16), Taken>;
 
-/// How many there were, and how long they took in all.
+/// Number and total duration of requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Taken {
-    /// How many.
+    /// Number of answered requests.
     pub count: u64,
-    /// Seconds in all.
+    /// Sum of their durations in seconds.
     pub seconds: f64,
 }
 
@@ -44,7 +44,7 @@ impl Requests {
         taken.seconds += seconds;
     }
 
-    /// What was counted so far.
+    /// All counts so far, by kind of request.
     pub fn read(&self) -> BTreeMap<Answered, Taken> {
         let all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         let of_path = |(path, kinds): (&String, &BTreeMap<_, _>)| {

@@ -56,7 +56,7 @@ struct Limit {
     per_token: Duration,
 }
 
-/// All buckets.
+/// The token buckets of all callers, by rate limit.
 pub struct Throttle {
     by_quota: HashMap<Quota, Limit>,
     clock: DefaultClock,
@@ -74,7 +74,7 @@ pub struct Standing {
 }
 
 impl Throttle {
-    /// Full buckets.
+    /// Makes buckets of the configured sizes, which are full at first.
     pub fn new(settings: &RateLimits) -> Self {
         let limit = |quota: &Quota| {
             let (size, over) = match quota {

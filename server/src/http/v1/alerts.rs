@@ -173,7 +173,7 @@ pub async fn list(
     Ok(List { data: rules.into_iter().map(|alert| view(alert, sees_all)).collect(), next })
 }
 
-/// One rule.
+/// An alert rule with its state. 404 when the environment has none of this number.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,

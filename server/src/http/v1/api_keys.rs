@@ -20,7 +20,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKey {
-    /// For people.
+    /// A label by which people recognise the key.
     #[schema(value_type = Name, example = "Backend")]
     label: String,
     /// `ingest` sends events, `admin` does everything.

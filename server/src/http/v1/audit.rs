@@ -49,7 +49,7 @@ pub struct AuditRowView {
     action: String,
     actor: Actor,
     target: Target,
-    /// Details.
+    /// Fields that were changed, or what else belongs to the action.
     #[schema(value_type = Object)]
     metadata: Value,
     /// Where the request came from.

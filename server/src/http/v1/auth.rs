@@ -22,7 +22,7 @@ use crate::{
     store::{Environment, Org, Role, User},
 };
 
-/// Who registers.
+/// A person and the organisation that they register.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Register {
@@ -58,7 +58,7 @@ pub struct AcceptInvite {
     password: String,
 }
 
-/// A person.
+/// A person who can log in.
 #[derive(Serialize, ToSchema)]
 #[schema(as = User)]
 pub struct UserView {
@@ -78,7 +78,7 @@ pub struct OrgView {
     id: String,
     #[schema(example = "Acme")]
     name: String,
-    /// Contact address.
+    /// Contact address of the organisation.
     email: String,
     #[schema(example = "growth")]
     plan: String,

@@ -46,7 +46,7 @@ struct BillingUsage {
     api_keys: u64,
 }
 
-/// A plan.
+/// A plan with its limits.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Plan)]
 pub struct PlanView {

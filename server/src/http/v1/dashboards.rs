@@ -98,7 +98,7 @@ pub async fn list(
     Ok(List { data: all.into_iter().map(view).collect(), next })
 }
 
-/// One dashboard.
+/// The draft of a dashboard, its version as `ETag`. 304 when the client has this version.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,

@@ -27,9 +27,9 @@ pub struct DatasetView {
     /// What it is kept in.
     engine: &'static str,
     description: &'static str,
-    /// Rows, approximately.
+    /// Approximate number of rows.
     rows: u64,
-    /// Bytes, approximately.
+    /// Approximate size on disk in bytes; both rollup tables show the size of all rollups.
     bytes: u64,
     /// Time of its newest event.
     updated_at: Option<Time>,
@@ -38,7 +38,7 @@ pub struct DatasetView {
     properties: Vec<PropertyView>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Serialize, ToSchema)]
 #[schema(as = DatasetColumn)]
 struct ColumnView {

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// For whom.
+/// Query parameters of the embed session of the demo.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct DemoParameters {
@@ -30,7 +30,7 @@ pub struct DemoParameters {
 /// An embed session of the demo.
 #[derive(Serialize, ToSchema)]
 pub struct DemoEmbedUrl {
-    /// The page.
+    /// Address of the embed page of the demo.
     #[schema(format = Uri)]
     embed_url: String,
     expires_at: Time,

@@ -56,7 +56,7 @@ struct DiscoveredText {
     /// Share of the events that have it.
     #[schema(minimum = 0, maximum = 1)]
     coverage: f64,
-    /// Frequent values.
+    /// The most frequent values.
     samples: Vec<String>,
     /// Whether rollups are kept for it.
     rollup: bool,

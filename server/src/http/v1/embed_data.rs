@@ -347,7 +347,7 @@ impl http_body::Body for Lines {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskEmbedValues {
-    /// The property.
+    /// The string property whose values are listed.
     #[schema(min_length = 1, max_length = 128, example = "plan")]
     dimension: String,
     /// Part of the values wanted, in any case.
@@ -402,7 +402,7 @@ pub struct AskEmbedDetail {
     /// The property that the widget is grouped by.
     #[schema(min_length = 1, max_length = 128, example = "plan")]
     dimension: String,
-    /// The group.
+    /// Value of the property that the row is grouped by.
     #[schema(example = "pro")]
     value: String,
     /// What the viewer has chosen.

@@ -42,10 +42,10 @@ struct Events {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "documents what the parser of events reads without copies")]
 struct Event {
-    /// The customer.
+    /// Id of the customer that the event belongs to.
     #[schema(min_length = 1, max_length = 256, example = "acme")]
     tenant_id: String,
-    /// What happened.
+    /// Name of the action that happened.
     #[schema(min_length = 1, max_length = 256, example = "api_call")]
     event_name: String,
     /// ISO 8601; now without it.
@@ -57,10 +57,10 @@ struct Event {
     /// The customer's user.
     #[schema(max_length = 256, example = "u_7")]
     user_id: Option<String>,
-    /// String dimensions.
+    /// String properties of the event.
     #[schema(example = json!({"model": "gpt-large", "status": "ok"}))]
     string_props: Option<std::collections::BTreeMap<String, String>>,
-    /// Numeric measures.
+    /// Numeric properties of the event.
     #[schema(example = json!({"latency_ms": 12.5}))]
     numeric_props: Option<std::collections::BTreeMap<String, f64>>,
 }
@@ -74,10 +74,10 @@ pub struct Ingested {
     /// `ok`, or `partial` when some were refused.
     #[schema(example = "partial")]
     status: &'static str,
-    /// Known already.
+    /// Events that were stored before, by their `event_id`.
     #[schema(example = 1)]
     duplicates: usize,
-    /// Refused.
+    /// Number of events that were refused.
     #[schema(example = 2)]
     rejected: usize,
     errors: Vec<RejectedView>,
@@ -87,7 +87,7 @@ pub struct Ingested {
 #[derive(Serialize, ToSchema)]
 #[schema(as = RejectedEvent)]
 struct RejectedView {
-    /// Its position.
+    /// Position of the event in the request, from 0.
     #[schema(example = 17)]
     index: usize,
     event_id: Option<String>,

@@ -44,7 +44,7 @@ pub struct UpdateMember {
     role: Role,
 }
 
-/// A member.
+/// A member of the organisation.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Member)]
 pub struct MemberView {

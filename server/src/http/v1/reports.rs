@@ -135,7 +135,7 @@ pub struct ReportView {
     updated_at: Time,
 }
 
-/// A run.
+/// A run of a report.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReportRun)]
 pub struct ReportRunView {
@@ -167,7 +167,7 @@ pub async fn list(
     Ok(List { data: rules.into_iter().map(|rule| view(rule, sees_all)).collect(), next })
 }
 
-/// One rule.
+/// A report rule with its last run. 404 when the environment has none of this number.
 pub async fn get(
     State(http): State<Http>,
     caller: Caller,

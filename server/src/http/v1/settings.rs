@@ -24,12 +24,12 @@ use crate::{
 pub struct UpdateOrg {
     #[schema(value_type = Option<Name>, example = "Acme Corp")]
     name: Option<String>,
-    /// Contact address.
+    /// Contact address of the organisation.
     #[schema(format = "email", max_length = 254, example = "billing@acme.example")]
     email: Option<String>,
 }
 
-/// The organisation.
+/// The caller's organisation with its plan and environments.
 pub async fn get(State(http): State<Http>, caller: Caller) -> Result<Answer<OrgView>> {
     let org = http.run(move |app| app.org(&caller.org)).await?;
     Ok(Answer(auth::org(&org)))

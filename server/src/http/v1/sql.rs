@@ -33,7 +33,7 @@ const CSV: &str = "text/csv";
 /// Parts that wait for a slow reader.
 const PARTS_AHEAD: usize = 4;
 
-/// A statement.
+/// A SQL statement with its parameters.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskSql {
@@ -66,7 +66,7 @@ struct SqlAnswer {
     stats: SqlStats,
 }
 
-/// A column.
+/// A column of the answer.
 #[derive(Serialize, ToSchema)]
 struct SqlColumn {
     #[schema(example = "n")]

@@ -26,15 +26,15 @@ pub struct UsageView {
     #[schema(example = "30d")]
     period: String,
     events: UsedEvents,
-    /// Questions that were answered.
+    /// Metric queries and SQL statements, counted when they begin.
     queries: u64,
     /// Embed sessions that were minted.
     embed_sessions: u64,
     /// Embed pages that were shown.
     embed_views: u64,
-    /// Oldest first.
+    /// Days of the period, oldest first.
     by_day: Vec<DayEvents>,
-    /// Most first.
+    /// Customers with the most events, most first.
     top_tenants: Vec<TenantEvents>,
 }
 

@@ -84,7 +84,7 @@ struct DataRow {
     /// The group, null for events that lack the property; with `group_by` only.
     #[schema(example = "gpt-large")]
     group: Option<String>,
-    /// The value.
+    /// The value of the metric.
     value: Number,
     /// The value of the window before; with `compare` only.
     #[schema(value_type = Number, required = false)]

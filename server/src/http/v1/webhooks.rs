@@ -46,7 +46,7 @@ struct RuleView {
     attempts: Vec<AttemptView>,
 }
 
-/// An attempt.
+/// An attempt at a delivery.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WebhookAttempt)]
 struct AttemptView {

@@ -36,7 +36,7 @@ pub struct CreateWidget {
         "event_name": "api_call", "metric": "count", "period": "7d",
     }))]
     query: Map<String, Value>,
-    /// Drawing options.
+    /// Options of how the widget is drawn.
     #[serde(default)]
     #[schema(value_type = Object)]
     viz: Map<String, Value>,

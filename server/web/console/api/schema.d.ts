@@ -1316,9 +1316,9 @@ export interface components {
         };
         /** @description Who did something. */
         Actor: {
-            /** @description Its id. */
+            /** @description Id of the user or API key; for `system`, a name such as `alerts`. */
             id: string;
-            /** @description For people. */
+            /** @description E-mail address of the user, or label of the API key, at that time. */
             label: string;
             /** @description `user`, `api_key` or `system`. */
             type: string;
@@ -1481,7 +1481,7 @@ export interface components {
             /** @description What the viewer has chosen. */
             filters?: Record<string, unknown>;
             /**
-             * @description The group.
+             * @description Value of the property that the row is grouped by.
              * @example pro
              */
             value: string;
@@ -1491,7 +1491,7 @@ export interface components {
         /** @description Which values are wanted. */
         AskEmbedValues: {
             /**
-             * @description The property.
+             * @description The string property whose values are listed.
              * @example plan
              */
             dimension: string;
@@ -1503,7 +1503,7 @@ export interface components {
              */
             search?: string;
         };
-        /** @description A statement. */
+        /** @description A SQL statement with its parameters. */
         AskSql: {
             /** @description Values of `$1`, `$2` and so on: texts, numbers, truths and null. */
             params?: unknown[];
@@ -1526,7 +1526,7 @@ export interface components {
              * @example 203.0.113.7
              */
             ip?: string | null;
-            /** @description Details. */
+            /** @description Fields that were changed, or what else belongs to the action. */
             metadata: Record<string, unknown>;
             target: components["schemas"]["Target"];
         };
@@ -1682,7 +1682,7 @@ export interface components {
              * @example production
              */
             environment?: string | null;
-            /** @description For people. */
+            /** @description A label by which people recognise the key. */
             label: components["schemas"]["Name"];
             /** @description `ingest` sends events, `admin` does everything. */
             scope: components["schemas"]["Scope"];
@@ -1765,7 +1765,7 @@ export interface components {
             query: Record<string, unknown>;
             /** @example Calls */
             title: string;
-            /** @description Drawing options. */
+            /** @description Options of how the widget is drawn. */
             viz?: Record<string, unknown>;
         };
         /** @description A cron expression in a zone. */
@@ -1826,14 +1826,14 @@ export interface components {
             group?: string | null;
             /** @description The value of the window before; with `compare` only. */
             previous?: components["schemas"]["Number"];
-            /** @description The value. */
+            /** @description The value of the metric. */
             value: components["schemas"]["Number"];
         };
         /** @description A table that statements can name. */
         Dataset: {
             /**
              * Format: int64
-             * @description Bytes, approximately.
+             * @description Approximate size on disk in bytes; both rollup tables show the size of all rollups.
              */
             bytes: number;
             columns: components["schemas"]["DatasetColumn"][];
@@ -1851,12 +1851,12 @@ export interface components {
             properties: components["schemas"]["DatasetProperty"][];
             /**
              * Format: int64
-             * @description Rows, approximately.
+             * @description Approximate number of rows.
              */
             rows: number;
             updated_at?: components["schemas"]["Time"] | null;
         };
-        /** @description A column. */
+        /** @description A column of a table. */
         DatasetColumn: {
             description: string;
             /** @example tenant_id */
@@ -1904,7 +1904,7 @@ export interface components {
             dashboard_id: string;
             /**
              * Format: uri
-             * @description The page.
+             * @description Address of the embed page of the demo.
              */
             embed_url: string;
             expires_at: components["schemas"]["Time"];
@@ -1971,7 +1971,7 @@ export interface components {
             name: string;
             /** @description Whether rollups are kept for it. */
             rollup: boolean;
-            /** @description Frequent values. */
+            /** @description The most frequent values. */
             samples: string[];
         };
         /** @description A key that signs embed tokens, without its secret. */
@@ -2076,7 +2076,7 @@ export interface components {
         /** @description Every error has this shape. */
         Error: {
             /**
-             * @description For programs.
+             * @description A code for programs, which does not change.
              * @example missing_field
              */
             code: string;
@@ -2088,7 +2088,7 @@ export interface components {
             /** @description All faults, where there are fields to blame. */
             details?: components["schemas"]["Fault"][] | null;
             /**
-             * @description For people.
+             * @description A sentence for people; it may change.
              * @example numeric_prop is required for metric p95
              */
             error: string;
@@ -2129,12 +2129,12 @@ export interface components {
              */
             event_id?: string | null;
             /**
-             * @description What happened.
+             * @description Name of the action that happened.
              * @example api_call
              */
             event_name: string;
             /**
-             * @description Numeric measures.
+             * @description Numeric properties of the event.
              * @example {
              *       "latency_ms": 12.5
              *     }
@@ -2143,7 +2143,7 @@ export interface components {
                 [key: string]: number;
             } | null;
             /**
-             * @description String dimensions.
+             * @description String properties of the event.
              * @example {
              *       "model": "gpt-large",
              *       "status": "ok"
@@ -2153,7 +2153,7 @@ export interface components {
                 [key: string]: string;
             } | null;
             /**
-             * @description The customer.
+             * @description Id of the customer that the event belongs to.
              * @example acme
              */
             tenant_id: string;
@@ -2194,13 +2194,13 @@ export interface components {
              */
             accepted: number;
             /**
-             * @description Known already.
+             * @description Events that were stored before, by their `event_id`.
              * @example 1
              */
             duplicates: number;
             errors: components["schemas"]["RejectedEvent"][];
             /**
-             * @description Refused.
+             * @description Number of events that were refused.
              * @example 2
              */
             rejected: number;
@@ -2241,13 +2241,13 @@ export interface components {
         Layout: {
             /**
              * Format: int32
-             * @description Rows.
+             * @description Height in rows.
              * @example 4
              */
             h: number;
             /**
              * Format: int32
-             * @description Columns.
+             * @description Width in columns; `x + w` is at most 12.
              * @example 6
              */
             w: number;
@@ -2301,7 +2301,7 @@ export interface components {
             scope: string;
             user?: components["schemas"]["User"] | null;
         };
-        /** @description A member. */
+        /** @description A member of the organisation. */
         Member: {
             /** @example grace@acme.example */
             email: string;
@@ -2407,9 +2407,9 @@ export interface components {
         Number: number | null;
         /** @description Properties that a viewer is offered to filter by, by name. */
         Offered: {
-            /** @description String properties. */
+            /** @description String properties that viewers may filter by. */
             dimensions: string[];
-            /** @description Numeric properties. */
+            /** @description Numeric properties that viewers may filter by. */
             numbers: string[];
         };
         /** @description How far setting up is. */
@@ -2433,7 +2433,7 @@ export interface components {
         /** @description An organisation as its members see it. */
         Org: {
             created_at: components["schemas"]["Time"];
-            /** @description Contact address. */
+            /** @description Contact address of the organisation. */
             email: string;
             environments: components["schemas"]["Environment"][];
             /** Format: uuid */
@@ -2496,7 +2496,7 @@ export interface components {
              */
             max_date_range_days?: number | null;
         };
-        /** @description A plan. */
+        /** @description A plan with its limits. */
         Plan: {
             features: components["schemas"]["PlanFeatures"];
             /** @example growth */
@@ -2571,7 +2571,7 @@ export interface components {
             settings: components["schemas"]["Settings"];
             widgets: components["schemas"]["Widget"][];
         };
-        /** @description Who registers. */
+        /** @description A person and the organisation that they register. */
         Register: {
             /**
              * Format: email
@@ -2602,7 +2602,7 @@ export interface components {
             /** @example timestamp */
             field?: string | null;
             /**
-             * @description Its position.
+             * @description Position of the event in the request, from 0.
              * @example 17
              */
             index: number;
@@ -2648,7 +2648,7 @@ export interface components {
             /** @description The next three run times, earliest first. */
             next_runs: components["schemas"]["Time"][];
         };
-        /** @description A run. */
+        /** @description A run of a report. */
         ReportRun: {
             /**
              * Format: int64
@@ -2676,7 +2676,7 @@ export interface components {
             /** @description Who gets mail about him, beside the rule's own receivers. */
             recipients?: string[];
             /**
-             * @description Tenant.
+             * @description Tenant that this report is about, 1 to 256 bytes.
              * @example acme
              */
             tenant_id: string;
@@ -2720,7 +2720,7 @@ export interface components {
             status: string;
             /** @description Whose report it is, of a report for each of several tenants. */
             tenant_id?: string | null;
-            /** @description Address. */
+            /** @description E-mail address, or URL of the webhook; masked for viewers and editors. */
             to: string;
         };
         /** @description Values for a saved statement. */
@@ -2797,7 +2797,7 @@ export interface components {
             rows: unknown[][];
             stats: components["schemas"]["SqlStats"];
         };
-        /** @description A column. */
+        /** @description A column of the answer. */
         SqlColumn: {
             /** @example n */
             name: string;
@@ -2940,7 +2940,7 @@ export interface components {
         UpdateOrg: {
             /**
              * Format: email
-             * @description Contact address.
+             * @description Contact address of the organisation.
              * @example billing@acme.example
              */
             email?: string | null;
@@ -2981,7 +2981,7 @@ export interface components {
         };
         /** @description What was used, in the caller's environment. */
         Usage: {
-            /** @description Oldest first. */
+            /** @description Days of the period, oldest first. */
             by_day: components["schemas"]["DayEvents"][];
             /**
              * Format: int64
@@ -2998,10 +2998,10 @@ export interface components {
             period: string;
             /**
              * Format: int64
-             * @description Questions that were answered.
+             * @description Metric queries and SQL statements, counted when they begin.
              */
             queries: number;
-            /** @description Most first. */
+            /** @description Customers with the most events, most first. */
             top_tenants: components["schemas"]["TenantEvents"][];
         };
         /** @description Events that were stored. */
@@ -3014,7 +3014,7 @@ export interface components {
             /** Format: int64 */
             used: number;
         };
-        /** @description A person. */
+        /** @description A person who can log in. */
         User: {
             created_at: components["schemas"]["Time"];
             /** @example ada@acme.example */
@@ -3031,7 +3031,7 @@ export interface components {
             /** @example pro */
             value: string;
         };
-        /** @description An attempt. */
+        /** @description An attempt at a delivery. */
         WebhookAttempt: {
             /** Format: int32 */
             attempt: number;
@@ -3103,7 +3103,7 @@ export interface components {
             /** @description What is asked; the names of `GET /v1/query`. */
             query: Record<string, unknown>;
             /**
-             * @description Heading.
+             * @description Heading of the widget, up to 200 characters; may be empty.
              * @example Calls per day
              */
             title: string;
