@@ -56,6 +56,6 @@ pub use rollups::{
 };
 pub use run_summaries::{Hours, RunSummaries, Series};
 pub use runs::{Run, RunDay, RunDirectory};
-pub use units::{Unit, Units};
+pub use units::{Unit, Units, WEEK};
 pub use users::UserReader;
 pub use writer::{NewSegment, SegmentWriter, source_of};

@@ -1,18 +1,20 @@
 //! Units of time: the stretches of days whose rows share segments.
 //!
 //! A day that is not over is a unit of its own, since its rows are merged again and again. Days that are over belong
-//! to the longest unit around them that is over: a week, two, four or eight. So years of history are a few large
-//! segments. Two and four weeks are for stores whose eight weeks do not fit one segment (`store::policy`), so that each
-//! row is rewritten twice more at most.
+//! to their week once all of it is over, and to a long unit of two, four or eight weeks once all of those are: so that
+//! years of history are a few large segments, and each row is rewritten twice more at most. How long a long unit is
+//! follows from how many rows fit a segment (`store::policy`).
 //!
 //! ```text
-//! days over before Friday     56 days | 14 days | week | Mon Tue Wed Thu | Fri
+//! days over before Friday     56 days | week week | Mon Tue Wed Thu | Fri
 //! ```
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
 /// Lengths of units in days, the longest first.
 pub const UNIT_DAYS: [i64; 5] = [56, 28, 14, 7, 1];
+/// Days of a week, of which longer units are made.
+pub const WEEK: i64 = 7;
 /// A Monday since 1970, at which units begin.
 const MONDAY: i64 = 4;
 
@@ -48,17 +50,14 @@ pub struct Units {
 }
 
 impl Units {
-    /// The unit of a day: the longest one that has it and is over, or the day alone.
+    /// The unit of a day: the long one around it, if it is over, else its week, if that is, else the day alone.
     pub fn of(&self, day: i64) -> Unit {
-        let lengths = UNIT_DAYS.into_iter().filter(|&days| days <= self.days_max);
+        let long = UNIT_DAYS.into_iter().find(|&days| days <= self.days_max);
+        let lengths =
+            [long, Some(WEEK)].into_iter().flatten().filter(|&days| days <= self.days_max);
         let mut units = lengths.map(|days| Unit::around(day, days));
         let over = units.find(|unit| unit.end() <= self.over_before);
         over.unwrap_or(Unit { first: day, days: 1 })
-    }
-
-    /// Whether there are units longer than `days`.
-    pub fn has_longer_than(&self, days: i64) -> bool {
-        UNIT_DAYS.into_iter().any(|length| length > days && length <= self.days_max)
     }
 
     /// The same with units that are shorter than `days`, where there are any.
@@ -79,6 +78,8 @@ mod tests {
         assert_eq!(units.of(20_001), Unit { first: 20_001, days: 1 });
         assert_eq!(units.of(19_996), Unit { first: 19_996, days: 1 });
         assert_eq!(units.of(19_995), Unit { first: 19_940, days: 56 });
+        let before = Units { over_before: 19_990, ..units };
+        assert_eq!(before.of(19_982), Unit { first: 19_982, days: 7 }, "not two weeks or four");
         let later = Units { over_before: 20_003, ..units };
         assert_eq!(later.of(19_996), Unit { first: 19_996, days: 7 });
         assert_eq!(later.of(20_003), Unit { first: 20_003, days: 1 });
@@ -93,7 +94,7 @@ mod tests {
     /// Each day has one unit, and its days have the same.
     #[test]
     fn units_part_the_days() {
-        for days_max in [1, 7, 30, 56] {
+        for days_max in [1, 7, 14, 30, 56] {
             let units = Units { over_before: -20, days_max };
             for day in -200..100 {
                 let unit = units.of(day);

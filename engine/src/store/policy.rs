@@ -15,7 +15,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     base::time::DAY_MS,
-    segment::{FRESH, MERGED, SEALED, Segment, Split, Unit, Units},
+    segment::{FRESH, MERGED, SEALED, Segment, Split, Unit, Units, WEEK},
 };
 
 use super::{retention::Retention, trusted_clock::EXPIRY_WAIT_MS};
@@ -154,9 +154,6 @@ fn day_middle(segment: &Segment) -> i64 {
     middle.map_or(first, |(day, _)| day)
 }
 
-/// Days of the shortest unit of several days.
-const WEEK: i64 = 7;
-
 /// When a file was named: its uuid says so.
 pub fn created_ms(uuid: uuid::Uuid) -> i64 {
     uuid.get_timestamp().map_or(0, |at| {
@@ -202,7 +199,10 @@ pub fn choose(
     let is_over = |day: i64| day < over_before;
     // Rows that expire together lie together: a unit spans at most a quarter of the retention.
     let kept = retention.longest_days().map_or(i64::MAX, i64::from);
-    let units = Units { over_before, days_max: limits.span_days_max.min(kept / 4).max(1) };
+    let days_max = limits.span_days_max.min(kept / 4).max(1);
+    let days_fit = days_that_fit(segments, limits);
+    // A single week may have fewer rows than others.
+    let units = Units { over_before, days_max: days_max.min(days_fit.max(WEEK)) };
 
     let (expired, partly): (Vec<_>, Vec<_>) = segments
         .iter()
@@ -221,8 +221,8 @@ pub fn choose(
     };
     if fresh.len() >= limits.fan_in || fresh.iter().any(is_settled) {
         let inputs = fresh.iter().take(limits.inputs_max).map(|facts| facts.uuid).collect();
-        let units =
-            Units { days_max: units.days_max.min(days_that_fit(segments, limits)), ..units };
+        // Rows of units that will not fit are not parted twice more.
+        let units = Units { days_max: units.days_max.min(days_fit), ..units };
         return Choice::Merge(Merge { inputs, level: MERGED, split: Split::Units(units) });
     }
 
@@ -245,8 +245,7 @@ pub fn choose(
     over.find_map(|(unit, group)| settle(*unit, group, limits, &age)).unwrap_or(Choice::Nothing)
 }
 
-/// Days whose rows fit one segment, about: fresh rows go to units of so many at most, so that those of full units are
-/// not parted twice more.
+/// Days whose rows fit one segment, on the average of all days.
 fn days_that_fit(segments: &[SegmentFacts], limits: &CompactionLimits) -> i64 {
     let first = segments.iter().map(|facts| facts.day_first).min().unwrap_or_default();
     let last = segments.iter().map(|facts| facts.day_last).max().unwrap_or_default();
@@ -257,53 +256,41 @@ fn days_that_fit(segments: &[SegmentFacts], limits: &CompactionLimits) -> i64 {
 
 /// The segments of each unit, but for fresh ones. Where those of a unit do not fit one segment, its shorter units
 /// have their own; a segment with rows of several of these is to be parted first, which is the error.
-///
-/// Weeks wait for their eight to be over rather than become two or four first, which would write each row once more,
-/// unless these are more than half of a segment already: then the longer unit will hardly fit.
 fn by_unit<'a>(
     segments: &'a [SegmentFacts],
     units: Units,
     limits: &CompactionLimits,
 ) -> Result<BTreeMap<Unit, Vec<&'a SegmentFacts>>, Merge> {
-    let rows_max = u64::from(limits.segment_rows_max);
     let mut groups: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
     for facts in segments.iter().filter(|facts| facts.level != FRESH) {
         groups.entry(units.of(facts.day_first)).or_default().push(facts);
     }
     let mut out = BTreeMap::new();
-    // Beside each group, whether a longer unit around it is still to be over.
-    let mut rest: Vec<(Unit, Vec<&SegmentFacts>, bool)> = groups
-        .into_iter()
-        .map(|(unit, group)| (unit, group, units.has_longer_than(unit.days)))
-        .collect();
-    while let Some((unit, mut group, has_longer)) = rest.pop() {
+    let mut rest: Vec<(Unit, Vec<&SegmentFacts>)> = groups.into_iter().collect();
+    while let Some((unit, mut group)) = rest.pop() {
         let shorter = units.shorter_than(unit.days);
         let spans = |facts: &&&SegmentFacts| {
             shorter.of(facts.day_first) != shorter.of(facts.day_last.min(unit.end() - 1))
         };
+        group.sort_by_key(|facts| facts.uuid);
         let rows: u64 = group.iter().map(|facts| facts.rows).sum();
-        let fits = rows <= rows_max;
-        let waits = has_longer && unit.days > WEEK && rows * 2 <= rows_max;
         // Of what was merged on already nothing is parted again for some late rows.
         let joined = group.iter().filter(spans).filter(|facts| facts.level == SEALED);
         let is_joined = joined.map(|facts| facts.rows).sum::<u64>() * 2 >= rows;
-        let across: Vec<&SegmentFacts> = group.iter().filter(spans).copied().collect();
-        if unit.days == 1 || is_joined || fits && !(waits && across.is_empty()) {
-            group.sort_by_key(|facts| facts.uuid);
+        if unit.days == 1 || rows <= u64::from(limits.segment_rows_max) || is_joined {
             out.insert(unit, group);
             continue;
         }
+        let across: Vec<uuid::Uuid> = group.iter().filter(spans).map(|facts| facts.uuid).collect();
         if !across.is_empty() {
-            let mut inputs: Vec<uuid::Uuid> = across.iter().map(|facts| facts.uuid).collect();
-            inputs.sort_unstable();
-            inputs.truncate(limits.inputs_max);
+            let inputs = across.into_iter().take(limits.inputs_max).collect();
             return Err(Merge { inputs, level: MERGED, split: Split::Units(shorter) });
         }
         let mut within: BTreeMap<Unit, Vec<&SegmentFacts>> = BTreeMap::new();
         for facts in group {
             within.entry(shorter.of(facts.day_first)).or_default().push(facts);
         }
-        rest.extend(within.into_iter().map(|(unit, group)| (unit, group, waits)));
+        rest.extend(within);
     }
     Ok(out)
 }

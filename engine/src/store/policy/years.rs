@@ -147,6 +147,7 @@ fn a_year_is_few_segments_and_rows_are_written_little_more_often() {
         (24, 833, None),
         (24, 833, Some(100)),
         (24, 4_600, None),
+        (24, 4_600, Some(100)),
         (24, 83_000, None),
         (16, 250_000, None),
     ] {

@@ -487,7 +487,7 @@ mod tests {
         let fault = |x: u32, y: u32, w: u32, h: u32| {
             let query = serde_json::json!({"event_name": "api_call", "metric": "count"});
             let layout = serde_json::json!({"x": x, "y": y, "w": w, "h": h});
-            let widget = serde_json::json!({"id": "a", "kind": "number", "title": "", "query": query, "layout": layout});
+            let widget = serde_json::json!({"id": "a", "kind": "number", "title": "", "query": query, "viz": {}, "layout": layout});
             let widget: Widget = serde_json::from_value(widget).unwrap();
             validate(&widget, "").err().and_then(|error| error.field)
         };
