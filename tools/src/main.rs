@@ -18,13 +18,26 @@ use std::{
 
 use anyhow::Context as _;
 
-const USAGE: &str = "usage: cargo tool check | tidy | gen [--check] | dist [--binary PATH]";
+const USAGE: &str = "usage: cargo tool COMMAND
+
+  check                  every check of this repository, as CI runs it
+  tidy                   floors of modules, calls between subjects, comments, READMEs, features of dependencies
+  gen [--check]          writes generated code; with --check, says whether it is current
+  dist [--binary PATH]   packs the release binary with manual, completions, unit and licences
+
+  cargo bench -p inlay-bench                      kernels, ingest and queries
+  UPDATE=1 cargo test -p inlay-tests -- contract  writes server/doc/openapi.json
+  npm run build | unit | types | api              web files, their tests, types, and the types of the API";
 
 #[expect(clippy::print_stdout, reason = "a command line tool")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = root().and_then(|root| match words[..] {
+        [] | ["help" | "--help"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
         ["check"] => check::run(&root),
         ["tidy"] => tidy::run(&root).and_then(|()| features::run(&root)),
         ["gen"] => generate::run(&root, false),

@@ -18,7 +18,11 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
             continue;
         }
         let text = fs::read_to_string(&readme).with_context(|| readme.display().to_string())?;
-        let bases = [directory.join("src"), directory.clone(), root.to_owned()];
+        let mut bases = vec![directory.join("src"), directory.clone(), root.to_owned()];
+        // The one of the workspace speaks of all crates.
+        if folder.is_empty() {
+            bases.extend(["engine", "server", "sql"].map(|name| root.join(name).join("src")));
+        }
         for (index, line) in text.lines().enumerate() {
             let mut last: Option<String> = None;
             for word in code_words(line) {

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use askama::Template;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
-use sha2::Sha256;
 
 use crate::{
-    app::request::context::App,
+    app::{delivery::signature::signature_headers, request::context::App},
     base::{instant, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, OutboundMessage, Post},
@@ -63,30 +60,6 @@ pub fn webhook_body(notification: &Notification) -> Result<Vec<u8>> {
         tenant_id: notification.tenant_id.as_deref(),
     };
     serde_json::to_vec(&body).map_err(|error| ApiError::internal(error.to_string()))
-}
-
-/// Headers that let a receiver check that a body is ours and new: those of Standard Webhooks. `id` is
-/// the same at every attempt, `at_ms` that of the attempt.
-///
-/// Source: <https://github.com/standard-webhooks/standard-webhooks>
-pub fn signature_headers(
-    secret: &str,
-    id: &str,
-    at_ms: i64,
-    body: &[u8],
-) -> Vec<(&'static str, String)> {
-    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
-    let seconds = at_ms.div_euclid(1_000).to_string();
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return Vec::new() };
-    for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
-        mac.update(part);
-    }
-    let signature = STANDARD.encode(mac.finalize().into_bytes());
-    vec![
-        ("webhook-id", id.to_owned()),
-        ("webhook-timestamp", seconds),
-        ("webhook-signature", format!("v1,{signature}")),
-    ]
 }
 
 #[derive(Template)]
@@ -302,20 +275,6 @@ mod tests {
         assert_eq!((&body["state"], &body["tenant_id"]), (&"resolved".into(), &"acme".into()));
         assert_eq!(body["resolved_at"], "2026-11-20T10:20:00.000Z");
         assert_eq!(body["fired_at"], expected["fired_at"]);
-    }
-
-    /// The example of the Standard Webhooks specification.
-    #[test]
-    fn signatures_are_those_of_standard_webhooks() {
-        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-        let headers = signature_headers(
-            secret,
-            "msg_p5jXN8AQM9LWM0D4loKWxJek",
-            1_614_265_330_000,
-            br#"{"test": 2432232314}"#,
-        );
-        assert_eq!(headers[1].1, "1614265330");
-        assert_eq!(headers[2].1, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
     #[test]

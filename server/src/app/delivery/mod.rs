@@ -4,6 +4,7 @@ pub mod backoff;
 pub mod log;
 pub mod report_queue;
 pub mod rule_fields;
+pub mod signature;
 
 pub mod queue;
 

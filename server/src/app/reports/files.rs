@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::{
-        alerts::notifications::signature_headers,
+        delivery::signature::signature_headers,
         request::{callers::Caller, context::App},
     },
     base::{instant, text::one_line},
