@@ -5,8 +5,8 @@
 //! SELECT date_trunc('day', timestamp), count_codes("number of user_id") FROM events GROUP BY 1
 //! ```
 //!
-//! Codes of a statement are dense, so a group of many takes a bitmap, an eighth of a byte to two bytes a code, where a hash table of
-//! groups and values takes sixteen and more. A group of few lists them.
+//! Codes of a statement are dense, so a group's [`CodeSet`] takes an eighth of a byte to four bytes a code, where a hash table of groups and
+//! values takes sixteen and more.
 
 use std::sync::Arc;
 
@@ -16,123 +16,13 @@ use arrow::{
     },
     datatypes::{DataType, Field, FieldRef, UInt32Type},
 };
-use datafusion_common::{DataFusionError, Result, ScalarValue};
+use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
     function::{AccumulatorArgs, StateFieldsArgs},
 };
-use roaring::RoaringBitmap;
 
-/// Codes that a group lists, at most.
-const LISTED_MAX: usize = 16;
-/// Bytes of a bitmap's container besides its codes, with what the allocator adds.
-const CONTAINER_BYTES: u64 = 64;
-/// First bytes of states.
-const LISTED: u8 = 0;
-const BITMAP: u8 = 1;
-
-/// The distinct codes of one group.
-#[derive(Debug)]
-enum CodeSet {
-    /// In the order of arrival.
-    Listed(Vec<u32>),
-    /// And how many they are.
-    Bitmap(Box<RoaringBitmap>, u64),
-}
-
-impl Default for CodeSet {
-    fn default() -> Self {
-        Self::Listed(Vec::new())
-    }
-}
-
-impl CodeSet {
-    /// Adds a code; whether it is new.
-    fn insert(&mut self, code: u32) -> bool {
-        match self {
-            Self::Listed(codes) if codes.contains(&code) => false,
-            Self::Listed(codes) if codes.len() < LISTED_MAX => {
-                codes.push(code);
-                true
-            }
-            Self::Listed(codes) => {
-                let mut bitmap: RoaringBitmap = codes.iter().copied().collect();
-                bitmap.insert(code);
-                *self = Self::Bitmap(Box::new(bitmap), codes.len() as u64 + 1);
-                true
-            }
-            Self::Bitmap(bitmap, count) => {
-                let is_new = bitmap.insert(code);
-                *count += u64::from(is_new);
-                is_new
-            }
-        }
-    }
-
-    /// Bytes on the heap, about: what lists have room for, and the containers of bitmaps. Codes of the statement fill so many
-    /// containers.
-    fn heap_bytes(&self, containers: u64) -> usize {
-        match self {
-            Self::Listed(codes) => codes.capacity() * size_of::<u32>(),
-            Self::Bitmap(_, count) => {
-                let codes = (count * 4).min(containers * 8_192);
-                (codes + (containers.min(*count) + 1) * CONTAINER_BYTES) as usize
-            }
-        }
-    }
-
-    fn len(&self) -> u64 {
-        match self {
-            Self::Listed(codes) => codes.len() as u64,
-            Self::Bitmap(_, count) => *count,
-        }
-    }
-
-    /// Appends the state: a byte, then the codes, or the portable format of roaring bitmaps.
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Listed(codes) => {
-                out.push(LISTED);
-                codes.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
-            }
-            Self::Bitmap(bitmap, _) => {
-                out.push(BITMAP);
-                // A vector takes everything.
-                let _ = bitmap.serialize_into(out);
-            }
-        }
-    }
-
-    /// Adds the codes of a state.
-    fn merge(&mut self, state: &[u8]) -> Result<()> {
-        match state.split_first() {
-            None => {}
-            Some((&LISTED, codes)) => {
-                let (codes, _) = codes.as_chunks();
-                for code in codes {
-                    self.insert(u32::from_le_bytes(*code));
-                }
-            }
-            Some((_, bytes)) => {
-                let other = RoaringBitmap::deserialize_unchecked_from(bytes)
-                    .map_err(|error| DataFusionError::Execution(error.to_string()))?;
-                match self {
-                    Self::Listed(codes) => {
-                        let mut all = other;
-                        all.extend(codes.iter().copied());
-                        let count = all.len();
-                        *self = Self::Bitmap(Box::new(all), count);
-                    }
-                    Self::Bitmap(bitmap, count) => {
-                        **bitmap |= other;
-                        *count = bitmap.len();
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
+use super::code_set::{self, CodeSet};
 
 /// `count_codes(code)`.
 pub fn count_codes() -> AggregateUDF {
@@ -268,6 +158,10 @@ impl GroupsAccumulator for Groups {
         for (row, (group, code)) in group_indices.iter().zip(codes.values()).enumerate() {
             let is_left_out = codes.is_null(row) || opt_filter.is_some_and(|f| !passes(f, row));
             if !is_left_out {
+                // Most codes are known, and cost a look.
+                if self.sets[*group].contains(*code) {
+                    continue;
+                }
                 self.max_code = self.max_code.max(*code);
                 self.change(*group, |set| set.insert(*code));
             }
@@ -302,9 +196,7 @@ impl GroupsAccumulator for Groups {
         for (group, state) in group_indices.iter().zip(states) {
             // Codes of states are those that the statement's dictionary has.
             self.change(*group, |set| set.merge(state.unwrap_or_default()))?;
-            if let CodeSet::Bitmap(bitmap, _) = &self.sets[*group] {
-                self.max_code = self.max_code.max(bitmap.max().unwrap_or(0));
-            }
+            self.max_code = self.max_code.max(self.sets[*group].max_of_many());
         }
         Ok(())
     }
@@ -318,7 +210,7 @@ impl GroupsAccumulator for Groups {
         let state = |(row, code): (usize, Option<u32>)| {
             let code = code.filter(|_| opt_filter.is_none_or(|filter| passes(filter, row)))?;
             let [a, b, c, d] = code.to_le_bytes();
-            Some([LISTED, a, b, c, d])
+            Some([code_set::LISTED, a, b, c, d])
         };
         let states: BinaryArray = codes.iter().enumerate().map(state).collect();
         Ok(vec![Arc::new(states)])

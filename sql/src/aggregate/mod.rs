@@ -9,9 +9,11 @@
 //! ```
 
 mod case_branches;
-mod count_codes;
+mod code_set;
 mod distinct_values;
 mod state_functions;
+
+mod count_codes;
 
 mod partitioned_work;
 

@@ -1,0 +1,262 @@
+//! A set of dictionary codes that counts its members.
+//!
+//! ```text
+//! 3, 9                        a list, of sixteen at most
+//! 0, 1, 2, 3, 5, …, 4,000     a bit for each code from 0 on, while that takes no more than eight bytes a member
+//! 17, 80,411, 300,002, …      a roaring bitmap
+//! ```
+//!
+//! Codes of a statement's dictionary are dense, and most codes that come are members already: a bit answers that at once.
+
+use datafusion_common::{DataFusionError, Result};
+use roaring::RoaringBitmap;
+
+/// Codes of a list, at most.
+const LISTED_MAX: usize = 16;
+/// Bytes of words for each member, and for a set of its own, at most.
+const WORDS_BYTES_A_CODE: u64 = 8;
+const WORDS_BYTES_FREE: u64 = 256;
+/// Bytes of a roaring bitmap's container besides its codes, with what the allocator adds.
+const CONTAINER_BYTES: u64 = 64;
+/// First bytes of states: codes follow, words, or a roaring bitmap in its portable format.
+pub const LISTED: u8 = 0;
+const ROARING: u8 = 1;
+const WORDS: u8 = 2;
+
+/// Distinct codes.
+#[derive(Debug)]
+pub enum CodeSet {
+    /// In the order of arrival.
+    Listed(Vec<u32>),
+    /// A bit for each code from 0 on; and how many are set.
+    Words(Vec<u64>, u64),
+    /// A roaring bitmap, and its length.
+    Roaring(Box<RoaringBitmap>, u64),
+}
+
+impl Default for CodeSet {
+    fn default() -> Self {
+        Self::Listed(Vec::new())
+    }
+}
+
+impl CodeSet {
+    /// Whether a code is a member.
+    pub fn contains(&self, code: u32) -> bool {
+        match self {
+            Self::Listed(codes) => codes.contains(&code),
+            Self::Words(words, _) => {
+                words.get(code as usize / 64).is_some_and(|word| word >> (code % 64) & 1 == 1)
+            }
+            Self::Roaring(bitmap, _) => bitmap.contains(code),
+        }
+    }
+
+    /// Adds a code.
+    pub fn insert(&mut self, code: u32) {
+        match self {
+            Self::Listed(codes) if codes.contains(&code) => {}
+            Self::Listed(codes) if codes.len() < LISTED_MAX => codes.push(code),
+            Self::Listed(codes) => {
+                let codes: RoaringBitmap = codes.iter().copied().chain([code]).collect();
+                *self = Self::of(codes);
+            }
+            Self::Words(words, count) => {
+                let at = code as usize / 64;
+                if at >= words.len() {
+                    if !words_fit(code, *count + 1) {
+                        let mut bitmap: RoaringBitmap = members(words).collect();
+                        bitmap.insert(code);
+                        *self = Self::Roaring(Box::new(bitmap), *count + 1);
+                        return;
+                    }
+                    words.resize(at + 1, 0);
+                }
+                let (word, bit) = (&mut words[at], 1 << (code % 64));
+                *count += u64::from(*word & bit == 0);
+                *word |= bit;
+            }
+            Self::Roaring(bitmap, count) => {
+                if bitmap.insert(code) {
+                    *count += 1;
+                    if count.is_power_of_two() && words_fit(bitmap.max().unwrap_or(0), *count) {
+                        *self = Self::of(std::mem::take(bitmap));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The members of a bitmap, in the form that suits them.
+    fn of(bitmap: RoaringBitmap) -> Self {
+        let (count, max) = (bitmap.len(), bitmap.max().unwrap_or(0));
+        if !words_fit(max, count) {
+            return Self::Roaring(Box::new(bitmap), count);
+        }
+        let mut words = vec![0; max as usize / 64 + 1];
+        bitmap.iter().for_each(|code| words[code as usize / 64] |= 1_u64 << (code % 64));
+        Self::Words(words, count)
+    }
+
+    /// The largest member of a set that is no list; 0 of a list.
+    pub fn max_of_many(&self) -> u32 {
+        match self {
+            Self::Listed(_) => 0,
+            Self::Words(words, _) => (words.len() * 64).saturating_sub(1) as u32,
+            Self::Roaring(bitmap, _) => bitmap.max().unwrap_or(0),
+        }
+    }
+
+    /// Bytes on the heap, about: lists and words exactly, and the containers of bitmaps. Codes of the statement fill so many
+    /// containers.
+    pub fn heap_bytes(&self, containers: u64) -> usize {
+        match self {
+            Self::Listed(codes) => codes.capacity() * size_of::<u32>(),
+            Self::Words(words, _) => words.capacity() * size_of::<u64>(),
+            Self::Roaring(_, count) => {
+                let codes = (count * 4).min(containers * 8_192);
+                (codes + (containers.min(*count) + 1) * CONTAINER_BYTES) as usize
+            }
+        }
+    }
+
+    /// Number of members.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Listed(codes) => codes.len() as u64,
+            Self::Words(_, count) | Self::Roaring(_, count) => *count,
+        }
+    }
+
+    /// Appends the state.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Listed(codes) => {
+                out.push(LISTED);
+                codes.iter().for_each(|code| out.extend_from_slice(&code.to_le_bytes()));
+            }
+            Self::Words(words, _) => {
+                out.push(WORDS);
+                words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+            }
+            Self::Roaring(bitmap, _) => {
+                out.push(ROARING);
+                // A vector takes everything.
+                let _ = bitmap.serialize_into(out);
+            }
+        }
+    }
+
+    /// Adds the codes of a state.
+    ///
+    /// Errors: a bitmap that is none.
+    pub fn merge(&mut self, state: &[u8]) -> Result<()> {
+        match state.split_first() {
+            None => {}
+            Some((&LISTED, codes)) => {
+                let (codes, _) = codes.as_chunks();
+                codes.iter().for_each(|code| self.insert(u32::from_le_bytes(*code)));
+            }
+            Some((&WORDS, words)) => {
+                let (words, _) = words.as_chunks();
+                self.merge_words(words.iter().map(|word| u64::from_le_bytes(*word)).collect());
+            }
+            Some((_, bytes)) => {
+                let other = RoaringBitmap::deserialize_unchecked_from(bytes)
+                    .map_err(|error| DataFusionError::Execution(error.to_string()))?;
+                *self = Self::of(match std::mem::take(self) {
+                    Self::Listed(codes) => other | codes.into_iter().collect::<RoaringBitmap>(),
+                    Self::Words(words, _) => other | members(&words).collect::<RoaringBitmap>(),
+                    Self::Roaring(bitmap, _) => *bitmap | other,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_words(&mut self, mut other: Vec<u64>) {
+        let codes = match std::mem::take(self) {
+            Self::Words(mut words, _) => {
+                if words.len() < other.len() {
+                    std::mem::swap(&mut words, &mut other);
+                }
+                words.iter_mut().zip(&other).for_each(|(word, other)| *word |= other);
+                let count = words.iter().map(|word| u64::from(word.count_ones())).sum();
+                *self = Self::Words(words, count);
+                return;
+            }
+            Self::Listed(codes) => codes.into_iter().collect::<RoaringBitmap>(),
+            Self::Roaring(bitmap, _) => *bitmap,
+        };
+        *self = Self::of(codes | members(&other).collect::<RoaringBitmap>());
+    }
+}
+
+/// Whether words up to a code take no more than what members may.
+fn words_fit(max_code: u32, count: u64) -> bool {
+    u64::from(max_code / 8) <= count * WORDS_BYTES_A_CODE + WORDS_BYTES_FREE
+}
+
+/// Codes whose bits are set, rising.
+fn members(words: &[u64]) -> impl Iterator<Item = u32> {
+    (0..).zip(words).flat_map(|(at, &word)| {
+        let bits = std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1)));
+        bits.take_while(|rest| *rest != 0).map(move |rest| at * 64 + rest.trailing_zeros())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn state(set: &CodeSet) -> Vec<u8> {
+        let mut out = Vec::new();
+        set.write(&mut out);
+        out
+    }
+
+    fn form(set: &CodeSet) -> u8 {
+        state(set)[0]
+    }
+
+    #[test]
+    fn a_set_has_the_form_that_suits_it() {
+        let mut set = CodeSet::default();
+        (0..16).for_each(|code| set.insert(code));
+        assert_eq!(form(&set), LISTED);
+        (0..20).for_each(|code| set.insert(code));
+        assert_eq!((form(&set), set.len()), (WORDS, 20));
+        set.insert(4_000_000);
+        assert_eq!((form(&set), set.len()), (ROARING, 21));
+        (0..70_000).for_each(|code| set.insert(code));
+        assert_eq!((form(&set), set.len()), (WORDS, 70_001), "dense enough again");
+        assert!(set.contains(4_000_000) && set.contains(69_999) && !set.contains(70_000));
+    }
+
+    #[test]
+    fn any_two_forms_merge() {
+        let kinds: [(u32, u32); 4] = [(9, 1), (4_000, 1), (900, 77_777), (70_000, 3)];
+        for (left, left_step) in kinds {
+            for (right, right_step) in kinds {
+                let (mut a, mut b) = (CodeSet::default(), CodeSet::default());
+                let mut all = BTreeSet::new();
+                for n in 0..left {
+                    a.insert(n * left_step);
+                    all.insert(n * left_step);
+                }
+                for n in 0..right {
+                    b.insert(n * right_step + 5);
+                    all.insert(n * right_step + 5);
+                }
+                a.merge(&state(&b)).unwrap();
+                assert_eq!(a.len(), all.len() as u64);
+                assert!(all.iter().all(|code| a.contains(*code)));
+                let mut again = CodeSet::default();
+                again.merge(&state(&a)).unwrap();
+                assert_eq!(again.len(), all.len() as u64);
+            }
+        }
+    }
+}
