@@ -19,7 +19,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 /// A check: its name, the command, and how it is run.
-struct Step {
+struct CheckStep {
     name: &'static str,
     command: &'static [&'static str],
     /// Whether the program may be missing on a developer's machine.
@@ -30,12 +30,12 @@ struct Step {
     needs: Option<&'static str>,
 }
 
-const fn step(name: &'static str, command: &'static [&'static str]) -> Step {
-    Step { name, command, optional: false, background: false, needs: None }
+const fn step(name: &'static str, command: &'static [&'static str]) -> CheckStep {
+    CheckStep { name, command, optional: false, background: false, needs: None }
 }
 
-const fn optional(name: &'static str, command: &'static [&'static str]) -> Step {
-    Step { optional: true, ..step(name, command) }
+const fn optional(name: &'static str, command: &'static [&'static str]) -> CheckStep {
+    CheckStep { optional: true, ..step(name, command) }
 }
 
 /// Set to the program in whose place cargo calls the compiler for crates of the workspace.
@@ -47,20 +47,20 @@ fn build_checks() -> bool {
     std::env::var_os(WRAPPER).is_some_and(|path| path.to_string_lossy().contains(CHECKED_RUSTC))
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [CheckStep; 19] = [
     step("fmt", &["cargo", "fmt", "--all", "--check"]),
     step("tidy", &["cargo", "tool", "tidy"]),
     step("gen", &["cargo", "tool", "gen", "--check"]),
     // The rigs are about what is shipped, and time matters in them. Built beside clippy and the tests: each of these
     // ends with one large crate that only one core works on. To compile calls between crates together takes eight minutes, and
     // changes no answer.
-    Step { background: true, ..step(RELEASE, &QUICK_RELEASE) },
+    CheckStep { background: true, ..step(RELEASE, &QUICK_RELEASE) },
     step(CLIPPY, &LINT),
     step(TEST_BUILD, &["cargo", "test", "--workspace", "--no-run"]),
     // Asleep most of the time, and without a limit on it: beside everything that follows.
-    Step { background: true, needs: Some(RELEASE), ..optional(QUIET, &QUIET_RIGS) },
+    CheckStep { background: true, needs: Some(RELEASE), ..optional(QUIET, &QUIET_RIGS) },
     step("test", &["cargo", "test", "--workspace"]),
-    Step { needs: Some(RELEASE), ..optional("rigs", &RIGS) },
+    CheckStep { needs: Some(RELEASE), ..optional("rigs", &RIGS) },
     // Rigs must fail when the ledger is spoiled: one that cannot shows nothing. Those that take longest are left
     // out: `power` has its own control, and the others compare the same ledger.
     optional("sabotage", &SABOTAGE),
@@ -73,7 +73,7 @@ const STEPS: [Step; 19] = [
     optional("deny", &DENY),
     optional("typos", &["typos"]),
     // When nothing else runs: beside other tests times are theirs.
-    Step { needs: Some(QUIET), ..step("budgets", &BUDGETS) },
+    CheckStep { needs: Some(QUIET), ..step("budgets", &BUDGETS) },
 ];
 
 /// The binary of the rigs.
@@ -254,7 +254,7 @@ fn run_steps(
 ) -> anyhow::Result<()> {
     let in_ci = std::env::var_os("CI").is_some();
     let build_checks = build_checks();
-    for Step { name, command, optional, background, needs } in &STEPS {
+    for CheckStep { name, command, optional, background, needs } in &STEPS {
         let needed = running.iter().find(|running| Some(running.name) == *needs);
         let needed = needed.map(|running| Arc::clone(&running.outcome));
         if build_checks && [CLIPPY, DOC].contains(name) {

@@ -61,7 +61,7 @@ pub struct RowImage {
     event_ids: Texts,
     users: Texts,
     strings: BTreeMap<String, Strings>,
-    numbers: BTreeMap<String, Values>,
+    numbers: BTreeMap<String, ImageValues>,
 }
 
 /// Where texts are: their ends, and their bytes.
@@ -71,7 +71,7 @@ struct Texts {
 }
 
 /// Where the values of a property are.
-struct Values {
+struct ImageValues {
     /// The rows that have one, where they are listed.
     rows: Option<usize>,
     /// How many values there are: as many as rows, unless rows are listed.
@@ -83,16 +83,16 @@ struct Values {
 struct Strings {
     value_count: usize,
     dictionary: Texts,
-    codes: Values,
+    codes: ImageValues,
 }
 
 /// Hands out the data area, front to back.
-struct Layout {
+struct ImageLayout {
     next: usize,
     len: usize,
 }
 
-impl Layout {
+impl ImageLayout {
     fn take(&mut self, count: usize, width: usize) -> Result<usize> {
         let start = self.next;
         let end = count.checked_mul(width).and_then(|bytes| start.checked_add(bytes));
@@ -105,10 +105,10 @@ impl Layout {
         Ok(Texts { ends: self.take(count, 4)?, bytes: self.take(bytes, 1)? })
     }
 
-    fn values(&mut self, listed: usize, rows: usize, width: usize) -> Result<Values> {
+    fn values(&mut self, listed: usize, rows: usize, width: usize) -> Result<ImageValues> {
         let places = if listed > 0 { Some(self.take(listed, 4)?) } else { None };
         let count = if listed > 0 { listed } else { rows };
-        Ok(Values { rows: places, count, values: self.take(count, width)? })
+        Ok(ImageValues { rows: places, count, values: self.take(count, width)? })
     }
 }
 
@@ -120,7 +120,7 @@ impl RowImage {
         let mut cursor = Cursor::new(&view, PLACE);
         let directory_len = usize::try_from(cursor.u64()?).unwrap_or(usize::MAX);
         let mut directory = Cursor::new(cursor.take(directory_len)?, PLACE);
-        let mut layout = Layout { next: LENGTH_BYTES + directory_len, len: view.len() };
+        let mut layout = ImageLayout { next: LENGTH_BYTES + directory_len, len: view.len() };
         let number = |cursor: &mut Cursor<'_>| -> Result<usize> {
             usize::try_from(cursor.varint()?).map_err(|_| cursor.error("a length is too large"))
         };
@@ -243,7 +243,7 @@ impl RowImage {
 
     fn read_values<T: Copy, const N: usize>(
         &self,
-        column: &Values,
+        column: &ImageValues,
         rows: &Range<u32>,
         absent: T,
         value: impl Fn([u8; N]) -> T,

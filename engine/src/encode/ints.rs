@@ -79,11 +79,11 @@ pub fn write_listed(rows: usize, listed: &[(u32, i64)], out: &mut Vec<u8>) {
 #[derive(Clone)]
 pub struct IntBlock<'a> {
     rows: usize,
-    body: Body<'a>,
+    body: IntsBody<'a>,
 }
 
 #[derive(Clone)]
-enum Body<'a> {
+enum IntsBody<'a> {
     Constant(i64),
     Packed(packed::Packed<'a>),
     Delta(delta::Delta<'a>),
@@ -93,17 +93,17 @@ enum Body<'a> {
 impl<'a> IntBlock<'a> {
     /// A block of zeros: what a column that does not exist would hold.
     pub fn zeros(rows: usize) -> Self {
-        Self { rows, body: Body::Constant(0) }
+        Self { rows, body: IntsBody::Constant(0) }
     }
 
     /// Opens a block of `rows` rows. Errors name `place`.
     pub fn open(bytes: &'a [u8], rows: usize, place: &'a str) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, place);
         let body = match cursor.u8()? {
-            0 => Body::Constant(constant::open(&mut cursor)?),
-            1 => Body::Packed(packed::open(&mut cursor, rows, place)?),
-            2 => Body::Delta(delta::open(&mut cursor, rows, place)?),
-            3 => Body::Sparse(sparse::open(&mut cursor, rows, place)?),
+            0 => IntsBody::Constant(constant::open(&mut cursor)?),
+            1 => IntsBody::Packed(packed::open(&mut cursor, rows, place)?),
+            2 => IntsBody::Delta(delta::open(&mut cursor, rows, place)?),
+            3 => IntsBody::Sparse(sparse::open(&mut cursor, rows, place)?),
             _ => return Err(cursor.error("a block has an unknown encoding")),
         };
         Ok(Self { rows, body })
@@ -121,9 +121,9 @@ impl<'a> IntBlock<'a> {
     pub fn read_rows(&self, start: usize, out: &mut [i64]) -> Result<()> {
         let (index, first) = (start / VECTOR_ROWS, start % VECTOR_ROWS);
         match &self.body {
-            Body::Constant(value) => out.fill(*value),
-            Body::Packed(block) => block.read(index, first, out)?,
-            Body::Delta(block) => {
+            IntsBody::Constant(value) => out.fill(*value),
+            IntsBody::Packed(block) => block.read(index, first, out)?,
+            IntsBody::Delta(block) => {
                 // Differences add up from the vector's beginning.
                 let mut vector = [0; VECTOR_ROWS];
                 let end = (first + out.len()).min(VECTOR_ROWS);
@@ -131,7 +131,7 @@ impl<'a> IntBlock<'a> {
                 block.read(index, vector)?;
                 out.iter_mut().zip(vector.iter().skip(first)).for_each(|(to, from)| *to = *from);
             }
-            Body::Sparse(block) => block.read(index, first, out)?,
+            IntsBody::Sparse(block) => block.read(index, first, out)?,
         }
         Ok(())
     }
@@ -162,8 +162,8 @@ impl Block for IntBlock<'_> {
 
     fn listed(&self) -> Result<Option<Listed<i64>>> {
         Ok(match &self.body {
-            Body::Constant(0) => Some(Vec::new()),
-            Body::Sparse(block) => {
+            IntsBody::Constant(0) => Some(Vec::new()),
+            IntsBody::Sparse(block) => {
                 let (common, listed) = block.listed()?;
                 (common == 0).then_some(listed)
             }

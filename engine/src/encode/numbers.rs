@@ -181,10 +181,10 @@ pub fn describe(bytes: &[u8], exponent: u8) -> String {
 /// A readable block of numbers.
 pub struct NumberBlock<'a> {
     rows: usize,
-    body: Body<'a>,
+    body: NumbersBody<'a>,
 }
 
-enum Body<'a> {
+enum NumbersBody<'a> {
     Raw(Vec<u8>),
     Scaled {
         exponent: u8,
@@ -210,7 +210,7 @@ impl<'a> NumberBlock<'a> {
             if raw.len() != rows * 8 {
                 return Err(cursor.error("numbers are fewer than rows"));
             }
-            return Ok(Self { rows, body: Body::Raw(raw) });
+            return Ok(Self { rows, body: NumbersBody::Raw(raw) });
         }
         if usize::from(exponent) >= POWERS.len() {
             return Err(cursor.error("a number column has an unknown exponent"));
@@ -236,7 +236,7 @@ impl<'a> NumberBlock<'a> {
             .map(|_| Ok((list.u16()?, f64::from_bits(list.u64()?))))
             .collect::<Result<Vec<_>>>()?;
         let integers = ints::IntBlock::open(cursor.take(cursor.remaining())?, stored, place)?;
-        Ok(Self { rows, body: Body::Scaled { exponent, presence, exceptions, integers } })
+        Ok(Self { rows, body: NumbersBody::Scaled { exponent, presence, exceptions, integers } })
     }
 
     /// Reads vector `index` and returns its number of rows; absent rows are NaN.
@@ -251,13 +251,18 @@ impl<'a> NumberBlock<'a> {
     /// Reads rows of one vector into `out`, from the block's row `start` on; absent rows are NaN.
     pub fn read_rows(&self, start: usize, out: &mut [f64]) -> Result<()> {
         match &self.body {
-            Body::Raw(raw) => {
+            NumbersBody::Raw(raw) => {
                 for (slot, bytes) in out.iter_mut().zip(raw.chunks_exact(8).skip(start)) {
                     *slot =
                         f64::from_bits(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
                 }
             }
-            Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } => {
+            NumbersBody::Scaled {
+                exponent,
+                presence: Presence::Listed(rows),
+                exceptions,
+                integers,
+            } => {
                 out.fill(f64::NAN);
                 let first = rows.partition_point(|&row| usize::from(row) < start);
                 let last = rows.partition_point(|&row| usize::from(row) < start + out.len());
@@ -271,7 +276,7 @@ impl<'a> NumberBlock<'a> {
                     }
                 }
             }
-            Body::Scaled { exponent, presence, exceptions, integers } => {
+            NumbersBody::Scaled { exponent, presence, exceptions, integers } => {
                 let mut vector = [0; VECTOR_ROWS];
                 let (vector, _) = vector.split_at_mut(out.len().min(VECTOR_ROWS));
                 integers.read_rows(start, vector)?;
@@ -307,8 +312,12 @@ impl Block for NumberBlock<'_> {
     }
 
     fn listed(&self) -> Result<Option<Listed<f64>>> {
-        let Body::Scaled { exponent, presence: Presence::Listed(rows), exceptions, integers } =
-            &self.body
+        let NumbersBody::Scaled {
+            exponent,
+            presence: Presence::Listed(rows),
+            exceptions,
+            integers,
+        } = &self.body
         else {
             return Ok(None);
         };

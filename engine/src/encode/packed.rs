@@ -34,14 +34,14 @@ struct Widths([u16; 65]);
 
 /// How the distances of a vector are stored.
 #[derive(Clone, Copy)]
-struct Frame {
+struct PackedFrame {
     min: i64,
     width: u32,
     patches: usize,
     patch_width: u32,
 }
 
-impl Frame {
+impl PackedFrame {
     fn of(vector: &[i64]) -> Self {
         let min = vector.iter().copied().min().unwrap_or_default();
         let mut widths = Widths([0; 65]);
@@ -110,8 +110,8 @@ impl Widths {
 
 /// Size in bytes.
 pub fn estimate(values: &[i64]) -> usize {
-    let frames: Vec<(Frame, usize)> =
-        values.chunks(VECTOR_ROWS).map(|vector| (Frame::of(vector), vector.len())).collect();
+    let frames: Vec<(PackedFrame, usize)> =
+        values.chunks(VECTOR_ROWS).map(|vector| (PackedFrame::of(vector), vector.len())).collect();
     size(&frames)
 }
 
@@ -130,12 +130,12 @@ pub fn estimate_listed(rows: usize, listed: &[(u32, i64)]) -> usize {
         let mut widths = Widths([0; 65]);
         here.iter().for_each(|&(_, value)| widths.add(value.wrapping_sub(min) as u64, 1));
         widths.add(0i64.wrapping_sub(min) as u64, zeros);
-        frames.push((Frame::choose(min, &widths), count));
+        frames.push((PackedFrame::choose(min, &widths), count));
     }
     size(&frames)
 }
 
-fn size(frames: &[(Frame, usize)]) -> usize {
+fn size(frames: &[(PackedFrame, usize)]) -> usize {
     let bases = Relative::to(frames.iter().map(|(frame, _)| frame.min));
     let vectors: usize = frames.iter().map(|(frame, count)| frame.bytes(*count)).sum();
     Relative::HEADER_LEN + frames.len() * (bases.len() + ENTRY_LEN) + vectors
@@ -143,7 +143,7 @@ fn size(frames: &[(Frame, usize)]) -> usize {
 
 /// Appends directory and vectors.
 pub fn write(values: &[i64], out: &mut Vec<u8>) {
-    let frames: Vec<Frame> = values.chunks(VECTOR_ROWS).map(Frame::of).collect();
+    let frames: Vec<PackedFrame> = values.chunks(VECTOR_ROWS).map(PackedFrame::of).collect();
     let bases = Relative::to(frames.iter().map(|frame| frame.min));
     bases.write_header(out);
     let mut payload = Vec::new();

@@ -70,7 +70,7 @@ impl Budget {
     ///
     /// Errors: `Limit` when `give_up` says so first.
     pub fn reserve(self: &Arc<Self>, give_up: &dyn Fn() -> bool) -> Result<Charge> {
-        let _waits = Waits::new(self);
+        let _waits = WaitingQuery::new(self);
         loop {
             if let Some(mut turn) = self.turn.try_lock_for(LOOK) {
                 if self.take_share() {
@@ -107,16 +107,16 @@ impl Budget {
 }
 
 /// One that waits, until it is dropped.
-struct Waits<'a>(&'a Budget);
+struct WaitingQuery<'a>(&'a Budget);
 
-impl<'a> Waits<'a> {
+impl<'a> WaitingQuery<'a> {
     fn new(budget: &'a Budget) -> Self {
         budget.waiting.fetch_add(1, Ordering::Relaxed);
         Self(budget)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitingQuery<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }

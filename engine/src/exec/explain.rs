@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    plan::{Plan, Source},
+    plan::{Plan, StepSource},
     query_cache::Part,
     rollups::{self, Shape},
     run::{Resources, exact_of},
@@ -88,8 +88,8 @@ pub fn explain(
         let meta = segment.meta();
         let is_outside = is_empty || meta.ts_max < window.from_ms || meta.ts_min >= window.to_ms;
         let counts = match is_outside {
-            true => Counts::default(),
-            false => Counts::of(segment, &plan)?,
+            true => StepCounts::default(),
+            false => StepCounts::of(segment, &plan)?,
         };
         let skipped = match is_outside {
             true => Some("outside the window"),
@@ -138,7 +138,7 @@ pub fn explain(
 
 /// Rows of a segment inside the window, by source.
 #[derive(Default)]
-struct Counts {
+struct StepCounts {
     by_day: u64,
     by_hour: u64,
     read: u64,
@@ -157,7 +157,7 @@ struct SeriesFacts {
     is_rolled_up: bool,
 }
 
-impl Counts {
+impl StepCounts {
     fn of(segment: &Segment, plan: &Plan<'_>) -> Result<Self> {
         let Plan { query, window, .. } = plan;
         let mut counts = Self::default();
@@ -181,9 +181,9 @@ impl Counts {
                     let rows = step.rows.len() as u64;
                     let (count, is_rolled_up) = match step.source {
                         _ if is_event_rolled_up => (&mut counts.by_day, true),
-                        Source::Day => (&mut counts.by_day, true),
-                        Source::Directory | Source::Hours(_) => (&mut counts.by_hour, true),
-                        Source::Rows => (&mut counts.read, false),
+                        StepSource::Day => (&mut counts.by_day, true),
+                        StepSource::Directory | StepSource::Hours(_) => (&mut counts.by_hour, true),
+                        StepSource::Rows => (&mut counts.read, false),
                     };
                     *count += rows;
                     series.is_rolled_up |= is_rolled_up;

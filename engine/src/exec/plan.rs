@@ -58,12 +58,12 @@ pub struct Step {
     /// The rows, counted in the run.
     pub rows: Range<u32>,
     /// What the answer about them is taken from.
-    pub source: Source,
+    pub source: StepSource,
 }
 
 /// The source of an answer about rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum StepSource {
     /// The run directory, which has their number.
     Directory,
     /// The rollup of the day.
@@ -145,22 +145,22 @@ fn steps(day: &RunDay<'_>, ranges: Vec<(usize, Range<u32>)>, available: Availabl
     let mut read = Vec::new();
     for (bucket, rows) in ranges {
         let source = match available {
-            Available::Directory => Source::Directory,
-            Available::Day | Available::DayAndHours if rows == day.rows => Source::Day,
-            Available::DayAndHours => Source::Hours(whole_hours(day, &rows)),
-            Available::Day | Available::Nothing => Source::Rows,
+            Available::Directory => StepSource::Directory,
+            Available::Day | Available::DayAndHours if rows == day.rows => StepSource::Day,
+            Available::DayAndHours => StepSource::Hours(whole_hours(day, &rows)),
+            Available::Day | Available::Nothing => StepSource::Rows,
         };
         let answered = match &source {
-            Source::Directory | Source::Day => rows.clone(),
-            Source::Hours(hours) if !hours.is_empty() => {
+            StepSource::Directory | StepSource::Day => rows.clone(),
+            StepSource::Hours(hours) if !hours.is_empty() => {
                 let start = |hour: usize| day.hours.get(hour).map_or(day.rows.end, |(_, row)| *row);
                 start(hours.start)..start(hours.end)
             }
-            Source::Hours(_) | Source::Rows => rows.start..rows.start,
+            StepSource::Hours(_) | StepSource::Rows => rows.start..rows.start,
         };
         for rest in [rows.start..answered.start, answered.end..rows.end] {
             if !rest.is_empty() {
-                read.push(Step { bucket, rows: rest, source: Source::Rows });
+                read.push(Step { bucket, rows: rest, source: StepSource::Rows });
             }
         }
         if !answered.is_empty() {
@@ -217,28 +217,28 @@ mod tests {
         let of =
             |ranges: &[(usize, Range<u32>)], available| steps(&day(), ranges.to_vec(), available);
         let all = [(3, 0..40)];
-        assert_eq!(of(&all, Available::Directory), [step(3, 0..40, Source::Directory)]);
-        assert_eq!(of(&all, Available::Day), [step(3, 0..40, Source::Day)]);
-        assert_eq!(of(&all, Available::DayAndHours), [step(3, 0..40, Source::Day)]);
-        assert_eq!(of(&all, Available::Nothing), [step(3, 0..40, Source::Rows)]);
+        assert_eq!(of(&all, Available::Directory), [step(3, 0..40, StepSource::Directory)]);
+        assert_eq!(of(&all, Available::Day), [step(3, 0..40, StepSource::Day)]);
+        assert_eq!(of(&all, Available::DayAndHours), [step(3, 0..40, StepSource::Day)]);
+        assert_eq!(of(&all, Available::Nothing), [step(3, 0..40, StepSource::Rows)]);
         let halves = [(0, 0..15), (1, 15..40)];
         assert_eq!(
             of(&halves, Available::Day),
-            [step(0, 0..15, Source::Rows), step(1, 15..40, Source::Rows)]
+            [step(0, 0..15, StepSource::Rows), step(1, 15..40, StepSource::Rows)]
         );
         assert_eq!(
             of(&halves, Available::DayAndHours),
             [
-                step(0, 0..10, Source::Hours(0..1)),
-                step(1, 20..40, Source::Hours(2..4)),
-                step(0, 10..15, Source::Rows),
-                step(1, 15..20, Source::Rows),
+                step(0, 0..10, StepSource::Hours(0..1)),
+                step(1, 20..40, StepSource::Hours(2..4)),
+                step(0, 10..15, StepSource::Rows),
+                step(1, 15..20, StepSource::Rows),
             ]
         );
         let edges = [(0, 11..19), (2, 36..40)];
         assert_eq!(
             of(&edges, Available::DayAndHours),
-            [step(0, 11..19, Source::Rows), step(2, 36..40, Source::Rows)]
+            [step(0, 11..19, StepSource::Rows), step(2, 36..40, StepSource::Rows)]
         );
     }
 }

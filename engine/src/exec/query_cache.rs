@@ -40,7 +40,7 @@ const TYPICAL_BYTES: usize = 4_096;
 
 /// The object that an entry caches.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+enum CacheKey {
     /// A section of a segment.
     Section(uuid::Uuid, usize),
     /// The users of a tenant in a segment.
@@ -56,7 +56,7 @@ enum Key {
 }
 
 #[derive(Clone)]
-enum Entry {
+enum CacheEntry {
     Texts(Arc<Dictionary>),
     Users(Arc<[u128]>),
     /// Numbers from the interner with this id.
@@ -152,7 +152,7 @@ impl Part {
     }
 }
 
-impl Key {
+impl CacheKey {
     /// Bytes of the names in it.
     fn bytes(&self) -> usize {
         match self {
@@ -166,7 +166,7 @@ impl Key {
     }
 }
 
-impl Entry {
+impl CacheEntry {
     fn tenant(numbers: &Arc<UserInterner>) -> Self {
         Self::Tenant(Arc::clone(numbers), numbers.bytes())
     }
@@ -185,15 +185,15 @@ impl Entry {
 }
 
 #[derive(Clone)]
-struct Bytes;
+struct CacheBytes;
 
-impl Weighter<Key, Entry> for Bytes {
-    fn weight(&self, key: &Key, entry: &Entry) -> u64 {
+impl Weighter<CacheKey, CacheEntry> for CacheBytes {
+    fn weight(&self, key: &CacheKey, entry: &CacheEntry) -> u64 {
         (key.bytes() + entry.bytes()) as u64
     }
 }
 
-type Entries = Cache<Key, Entry, Bytes>;
+type Entries = Cache<CacheKey, CacheEntry, CacheBytes>;
 
 /// A bounded cache that all queries of an engine share.
 pub struct QueryCache {
@@ -208,7 +208,8 @@ impl QueryCache {
     pub fn new(bytes_max: usize) -> Self {
         let for_lists = bytes_max / LISTS;
         let for_entries = bytes_max - for_lists;
-        let entries = Cache::with_weighter(for_entries / TYPICAL_BYTES, for_entries as u64, Bytes);
+        let entries =
+            Cache::with_weighter(for_entries / TYPICAL_BYTES, for_entries as u64, CacheBytes);
         // Each shard has its part of the room, and a list may need most of it.
         let options = OptionsBuilder::new()
             .shards(1)
@@ -217,7 +218,7 @@ impl QueryCache {
             .build()
             .unwrap_or_else(|_| unreachable!("both capacities are given"));
         let (hasher, life) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        let lists = Arc::new(Cache::with_options(options, Bytes, hasher, life));
+        let lists = Arc::new(Cache::with_options(options, CacheBytes, hasher, life));
         Self { entries, lists, list_bytes_max: for_lists - for_lists / 8 }
     }
 
@@ -237,13 +238,13 @@ impl QueryCache {
     /// segments.
     pub fn series(&self, segments: &Segments, query: &Query) -> Arc<[Part]> {
         let tenant = query.tenant.as_deref();
-        let key = Key::Series(
+        let key = CacheKey::Series(
             segments.id(),
             query.namespace,
             tenant.map(Box::from),
             Box::from(&*query.event),
         );
-        if let Some(Entry::Series(parts)) = self.entries.get(&key) {
+        if let Some(CacheEntry::Series(parts)) = self.entries.get(&key) {
             return parts;
         }
         let mut parts = Vec::new();
@@ -251,14 +252,14 @@ impl QueryCache {
             parts.extend(Part::list(segment, at, query.namespace, tenant, &query.event));
         }
         let parts: Arc<[Part]> = parts.into();
-        self.entries.insert(key, Entry::Series(Arc::clone(&parts)));
+        self.entries.insert(key, CacheEntry::Series(Arc::clone(&parts)));
         parts
     }
 
     /// Cached partial results by the key that `partial_cache::question` gives.
     pub fn partials(&self, question: &Arc<[u8]>) -> Option<Arc<Table>> {
-        match self.entries.get(&Key::PartialReuse(Arc::clone(question))) {
-            Some(Entry::PartialReuse(table)) => Some(table),
+        match self.entries.get(&CacheKey::PartialReuse(Arc::clone(question))) {
+            Some(CacheEntry::PartialReuse(table)) => Some(table),
             _ => None,
         }
     }
@@ -271,7 +272,7 @@ impl QueryCache {
 
     /// Caches partial results under the key of their query.
     pub fn keep_partials(&self, question: Arc<[u8]>, table: Arc<Table>) {
-        self.entries.insert(Key::PartialReuse(question), Entry::PartialReuse(table));
+        self.entries.insert(CacheKey::PartialReuse(question), CacheEntry::PartialReuse(table));
     }
 
     /// The dictionary of a string property. Reading one is charged to the query: it may be too
@@ -282,11 +283,11 @@ impl QueryCache {
         charge: &mut Charge,
     ) -> Result<Arc<Dictionary>> {
         let key = section_of(reader);
-        if let Some(Entry::Texts(dictionary)) = self.entries.get(&key) {
+        if let Some(CacheEntry::Texts(dictionary)) = self.entries.get(&key) {
             return Ok(dictionary);
         }
         let dictionary = Arc::new(reader.dictionary()?);
-        let entry = Entry::Texts(Arc::clone(&dictionary));
+        let entry = CacheEntry::Texts(Arc::clone(&dictionary));
         charge.add(entry.bytes())?;
         self.entries.insert(key, entry);
         Ok(dictionary)
@@ -315,13 +316,13 @@ impl QueryCache {
         reader: &mut UserReader,
         charge: &mut Charge,
     ) -> Result<Arc<[u128]>> {
-        let key = Key::Users(segment.meta().uuid, tenant);
-        if let Some(Entry::Users(hashes)) = self.entries.get(&key) {
+        let key = CacheKey::Users(segment.meta().uuid, tenant);
+        if let Some(CacheEntry::Users(hashes)) = self.entries.get(&key) {
             return Ok(hashes);
         }
         let hashes: Arc<[u128]> =
             reader.hashes(segment, tenant, &mut |bytes| charge.add(bytes))?.into();
-        self.entries.insert(key, Entry::Users(Arc::clone(&hashes)));
+        self.entries.insert(key, CacheEntry::Users(Arc::clone(&hashes)));
         Ok(hashes)
     }
 
@@ -334,9 +335,9 @@ impl QueryCache {
         reader: &mut UserReader,
         charge: &mut Charge,
     ) -> Result<Arc<[u32]>> {
-        let key = Key::Numbers(segment.meta().uuid, tenant);
+        let key = CacheKey::Numbers(segment.meta().uuid, tenant);
         if asked.is_kept()
-            && let Some(Entry::Numbers(id, numbers)) = self.entries.get(&key)
+            && let Some(CacheEntry::Numbers(id, numbers)) = self.entries.get(&key)
             && id == asked.numbers.id()
         {
             return Ok(numbers);
@@ -358,7 +359,7 @@ impl QueryCache {
         charge.add(grown)?;
         let numbers: Arc<[u32]> = numbers.into();
         if asked.is_kept() {
-            self.entries.insert(key, Entry::Numbers(asked.numbers.id(), Arc::clone(&numbers)));
+            self.entries.insert(key, CacheEntry::Numbers(asked.numbers.id(), Arc::clone(&numbers)));
         } else {
             // A segment of many days is asked for each of them.
             charge.add(ENTRY_BYTES + size_of_val(&*numbers))?;
@@ -369,10 +370,10 @@ impl QueryCache {
 
     /// The list of numbers for a query about users: a tenant's own, which others use too, or a new one.
     pub fn asked_users(&self, namespace: Namespace, tenant: Option<&str>) -> AskedUsers {
-        let tenant = tenant.map(|tenant| Key::Tenant(namespace, tenant.into()));
+        let tenant = tenant.map(|tenant| CacheKey::Tenant(namespace, tenant.into()));
         let known = tenant.as_ref().and_then(|key| self.lists.get(key));
         let numbers = match known {
-            Some(Entry::Tenant(numbers, _)) => numbers,
+            Some(CacheEntry::Tenant(numbers, _)) => numbers,
             _ => Arc::default(),
         };
         let lists = Arc::clone(&self.lists);
@@ -386,13 +387,13 @@ impl QueryCache {
 /// The users that a query counts, by number.
 #[derive(Clone)]
 pub struct AskedUsers {
-    tenant: Option<Key>,
+    tenant: Option<CacheKey>,
     /// The numbers of the users; shared by all queries about the tenant if there is one.
     pub numbers: Arc<UserInterner>,
     lists: Arc<Entries>,
     bytes_max: usize,
     /// The numbers of users in segments, where the list ends with the query.
-    of_query: Arc<Mutex<HashMap<Key, Arc<[u32]>>>>,
+    of_query: Arc<Mutex<HashMap<CacheKey, Arc<[u32]>>>>,
 }
 
 impl AskedUsers {
@@ -404,13 +405,13 @@ impl AskedUsers {
     /// Inserts the list into the cache with its present weight, unless it is there already.
     fn keep(&self) {
         let Some(key) = &self.tenant else { return };
-        if let Some(Entry::Tenant(numbers, bytes)) = self.lists.peek(key)
+        if let Some(CacheEntry::Tenant(numbers, bytes)) = self.lists.peek(key)
             && (bytes >= self.numbers.bytes() || !Arc::ptr_eq(&numbers, &self.numbers))
         {
             return;
         }
         if self.is_kept() {
-            self.lists.insert(key.clone(), Entry::tenant(&self.numbers));
+            self.lists.insert(key.clone(), CacheEntry::tenant(&self.numbers));
         } else {
             self.lists.remove(key);
         }
@@ -424,9 +425,9 @@ impl Drop for AskedUsers {
     }
 }
 
-fn section_of(reader: &TextReader<'_>) -> Key {
+fn section_of(reader: &TextReader<'_>) -> CacheKey {
     let (segment, section) = reader.key();
-    Key::Section(segment, section)
+    CacheKey::Section(segment, section)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::{
     budget::Charge,
     groups::{CodeGroups, NO_GROUP},
     partial_states::State,
-    plan::{DayPlan, Plan, Source, Step},
+    plan::{DayPlan, Plan, Step, StepSource},
     query_cache::{Part, QueryCache},
     rollups::{Codes, GroupCodes, Shape, Target},
     scan_stats::{ScanStats, Served},
@@ -37,7 +37,7 @@ pub fn scan(
 ) -> Result<()> {
     let kept = plan.kept;
     if let Some((bucket, rollup)) = plan.event_rollup(segment, part, whole)? {
-        let mut columns = Columns::open(segment, plan, sink.charge())?;
+        let mut columns = SegmentColumns::open(segment, plan, sink.charge())?;
         reads.served.days = true;
         // Without codes no row of the segment can match.
         let codes = plan.shape.and_then(|shape| columns.codes(shape));
@@ -58,11 +58,11 @@ pub fn scan(
         }
         let columns = match &mut columns {
             Some(columns) => columns,
-            empty => empty.insert(Columns::open(segment, plan, sink.charge())?),
+            empty => empty.insert(SegmentColumns::open(segment, plan, sink.charge())?),
         };
         columns.serve(&day, plan, sink, &mut reads.served)?;
         let base = day.run.first_row as usize;
-        for step in day.steps.iter().filter(|step| step.source == Source::Rows) {
+        for step in day.steps.iter().filter(|step| step.source == StepSource::Rows) {
             columns.enter(day.run, kept, sink)?;
             reads.rows += step.rows.len() as u64;
             let rows = base + step.rows.start as usize..base + step.rows.end as usize;
@@ -78,7 +78,7 @@ const ATTEMPT_VALUES: usize = 16_384;
 const VECTORS_PER_CHECK: usize = 8;
 
 /// The columns of a segment that a query reads.
-struct Columns<'a> {
+struct SegmentColumns<'a> {
     segment: &'a Segment,
     query: &'a Query,
     texts: Vec<Option<TextTest<'a>>>,
@@ -116,7 +116,7 @@ struct Opened<'a> {
     users: Option<IntBlock<'a>>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> SegmentColumns<'a> {
     fn open(segment: &'a Segment, plan: &Plan<'a>, charge: &mut Charge) -> Result<Self> {
         let Plan { query, kept, is_attempt, .. } = *plan;
         let mut texts = Vec::new();
@@ -195,18 +195,18 @@ impl<'a> Columns<'a> {
         };
         let mut codes = self.codes(shape);
         for Step { bucket, source, .. } in &day.steps {
-            served.days |= *source == Source::Day;
-            served.hours |= matches!(source, Source::Hours(_));
+            served.days |= *source == StepSource::Day;
+            served.hours |= matches!(source, StepSource::Hours(_));
             // Without codes no row of the segment can match.
             let Some(codes) = &mut codes else { continue };
             let users = users.as_ref().map(|users| (users, segment));
             let target = &mut Target { bucket: *bucket, codes, sink, users };
             match source {
-                Source::Day => rollup.serve_day(target)?,
-                Source::Hours(hours) => {
+                StepSource::Day => rollup.serve_day(target)?,
+                StepSource::Hours(hours) => {
                     rollup.serve_hours(hours.clone(), day.day.hours.len(), target)?;
                 }
-                Source::Directory | Source::Rows => {}
+                StepSource::Directory | StepSource::Rows => {}
             }
         }
         Ok(())

@@ -35,9 +35,9 @@ pub struct Sizes {
 }
 
 /// A tenant and an event name.
-type Name<'a> = (&'a str, &'a str);
+type SeriesName<'a> = (&'a str, &'a str);
 
-fn name(run: &Run) -> Name<'_> {
+fn name(run: &Run) -> SeriesName<'_> {
     (&run.key.tenant, &run.key.name)
 }
 
@@ -89,7 +89,7 @@ impl Sizes {
                 sizes.days += u64::from(last_day.replace(day_of(hour)) != Some(day_of(hour)));
             }
         }
-        let mut more: HashSet<(Name<'_>, i64)> = HashSet::new();
+        let mut more: HashSet<(SeriesName<'_>, i64)> = HashSet::new();
         for run in others.iter().flat_map(|segment| segment.runs().of(namespace, None)) {
             more.extend(hours(run, horizon_ms).map(|(hour, _)| (name(run), hour)));
         }
@@ -98,12 +98,12 @@ impl Sizes {
             let hour = recent.timestamps[row].div_euclid(HOUR_MS);
             more.insert(((&key.tenant, &key.name), hour));
         }
-        let known = |name: Name<'_>, hour: i64| {
+        let known = |name: SeriesName<'_>, hour: i64| {
             let (_, segment) = apart.range(..=day_of(hour)).next_back()?;
             let runs = segment.runs().of(namespace, Some(name.0));
             runs.iter().find(|run| *run.key.name == *name.1)?.on_day(day_of(hour))
         };
-        let mut days: HashSet<(Name<'_>, i64)> = HashSet::new();
+        let mut days: HashSet<(SeriesName<'_>, i64)> = HashSet::new();
         for (name, hour) in more {
             match known(name, hour) {
                 Some(day) => {

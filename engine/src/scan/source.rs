@@ -19,22 +19,22 @@ const FEW_BOUNDARIES: usize = 8;
 const ROWS_OF_BOUNDARY: usize = 8 * VECTOR_ROWS;
 
 /// A segment, or rows that no segment holds yet, as far as they belong to the namespace.
-pub struct Source(Kind);
+pub struct Source(SourceKind);
 
-enum Kind {
+enum SourceKind {
     Sealed(Box<Sealed>),
     Recent(Box<Recent>),
 }
 
 impl From<Sealed> for Source {
     fn from(sealed: Sealed) -> Self {
-        Self(Kind::Sealed(Box::new(sealed)))
+        Self(SourceKind::Sealed(Box::new(sealed)))
     }
 }
 
 impl From<Recent> for Source {
     fn from(recent: Recent) -> Self {
-        Self(Kind::Recent(Box::new(recent)))
+        Self(SourceKind::Recent(Box::new(recent)))
     }
 }
 
@@ -42,32 +42,32 @@ impl Source {
     /// Names of its tenants, rising.
     pub fn tenants(&self) -> &TextTable {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.tenants(),
-            Kind::Recent(recent) => recent.tenants(),
+            SourceKind::Sealed(sealed) => sealed.tenants(),
+            SourceKind::Recent(recent) => recent.tenants(),
         }
     }
 
     /// Names of its events, rising.
     pub fn names(&self) -> &[Arc<str>] {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.names(),
-            Kind::Recent(recent) => recent.names(),
+            SourceKind::Sealed(sealed) => sealed.names(),
+            SourceKind::Recent(recent) => recent.names(),
         }
     }
 
     /// Checks what rows are read from as long as `goes_on` says so of all bytes that were checked; returns these.
     pub fn verify_ahead(&self, goes_on: &dyn Fn(u64) -> bool) -> u64 {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.verify_ahead(goes_on),
-            Kind::Recent(_) => 0,
+            SourceKind::Sealed(sealed) => sealed.verify_ahead(goes_on),
+            SourceKind::Recent(_) => 0,
         }
     }
 
     /// Its latest instant, as far as that is known without reading.
     pub fn last_ms(&self) -> i64 {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.last_ms(),
-            Kind::Recent(_) => i64::MAX,
+            SourceKind::Sealed(sealed) => sealed.last_ms(),
+            SourceKind::Recent(_) => i64::MAX,
         }
     }
 
@@ -82,8 +82,8 @@ impl Source {
     /// Its series, ordered by tenant and name.
     pub fn series(&self) -> &[Series] {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.series(),
-            Kind::Recent(recent) => recent.series(),
+            SourceKind::Sealed(sealed) => sealed.series(),
+            SourceKind::Recent(recent) => recent.series(),
         }
     }
 
@@ -92,8 +92,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn texts(&self) -> Result<Vec<&str>> {
         match &self.0 {
-            Kind::Sealed(sealed) => Ok(sealed.texts()?.iter().map(String::as_str).collect()),
-            Kind::Recent(recent) => recent.texts(),
+            SourceKind::Sealed(sealed) => Ok(sealed.texts()?.iter().map(String::as_str).collect()),
+            SourceKind::Recent(recent) => recent.texts(),
         }
     }
 
@@ -102,8 +102,10 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn numbers(&self) -> Result<Vec<&str>> {
         match &self.0 {
-            Kind::Sealed(sealed) => Ok(sealed.numbers()?.iter().map(String::as_str).collect()),
-            Kind::Recent(recent) => recent.numbers(),
+            SourceKind::Sealed(sealed) => {
+                Ok(sealed.numbers()?.iter().map(String::as_str).collect())
+            }
+            SourceKind::Recent(recent) => recent.numbers(),
         }
     }
 
@@ -161,8 +163,8 @@ impl Source {
     /// A reader of times, where they are read from blocks.
     fn times(&self) -> Option<Times<'_>> {
         match &self.0 {
-            Kind::Sealed(sealed) => Some(sealed.times()),
-            Kind::Recent(_) => None,
+            SourceKind::Sealed(sealed) => Some(sealed.times()),
+            SourceKind::Recent(_) => None,
         }
     }
 
@@ -191,10 +193,10 @@ impl Source {
         reader: &mut Option<Times<'a>>,
     ) -> Result<u32> {
         match &self.0 {
-            Kind::Sealed(sealed) => {
+            SourceKind::Sealed(sealed) => {
                 sealed.first_row_at(row_range, ms, reader.get_or_insert_with(|| sealed.times()))
             }
-            Kind::Recent(recent) => Ok(recent.first_row_at(&row_range.rows, ms)),
+            SourceKind::Recent(recent) => Ok(recent.first_row_at(&row_range.rows, ms)),
         }
     }
 
@@ -220,15 +222,15 @@ impl Source {
 
     fn block_of(&self, row: u32) -> usize {
         match &self.0 {
-            Kind::Sealed(_) => Sealed::block_of(row),
-            Kind::Recent(_) => 0,
+            SourceKind::Sealed(_) => Sealed::block_of(row),
+            SourceKind::Recent(_) => 0,
         }
     }
 
     fn block_end(&self, row: u32) -> u32 {
         match &self.0 {
-            Kind::Sealed(_) => Sealed::block_end(row),
-            Kind::Recent(_) => u32::MAX,
+            SourceKind::Sealed(_) => Sealed::block_end(row),
+            SourceKind::Recent(_) => u32::MAX,
         }
     }
 
@@ -237,8 +239,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn excludes(&self, morsel: &Morsel, filter: &Filter) -> Result<bool> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.excludes(morsel, filter),
-            Kind::Recent(_) => Ok(false),
+            SourceKind::Sealed(sealed) => sealed.excludes(morsel, filter),
+            SourceKind::Recent(_) => Ok(false),
         }
     }
 
@@ -277,7 +279,7 @@ impl Source {
         any_of: &[&[u8]],
         marks: &mut [bool],
     ) -> Result<()> {
-        if let Kind::Sealed(sealed) = &self.0 {
+        if let SourceKind::Sealed(sealed) = &self.0 {
             // By codes: the dictionary need not be read as a whole.
             return sealed.mark_texts(morsel, name, any_of, marks);
         }
@@ -300,7 +302,7 @@ impl Source {
         ids: &EventIdCondition,
         marks: &mut [bool],
     ) -> Result<()> {
-        if let Kind::Sealed(sealed) = &self.0 {
+        if let SourceKind::Sealed(sealed) = &self.0 {
             return sealed.mark_event_ids(morsel, ids, marks);
         }
         if let Values::Texts(table) = self.read(morsel, &Column::EventId)? {
@@ -314,7 +316,7 @@ impl Source {
     ///
     /// Errors: `Corrupt`.
     pub fn mark_users(&self, morsel: &Morsel, users: &[&[u8]], marks: &mut [bool]) -> Result<()> {
-        if let Kind::Sealed(sealed) = &self.0 {
+        if let SourceKind::Sealed(sealed) = &self.0 {
             return sealed.mark_users(morsel, users, marks);
         }
         if let Values::Texts(table) = self.read(morsel, &Column::User)? {
@@ -329,8 +331,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn read(&self, morsel: &Morsel, column: &Column) -> Result<Values> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.read(morsel, column),
-            Kind::Recent(recent) => recent.read(morsel, column),
+            SourceKind::Sealed(sealed) => sealed.read(morsel, column),
+            SourceKind::Recent(recent) => recent.read(morsel, column),
         }
     }
 
@@ -340,8 +342,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn users(&self, morsel: &Morsel) -> Result<Option<Vec<u32>>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.users(morsel).map(Some),
-            Kind::Recent(_) => Ok(None),
+            SourceKind::Sealed(sealed) => sealed.users(morsel).map(Some),
+            SourceKind::Recent(_) => Ok(None),
         }
     }
 
@@ -350,8 +352,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn user_texts(&self) -> Result<Option<(UserTexts<'_>, usize)>> {
         match &self.0 {
-            Kind::Sealed(sealed) => Ok(Some((sealed.user_texts(), sealed.user_count()?))),
-            Kind::Recent(_) => Ok(None),
+            SourceKind::Sealed(sealed) => Ok(Some((sealed.user_texts(), sealed.user_count()?))),
+            SourceKind::Recent(_) => Ok(None),
         }
     }
 
@@ -372,7 +374,7 @@ impl Source {
                 (first_ms, last_ms) = self.ends(row_range)?;
             }
             let within = until(first_ms)..until(last_ms);
-            if let Kind::Sealed(sealed) = &self.0
+            if let SourceKind::Sealed(sealed) = &self.0
                 && row_range.rows.len() <= within.len().saturating_mul(ROWS_OF_BOUNDARY)
             {
                 let reader = reader.get_or_insert_with(|| sealed.times());
@@ -422,10 +424,10 @@ impl Source {
         reader: &mut Option<Times<'a>>,
     ) -> Result<Vec<BucketRun>> {
         match &self.0 {
-            Kind::Sealed(sealed) => {
+            SourceKind::Sealed(sealed) => {
                 sealed.bucket_runs(morsel, grain, reader.get_or_insert_with(|| sealed.times()))
             }
-            Kind::Recent(recent) => Ok(recent.bucket_runs(morsel, grain)),
+            SourceKind::Recent(recent) => Ok(recent.bucket_runs(morsel, grain)),
         }
     }
 
@@ -434,8 +436,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn ends(&self, row_range: &RowRange) -> Result<(i64, i64)> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.ends(row_range),
-            Kind::Recent(recent) => Ok(recent.ends(row_range)),
+            SourceKind::Sealed(sealed) => sealed.ends(row_range),
+            SourceKind::Recent(recent) => Ok(recent.ends(row_range)),
         }
     }
 
@@ -444,8 +446,8 @@ impl Source {
     /// Errors: `Corrupt`.
     pub fn values(&self, name: &str) -> Result<usize> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.values(name),
-            Kind::Recent(recent) => Ok(recent.values(name)),
+            SourceKind::Sealed(sealed) => sealed.values(name),
+            SourceKind::Recent(recent) => Ok(recent.values(name)),
         }
     }
 
@@ -454,8 +456,8 @@ impl Source {
     /// Errors: `Corrupt`; `Limit` when they take more than 4 GiB.
     pub fn dictionary(&self, name: &str) -> Result<Arc<TextTable>> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.dictionary(name),
-            Kind::Recent(recent) => Ok(recent.dictionary(name)),
+            SourceKind::Sealed(sealed) => sealed.dictionary(name),
+            SourceKind::Recent(recent) => Ok(recent.dictionary(name)),
         }
     }
 
@@ -470,8 +472,8 @@ impl Source {
         wanted: &StateSelection,
     ) -> Result<HourStates> {
         match &self.0 {
-            Kind::Sealed(sealed) => sealed.hours(series, times, wanted),
-            Kind::Recent(recent) => Ok(recent.hours(series, times, wanted)),
+            SourceKind::Sealed(sealed) => sealed.hours(series, times, wanted),
+            SourceKind::Recent(recent) => Ok(recent.hours(series, times, wanted)),
         }
     }
 }

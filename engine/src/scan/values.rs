@@ -53,10 +53,10 @@ pub struct TextMatch {
     pub name: String,
     accepts: Arc<Accepts>,
     /// Dictionaries that were looked at, and what was found. They stay, so that their addresses stay theirs.
-    known: Arc<Mutex<Vec<Known>>>,
+    known: Arc<Mutex<Vec<KnownMatches>>>,
 }
 
-type Known = (Arc<TextTable>, Arc<[bool]>);
+type KnownMatches = (Arc<TextTable>, Arc<[bool]>);
 
 impl TextMatch {
     /// By what `accepts` says.

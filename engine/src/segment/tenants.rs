@@ -15,11 +15,11 @@ use crate::{
 
 /// The tenants of a segment in the order of their rows.
 #[derive(Debug, Default)]
-pub struct Tenants(Vec<Part>);
+pub struct Tenants(Vec<TenantPart>);
 
 /// Where one tenant's rows and users end, and the next one's begin.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct TenantPart {
     rows_end: u32,
     users_end: u32,
 }
@@ -38,7 +38,7 @@ impl Tenants {
                 .checked_add(here)
                 .filter(|&end| end <= count)
                 .ok_or_else(|| cursor.error("tenants have more users than there are"))?;
-            parts.push(Part { rows_end, users_end });
+            parts.push(TenantPart { rows_end, users_end });
         }
         cursor.finish()?;
         if users_end != count {
@@ -49,7 +49,7 @@ impl Tenants {
 
     /// Bytes in memory.
     pub fn bytes_used(&self) -> usize {
-        self.0.capacity() * size_of::<Part>()
+        self.0.capacity() * size_of::<TenantPart>()
     }
 
     /// Number of tenants.
@@ -73,7 +73,7 @@ impl Tenants {
         users.start as usize..users.end as usize
     }
 
-    fn between(&self, tenant: usize, end: impl Fn(&Part) -> u32) -> Range<u32> {
+    fn between(&self, tenant: usize, end: impl Fn(&TenantPart) -> u32) -> Range<u32> {
         let end_of = |tenant: usize| self.0.get(tenant).map(&end);
         let before = tenant.checked_sub(1).and_then(end_of).unwrap_or_default();
         before..end_of(tenant).unwrap_or(before)

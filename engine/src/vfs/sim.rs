@@ -111,7 +111,7 @@ struct NameChange {
     add: Option<(String, usize)>,
 }
 
-enum Kind {
+enum CallKind {
     /// Needs room on the disk.
     Grow,
     /// Changes what is there.
@@ -121,7 +121,7 @@ enum Kind {
 }
 
 impl Disk {
-    fn step(&mut self, kind: Kind) -> io::Result<bool> {
+    fn step(&mut self, kind: CallKind) -> io::Result<bool> {
         self.alive()?;
         let step = self.step;
         self.step += 1;
@@ -134,10 +134,10 @@ impl Disk {
                 self.lost_power = true;
                 self.alive().map(|()| true)
             }
-            Fault::Error if matches!(kind, Kind::Sync) => Ok(false),
+            Fault::Error if matches!(kind, CallKind::Sync) => Ok(false),
             Fault::Error => Err(io::Error::other("injected input/output error")),
-            Fault::Full if !matches!(kind, Kind::Grow) => Ok(true),
-            Fault::SyncFull if !matches!(kind, Kind::Sync) => Ok(true),
+            Fault::Full if !matches!(kind, CallKind::Grow) => Ok(true),
+            Fault::SyncFull if !matches!(kind, CallKind::Sync) => Ok(true),
             Fault::Full | Fault::SyncFull => Err(io::Error::from(io::ErrorKind::StorageFull)),
         }
     }
@@ -376,7 +376,7 @@ fn survive(durable: &mut Vec<u8>, write: &Write, rng: &dyn Rng) {
 impl Vfs for SimVfs {
     fn create(&self, path: &str) -> io::Result<Arc<dyn VfsFile>> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Grow)?;
+        disk.step(CallKind::Grow)?;
         if disk.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -409,7 +409,7 @@ impl Vfs for SimVfs {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Change)?;
+        disk.step(CallKind::Change)?;
         let inode = disk.inode(from)?;
         disk.change(NameChange {
             directories: [directory_of(from), directory_of(to)],
@@ -421,7 +421,7 @@ impl Vfs for SimVfs {
 
     fn remove(&self, path: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Change)?;
+        disk.step(CallKind::Change)?;
         disk.inode(path)?;
         let directory = directory_of(path);
         disk.change(NameChange {
@@ -434,7 +434,7 @@ impl Vfs for SimVfs {
 
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Grow)?;
+        disk.step(CallKind::Grow)?;
         if disk.own_disk.is_some_and(|place| from.starts_with(place) != to.starts_with(place)) {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
@@ -476,7 +476,7 @@ impl Vfs for SimVfs {
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        if !disk.step(Kind::Sync)? {
+        if !disk.step(CallKind::Sync)? {
             return Err(io::Error::other("injected sync error"));
         }
         let is_it = |place| path.starts_with(place) || place == "/" && path.is_empty();
@@ -564,7 +564,7 @@ impl VfsFile for SimFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk.lock();
         let fits = offset as usize + bytes.len() <= disk.inodes[self.inode].content.len();
-        let step = disk.step(if fits { Kind::Change } else { Kind::Grow }).map(|_| ());
+        let step = disk.step(if fits { CallKind::Change } else { CallKind::Grow }).map(|_| ());
         let bytes = match &step {
             Ok(()) => bytes,
             // A write that fails may have come half of the way.
@@ -582,7 +582,7 @@ impl VfsFile for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        let works = disk.step(Kind::Sync)?;
+        let works = disk.step(CallKind::Sync)?;
         let is_unsynced = |place: &str| {
             disk.names.iter().any(|(name, &inode)| inode == self.inode && name.ends_with(place))
         };
@@ -615,7 +615,7 @@ impl VfsFile for SimFile {
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.step(Kind::Grow)?;
+        disk.step(CallKind::Grow)?;
         let write = Write::Length(len as usize);
         let inode = &mut disk.inodes[self.inode];
         apply_write(&mut inode.content, &write);

@@ -90,7 +90,7 @@ impl JsonSchema {
 
     /// All violations of a body, at most [`FAULTS_MAX`].
     pub fn faults(&self, body: &Value) -> Vec<Fault> {
-        let mut check = Check { definitions: &self.definitions, faults: Vec::new() };
+        let mut check = SchemaCheck { definitions: &self.definitions, faults: Vec::new() };
         check.node(&self.root, body, Path::Root);
         check.faults.truncate(FAULTS_MAX);
         check.faults
@@ -227,12 +227,12 @@ impl fmt::Display for Path<'_> {
 }
 
 /// One validation: the violations that it has found so far.
-struct Check<'a> {
+struct SchemaCheck<'a> {
     definitions: &'a BTreeMap<String, Node>,
     faults: Vec<Fault>,
 }
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     fn node(&mut self, node: &'a Node, value: &Value, path: Path<'_>) {
         for rule in &node.0 {
             if self.faults.len() >= FAULTS_MAX {
@@ -303,7 +303,7 @@ impl<'a> Check<'a> {
     /// Where no alternative matches, the violations of the one whose type the value has.
     fn one_of(&mut self, nodes: &'a [Node], value: &Value, path: Path<'_>) {
         let check = |node| {
-            let mut check = Check { definitions: self.definitions, faults: Vec::new() };
+            let mut check = SchemaCheck { definitions: self.definitions, faults: Vec::new() };
             check.node(node, value, path);
             check.faults
         };

@@ -59,11 +59,11 @@ struct State {
     /// Number of grants so far.
     grants: u64,
     /// Organisations that run queries or wait for permits, by their ids.
-    orgs: HashMap<Arc<str>, Org>,
+    orgs: HashMap<Arc<str>, OrgQueries>,
 }
 
 #[derive(Default)]
-struct Org {
+struct OrgQueries {
     running: usize,
     paused: usize,
     /// Number of the last grant, or of the one before the organisation came: of equals, the longest waiting is next.
@@ -218,9 +218,9 @@ impl QueryPermits {
 }
 
 impl State {
-    fn org(&mut self, name: &Arc<str>) -> &mut Org {
+    fn org(&mut self, name: &Arc<str>) -> &mut OrgQueries {
         let last_grant = self.grants;
-        let new = || Org { last_grant, ..Org::default() };
+        let new = || OrgQueries { last_grant, ..OrgQueries::default() };
         self.orgs.entry(Arc::clone(name)).or_insert_with(new)
     }
 
@@ -230,14 +230,14 @@ impl State {
     }
 
     /// Whether one more query of an organisation may begin.
-    fn may_begin(&self, org: &Org, at_once: usize) -> bool {
+    fn may_begin(&self, org: &OrgQueries, at_once: usize) -> bool {
         let begun = org.running + org.paused;
         let all = self.running + self.paused;
         begun < at_once + BEGUN_OF_ORG && all < at_once + if begun == 0 { 2 * BEGUN } else { BEGUN }
     }
 
     /// Where the next query of an organisation stands among its waiters: the first that has begun or may.
-    fn next_of(&self, org: &Org, at_once: usize) -> Option<usize> {
+    fn next_of(&self, org: &OrgQueries, at_once: usize) -> Option<usize> {
         let may_begin = self.may_begin(org, at_once);
         org.waiters.iter().position(|waiter| may_begin || waiter.is_paused)
     }
@@ -262,12 +262,12 @@ impl State {
         at_once: usize,
     ) -> bool {
         let Some(own) = self.orgs.get(org) else { return false };
-        let is_waiting = |org: &Org| {
+        let is_waiting = |org: &OrgQueries| {
             let may_begin = self.may_begin(org, at_once);
             let mut waiters = org.waiters.iter();
             waiters.any(|waiter| (may_begin || waiter.is_paused) && !waiter.granted.is_closed())
         };
-        let has_fewer = |(name, other): (&Arc<str>, &Org)| {
+        let has_fewer = |(name, other): (&Arc<str>, &OrgQueries)| {
             name != org && other.running < own.running && is_waiting(other)
         };
         granted_for >= SLICE && self.orgs.iter().any(has_fewer) || own_is_due && is_waiting(own)

@@ -13,7 +13,7 @@ const SIGNATURE_BYTES: usize = 32;
 
 /// Why a signature does not count; only the log is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SignatureError {
     /// The header is not of this form.
     Form,
     /// The time is too far from ours.
@@ -29,7 +29,7 @@ pub fn verify(
     keys: &[String],
     now_seconds: i64,
     tolerance_seconds: i64,
-) -> Result<(), Refusal> {
+) -> Result<(), SignatureError> {
     let (mut ts, mut signatures) = (None, Vec::new());
     for part in header.split(';') {
         // What is no pair, and schemes that are not ours, may come beside.
@@ -41,19 +41,19 @@ pub fn verify(
             _ => {}
         }
     }
-    let ts = ts.and_then(leading_number).ok_or(Refusal::Form)?;
+    let ts = ts.and_then(leading_number).ok_or(SignatureError::Form)?;
     if signatures.is_empty() {
-        return Err(Refusal::Form);
+        return Err(SignatureError::Form);
     }
     if now_seconds.abs_diff(ts) > tolerance_seconds.unsigned_abs() {
-        return Err(Refusal::Time);
+        return Err(SignatureError::Time);
     }
     let matches = |key: &String| {
         signatures.iter().any(|signature| {
             signer(key, ts, body).is_some_and(|mac| mac.verify_slice(signature).is_ok())
         })
     };
-    if keys.iter().any(matches) { Ok(()) } else { Err(Refusal::Key) }
+    if keys.iter().any(matches) { Ok(()) } else { Err(SignatureError::Key) }
 }
 
 /// The number that a text begins with, as the provider's own library reads it: the signature is over the
@@ -92,16 +92,19 @@ mod tests {
         let good = sign("new", NOW, "{}");
         let header = format!("ts={NOW};h1={good}");
         assert_eq!(check(&header, "{}"), Ok(()));
-        assert_eq!(check(&header, "{} "), Err(Refusal::Key));
+        assert_eq!(check(&header, "{} "), Err(SignatureError::Key));
         let other = sign("other", NOW, "{}");
-        assert_eq!(check(&format!("ts={NOW};h1={other}"), "{}"), Err(Refusal::Key));
+        assert_eq!(check(&format!("ts={NOW};h1={other}"), "{}"), Err(SignatureError::Key));
         for h1 in [format!("h1={other};h1={good}"), format!("h1={good};h1={other}")] {
             assert_eq!(check(&format!("ts={NOW};{h1}"), "{}"), Ok(()));
         }
         assert_eq!(check(&format!("h2=x;ts={NOW};h1={good}"), "{}"), Ok(()));
-        for (age, expected) in
-            [(300, Ok(())), (301, Err(Refusal::Time)), (-300, Ok(())), (-301, Err(Refusal::Time))]
-        {
+        for (age, expected) in [
+            (300, Ok(())),
+            (301, Err(SignatureError::Time)),
+            (-300, Ok(())),
+            (-301, Err(SignatureError::Time)),
+        ] {
             let ts = NOW - age;
             let header = format!("ts={ts};h1={}", sign("old", ts, "{}"));
             assert_eq!(check(&header, "{}"), expected, "{age}");
@@ -129,9 +132,9 @@ mod tests {
             format!("ts={NOW};h1={}", &good[..62]),
             format!("ts={NOW},h1={good}"),
         ] {
-            assert_eq!(check(&header, "{}"), Err(Refusal::Form), "{header}");
+            assert_eq!(check(&header, "{}"), Err(SignatureError::Form), "{header}");
         }
         let empty = format!("ts={NOW};h1={good}");
-        assert_eq!(verify(&empty, b"{}", &[String::new()], NOW, 300), Err(Refusal::Key));
+        assert_eq!(verify(&empty, b"{}", &[String::new()], NOW, 300), Err(SignatureError::Key));
     }
 }

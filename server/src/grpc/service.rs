@@ -18,7 +18,7 @@ const STREAM_WAITING: usize = 64;
 /// How often a reader at the end of the log looks for more.
 const TAIL_INTERVAL: Duration = Duration::from_millis(200);
 
-type Answer<T> = Result<Response<T>, Status>;
+type GrpcResult<T> = Result<Response<T>, Status>;
 type Stream_<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// The service over the product.
@@ -47,7 +47,7 @@ impl Inlay for Internal {
     async fn ingest(
         &self,
         request: Request<Streaming<v1::IngestRequest>>,
-    ) -> Answer<v1::IngestResponse> {
+    ) -> GrpcResult<v1::IngestResponse> {
         let mut messages = request.into_inner();
         let mut total = v1::IngestResponse::default();
         while let Some(message) = messages.next().await.transpose()? {
@@ -67,7 +67,7 @@ impl Inlay for Internal {
         Ok(Response::new(total))
     }
 
-    async fn query(&self, request: Request<v1::QueryRequest>) -> Answer<v1::QueryResponse> {
+    async fn query(&self, request: Request<v1::QueryRequest>) -> GrpcResult<v1::QueryResponse> {
         let query = convert::query(request.into_inner())?;
         let deadline =
             std::time::Instant::now() + Duration::from_millis(self.app.settings.query_ms_max);
@@ -76,7 +76,7 @@ impl Inlay for Internal {
         Ok(Response::new(convert::answer(&answer)))
     }
 
-    async fn explain(&self, request: Request<v1::QueryRequest>) -> Answer<v1::ExplainResponse> {
+    async fn explain(&self, request: Request<v1::QueryRequest>) -> GrpcResult<v1::ExplainResponse> {
         let query = convert::query(request.into_inner())?;
         let steps = self.run(move |engine| engine.explain(&query)).await?;
         let steps = steps.into_iter().map(convert::step).collect();
@@ -86,7 +86,7 @@ impl Inlay for Internal {
     async fn list_segments(
         &self,
         _: Request<v1::ListSegmentsRequest>,
-    ) -> Answer<v1::ListSegmentsResponse> {
+    ) -> GrpcResult<v1::ListSegmentsResponse> {
         let segments = self.run(|engine| engine.inspect()?.segments()).await?;
         let segments = segments.into_iter().map(convert::segment).collect();
         Ok(Response::new(v1::ListSegmentsResponse { segments }))
@@ -95,7 +95,7 @@ impl Inlay for Internal {
     async fn describe_segment(
         &self,
         request: Request<v1::DescribeSegmentRequest>,
-    ) -> Answer<v1::DescribeSegmentResponse> {
+    ) -> GrpcResult<v1::DescribeSegmentResponse> {
         let name = request.into_inner().name;
         let (segment, sections) = self
             .run(move |engine| {
@@ -112,7 +112,7 @@ impl Inlay for Internal {
         }))
     }
 
-    async fn stats(&self, _: Request<v1::StatsRequest>) -> Answer<v1::StatsResponse> {
+    async fn stats(&self, _: Request<v1::StatsRequest>) -> GrpcResult<v1::StatsResponse> {
         let stats = self.run(|engine| Ok(engine.stats())).await?;
         Ok(Response::new(v1::StatsResponse {
             segments: stats.segments as u64,
@@ -124,19 +124,19 @@ impl Inlay for Internal {
         }))
     }
 
-    async fn flush(&self, _: Request<v1::FlushRequest>) -> Answer<v1::FlushResponse> {
+    async fn flush(&self, _: Request<v1::FlushRequest>) -> GrpcResult<v1::FlushResponse> {
         self.run(Engine::flush).await?;
         Ok(Response::new(v1::FlushResponse {}))
     }
 
-    async fn compact(&self, _: Request<v1::CompactRequest>) -> Answer<v1::CompactResponse> {
+    async fn compact(&self, _: Request<v1::CompactRequest>) -> GrpcResult<v1::CompactResponse> {
         let steps = self.run(Engine::compact).await?;
         Ok(Response::new(v1::CompactResponse { steps }))
     }
 
     type BackupStream = Stream_<v1::BackupProgress>;
 
-    async fn backup(&self, request: Request<v1::BackupRequest>) -> Answer<Self::BackupStream> {
+    async fn backup(&self, request: Request<v1::BackupRequest>) -> GrpcResult<Self::BackupStream> {
         let v1::BackupRequest { directory, since } = request.into_inner();
         let since = Some(since).filter(|since| !since.is_empty());
         for (field, path) in [("directory", Some(&directory)), ("since", since.as_ref())] {
@@ -160,14 +160,17 @@ impl Inlay for Internal {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    async fn verify(&self, _: Request<v1::VerifyRequest>) -> Answer<v1::VerifyResponse> {
+    async fn verify(&self, _: Request<v1::VerifyRequest>) -> GrpcResult<v1::VerifyResponse> {
         let report = self.run(|engine| Ok(engine.inspect()?.verify(&mut |_| ()))).await?;
         Ok(Response::new(convert::report(report)))
     }
 
     type TailWalStream = Stream_<v1::WalRecord>;
 
-    async fn tail_wal(&self, request: Request<v1::TailWalRequest>) -> Answer<Self::TailWalStream> {
+    async fn tail_wal(
+        &self,
+        request: Request<v1::TailWalRequest>,
+    ) -> GrpcResult<Self::TailWalStream> {
         let v1::TailWalRequest { lsn_from, follow } = request.into_inner();
         let (sender, receiver) = mpsc::channel(STREAM_WAITING);
         let engine = std::sync::Arc::clone(&self.app.engine);

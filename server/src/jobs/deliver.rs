@@ -30,9 +30,9 @@ const DRAIN: Duration = Duration::from_secs(12);
 type Shared = Arc<Mutex<UnderWay>>;
 
 /// Takes a delivery from what is being tried when its attempt ends, however it ends.
-struct Place(Shared, String);
+struct ClaimGuard(Shared, String);
 
-impl Drop for Place {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         self.0.lock().remove(&self.1);
     }
@@ -75,7 +75,7 @@ pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<
         for delivery in claimed {
             let shared = Arc::new(delivery.clone());
             under_way.lock().insert(delivery.id.clone(), shared);
-            let place = Place(Arc::clone(&under_way), delivery.id.clone());
+            let place = ClaimGuard(Arc::clone(&under_way), delivery.id.clone());
             let (app, dispatcher) = (app.clone(), dispatcher.clone());
             tokio::spawn(async move {
                 let _place = place;

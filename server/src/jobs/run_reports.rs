@@ -38,9 +38,9 @@ const DRAIN: Duration = Duration::from_secs(20);
 type UnderWay = Arc<Mutex<HashMap<String, String>>>;
 
 /// Takes a run from what is under way when it is left, however that comes.
-struct Place(UnderWay, String);
+struct RunGuard(UnderWay, String);
 
-impl Drop for Place {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.0.lock().remove(&self.1);
     }
@@ -88,7 +88,7 @@ pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<
         };
         for work in claimed {
             under_way.lock().insert(work.run.id.clone(), work.work.org.clone());
-            let place = Place(Arc::clone(&under_way), work.run.id.clone());
+            let place = RunGuard(Arc::clone(&under_way), work.run.id.clone());
             let (app, dispatcher, drawing) =
                 (app.clone(), dispatcher.clone(), Arc::clone(&drawing));
             tokio::spawn(async move {

@@ -11,7 +11,7 @@ use crate::error::{ApiError, Code, Result};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
-struct Answer {
+struct ProviderResponse {
     data: Data,
 }
 
@@ -54,7 +54,7 @@ pub async fn portal(api_url: &str, api_key: &str, customer: &str) -> Result<Stri
     if !status.is_success() {
         return Err(failed(format!("the billing API answered {status}")));
     }
-    let answer: Answer =
+    let answer: ProviderResponse =
         response.json().await.map_err(|error| failed(error.without_url().to_string()))?;
     Ok(answer.data.urls.general.overview)
 }

@@ -17,7 +17,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use tracing::warn;
 
 use super::{
-    template::{Pipes, Settings, Template},
+    template::{Pipes, Template, TemplateSettings},
     worker::Worker,
 };
 
@@ -29,7 +29,7 @@ const NICE: i32 = 13;
 /// Starts workers that `program` knows how to be.
 pub struct WorkerSpawner {
     program: PathBuf,
-    settings: Settings,
+    settings: TemplateSettings,
     /// The thread, once somebody asked.
     asked: Mutex<Option<Sender<Asked>>>,
 }
@@ -42,7 +42,7 @@ struct Asked {
 
 impl WorkerSpawner {
     /// Of workers with these settings.
-    pub fn new(program: PathBuf, settings: Settings) -> Self {
+    pub fn new(program: PathBuf, settings: TemplateSettings) -> Self {
         Self { program, settings, asked: Mutex::default() }
     }
 

@@ -36,7 +36,7 @@ const MALLOC_TUNABLES: &str = "glibc.malloc.tcache_count=4000";
 
 /// What copies of a template have.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct TemplateSettings {
     /// Bytes of memory that each begins with.
     pub base_bytes: u64,
     /// Bytes that each may write to when it has got all the memory that it can.
@@ -63,8 +63,8 @@ impl Template {
     /// Starts it. It gets ready meanwhile.
     ///
     /// Errors: when the program cannot be started.
-    pub fn start(program: &Path, settings: Settings) -> io::Result<Self> {
-        let Settings { base_bytes, most_bytes, has_huge_code } = settings;
+    pub fn start(program: &Path, settings: TemplateSettings) -> io::Result<Self> {
+        let TemplateSettings { base_bytes, most_bytes, has_huge_code } = settings;
         let (control, theirs) = UnixStream::pair()?;
         control.set_write_timeout(Some(TAKEN_WITHIN))?;
         let process = Command::new(program)

@@ -18,7 +18,7 @@ use super::{
     memory_pool::MemoryPool,
     preemption_ticker::PreemptionTicker,
     spawner::{WorkerSpawner, started},
-    template::Settings,
+    template::TemplateSettings,
     worker::Worker,
 };
 use crate::base::memory::has_huge_code;
@@ -90,7 +90,7 @@ impl WorkerPool {
         let admission = Arc::new(StatementAdmission::new(at_once));
         let ahead_max = if total_bytes < AHEAD_MEMORY || idle_count == 0 { 0 } else { AHEAD_MAX };
         let (idle, preemption_ticker) = (Mutex::default(), PreemptionTicker::default());
-        let settings = Settings {
+        let settings = TemplateSettings {
             base_bytes: BASE_BYTES,
             most_bytes: BASE_BYTES + memory.max_of_org(),
             has_huge_code: has_huge_code(total_bytes),

@@ -23,7 +23,7 @@ pub const LISTED: u8 = 0;
 const ROARING: u8 = 1;
 const WORDS: u8 = 2;
 
-/// Distinct codes.
+/// Distinct dictionary codes, in the form that takes least for them.
 #[derive(Debug)]
 pub enum CodeSet {
     /// In the order of arrival.

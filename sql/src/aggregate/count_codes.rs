@@ -73,7 +73,7 @@ impl AggregateUDFImpl for CountCodes {
         &self,
         _: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Groups::default()))
+        Ok(Box::new(CodeGroups::default()))
     }
 }
 
@@ -114,7 +114,7 @@ impl Accumulator for One {
 
 /// Codes of each group.
 #[derive(Debug, Default)]
-struct Groups {
+struct CodeGroups {
     sets: Vec<CodeSet>,
     /// Bytes of all sets on the heap, about.
     heap_bytes: usize,
@@ -122,7 +122,7 @@ struct Groups {
     max_code: u32,
 }
 
-impl Groups {
+impl CodeGroups {
     fn containers(&self) -> u64 {
         u64::from(self.max_code >> 16) + 1
     }
@@ -145,7 +145,7 @@ impl Groups {
     }
 }
 
-impl GroupsAccumulator for Groups {
+impl GroupsAccumulator for CodeGroups {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -252,15 +252,15 @@ mod tests {
             expected[*group].extend(code.filter(|_| *passes));
         }
         let expected: Vec<i64> = expected.iter().map(|set| set.len() as i64).collect();
-        let mut merged = Groups::default();
-        let converted = Groups::default();
+        let mut merged = CodeGroups::default();
+        let converted = CodeGroups::default();
         for (at, part) in rows.chunks(9_000).enumerate() {
             let indices: Vec<usize> = part.iter().map(|(group, ..)| *group).collect();
             let codes: UInt32Array = part.iter().map(|(_, code, _)| *code).collect();
             let filter = BooleanArray::from(part.iter().map(|row| row.2).collect::<Vec<_>>());
             let values: Vec<ArrayRef> = vec![Arc::new(codes)];
             if at % 2 == 0 {
-                let mut groups = Groups::default();
+                let mut groups = CodeGroups::default();
                 groups.update_batch(&values, &indices, Some(&filter), 8).unwrap();
                 let state = groups.state(EmitTo::First(3)).unwrap();
                 merged.merge_batch(&state, &[0, 1, 2], 8).unwrap();

@@ -39,7 +39,7 @@ const VIEW_BYTES: usize = 12;
 
 /// What the tenants of all sources are called, and what else tells groups of a user apart.
 #[derive(Debug)]
-pub struct Layout {
+pub struct UserGroupsLayout {
     /// The tenants' texts.
     pub tenants: ArrayRef,
     /// For each source, the number of each of its tenants.
@@ -55,11 +55,11 @@ pub struct Layout {
 /// Users of some tenants, and their groups so far.
 pub struct UserAggregator<'a> {
     spec: &'a AggregateSpec,
-    layout: &'a Layout,
+    layout: &'a UserGroupsLayout,
     memory: MemoryReservation,
     hasher: RandomState,
     /// Users by their tenants and texts.
-    known: HashTable<Entry>,
+    known: HashTable<UserEntry>,
     users: Vec<User>,
     by_code: UsersByCode,
     /// Texts that are too long for a view, end to end.
@@ -76,7 +76,7 @@ pub struct UserAggregator<'a> {
 
 /// A user in the table: half of its hash, which tells nearly all apart, and its number.
 #[derive(Clone, Copy)]
-struct Entry {
+struct UserEntry {
     hash: u32,
     user: u32,
 }
@@ -134,7 +134,7 @@ impl<'a> UserAggregator<'a> {
     /// Errors: damage of a segment.
     pub fn new(
         spec: &'a AggregateSpec,
-        layout: &'a Layout,
+        layout: &'a UserGroupsLayout,
         memory: MemoryReservation,
     ) -> Result<Self> {
         Ok(Self {
@@ -174,7 +174,7 @@ impl<'a> UserAggregator<'a> {
     fn user(&mut self, tenant: u32, text: &[u8]) -> Result<u32> {
         let hash = self.hasher.hash_one((tenant, text));
         let view = make_view(text, 0, self.long.len() as u32);
-        let is_it = |entry: &Entry| {
+        let is_it = |entry: &UserEntry| {
             let User { view: known, tenant: of } = self.users[entry.user as usize];
             // Of a long text a view has the length, the first bytes and the offset.
             let is_alike = || match known as u32 as usize {
@@ -199,11 +199,11 @@ impl<'a> UserAggregator<'a> {
         let user = self.users.len() as u32;
         self.users.push(User { view, tenant });
         let (users, long, hasher) = (&self.users, &self.long, &self.hasher);
-        let rehash = |entry: &Entry| {
+        let rehash = |entry: &UserEntry| {
             let User { view, tenant } = users[entry.user as usize];
             hasher.hash_one((tenant, text_of(&view.to_le_bytes(), view, long)))
         };
-        self.known.insert_unique(hash, Entry { hash: hash as u32, user }, rehash);
+        self.known.insert_unique(hash, UserEntry { hash: hash as u32, user }, rehash);
         Ok(user)
     }
 

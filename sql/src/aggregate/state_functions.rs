@@ -26,7 +26,7 @@ pub fn aggregates() -> Vec<AggregateUDF> {
             vec![DataType::Binary, DataType::Float64],
             Arc::new(DataType::Float64),
             Volatility::Immutable,
-            Arc::new(|_| Ok(Box::new(Numbers::default()))),
+            Arc::new(|_| Ok(Box::new(MergedDigest::default()))),
             Arc::new(vec![DataType::Binary, DataType::Float64]),
         ),
     ]
@@ -71,18 +71,18 @@ impl Accumulator for Users {
 
 /// Accumulator of `approx_percentile_merge`: merges digests, and keeps the requested quantile.
 #[derive(Default)]
-struct Numbers {
+struct MergedDigest {
     state: NumberState,
     part: Option<f64>,
 }
 
-impl std::fmt::Debug for Numbers {
+impl std::fmt::Debug for MergedDigest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Numbers").field("part", &self.part).finish_non_exhaustive()
     }
 }
 
-impl Accumulator for Numbers {
+impl Accumulator for MergedDigest {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let (states, parts) =
             (values[0].as_binary::<i32>(), values[1].as_primitive::<Float64Type>());

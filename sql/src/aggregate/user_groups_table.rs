@@ -14,7 +14,7 @@ use inlay_engine::rows::{Morsel, Scan, Source, TextTable};
 use super::{
     aggregate_spec::{AggregateSpec, GroupKey},
     distinct_values::Distinct,
-    group_by_user::{Layout, UserAggregator},
+    group_by_user::{UserAggregator, UserGroupsLayout},
     partitioned_work::{Batches, GroupSource, PartitionedWork, Pieces},
 };
 use crate::tables::{Conditions, broken, strings};
@@ -97,12 +97,12 @@ type Chunk = Arc<(u32, Vec<(usize, Morsel)>)>;
 
 /// Numbers of texts, in the order in which they are met.
 #[derive(Default)]
-struct Numbers<'a> {
+struct TextNumbers<'a> {
     known: HashMap<&'a [u8], u32, RandomState>,
     texts: Vec<&'a [u8]>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> TextNumbers<'a> {
     fn number(&mut self, text: &'a [u8]) -> u32 {
         let next = self.texts.len() as u32;
         let number = *self.known.entry(text).or_insert(next);
@@ -121,9 +121,9 @@ impl<'a> Numbers<'a> {
 
 impl UserGroupsTable {
     /// The rows, cut by tenants; beside each chunk, how many they are.
-    fn chunks(&self) -> Result<(Layout, Vec<(usize, Chunk)>)> {
+    fn chunks(&self) -> Result<(UserGroupsLayout, Vec<(usize, Chunk)>)> {
         let sources = self.scan.sources();
-        let (mut tenants, mut names) = (Numbers::default(), Numbers::default());
+        let (mut tenants, mut names) = (TextNumbers::default(), TextNumbers::default());
         let (mut tenant_numbers, mut name_numbers) = (Vec::new(), Vec::new());
         let mut rows: Vec<usize> = Vec::new();
         let mut morsels = Vec::new();
@@ -166,7 +166,7 @@ impl UserGroupsTable {
                 chunks[chunk].1.push((at, morsel));
             }
         }
-        let layout = Layout {
+        let layout = UserGroupsLayout {
             tenants: tenants.array()?,
             tenant_numbers,
             names: names.array()?,
@@ -201,7 +201,7 @@ fn cut(
 /// What partitions have in common.
 pub struct Reading {
     of: UserGroupsTable,
-    layout: Layout,
+    layout: UserGroupsLayout,
 }
 
 impl PartitionedWork for Reading {

@@ -25,7 +25,7 @@ const HINT: &str = "join ON an equality, or with few rows: aggregates without GR
 ///
 /// Errors: when one lets every row meet every other.
 pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<usize, Refusal> {
-    let mut check = Check { scopes, meets: 1 };
+    let mut check = JoinCheck { scopes, meets: 1 };
     let mut joins = 0;
     // Tables side by side are joined by what WHERE says.
     let mut bounds: Vec<_> = select.from.iter().map(|from| check.scopes.of_joins(from)).collect();
@@ -59,13 +59,13 @@ fn without_equality() -> Refusal {
     Refusal::invalid("a join needs an equality").hint(HINT)
 }
 
-struct Check<'a> {
+struct JoinCheck<'a> {
     scopes: &'a mut Scopes,
     /// Rows that each row meets without an equality so far.
     meets: u64,
 }
 
-impl Check<'_> {
+impl JoinCheck<'_> {
     /// A table of so few rows without an equality.
     fn meet(&mut self, rows: u64) -> Result<(), Refusal> {
         self.meets = self.meets.saturating_mul(rows.max(1));

@@ -30,8 +30,8 @@ use parking_lot::Mutex;
 
 use super::held::HeldBatches;
 
-type Batches = Arc<HeldBatches>;
-type Computed = Shared<BoxFuture<'static, Result<Batches, Arc<DataFusionError>>>>;
+type SharedBatches = Arc<HeldBatches>;
+type Computed = Shared<BoxFuture<'static, Result<SharedBatches, Arc<DataFusionError>>>>;
 
 /// A part of a plan that several places read.
 pub struct SharedPlan {
@@ -110,7 +110,7 @@ async fn computed(
     plan: Arc<dyn ExecutionPlan>,
     partition: usize,
     context: Arc<TaskContext>,
-) -> Result<Batches, Arc<DataFusionError>> {
+) -> Result<SharedBatches, Arc<DataFusionError>> {
     let memory = MemoryConsumer::new("shared").register(context.memory_pool());
     let held = HeldBatches::of(plan.execute(partition, context)?, memory).await?;
     Ok(Arc::new(held))

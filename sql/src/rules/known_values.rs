@@ -67,20 +67,20 @@ fn constant(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
-type Values = Option<Vec<ScalarValue>>;
+type KnownTexts = Option<Vec<ScalarValue>>;
 
-fn fewer(one: Values, other: Values) -> Values {
+fn fewer(one: KnownTexts, other: KnownTexts) -> KnownTexts {
     one.into_iter().chain(other).min_by_key(Vec::len)
 }
 
 /// The fewest values that one of these conditions leaves.
-fn least(conditions: &[Expr], is_it: &dyn Fn(&Column) -> bool) -> Values {
+fn least(conditions: &[Expr], is_it: &dyn Fn(&Column) -> bool) -> KnownTexts {
     let parts = conditions.iter().flat_map(split_conjunction);
     parts.filter_map(|part| values_where(part, is_it)).min_by_key(Vec::len)
 }
 
 /// What a column can be where a condition holds.
-fn values_where(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> Values {
+fn values_where(condition: &Expr, is_it: &dyn Fn(&Column) -> bool) -> KnownTexts {
     let values = match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             let mut values = values_where(left, is_it)?;

@@ -73,7 +73,7 @@ impl AggregateUDFImpl for PercentileCont {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let (part, is_distinct) = (part_of(&args)?, args.is_distinct);
-        Ok(Box::new(Numbers { part, is_distinct, values: Vec::new() }))
+        Ok(Box::new(PercentileValues { part, is_distinct, values: Vec::new() }))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -84,7 +84,7 @@ impl AggregateUDFImpl for PercentileCont {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Groups { part: part_of(&args)?, values: Vec::new(), bytes: 0 }))
+        Ok(Box::new(PercentileGroups { part: part_of(&args)?, values: Vec::new(), bytes: 0 }))
     }
 
     fn supports_within_group_clause(&self) -> bool {
@@ -154,13 +154,13 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 
 /// Numbers of one group, or of a window that moves.
 #[derive(Debug)]
-struct Numbers {
+struct PercentileValues {
     part: Percentile,
     is_distinct: bool,
     values: Vec<f64>,
 }
 
-impl Accumulator for Numbers {
+impl Accumulator for PercentileValues {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.values.extend(numbers(values)?.iter().flatten());
         Ok(())
@@ -215,14 +215,14 @@ impl Accumulator for Numbers {
 
 /// Numbers of many groups.
 #[derive(Debug)]
-struct Groups {
+struct PercentileGroups {
     part: Percentile,
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
     bytes: usize,
 }
 
-impl Groups {
+impl PercentileGroups {
     fn extend(&mut self, group: usize, more: impl Iterator<Item = f64>) {
         if let Some(values) = self.values.get_mut(group) {
             let before = values.capacity();
@@ -243,7 +243,7 @@ fn is_let_through(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
-impl GroupsAccumulator for Groups {
+impl GroupsAccumulator for PercentileGroups {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -335,11 +335,11 @@ mod tests {
         let batch = |numbers: &[f64]| -> Vec<ArrayRef> {
             vec![Arc::new(Float64Array::from(numbers.to_vec()))]
         };
-        let mut window = Numbers { part: HALF, is_distinct: false, values: Vec::new() };
+        let mut window = PercentileValues { part: HALF, is_distinct: false, values: Vec::new() };
         window.update_batch(&batch(&[1.0, 5.0, 5.0, 9.0])).unwrap();
         window.retract_batch(&batch(&[1.0, 5.0])).unwrap();
         assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
-        let mut distinct = Numbers { part: HALF, is_distinct: true, values: Vec::new() };
+        let mut distinct = PercentileValues { part: HALF, is_distinct: true, values: Vec::new() };
         distinct.update_batch(&batch(&[1.0, 5.0, 5.0, 5.0, 9.0, 9.0, 9.0, 10.0])).unwrap();
         assert_eq!(distinct.evaluate().unwrap(), ScalarValue::Float64(Some(7.0)));
     }
@@ -349,12 +349,12 @@ mod tests {
         let values: Vec<ArrayRef> =
             vec![Arc::new(Float64Array::from(vec![Some(1.0), None, Some(3.0), Some(100.0)]))];
         let filter = BooleanArray::from(vec![true, true, true, false]);
-        let mut whole = Groups { part: HALF, values: Vec::new(), bytes: 0 };
+        let mut whole = PercentileGroups { part: HALF, values: Vec::new(), bytes: 0 };
         whole.update_batch(&values, &[0, 0, 0, 1], Some(&filter), 2).unwrap();
         let rows = whole.convert_to_state(&values, Some(&filter)).unwrap();
         let states = whole.state(EmitTo::All).unwrap();
         assert_eq!(whole.bytes, 0);
-        let mut merged = Groups { part: HALF, values: Vec::new(), bytes: 0 };
+        let mut merged = PercentileGroups { part: HALF, values: Vec::new(), bytes: 0 };
         merged.merge_batch(&states, &[1, 0], 2).unwrap();
         merged.merge_batch(&rows, &[0, 0, 0, 0], 2).unwrap();
         let answer = merged.evaluate(EmitTo::All).unwrap();

@@ -34,9 +34,9 @@ const BATCH_ROWS_WITH_STATES: usize = 512;
 const HOUR_MS: i64 = 3_600_000;
 
 /// A tenant's event.
-type Name = (Arc<str>, Arc<str>);
+type SeriesName = (Arc<str>, Arc<str>);
 /// A row: tenant, event, and the start of its hour or day.
-type Key = (Arc<str>, Arc<str>, i64);
+type RollupKey = (Arc<str>, Arc<str>, i64);
 
 /// A read of `events_hourly` or `events_daily`.
 pub struct Sums {
@@ -67,23 +67,24 @@ impl Sums {
             false => BATCH_ROWS_WITH_STATES,
         };
         let batch_rows = limit.map_or(rows, |limit| limit.clamp(1, rows));
-        let reading = Arc::new(Reading { sums: self, states, numbers, batch_rows });
+        let reading = Arc::new(RollupReading { sums: self, states, numbers, batch_rows });
         let parts = (0..partitions.max(1)).map(|part| {
             let names = names.iter().skip(part).step_by(partitions.max(1)).cloned().collect();
-            Arc::new(Part { reading: Arc::clone(&reading), names }) as Arc<dyn PartitionStream>
+            Arc::new(RollupPart { reading: Arc::clone(&reading), names })
+                as Arc<dyn PartitionStream>
         });
         let plan = StreamingTableExec::try_new(schema, parts.collect(), None, [], false, limit)?;
         Ok(Arc::new(plan))
     }
 
     /// The tenants' events that are asked for, in order.
-    fn names(&self) -> Vec<Name> {
+    fn names(&self) -> Vec<SeriesName> {
         let Conditions { tenants, events, .. } = &self.conditions;
         let is_among = |list: &Option<Vec<String>>, one: &str| {
             list.as_ref().is_none_or(|list| list.iter().any(|other| other == one))
         };
         let (start, end) = self.span();
-        let mut names: Vec<Name> = Vec::new();
+        let mut names: Vec<SeriesName> = Vec::new();
         for source in self.scan.sources() {
             let is_asked = |series: &&Series| {
                 !series.rows.is_empty() && series.last_ms >= start && series.first_ms < end
@@ -135,7 +136,12 @@ impl Sums {
     }
 
     /// The rows of a tenant's event.
-    fn rows(&self, name: &Name, states: &States, rows: &mut Vec<(Key, Hour)>) -> Result<()> {
+    fn rows(
+        &self,
+        name: &SeriesName,
+        states: &States,
+        rows: &mut Vec<(RollupKey, Hour)>,
+    ) -> Result<()> {
         let (start, end) = self.span();
         let (times, step) = (self.conditions.times(), self.kind.step_ms());
         let mut sums: BTreeMap<i64, Hour> = BTreeMap::new();
@@ -165,7 +171,7 @@ impl Sums {
         Ok(())
     }
 
-    fn batch(&self, rows: &[(Key, Hour)], numbers: &[String]) -> Result<RecordBatch> {
+    fn batch(&self, rows: &[(RollupKey, Hour)], numbers: &[String]) -> Result<RecordBatch> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         for field in self.schema.fields() {
             let name = field.name().as_str();
@@ -209,7 +215,7 @@ impl Sums {
 }
 
 /// Sums and what of them is read.
-struct Reading {
+struct RollupReading {
     sums: Sums,
     states: States,
     numbers: Vec<String>,
@@ -217,18 +223,18 @@ struct Reading {
 }
 
 /// Some tenants' events.
-struct Part {
-    reading: Arc<Reading>,
-    names: Vec<Name>,
+struct RollupPart {
+    reading: Arc<RollupReading>,
+    names: Vec<SeriesName>,
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for RollupPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Part").field("names", &self.names.len()).finish_non_exhaustive()
     }
 }
 
-impl PartitionStream for Part {
+impl PartitionStream for RollupPart {
     fn schema(&self) -> &SchemaRef {
         &self.reading.sums.schema
     }
@@ -236,24 +242,25 @@ impl PartitionStream for Part {
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.reading.sums.schema);
         let reading = Arc::clone(&self.reading);
-        let batches = Batches { reading, names: self.names.clone().into_iter(), rows: Vec::new() };
+        let batches =
+            RollupBatches { reading, names: self.names.clone().into_iter(), rows: Vec::new() };
         Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches)))
     }
 }
 
 /// Batches of some tenants' events, made as they are wanted.
-struct Batches {
-    reading: Arc<Reading>,
-    names: std::vec::IntoIter<Name>,
+struct RollupBatches {
+    reading: Arc<RollupReading>,
+    names: std::vec::IntoIter<SeriesName>,
     /// Rows that no batch has yet.
-    rows: Vec<(Key, Hour)>,
+    rows: Vec<(RollupKey, Hour)>,
 }
 
-impl Iterator for Batches {
+impl Iterator for RollupBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reading { sums, states, numbers, batch_rows } = &*self.reading;
+        let RollupReading { sums, states, numbers, batch_rows } = &*self.reading;
         while self.rows.len() < *batch_rows {
             let Some(name) = self.names.next() else { break };
             if let Err(error) = sums.rows(&name, states, &mut self.rows) {

@@ -225,7 +225,7 @@ impl ExecutionPlan for RowsExec {
         let skipped = MetricBuilder::new(&self.metrics).counter(SKIPPED, partition);
         let (open, sent) = (None, 0);
         let is_sampled = !self.filters.can_learn();
-        let batches = Batches {
+        let batches = RowBatches {
             reading,
             parts,
             filters,
@@ -264,7 +264,7 @@ impl ExecutionPlan for RowsExec {
 }
 
 /// Batches of a partition, one after the other.
-struct Batches {
+struct RowBatches {
     reading: Arc<Reading>,
     parts: std::vec::IntoIter<ScanUnit>,
     filters: ScanFilters,
@@ -280,7 +280,7 @@ struct Batches {
     sent: usize,
 }
 
-impl Iterator for Batches {
+impl Iterator for RowBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -311,7 +311,7 @@ impl Iterator for Batches {
     }
 }
 
-impl Batches {
+impl RowBatches {
     /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
     /// time, the head alone.
     fn read(&mut self, (mut part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {

@@ -60,13 +60,13 @@ type Translated = (Arc<TextTable>, Arc<[u32]>);
 
 #[derive(Default)]
 struct Texts {
-    entries: HashTable<Entry>,
+    entries: HashTable<TextEntry>,
     list: TextTable,
 }
 
 /// A text: half of its hash, which tells nearly all apart, and where it is in the list.
 #[derive(Clone, Copy)]
-struct Entry {
+struct TextEntry {
     hash: u32,
     place: u32,
 }
@@ -75,7 +75,7 @@ impl Texts {
     fn place(&mut self, hash: u64, text: &[u8]) -> Result<usize> {
         let Self { entries, list } = self;
         let is_it =
-            |entry: &Entry| entry.hash == hash as u32 && list.at(entry.place as usize) == text;
+            |entry: &TextEntry| entry.hash == hash as u32 && list.at(entry.place as usize) == text;
         if let Some(entry) = entries.find(spread(hash as u32), is_it) {
             return Ok(entry.place as usize);
         }
@@ -85,7 +85,7 @@ impl Texts {
         }
         let place = list.len();
         list.push(text);
-        let entry = Entry { hash: hash as u32, place: place as u32 };
+        let entry = TextEntry { hash: hash as u32, place: place as u32 };
         entries.insert_unique(spread(entry.hash), entry, |entry| spread(entry.hash));
         Ok(place)
     }

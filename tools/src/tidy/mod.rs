@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`floors`] | a module that uses one of its own floor or a higher one; a file of more than 700 lines, or without a story at its head |
 //! | [`methods`] | a method of a shared type, such as `App`, that is called from a subject below its own |
+//! | [`names`] | a type name that stands in three files or more |
 //! | [`docs`] | a comment of one line and one or two words, which says no more than the name below it |
 //! | [`readmes`] | a source file or constant that a README names and that is not there |
 
@@ -12,6 +13,7 @@ mod source;
 mod docs;
 mod floors;
 mod methods;
+mod names;
 mod readmes;
 
 use std::path::Path;
@@ -24,6 +26,7 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     let mut found = Vec::new();
     floors::check(&crates, &mut found);
     methods::check(&crates, &mut found);
+    names::check(&crates, &mut found);
     docs::check(&crates, &mut found);
     readmes::check(root, &mut found)?;
     if found.is_empty() {

@@ -77,7 +77,7 @@ pub fn build(segment: &Segment, series: &[u32], events: &[u32]) -> Result<Vec<Ro
     if series.is_empty() && events.is_empty() {
         return Ok(Vec::new());
     }
-    let columns = Columns::open(segment)?;
+    let columns = ColumnReaders::open(segment)?;
     let mut sections = columns.sections();
     let mut users = TenantUsers::default();
     let runs = segment.runs().runs();
@@ -139,7 +139,7 @@ fn push_days(days: Vec<Vec<Vec<u8>>>, sections: &mut [RollupSection]) {
     }
 }
 
-struct Columns<'a> {
+struct ColumnReaders<'a> {
     segment: &'a Segment,
     dimensions: Vec<Dimension<'a>>,
     numbers: Vec<(String, NumberReader<'a>)>,
@@ -217,7 +217,7 @@ struct States {
     has_hours: bool,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> ColumnReaders<'a> {
     fn open(segment: &'a Segment) -> Result<Self> {
         let mut dimensions = Vec::new();
         for name in ROLLUP_DIMENSIONS {
@@ -427,7 +427,7 @@ fn vectors(rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usiz
 
 impl States {
     /// A block for each section.
-    fn blocks(self, rows: usize, columns: &Columns<'_>) -> Vec<Vec<u8>> {
+    fn blocks(self, rows: usize, columns: &ColumnReaders<'_>) -> Vec<Vec<u8>> {
         let hours = (self.hours, self.has_hours);
         let pairs = columns.pairs().zip(&self.pairs);
         let blocks = self.counts.iter().map(|counts| counts_block(counts, hours, rows));

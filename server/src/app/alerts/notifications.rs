@@ -20,7 +20,7 @@ const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a webhook.
 #[derive(Serialize)]
-struct Body<'a> {
+struct WebhookBody<'a> {
     alert_id: u64,
     name: &'a str,
     dashboard_id: &'a str,
@@ -44,7 +44,7 @@ struct Condition {
 
 /// The body of the webhook that tells a notice.
 pub fn webhook_body(notification: &Notification) -> Result<Vec<u8>> {
-    let body = Body {
+    let body = WebhookBody {
         alert_id: notification.alert,
         name: &notification.name,
         dashboard_id: &notification.dashboard_id,
@@ -64,18 +64,18 @@ pub fn webhook_body(notification: &Notification) -> Result<Vec<u8>> {
 
 #[derive(Template)]
 #[template(path = "alert.html")]
-struct Html<'a> {
-    mail: &'a Content,
+struct AlertMailHtml<'a> {
+    mail: &'a AlertMail,
 }
 
 #[derive(Template)]
 #[template(path = "alert.txt", escape = "none")]
-struct Text<'a> {
-    mail: &'a Content,
+struct AlertMailText<'a> {
+    mail: &'a AlertMail,
 }
 
 /// What both parts of a mail say.
-struct Content {
+struct AlertMail {
     heading: String,
     state: &'static str,
     color: &'static str,
@@ -126,14 +126,14 @@ impl App {
             written_at: notification.resolved_at.unwrap_or(notification.fired_at),
             to: to.to_owned(),
             subject: content.heading.clone(),
-            text: Text { mail: &content }.render().map_err(failed)?,
-            html: Html { mail: &content }.render().map_err(failed)?,
+            text: AlertMailText { mail: &content }.render().map_err(failed)?,
+            html: AlertMailHtml { mail: &content }.render().map_err(failed)?,
             file: None,
         })
     }
 }
 
-fn content(notification: &Notification, base_url: &str) -> Content {
+fn content(notification: &Notification, base_url: &str) -> AlertMail {
     let plain = Notification {
         name: one_line(&notification.name),
         dashboard_name: one_line(&notification.dashboard_name),
@@ -169,7 +169,7 @@ fn content(notification: &Notification, base_url: &str) -> Content {
         None if is_firing => "Its condition holds.".to_owned(),
         None => "Its condition does not hold any more.".to_owned(),
     };
-    Content {
+    AlertMail {
         heading: match &notification.tenant_id {
             Some(tenant) => format!("{state}: {} ({tenant})", notification.name),
             None => format!("{state}: {}", notification.name),

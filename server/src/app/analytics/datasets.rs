@@ -10,22 +10,22 @@ use crate::{
 };
 
 /// A column: name, type, whether it may be null, what it holds.
-type Column = (&'static str, &'static str, bool, &'static str);
+type ColumnFacts = (&'static str, &'static str, bool, &'static str);
 
 /// Constant description of a table.
 struct Table {
     name: &'static str,
     about: &'static str,
-    columns: &'static [Column],
+    columns: &'static [ColumnFacts],
     /// Statement of a view; `None` for a table.
     selects: Option<&'static str>,
 }
 
-const SERIES: [Column; 2] = [
+const SERIES: [ColumnFacts; 2] = [
     ("tenant_id", "VARCHAR", false, "Your customer whose event it is."),
     ("event_name", "VARCHAR", false, "Name of the event."),
 ];
-const STATES: [Column; 4] = [
+const STATES: [ColumnFacts; 4] = [
     ("count", "BIGINT", false, "Number of events."),
     ("users", "BIGINT", false, "Distinct users, about."),
     ("users_state", "BLOB", false, "For approx_distinct_merge(users_state) over several rows."),
@@ -108,7 +108,7 @@ pub struct Dataset {
     /// Time of the newest event in milliseconds since 1970; `None` without events.
     pub updated_at: Option<i64>,
     /// Columns in the order of the schema.
-    pub columns: &'static [Column],
+    pub columns: &'static [ColumnFacts],
     /// Properties of the events of the last thirty days, where the table has them.
     pub properties: Vec<Property>,
 }

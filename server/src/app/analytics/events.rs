@@ -124,9 +124,9 @@ impl<'de: 'a, 'a, V: Deserialize<'de>> Deserialize<'de> for Pairs<'a, V> {
 }
 
 /// A refusal of one event: field, code, message.
-type Refusal = (Option<String>, Code, String);
+type EventRefusal = (Option<String>, Code, String);
 
-fn refuse(field: impl Into<String>, code: Code, message: impl Into<String>) -> Refusal {
+fn refuse(field: impl Into<String>, code: Code, message: impl Into<String>) -> EventRefusal {
     (Some(field.into()), code, message.into())
 }
 
@@ -226,7 +226,7 @@ impl Intake<'_> {
         (self.count < EVENTS_MAX).then(|| self.add(json, check_length(json).map(|()| event)))
     }
 
-    fn add(&mut self, json: &str, event: Result<RawEvent<'_>, Refusal>) {
+    fn add(&mut self, json: &str, event: Result<RawEvent<'_>, EventRefusal>) {
         let index = self.count;
         self.count += 1;
         let own_id = (self.own_id)(index);
@@ -300,7 +300,7 @@ fn split_lines(text: &str) -> Result<Vec<&RawValue>> {
         .collect()
 }
 
-fn check_length(json: &str) -> Result<(), Refusal> {
+fn check_length(json: &str) -> Result<(), EventRefusal> {
     match json.len() > EVENT_BYTES_MAX {
         true => {
             let message = format!("an event has at most {EVENT_BYTES_MAX} bytes");
@@ -310,7 +310,7 @@ fn check_length(json: &str) -> Result<(), Refusal> {
     }
 }
 
-fn parse_event(json: &str) -> Result<RawEvent<'_>, Refusal> {
+fn parse_event(json: &str) -> Result<RawEvent<'_>, EventRefusal> {
     check_length(json)?;
     if !json.starts_with('{') {
         return Err((None, Code::InvalidField, "an event must be an object".to_owned()));
@@ -324,12 +324,12 @@ fn add_event(
     window: AcceptedTimes,
     own_id: Option<String>,
     batch: &mut Batch,
-) -> Result<(), Refusal> {
+) -> Result<(), EventRefusal> {
     let timestamp_ms = match &event.timestamp {
         None => window.now,
         Some(Text(text)) => parse_timestamp(text, window)?,
     };
-    let id = |field, text: &Option<Text<'_>>| -> Result<(), Refusal> {
+    let id = |field, text: &Option<Text<'_>>| -> Result<(), EventRefusal> {
         text.as_ref().map_or(Ok(()), |Text(text)| check_text(field, text, ID_BYTES_MAX))
     };
     required("tenant_id", &event.tenant_id.0)?;
@@ -375,7 +375,7 @@ struct AcceptedTimes {
     oldest: i64,
 }
 
-fn parse_timestamp(text: &str, window: AcceptedTimes) -> Result<i64, Refusal> {
+fn parse_timestamp(text: &str, window: AcceptedTimes) -> Result<i64, EventRefusal> {
     let ms = instant::parse(text).ok_or_else(|| {
         refuse("timestamp", Code::InvalidField, "timestamp is not an ISO 8601 date-time or date")
     })?;
@@ -398,7 +398,7 @@ fn optional<'a>(text: &'a Option<Text<'_>>) -> Option<&'a str> {
     text.as_ref().map(|text| &*text.0).filter(|text| !text.is_empty())
 }
 
-fn required(field: &str, text: &str) -> Result<(), Refusal> {
+fn required(field: &str, text: &str) -> Result<(), EventRefusal> {
     if text.is_empty() {
         return Err(refuse(field, Code::InvalidField, format!("{field} must not be empty")));
     }
@@ -406,7 +406,7 @@ fn required(field: &str, text: &str) -> Result<(), Refusal> {
 }
 
 /// The field's name is made only where something is wrong: this is asked for every text of every event.
-fn check_text(field: impl fmt::Display, text: &str, bytes_max: usize) -> Result<(), Refusal> {
+fn check_text(field: impl fmt::Display, text: &str, bytes_max: usize) -> Result<(), EventRefusal> {
     let (code, message) = if text.len() > bytes_max {
         (Code::OutOfRange, format!("{field} has at most {bytes_max} bytes"))
     } else if text.as_bytes().contains(&0) {
@@ -417,7 +417,7 @@ fn check_text(field: impl fmt::Display, text: &str, bytes_max: usize) -> Result<
     Err(refuse(field.to_string(), code, message))
 }
 
-fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), Refusal> {
+fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), EventRefusal> {
     for (at, (Text(name), _)) in pairs.iter().enumerate() {
         if name.is_empty() {
             return Err(refuse(
@@ -439,7 +439,7 @@ fn check_keys<V>(field: &str, pairs: &[(Text<'_>, V)]) -> Result<(), Refusal> {
 }
 
 /// Why an event does not parse: done again, slowly, with the path to the field.
-fn explain(json: &str) -> Refusal {
+fn explain(json: &str) -> EventRefusal {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     match serde_path_to_error::deserialize::<_, RawEvent<'_>>(&mut deserializer) {
         Ok(_) => (None, Code::InvalidField, "the event is not valid".to_owned()),

@@ -52,7 +52,7 @@ pub enum Received {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct ProviderEvent {
     event_id: String,
     event_type: String,
     occurred_at: String,
@@ -132,7 +132,7 @@ impl App {
             return Err(not_configured());
         }
         let now = self.now_ms();
-        let verdict = signature.ok_or(signature::Refusal::Form).and_then(|header| {
+        let verdict = signature.ok_or(signature::SignatureError::Form).and_then(|header| {
             let keys = &settings.notification_keys;
             signature::verify(header, body, keys, now / 1_000, settings.tolerance_seconds)
         });
@@ -140,7 +140,7 @@ impl App {
             tracing::warn!(?refusal, "refused a billing webhook");
             return Err(ApiError::new(Code::Unauthenticated, "the signature is not valid"));
         }
-        let event: Event = parse(body)?;
+        let event: ProviderEvent = parse(body)?;
         let occurred_at = instant::parse(&event.occurred_at).ok_or_else(|| {
             let message = "occurred_at is not an ISO 8601 date-time";
             ApiError::field(Code::InvalidField, "occurred_at", message)
@@ -163,7 +163,7 @@ impl App {
     fn apply_billing(
         &self,
         txn: &mut inlay_engine::Txn,
-        event: &Event,
+        event: &ProviderEvent,
         occurred_at: i64,
     ) -> Result<Received> {
         let Some(status) = status_of_type(&event.event_type) else { return Ok(Received::Ignored) };
@@ -256,7 +256,7 @@ fn status_of_name(name: &str) -> Option<BillingStatus> {
     serde_json::from_value(json!(name)).ok()
 }
 
-fn parse(body: &[u8]) -> Result<Event> {
+fn parse(body: &[u8]) -> Result<ProviderEvent> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         if !error.inner().is_data() {

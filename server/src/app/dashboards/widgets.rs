@@ -60,14 +60,14 @@ struct WidgetQuery {
     compare: Option<String>,
     timezone: Option<String>,
     #[serde(default)]
-    measures: Vec<Measure>,
+    measures: Vec<WidgetMeasure>,
     #[serde(default)]
-    steps: Vec<Step>,
+    steps: Vec<FunnelStep>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Measure {
+struct WidgetMeasure {
     metric: String,
     numeric_prop: Option<String>,
     label: Option<String>,
@@ -76,7 +76,7 @@ struct Measure {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Step {
+struct FunnelStep {
     event_name: String,
     label: Option<String>,
 }
@@ -330,7 +330,7 @@ impl App {
         ask: &Ask,
         query: &WidgetQuery,
     ) -> Result<WidgetAnswer> {
-        let ask_measure = |measure: &Measure| Ask {
+        let ask_measure = |measure: &WidgetMeasure| Ask {
             metric: measure.metric.clone(),
             numeric_prop: measure.numeric_prop.clone(),
             compare: None,

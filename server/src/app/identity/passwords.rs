@@ -32,18 +32,18 @@ const TOKEN_BYTES_MAX: usize = 256;
 
 #[derive(Template)]
 #[template(path = "password.html")]
-struct Html<'a> {
-    mail: &'a Content,
+struct PasswordMailHtml<'a> {
+    mail: &'a PasswordMail,
 }
 
 #[derive(Template)]
 #[template(path = "password.txt", escape = "none")]
-struct Text<'a> {
-    mail: &'a Content,
+struct PasswordMailText<'a> {
+    mail: &'a PasswordMail,
 }
 
 /// The content of the mail with the link.
-struct Content {
+struct PasswordMail {
     heading: &'static str,
     email: String,
     server: String,
@@ -75,7 +75,7 @@ impl App {
             }
         })?;
         let base_url = &self.settings.base_url;
-        let content = Content {
+        let content = PasswordMail {
             heading: "Set a new password",
             email: user.email.clone(),
             server: base_url.clone(),
@@ -87,8 +87,8 @@ impl App {
             written_at: now,
             to: user.email,
             subject: "Set a new password for Inlay".to_owned(),
-            text: Text { mail: &content }.render().map_err(failed)?,
-            html: Html { mail: &content }.render().map_err(failed)?,
+            text: PasswordMailText { mail: &content }.render().map_err(failed)?,
+            html: PasswordMailHtml { mail: &content }.render().map_err(failed)?,
             file: None,
         }))
     }

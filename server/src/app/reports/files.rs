@@ -39,17 +39,17 @@ pub struct ReportFile {
 
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Html<'a> {
-    mail: &'a Content,
+struct ReportMailHtml<'a> {
+    mail: &'a ReportMail,
 }
 
 #[derive(Template)]
 #[template(path = "report.txt", escape = "none")]
-struct Text<'a> {
-    mail: &'a Content,
+struct ReportMailText<'a> {
+    mail: &'a ReportMail,
 }
 
-struct Content {
+struct ReportMail {
     heading: String,
     about: String,
     file: String,
@@ -127,7 +127,7 @@ impl App {
 
     /// The mail that brings a file to one address.
     fn report_mail(&self, of: &ReportWork, at: usize, to: &str, file: &ReportFile) -> Result<Mail> {
-        let content = Content {
+        let content = ReportMail {
             heading: one_line(&of.rule.name),
             about: one_line(&file.about),
             file: file.name.clone(),
@@ -139,8 +139,8 @@ impl App {
             written_at: of.run.started_at.unwrap_or_else(|| self.now_ms()),
             to: to.to_owned(),
             subject: of.rule.name.clone(),
-            text: Text { mail: &content }.render().map_err(failed)?,
-            html: Html { mail: &content }.render().map_err(failed)?,
+            text: ReportMailText { mail: &content }.render().map_err(failed)?,
+            html: ReportMailHtml { mail: &content }.render().map_err(failed)?,
             file: Some((file.name.clone(), file.content_type, file.bytes.to_vec())),
         })
     }

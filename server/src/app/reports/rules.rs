@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::schedule::Times;
+use super::schedule::RunTimes;
 use crate::{
     app::{
         delivery::{
@@ -206,7 +206,7 @@ impl App {
         }
         sign(&mut rule.webhook_secret, change.webhook_signed, &*self.rng);
         let now = self.now_ms();
-        let times = faults.take(Times::read(&rule.schedule, now));
+        let times = faults.take(RunTimes::read(&rule.schedule, now));
         faults.end()?;
         let reaches_shares =
             !rule.burst.is_empty() && rule.burst.iter().all(|share| !share.recipients.is_empty());
@@ -225,18 +225,18 @@ impl App {
 ///
 /// Errors: 400 naming the part of the schedule that is wrong.
 pub fn runs_after(schedule: &Schedule, now_ms: i64) -> Result<Vec<i64>> {
-    let times = Times::read(schedule, now_ms)?;
+    let times = RunTimes::read(schedule, now_ms)?;
     Ok(runs_from(&times, times.after(now_ms)))
 }
 
 /// When a report runs next, the three times after one another; none while it is disabled.
 pub fn next_runs(rule: &ReportRule) -> Vec<i64> {
-    let times = rule.next_run_at.and_then(|first| Times::read(&rule.schedule, first).ok());
+    let times = rule.next_run_at.and_then(|first| RunTimes::read(&rule.schedule, first).ok());
     times.map(|times| runs_from(&times, rule.next_run_at)).unwrap_or_default()
 }
 
 /// A time of a schedule and those that follow it, three in all.
-fn runs_from(times: &Times, first: Option<i64>) -> Vec<i64> {
+fn runs_from(times: &RunTimes, first: Option<i64>) -> Vec<i64> {
     std::iter::successors(first, |at| times.after(*at)).take(NEXT_RUNS).collect()
 }
 

@@ -10,7 +10,7 @@ use inlay_engine::Txn;
 use serde_json::json;
 use tracing::warn;
 
-use super::schedule::Times;
+use super::schedule::RunTimes;
 use crate::{
     app::{
         alerts::evaluation::system_caller,
@@ -88,7 +88,7 @@ impl App {
             let run = self.new_run(&rule, "schedule", due);
             // However many times have passed, the next one lies ahead. A zone that is not known any more
             // has none: the rule is switched off, and its last run says why.
-            let times = match Times::read(&rule.schedule, now) {
+            let times = match RunTimes::read(&rule.schedule, now) {
                 Ok(times) => times,
                 Err(error) => {
                     (rule.enabled, rule.next_run_at) = (false, None);
@@ -120,7 +120,7 @@ impl App {
         let now = self.now_ms();
         for (org, rule) in global_records::<ReportRule>(&self.engine.keys())? {
             let Some(at) = rule.next_run_at.filter(|_| rule.enabled) else { continue };
-            let next = Times::read(&rule.schedule, now).ok().and_then(|times| times.after(now));
+            let next = RunTimes::read(&rule.schedule, now).ok().and_then(|times| times.after(now));
             if next.is_some_and(|next| at > next) {
                 self.engine.transact(|txn| {
                     let mut records = OrgTxn::new(txn, &org);

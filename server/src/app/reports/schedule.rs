@@ -22,12 +22,12 @@ const YEARS: i16 = 40;
 
 /// A schedule that can be asked.
 #[derive(Debug)]
-pub struct Times {
+pub struct RunTimes {
     cron: Cron,
     zone: TimeZone,
 }
 
-impl Times {
+impl RunTimes {
     /// Reads a schedule.
     ///
     /// Errors: 400 naming the part that is wrong, also when it names no time that ever comes.
@@ -129,7 +129,7 @@ mod tests {
             ),
         ] {
             let from = instant::parse(from).unwrap();
-            let times = Times::read(&schedule, from).unwrap();
+            let times = RunTimes::read(&schedule, from).unwrap();
             let next = times.after(from).map(instant::format);
             assert_eq!(next.as_deref(), Some(expected), "{schedule:?}");
         }
@@ -156,7 +156,7 @@ mod tests {
             // All of these days are Sundays.
             for (pattern, days) in [(&daily, 1), (&weekly, 7), (&monthly, 31)] {
                 let start = middle - 3 * days * DAY_MS;
-                let times = Times::read(&cron(pattern, Some(zone)), start).unwrap();
+                let times = RunTimes::read(&cron(pattern, Some(zone)), start).unwrap();
                 let mut runs = Vec::new();
                 let mut at = start;
                 while let Some(next) =
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn the_search_for_the_next_time_ends() {
         let schedule = cron("0 23 24-30 3 +6", Some("America/Nuuk"));
-        let error = Times::read(&schedule, 1_795_169_856_789).unwrap_err();
+        let error = RunTimes::read(&schedule, 1_795_169_856_789).unwrap_err();
         assert_eq!(error.field.as_deref(), Some("schedule.cron"));
         assert_eq!(bounded("0 23 24-30 3 +6", 2_026), "0 0 23 24-30 3 +6 2026-2066");
         let leap = cron("0 8 29 2 +1", None);
-        assert!(Times::read(&leap, 1_795_169_856_789).is_ok(), "29 February on a Monday: 2044");
+        assert!(RunTimes::read(&leap, 1_795_169_856_789).is_ok(), "29 February on a Monday: 2044");
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
             (cron("0 8 * * 1", Some("Mars/X")), "schedule.timezone"),
             (Schedule::Word("sometimes".into()), "schedule"),
         ] {
-            let error = Times::read(&schedule, 1_795_169_856_789).unwrap_err();
+            let error = RunTimes::read(&schedule, 1_795_169_856_789).unwrap_err();
             assert_eq!(error.field.as_deref(), Some(field), "{schedule:?}");
         }
     }

@@ -159,8 +159,8 @@ impl Http {
 
     /// The product with the facts of this request. The second value is dropped when no client waits
     /// for the answer any more.
-    fn app_of_request(&self, permit: Option<Arc<QueryPermit>>) -> (App, Waits) {
-        let waits = Waits(Arc::default());
+    fn app_of_request(&self, permit: Option<Arc<QueryPermit>>) -> (App, ClientWaits) {
+        let waits = ClientWaits(Arc::default());
         let named = NAMED.try_with(Arc::clone).ok();
         let acting = ACTING.try_with(Caller::clone).ok();
         let abandoned = Arc::clone(&waits.0);
@@ -291,9 +291,9 @@ async fn place(of: &Arc<Semaphore>, count: usize) -> Result<OwnedSemaphorePermit
 
 /// A client that waits for an answer. When the client leaves, its request is dropped, and this
 /// value with it.
-struct Waits(Arc<AtomicBool>);
+struct ClientWaits(Arc<AtomicBool>);
 
-impl Drop for Waits {
+impl Drop for ClientWaits {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

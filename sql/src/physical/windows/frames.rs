@@ -21,7 +21,7 @@ const MS_NANOS: i64 = 1_000_000;
 
 /// Which rows a function looks at.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Frame {
+pub struct WindowBounds {
     start: Bound,
     end: Bound,
 }
@@ -39,7 +39,7 @@ enum Bound {
     Values(f64, i64),
 }
 
-impl Frame {
+impl WindowBounds {
     /// Of what is written. Nothing for kinds of frames that are not known here.
     pub fn of(frame: &WindowFrame, order: Option<&DataType>) -> Option<Self> {
         let bound = |bound: &WindowFrameBound| -> Option<Bound> {
@@ -115,7 +115,7 @@ pub type Frames = (Vec<u32>, Vec<u32>);
 
 impl Layout {
     /// The frame of each row.
-    pub fn frames(&self, frame: &Frame) -> Frames {
+    pub fn frames(&self, frame: &WindowBounds) -> Frames {
         let rows = self.partitions.last().map_or(0, |partition| partition.end);
         let (mut starts, mut ends) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         self.bounds(frame.start, true, &mut starts);

@@ -17,7 +17,7 @@ use datafusion_physical_expr::{PhysicalExpr, expressions::Literal};
 
 use super::{
     aggregates::{Counts, counted, extremes, sums},
-    frames::{Frame, Layout},
+    frames::{Layout, WindowBounds},
 };
 
 /// A function of rows around a row, of those that are computed for all rows at once.
@@ -127,7 +127,7 @@ pub struct Function {
     pub argument: Option<Arc<dyn PhysicalExpr>>,
     /// Which rows are counted.
     pub filter: Option<Arc<dyn PhysicalExpr>>,
-    pub frame: Frame,
+    pub frame: WindowBounds,
     pub field: Arc<Field>,
 }
 

@@ -16,7 +16,7 @@ use datafusion_physical_plan::{
 
 use super::{
     WindowsExec,
-    frames::Frame,
+    frames::WindowBounds,
     functions::{Function, Kind},
 };
 use crate::physical::exprs::Exprs;
@@ -73,7 +73,8 @@ fn at_once(
         let args = exprs.all(&params.args, &window.schema)?;
         let order = exprs.order(&params.order_by, &window.schema)?;
         let first = order.first().map(|key| key.expr.data_type(&schema)).transpose()?;
-        let known = Kind::of(&call.fun, &args).zip(Frame::of(&params.window_frame, first.as_ref()));
+        let known =
+            Kind::of(&call.fun, &args).zip(WindowBounds::of(&params.window_frame, first.as_ref()));
         let Some((kind, frame)) = known else { return Ok(None) };
         let argument = args.into_iter().next().filter(|_| kind.has_argument());
         let of = argument.as_ref().map(|argument| argument.data_type(&schema)).transpose()?;
