@@ -5,11 +5,21 @@
 //! files, network or a second chance. The server hands it a snapshot of the caller's rows and has it killed at the limit.
 //! Workers are copies of a process that is ready, the template.
 //!
-//! From the floor up: what a statement may be (`gate`), the tables (`tables`), groups that are added up while they are read
-//! (`aggregate`), what the optimizer is told of both (`rules`), the operators of a plan over them
-//! (`physical`), the session that knows nothing else (`session`), what is answered (`answer`), the process (`worker`) and
-//! what it is copied from (`template`). What server and workers say to each other is the crate `inlay-sql-protocol`,
-//! which is all that the server needs.
+//! | module | what is in it |
+//! |---|---|
+//! | `gate` | syntax: statements that are refused, and rewrites of PostgreSQL's forms before the library parses them |
+//! | `tables` | `events` and the rollup tables: schema, scans, the statement's dictionary |
+//! | `refuse` | errors of the library, worded for the author of the statement |
+//! | `aggregate` | groups that are added up while they are read |
+//! | `rules` | optimizer rules that put the two above in the place of the library's scans and aggregates |
+//! | `physical` | operators of plans: windows, joins, shared subplans |
+//! | `answer` | rows as JSON, NDJSON or CSV |
+//! | `memory` | memory that operators count, and what the server grants beyond it |
+//! | `session` | functions, settings and planning of one statement |
+//! | `code_pages`, `confine` | code in huge pages; files, network and calls of the kernel that a worker gives up |
+//! | `worker`, `template` | the process of one statement, and the process that it is forked from |
+//!
+//! What server and workers say to each other is the crate `inlay-sql-protocol`, which is all that the server needs.
 
 mod gate;
 

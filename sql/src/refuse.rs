@@ -1,4 +1,4 @@
-//! What the library says, said to the one who asked.
+//! Errors of the library, worded for the author of the statement.
 
 use datafusion_common::{DataFusionError, SchemaError};
 

@@ -185,7 +185,9 @@ class Attack:
 
 
 def run(rig):
-    settings = {"INLAY_QUERY_MS_MAX": str(rig.arguments.limit_ms), "INLAY_SQL_IDLE_WORKERS": "2"}
+    # A worker may have 512 MiB and 1,075 MiB more of these, whatever the machine has.
+    memory = {"INLAY_MEMORY_MB": "8192"}
+    settings = {"INLAY_QUERY_MS_MAX": str(rig.arguments.limit_ms), "INLAY_SQL_IDLE_WORKERS": "2"} | memory
     server = rig.start(environment=settings)
     keys = {word: register(server.host, word) for word in ("attacker", "marker", "quiet")}
     for word, key in keys.items():

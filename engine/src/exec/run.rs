@@ -1,4 +1,4 @@
-//! One query from snapshot to answer.
+//! Runs the plan of a metric query, once or twice, from the snapshot to the answer, and bounds its size.
 
 use std::{
     cmp::Ordering,

@@ -1,7 +1,7 @@
-//! Reading segment runs.
+//! Filters and reads the rows of segments for a metric query.
 //!
-//! The plan says which rows are read. Zones drop blocks, bitmaps drop rows where a value is rare, and what remains is
-//! read a vector at a time.
+//! The plan says which runs are read. Zones drop blocks, bitmaps of rare values are intersected and drop rows, and the
+//! remaining rows are read and filtered a vector at a time.
 
 use std::{ops::Range, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Bitmaps of rare values in the rollup dimensions.
+//! Bitmaps of rare values in the rollup dimensions: how they are stored. `exec/segments.rs` intersects them.
 //!
 //! A block of codes is scanned faster than a dense bitmap is walked, so only values with few hits
 //! in a block have one. The rest is left to the code-presence set of the zone and to the scan.

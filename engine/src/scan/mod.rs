@@ -1,4 +1,4 @@
-//! Rows of one namespace, column by column, for who computes over them elsewhere.
+//! Rows of one namespace, column by column, for SQL; metric queries read in `exec`.
 //!
 //! A [`Snapshot`] is what one instant shows of a namespace. It is opened where it was taken, or handed over to
 //! another process as bytes: the list of segments, which that process maps for itself, and the rows that

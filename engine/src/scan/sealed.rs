@@ -1,4 +1,4 @@
-//! Rows of a segment.
+//! A segment as a source of rows for SQL: runs that conditions leave, and their columns a morsel at a time.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! The store as a whole: open, write, flush when it is time, close.
+//! The store: open, ingest and transact, when a flush or a checkpoint is due, close.
 
 use std::{
     any::Any,

@@ -324,13 +324,24 @@ fn settle(
             _ => merge(uuids(&mut group.iter()), SEALED),
         };
     }
-    // The days of a week, or the weeks of eight, become one.
     let fits = |rows: u64| rows <= u64::from(limits.segment_rows_max);
-    if unit.days > 1 && fits(rows(MERGED) + rows(SEALED)) && of_level(SEALED).count() > 1 {
-        return match is_ready {
-            true => merge(uuids(&mut group.iter()), SEALED),
-            false => merge(uuids(&mut of_level(SEALED)), SEALED),
-        };
+    let largest = of_level(SEALED).max_by_key(|facts| facts.rows);
+    if let Some(largest) = largest
+        && unit.days > 1
+        && fits(rows(MERGED) + rows(SEALED))
+    {
+        let others = || of_level(SEALED).filter(|facts| facts.uuid != largest.uuid);
+        // The days of a week, or the weeks of a long unit, become one; not for a few rows, such as late ones that were sealed
+        // by themselves while units were shorter: the average rows of a day move from day to day.
+        if (rows(SEALED) - largest.rows) * limits.reseal_one_in > largest.rows {
+            return match is_ready {
+                true => merge(uuids(&mut group.iter()), SEALED),
+                false => merge(uuids(&mut of_level(SEALED)), SEALED),
+            };
+        }
+        if others().count() > 1 {
+            return merge(uuids(&mut others()), SEALED);
+        }
     }
     // Few late rows stay beside a long unit, in one segment.
     if have_waited && fits(rows(MERGED)) && of_level(MERGED).count() > 1 {

@@ -1,4 +1,4 @@
-//! Bytes of the log: file header, frame header, records.
+//! Bytes of the log: file header; frames with their checksums, each of which is a group of records; records.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 

@@ -138,7 +138,14 @@ impl App {
                 )?
             }
             None => {
-                self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo", Client::default())?.org
+                self.register_with_sample(
+                    DEMO_EMAIL,
+                    &password,
+                    "Demo",
+                    "Inlay demo",
+                    Client::default(),
+                )?
+                .org
             }
         };
         let caller = demo_caller(&org)?;

@@ -1,4 +1,4 @@
-//! Settings that decide how the product behaves.
+//! Settings that operations of `app` read; `config` has all settings of the server, and makes these.
 
 use std::path::PathBuf;
 

@@ -54,6 +54,11 @@ impl Shares {
         }
     }
 
+    /// Bytes of all shares together. A flush is due within the share of the memtables.
+    pub fn sum(&self) -> u64 {
+        self.memtables + self.queries + self.kept + self.bodies + self.ingest
+    }
+
     /// The limits of the engine.
     pub fn engine_limits(&self) -> Limits {
         let bytes = |share: u64| usize::try_from(share).unwrap_or(usize::MAX);
@@ -114,9 +119,7 @@ mod tests {
     fn shares_leave_a_quarter_for_the_rest() {
         for mib in [1, 256, 488, 1_024, 4_096, 24_576, 1 << 20] {
             let shares = Shares::of(mib * MIB);
-            let sum =
-                shares.memtables + shares.queries + shares.kept + shares.bodies + shares.ingest;
-            assert!(sum <= mib.max(256) * MIB * 3 / 4, "{mib} MiB: {shares:?}");
+            assert!(shares.sum() <= mib.max(256) * MIB * 3 / 4, "{mib} MiB: {shares:?}");
             assert!(shares.query <= shares.queries && shares.flush < shares.memtables);
         }
         assert_eq!(Shares::of(24 << 30).flush, 64 * MIB);

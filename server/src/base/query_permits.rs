@@ -391,21 +391,30 @@ mod tests {
     #[tokio::test]
     async fn queries_that_have_begun_are_not_starved_by_new_ones() {
         let permits = Arc::new(QueryPermits::new(1));
-        let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+        let mut threads: Vec<(Arc<AtomicBool>, thread::JoinHandle<()>)> = Vec::new();
         for number in 0..3 * BEGUN_OF_ORG {
             let permit = permits.acquire("a", LONG).await.unwrap();
             assert!(permits.state.lock().paused <= BEGUN_OF_ORG);
-            // Each of the first ones has had its turns before the next may begin.
+            // Each of the first ones has had its turns before the next may begin. A thread may still be ending then.
             let before = number.saturating_sub(2 * BEGUN_OF_ORG);
-            assert!(threads[..before].iter().all(thread::JoinHandle::is_finished), "{number}");
-            threads.push(thread::spawn(move || {
+            let mut first = threads[..before].iter();
+            assert!(
+                first.all(|(has_had_turns, _)| has_had_turns.load(Ordering::SeqCst)),
+                "{number}"
+            );
+            let has_had_turns = Arc::new(AtomicBool::new(false));
+            let flag = Arc::clone(&has_had_turns);
+            let thread = thread::spawn(move || {
                 for _ in 0..30 {
                     thread::sleep(Duration::from_millis(1));
                     permit.give_way();
                 }
-            }));
+                flag.store(true, Ordering::SeqCst);
+                drop(permit);
+            });
+            threads.push((has_had_turns, thread));
         }
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads.into_iter().for_each(|(_, thread)| thread.join().unwrap());
         assert!(permits.is_idle());
     }
 

@@ -1,6 +1,6 @@
-//! Brings to receivers what is due: webhooks and mails.
+//! Sends due notifications to their receivers: webhooks and mails.
 //!
-//! What is under way is claimed in the store, so that a crash leaves it to be tried again; see `delivery_queue`.
+//! A delivery under way is claimed in the store by a lease, so that it is tried again after a crash: `app/delivery/queue.rs`.
 
 use std::{
     sync::Arc,

@@ -21,7 +21,7 @@ use super::{
     template::TemplateSettings,
     worker::Worker,
 };
-use crate::base::memory::has_huge_code;
+use crate::base::memory::{Shares, has_huge_code};
 
 /// Memory that a worker begins with: the library takes its part of it.
 const BASE_BYTES: u64 = 512 << 20;
@@ -42,12 +42,21 @@ const AHEAD_TIME: Duration = Duration::from_secs(30);
 /// It takes them about so long.
 const OPENING: Duration = Duration::from_millis(300);
 
-/// How many statements run at once, and the bytes of the pool that they share, where the server has so many: all have a quarter of them,
-/// which the shares of everything else leave.
+/// How many statements run at once, and the bytes of the pool that they share, where the server has so many bytes.
+///
+/// Statements have a quarter of them, which the shares of everything else leave. On large machines these shares are bounded, and statements
+/// have what is left, up to a half; an eighth is for what nobody counts.
+///
+/// ```text
+/// 512 MiB   one statement, in the 512 MiB that its process begins with
+/// 12 GiB    three, which are granted 3.8 GiB beyond that together
+/// 64 GiB    five, 29.5 GiB
+/// ```
 fn room(total: u64) -> (usize, u64) {
-    let part = total / 4;
-    let most = (part / BYTES_OF_EACH).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
+    let most = (total / 4 / BYTES_OF_EACH).clamp(AT_ONCE_MIN, AT_ONCE_MAX);
     let at_once = if total < SMALL { 1 } else { most };
+    let left = (total - total / 8).saturating_sub(Shares::of(total).sum()).min(total / 2);
+    let part = left.max(total / 4);
     (at_once as usize, part.saturating_sub(at_once * BASE_BYTES))
 }
 
@@ -241,9 +250,19 @@ mod tests {
         assert_eq!(room(0), (1, 0));
         assert_eq!(room(GIB / 2), (1, 0));
         assert_eq!(room(GIB), (3, 0));
-        assert_eq!(room(8 * GIB), (3, GIB / 2));
-        assert_eq!(room(16 * GIB), (4, 2 * GIB));
-        assert_eq!(room(64 * GIB), (5, 27 * GIB / 2));
+        // Little by little: no machine has less for statements than a smaller one, and all shares together fit.
+        let mut before = 0;
+        for gib in 1..200 {
+            let (at_once, pool) = room(gib * GIB);
+            let all = pool + at_once as u64 * BASE_BYTES;
+            assert!(gib < 8 || all >= before.max(gib * GIB / 4), "{gib} GiB: {all}");
+            assert!(gib < 8 || all + Shares::of(gib * GIB).sum() <= gib * GIB, "{gib} GiB: {all}");
+            assert!(gib < 8 || all <= gib * GIB / 2, "{gib} GiB: {all}");
+            before = all;
+        }
+        assert_eq!(room(4 * GIB), (3, 0));
+        assert_eq!(room(12 * GIB).1 >> 20, 3_942);
+        assert_eq!(room(64 * GIB), (5, 59 * GIB / 2));
         assert_eq!(room(u64::MAX).0, 5);
     }
 }

@@ -1,4 +1,4 @@
-//! What rules of every kind have: a number.
+//! Numbers of alert rules and report rules: each organisation counts from 1.
 
 use serde::{Deserialize, Serialize};
 

@@ -23,7 +23,7 @@ pub const LISTED: u8 = 0;
 const ROARING: u8 = 1;
 const WORDS: u8 = 2;
 
-/// Distinct dictionary codes, in the form that takes least for them.
+/// Distinct dictionary codes, in the form that answers quickest and takes few bytes for them.
 #[derive(Debug)]
 pub enum CodeSet {
     /// In the order of arrival.
@@ -164,31 +164,42 @@ impl CodeSet {
             Some((_, bytes)) => {
                 let other = RoaringBitmap::deserialize_unchecked_from(bytes)
                     .map_err(|error| DataFusionError::Execution(error.to_string()))?;
-                *self = Self::of(match std::mem::take(self) {
-                    Self::Listed(codes) => other | codes.into_iter().collect::<RoaringBitmap>(),
-                    Self::Words(words, _) => other | members(&words).collect::<RoaringBitmap>(),
-                    Self::Roaring(bitmap, _) => *bitmap | other,
-                });
+                match self {
+                    Self::Listed(codes) => {
+                        *self = Self::of(other | codes.iter().copied().collect::<RoaringBitmap>());
+                    }
+                    // Each is a bit, and the form is changed where it has to be.
+                    Self::Words(..) => other.iter().for_each(|code| self.insert(code)),
+                    Self::Roaring(bitmap, _) => {
+                        *self = Self::of(std::mem::take(&mut **bitmap) | other);
+                    }
+                }
             }
         }
         Ok(())
     }
 
     fn merge_words(&mut self, mut other: Vec<u64>) {
-        let codes = match std::mem::take(self) {
+        let count_of = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum();
+        match std::mem::take(self) {
             Self::Words(mut words, _) => {
                 if words.len() < other.len() {
                     std::mem::swap(&mut words, &mut other);
                 }
                 words.iter_mut().zip(&other).for_each(|(word, other)| *word |= other);
-                let count = words.iter().map(|word| u64::from(word.count_ones())).sum();
+                let count = count_of(&words);
                 *self = Self::Words(words, count);
-                return;
             }
-            Self::Listed(codes) => codes.into_iter().collect::<RoaringBitmap>(),
-            Self::Roaring(bitmap, _) => *bitmap,
-        };
-        *self = Self::of(codes | members(&other).collect::<RoaringBitmap>());
+            // It suited those words in the set that they come from.
+            Self::Listed(codes) => {
+                let count = count_of(&other);
+                *self = Self::Words(other, count);
+                codes.into_iter().for_each(|code| self.insert(code));
+            }
+            Self::Roaring(bitmap, _) => {
+                *self = Self::of(*bitmap | members(&other).collect::<RoaringBitmap>());
+            }
+        }
     }
 }
 

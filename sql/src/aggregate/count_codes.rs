@@ -5,7 +5,7 @@
 //! SELECT date_trunc('day', timestamp), count_codes("number of user_id") FROM events GROUP BY 1
 //! ```
 //!
-//! Codes of a statement are dense, so a group's [`CodeSet`] takes an eighth of a byte to four bytes a code, where a hash table of groups and
+//! Codes of a statement are dense, so a group's [`CodeSet`] takes an eighth of a byte to some eight bytes a code, where a hash table of groups and
 //! values takes sixteen and more.
 
 use std::sync::Arc;

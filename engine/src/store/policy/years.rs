@@ -222,6 +222,22 @@ fn history_is_merged_at_once_into_long_units() {
     assert_eq!(store.rows_written, written, "they are sealed where they stand");
 }
 
+/// Where the average rows of a day are about as many as let eight weeks, four or two fit, units change from day to day, and full segments
+/// must not be written anew for it.
+#[test]
+fn rows_near_the_borders_of_units_are_written_as_often_as_others() {
+    let written = |rows_a_day: u64| {
+        let mut store = Store::new(56);
+        store.live(300, 24, rows_a_day / 24, Some(100), None);
+        store.rows_written as f64 / (300 * 24 * (rows_a_day / 24)) as f64
+    };
+    let usual = written(20_000);
+    for rows_a_day in [71_500, 71_600, 143_200, 286_500] {
+        let near = written(rows_a_day);
+        assert!(near <= usual * 1.3, "{rows_a_day} a day: {near:.2}, {usual:.2} for 20,000");
+    }
+}
+
 /// Where eight weeks do not fit a segment, four or two do; where they do, weeks wait for their eight.
 #[test]
 fn each_store_has_the_longest_units_that_fit() {

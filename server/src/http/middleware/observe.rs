@@ -1,4 +1,4 @@
-//! Around every request: an id, a line in the log, errors in one shape.
+//! Around every request: an id, a line in the log, errors in one shape, headers of every response.
 
 use std::{
     pin::Pin,

@@ -1,4 +1,4 @@
-//! State that all handlers share.
+//! State that all handlers share, and the permits of a request: queries, bodies, password hashes, mails, drawings.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! Rate limits: token buckets in memory, one a caller and kind of request.
+//! Rate limits: token buckets in memory, one a caller and kind of request; `middleware/caller.rs` asks them.
 //!
 //! A bucket holds as many tokens as its limit names and fills evenly over its time: a second, or a
 //! quarter of an hour for what guards passwords. Every answer says how full the bucket is.

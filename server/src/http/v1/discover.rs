@@ -1,4 +1,4 @@
-//! `/v1/discover`.
+//! `/v1/discover`: events of the last thirty days, and a dashboard made from them.
 
 use axum::extract::State;
 use inlay_engine::{EventFacts, NumberFacts, TextFacts};

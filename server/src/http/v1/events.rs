@@ -1,4 +1,4 @@
-//! `POST /v1/events`.
+//! `POST /v1/events`: JSON or NDJSON, compressed or not, of at most 10 MiB.
 
 use std::io::Read;
 

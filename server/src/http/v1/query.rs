@@ -1,4 +1,4 @@
-//! `GET /v1/query`.
+//! `GET /v1/query`: parameters of a metric query, and its answer on the wire.
 
 use axum::extract::State;
 use utoipa::IntoParams;
