@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 const WORDS: &str = "\
 Words:
   segment     an immutable sorted file of events. Fresh ones come from memory and may span days;
-              merged and sealed ones hold one unit of time: a day, or a week or eight weeks that
-              are over. A sealed one is the last merge of its unit.
+              merged and sealed ones hold one unit of time: a day, or a week, or two, four or
+              eight weeks that are over. A sealed one is the last merge of its unit.
   section     one column of a segment, or something that belongs to it, such as a dictionary
   block       65,536 rows of a section: the unit of encoding and of checking
   zone        what a block can contain; it lets a query skip the block

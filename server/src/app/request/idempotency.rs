@@ -25,6 +25,7 @@ use crate::{
 /// Bytes of an answer that is kept, at most; compressed, and as it was.
 const KEPT_BYTES_MAX: usize = 128 << 10;
 const ANSWER_BYTES_MAX: usize = 8 << 20;
+
 /// What is known of a named request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Known {
