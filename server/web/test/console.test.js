@@ -71,7 +71,9 @@ test("colours come from the tokens, but for code, which is dark in both themes",
 
 test("the audit log has words for every action of the server", () => {
   const app = join(web, "../src/app");
-  const rust = readdirSync(app).map((name) => readFileSync(join(app, name), "utf8"));
+  const rust = readdirSync(app, { recursive: true })
+    .filter((name) => String(name).endsWith(".rs"))
+    .map((name) => readFileSync(join(app, name), "utf8"));
   const words = read("texts/en.ts").match(/  audit: \{.*?\n  \},/s)?.[0] ?? "";
   const known = new Set([...words.matchAll(/^ {6}(\w+): "/gm)].map(([, name]) => name));
   const found = (/** @type {RegExp} */ pattern) =>
