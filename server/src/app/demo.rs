@@ -13,7 +13,7 @@ use crate::{
         analytics::saved_queries::SavedQueryChange,
         embed::sessions::{EmbedRequest, Minted},
         identity::{
-            accounts::{Registration, SessionOpened},
+            accounts::SessionOpened,
             sessions::{Client, GUEST_EMAIL},
         },
         reports::rules::ReportChange,
@@ -72,21 +72,12 @@ pub fn demo_tenants() -> [&'static str; DEMO_TENANTS.len()] {
 }
 
 impl App {
-    /// Registers an organisation and gives it a sample of events to look at.
-    pub fn register_with_sample(
-        &self,
-        email: &str,
-        password: &str,
-        name: &str,
-        org_name: &str,
-        client: Client,
-    ) -> Result<Registration> {
-        let registration = self.register(email, password, name, org_name, client)?;
-        // The account exists: without a sample it is poorer, but its key must reach its owner.
-        if let Err(error) = self.seed_sample(&registration.org) {
+    /// Gives a new organisation a sample of events to look at. Without a sample the account is poorer, but its key must
+    /// reach its owner, so that a failure is logged only.
+    pub fn add_sample(&self, org: &Org) {
+        if let Err(error) = self.seed_sample(org) {
             tracing::warn!(code = error.code.name(), %error, "cannot seed the sample");
         }
-        Ok(registration)
     }
 
     /// Seeds the sample of a new organisation into its development environment.
@@ -138,14 +129,10 @@ impl App {
                 )?
             }
             None => {
-                self.register_with_sample(
-                    DEMO_EMAIL,
-                    &password,
-                    "Demo",
-                    "Inlay demo",
-                    Client::default(),
-                )?
-                .org
+                let client = Client::default();
+                let org = self.register(DEMO_EMAIL, &password, "Demo", "Inlay demo", client)?.org;
+                self.add_sample(&org);
+                org
             }
         };
         let caller = demo_caller(&org)?;

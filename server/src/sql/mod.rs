@@ -17,5 +17,5 @@ mod worker_pool;
 mod statement;
 
 pub use admission::StatementPermit;
-pub use statement::{Part, RunningStatement, StatementResult, StatementRunner};
+pub use statement::{ResultChunk, RunningStatement, StatementResult, StatementRunner};
 pub use worker_pool::WorkerPool;

@@ -90,7 +90,7 @@ pub struct StatementResult {
 }
 
 /// A part of the rows, or the end.
-pub enum Part {
+pub enum ResultChunk {
     /// Some rows, as bytes of the response.
     Rows(Vec<u8>),
     /// The end of the rows.
@@ -201,8 +201,8 @@ impl RunningStatement {
     /// The next rows, or their end.
     ///
     /// Errors: why further rows are missing.
-    pub async fn next(&mut self) -> Result<Part> {
-        part(self.results.next().await)
+    pub async fn next(&mut self) -> Result<ResultChunk> {
+        chunk_of(self.results.next().await)
     }
 
     /// The time at which the statement ends at the latest.
@@ -216,7 +216,7 @@ impl RunningStatement {
     pub async fn collect(mut self, caller: &Caller, mut rows: Vec<u8>) -> Result<StatementResult> {
         let done = loop {
             let Some(frame) = self.results.next_behind(&mut rows).await else { continue };
-            if let Part::End(done) = part(frame)? {
+            if let ResultChunk::End(done) = chunk_of(frame)? {
                 break done;
             }
         };
@@ -265,10 +265,10 @@ impl Drop for DropElsewhere {
     }
 }
 
-fn part(frame: Frame) -> Result<Part> {
+fn chunk_of(frame: Frame) -> Result<ResultChunk> {
     match frame {
-        Frame::Rows(rows) => Ok(Part::Rows(rows)),
-        Frame::Done(done) => Ok(Part::End(done)),
+        Frame::Rows(rows) => Ok(ResultChunk::Rows(rows)),
+        Frame::Done(done) => Ok(ResultChunk::End(done)),
         Frame::Refused(refusal) => Err(refusal_error(refusal)),
         Frame::Accepted
         | Frame::NeedMemtable

@@ -148,13 +148,10 @@ pub async fn register(
     }
     let made = http
         .run_hashing(move |app| {
-            app.register_with_sample(
-                &body.email,
-                &body.password,
-                &body.name,
-                &body.org_name,
-                client,
-            )
+            let (email, password) = (&body.email, &body.password);
+            let made = app.register(email, password, &body.name, &body.org_name, client)?;
+            app.add_sample(&made.org);
+            Ok(made)
         })
         .await?;
     let (key, secret) = made.api_key;

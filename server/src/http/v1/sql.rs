@@ -26,7 +26,7 @@ use crate::{
         openapi::describe::{Description, Gives},
         state::context::Http,
     },
-    sql::{Part, RunningStatement, StatementPermit, StatementResult},
+    sql::{ResultChunk, RunningStatement, StatementPermit, StatementResult},
 };
 
 const CSV: &str = "text/csv";
@@ -240,14 +240,14 @@ fn lines(mut running: RunningStatement) -> Response {
                 () = sender.closed() => return,
             };
             match part {
-                Ok(Part::Rows(rows)) => {
+                Ok(ResultChunk::Rows(rows)) => {
                     // The statement's permit is not held longer than the statement may take.
                     let sent = timeout_at(running.deadline(), sender.send(Bytes::from(rows))).await;
                     if !matches!(sent, Ok(Ok(()))) {
                         return;
                     }
                 }
-                Ok(Part::End(done)) => break json!({"stats": stats(running.started, done)}),
+                Ok(ResultChunk::End(done)) => break json!({"stats": stats(running.started, done)}),
                 Err(error) => {
                     if let Some(cause) = &error.cause {
                         tracing::error!(code = error.code.name(), cause, "a statement failed");
