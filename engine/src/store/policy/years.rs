@@ -232,9 +232,10 @@ fn rows_near_the_borders_of_units_are_written_as_often_as_others() {
         store.rows_written as f64 / (300 * 24 * (rows_a_day / 24)) as f64
     };
     let usual = written(20_000);
-    for rows_a_day in [71_500, 71_600, 143_200, 286_500] {
+    // Each was written 11 to 16 times when a full segment was written anew for any sealed row beside it.
+    for rows_a_day in [72_000, 72_600, 73_000, 143_600, 287_000] {
         let near = written(rows_a_day);
-        assert!(near <= usual * 1.3, "{rows_a_day} a day: {near:.2}, {usual:.2} for 20,000");
+        assert!(near <= usual * 1.1, "{rows_a_day} a day: {near:.2}, {usual:.2} for 20,000");
     }
 }
 
