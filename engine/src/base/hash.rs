@@ -71,7 +71,7 @@ impl ValueHash {
         self.add(xxh3_64(bytes));
     }
 
-    /// The hash.
+    /// The hash of what was added so far, in that order.
     pub fn value(self) -> u64 {
         self.0
     }

@@ -98,22 +98,13 @@ impl CodeSet {
         Self::Words(words, count)
     }
 
-    /// The largest member of a set that is no list; 0 of a list.
-    pub fn max_of_many(&self) -> u32 {
-        match self {
-            Self::Listed(_) => 0,
-            Self::Words(words, _) => (words.len() * 64).saturating_sub(1) as u32,
-            Self::Roaring(bitmap, _) => bitmap.max().unwrap_or(0),
-        }
-    }
-
-    /// Bytes on the heap, about: lists and words exactly, and the containers of bitmaps. Codes of the statement fill so many
-    /// containers.
-    pub fn heap_bytes(&self, containers: u64) -> usize {
+    /// Bytes on the heap: lists and words exactly, a bitmap by the containers that its members may be in.
+    pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Listed(codes) => codes.capacity() * size_of::<u32>(),
             Self::Words(words, _) => words.capacity() * size_of::<u64>(),
-            Self::Roaring(_, count) => {
+            Self::Roaring(bitmap, count) => {
+                let containers = u64::from(bitmap.max().unwrap_or(0) >> 16) + 1;
                 let codes = (count * 4).min(containers * 8_192);
                 (codes + (containers.min(*count) + 1) * CONTAINER_BYTES) as usize
             }

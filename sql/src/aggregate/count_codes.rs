@@ -97,7 +97,7 @@ impl Accumulator for One {
     }
 
     fn size(&self) -> usize {
-        size_of_val(self) + self.set.heap_bytes(self.set.len() / 65_536 + 1)
+        size_of_val(self) + self.set.heap_bytes()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
@@ -118,29 +118,21 @@ struct CodeGroups {
     sets: Vec<CodeSet>,
     /// Bytes of all sets on the heap, about.
     heap_bytes: usize,
-    /// The largest code, which says how many containers a bitmap may have.
-    max_code: u32,
 }
 
 impl CodeGroups {
-    fn containers(&self) -> u64 {
-        u64::from(self.max_code >> 16) + 1
-    }
-
     /// Changes the set of a group, and what is counted of it.
     fn change<T>(&mut self, group: usize, change: impl FnOnce(&mut CodeSet) -> T) -> T {
-        let containers = self.containers();
         let set = &mut self.sets[group];
-        let before = set.heap_bytes(containers);
+        let before = set.heap_bytes();
         let changed = change(set);
-        self.heap_bytes = (self.heap_bytes + set.heap_bytes(containers)).saturating_sub(before);
+        self.heap_bytes = (self.heap_bytes + set.heap_bytes()).saturating_sub(before);
         changed
     }
 
     fn take(&mut self, emit_to: EmitTo) -> Vec<CodeSet> {
         let sets = emit_to.take_needed(&mut self.sets);
-        let containers = self.containers();
-        self.heap_bytes = self.sets.iter().map(|set| set.heap_bytes(containers)).sum();
+        self.heap_bytes = self.sets.iter().map(|set| set.heap_bytes()).sum();
         sets
     }
 }
@@ -162,7 +154,6 @@ impl GroupsAccumulator for CodeGroups {
                 if self.sets[*group].contains(*code) {
                     continue;
                 }
-                self.max_code = self.max_code.max(*code);
                 self.change(*group, |set| set.insert(*code));
             }
         }
@@ -194,9 +185,7 @@ impl GroupsAccumulator for CodeGroups {
         self.sets.resize_with(total_num_groups, CodeSet::default);
         let states = values[0].as_binary::<i32>();
         for (group, state) in group_indices.iter().zip(states) {
-            // Codes of states are those that the statement's dictionary has.
             self.change(*group, |set| set.merge(state.unwrap_or_default()))?;
-            self.max_code = self.max_code.max(self.sets[*group].max_of_many());
         }
         Ok(())
     }
