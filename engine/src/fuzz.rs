@@ -152,7 +152,7 @@ fn read_segment(segment: Arc<Segment>) {
     let version =
         Version { segments: Segments::new(vec![Arc::clone(&segment)]), ..Version::default() };
     // So that stored sketches are read.
-    let sketched = exec::ExactUpTo { users_rows: 0, numbers_rows: 0 };
+    let sketched = exec::ExactUpTo { users_rows: 0, numbers_rows: 0, digestless_numbers_rows: 0 };
     let resources = exec::Resources::new(1 << 30, 256 << 20, 1 << 20, sketched);
     let sources = exec::AnswerSources { rollups: true, partials: true };
     let how = exec::ExecOptions { sources, wait: None, is_attempt: false };

@@ -32,7 +32,7 @@ fn open_later(disk: &SimVfs, rows_min: u32, seed: u64, days_later: i64) -> Engin
         limits,
         background: false,
         // Sketches are used for any number of rows.
-        exact: ExactUpTo { users_rows: 0, numbers_rows: 0 },
+        exact: ExactUpTo { users_rows: 0, numbers_rows: 0, digestless_numbers_rows: 0 },
     };
     Engine::open(Arc::new(disk.clone()), options).unwrap()
 }

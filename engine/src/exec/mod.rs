@@ -22,6 +22,7 @@ mod partial_cache;
 mod query_cache;
 
 mod accumulate;
+mod exact_up_to;
 
 mod sink;
 
@@ -47,6 +48,7 @@ mod explain;
 mod tenants;
 
 pub use discover::{EventFacts, NumberFacts, TextFacts, discover};
+pub use exact_up_to::ExactUpTo;
 pub use explain::{ExplainStep, explain};
-pub use run::{AnswerSources, Control, ExactUpTo, ExecOptions, MemoryWait, Resources, execute};
+pub use run::{AnswerSources, Control, ExecOptions, MemoryWait, Resources, execute};
 pub use tenants::tenants;

@@ -8,6 +8,7 @@ use std::{
 use super::{
     accumulate::Accumulators,
     budget::Budget,
+    exact_up_to::ExactUpTo,
     groups::Groups,
     memtable,
     parallel_scan::{HelperPermits, ParallelScan, ScanTask},
@@ -40,21 +41,6 @@ const ATTEMPT_ROWS: u64 = 16_384;
 
 /// Bytes of a query's share for each row that an approximate metric may read to be answered exactly.
 const EXACT_ROW_BYTES: usize = 32;
-
-/// Up to how many rows of a tenant in segments approximate questions are answered exactly.
-#[derive(Debug, Clone, Copy)]
-pub struct ExactUpTo {
-    /// Distinct users: sets of segments are kept, and each new row costs some nanoseconds.
-    pub users_rows: u64,
-    /// Percentiles: every number is looked at each time.
-    pub numbers_rows: u64,
-}
-
-impl Default for ExactUpTo {
-    fn default() -> Self {
-        Self { users_rows: 1 << 20, numbers_rows: 1 << 16 }
-    }
-}
 
 /// Resources that all queries of an engine share.
 pub struct Resources {
@@ -156,19 +142,17 @@ pub fn execute(
 /// The exact metric that is tried instead of an approximate one: where one tenant is asked about, whose
 /// rows in segments are not so many that it would take too long, or not fit in the end.
 pub fn exact_of(version: &Version, resources: &Resources, query: &Query) -> Option<Metric> {
-    let (exact, rows_max) = match query.metric {
-        Metric::DistinctApprox => (Metric::Distinct, resources.exact.users_rows),
-        Metric::PercentileApprox(percent) => {
-            (Metric::Percentile(percent), resources.exact.numbers_rows)
-        }
+    let exact = match query.metric {
+        Metric::DistinctApprox => Metric::Distinct,
+        Metric::PercentileApprox(percent) => Metric::Percentile(percent),
         _ => return None,
     };
     query.tenant.as_ref()?;
     let parts = resources.kept.series(&version.segments, query);
     let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
-    let rows = parts.iter().filter(is_asked).map(|part| part.rows).sum::<u64>();
+    let rows = resources.exact.rows_of(exact, parts.iter().filter(is_asked))?;
     let bytes = usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(EXACT_ROW_BYTES);
-    (rows <= rows_max && bytes <= resources.budget.query_max()).then_some(exact)
+    (bytes <= resources.budget.query_max()).then_some(exact)
 }
 
 fn answer(version: &QueryContext<'_>, query: &Query, control: &dyn Control) -> Result<Answer> {

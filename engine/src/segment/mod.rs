@@ -51,8 +51,8 @@ pub use layout::{
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{Segment, SegmentFile};
 pub use rollups::{
-    ByHour, DimensionCounts, RollupAt, UserValues, form_name as rollup_form, pair_name,
-    parts_of_name,
+    ByHour, DIGEST_ROWS_MIN, DimensionCounts, RollupAt, UserValues, form_name as rollup_form,
+    pair_name, parts_of_name,
 };
 pub use run_summaries::{Hours, RunSummaries, Series};
 pub use runs::{Run, RunDay, RunDirectory};

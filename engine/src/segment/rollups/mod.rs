@@ -19,5 +19,5 @@ mod build;
 mod read;
 
 pub use build::{build, events_worth_it, worth_it};
-pub use layout::{form_name, pair_name, parts_of_name};
+pub use layout::{DIGEST_ROWS_MIN, form_name, pair_name, parts_of_name};
 pub use read::{ByHour, DimensionCounts, RollupAt, UserValues};
