@@ -40,7 +40,7 @@ LOOPS = (
     ("a handler of `server`", "server/src/http/v1/alerts.rs", "cargo test -p inlay-server --lib alerts"),
     ("a test of `tests/it`", "tests/it/alerts.rs", "cargo test -p inlay-tests --test it alerts"),
     ("a module of `engine`", "engine/src/wal/reader.rs", "cargo test -p inlay-engine --lib wal"),
-    ("a module of `sql`", "sql/src/gate/joins.rs", "cargo test -p inlay-sql --lib gate"),
+    ("a module of `server/sql`", "server/sql/src/gate/joins.rs", "cargo test -p inlay-sql --lib gate"),
 )
 
 

@@ -7,11 +7,13 @@
 //! | [`names`] | a type name that stands in three files or more |
 //! | [`docs`] | a comment of one line and one or two words, which says no more than the name below it |
 //! | [`readmes`] | a source file or constant that a README names and that is not there |
+//! | [`links`] | a link of a document whose file or heading is not there |
 
 mod source;
 
 mod docs;
 mod floors;
+mod links;
 mod methods;
 mod names;
 mod readmes;
@@ -29,6 +31,7 @@ pub fn run(root: &Path) -> anyhow::Result<()> {
     names::check(&crates, &mut found);
     docs::check(&crates, &mut found);
     readmes::check(root, &mut found)?;
+    links::check(root, &mut found)?;
     if found.is_empty() {
         return Ok(());
     }

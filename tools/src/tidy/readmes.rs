@@ -7,7 +7,8 @@ use std::{fs, path::Path};
 use anyhow::Context as _;
 
 /// Folders with a README.
-const FOLDERS: [&str; 8] = ["", "bench", "engine", "proto", "server", "sql", "tests", "tools"];
+const FOLDERS: [&str; 8] =
+    ["", "bench", "engine", "proto", "server", "server/sql", "tests", "tools"];
 
 /// Adds what READMEs name and is not there.
 pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
@@ -21,7 +22,8 @@ pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
         let mut bases = vec![directory.join("src"), directory.clone(), root.to_owned()];
         // The one of the workspace speaks of all crates.
         if folder.is_empty() {
-            bases.extend(["engine", "server", "sql"].map(|name| root.join(name).join("src")));
+            bases
+                .extend(["engine", "server", "server/sql"].map(|name| root.join(name).join("src")));
         }
         for (index, line) in text.lines().enumerate() {
             let mut last: Option<String> = None;

@@ -2,9 +2,9 @@
 """Writes the .slt files beside it, with what DuckDB answers.
 
     pip install duckdb
-    python3 sql/tests/slt/make.py
+    python3 server/sql/tests/slt/make.py
 
-Statements are those of `statements.py`, over the rows of `events()` here, which `sql/tests/slt.rs` makes alike. Where the two
+Statements are those of `statements.py`, over the rows of `events()` here, which `server/sql/tests/slt.rs` makes alike. Where the two
 dialects differ the statement says what DuckDB is asked instead; where there is no such question, the answer was worked out
 by hand and stands there.
 """

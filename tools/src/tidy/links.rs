@@ -1,0 +1,157 @@
+//! Links of documents lead somewhere: `[the steps](server/README.md#how-to-add-an-endpoint)` names a file that is there and,
+//! behind `#`, one of its headings.
+//!
+//! All files whose name ends in `.md` are read. Links to other hosts are not followed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+
+/// Folders whose documents are not ours.
+const FOREIGN: [&str; 2] = ["node_modules", "target"];
+
+/// Adds links that lead nowhere.
+pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
+    let mut documents = BTreeMap::new();
+    read(root, &mut documents)?;
+    for (document, text) in &documents {
+        let folder = document.parent().unwrap_or(root);
+        for (index, line) in prose(text) {
+            for target in targets(line) {
+                let Some(problem) = problem_of(folder, document, target, &documents) else {
+                    continue;
+                };
+                let shown = document.strip_prefix(root).unwrap_or(document).display();
+                found.push(format!("{shown}:{}: {problem}", index + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read(folder: &Path, documents: &mut BTreeMap<PathBuf, String>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if entry.file_type()?.is_dir() {
+            if !name.starts_with('.') && !FOREIGN.contains(&name.as_ref()) {
+                read(&path, documents)?;
+            }
+        } else if name.ends_with(".md") {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            documents.insert(path, text);
+        }
+    }
+    Ok(())
+}
+
+/// Why a link leads nowhere.
+fn problem_of(
+    folder: &Path,
+    document: &Path,
+    target: &str,
+    documents: &BTreeMap<PathBuf, String>,
+) -> Option<String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (name, heading) = target.split_once('#').unwrap_or((target, ""));
+    let file = if name.is_empty() { document.to_owned() } else { plain(&folder.join(name)) };
+    if !file.exists() {
+        return Some(format!("links to {name}, which is not there"));
+    }
+    let is_there = heading.is_empty()
+        || documents.get(&file).is_some_and(|text| anchors(text).contains(heading));
+    (!is_there).then(|| format!("links to #{heading}, which is no heading of {}", file.display()))
+}
+
+/// `a/b/../c` is `a/c`.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        if part.as_os_str() == ".." {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+        plain
+    })
+}
+
+/// The lines outside blocks of code, with their numbers from zero.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    text.lines().enumerate().filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    })
+}
+
+/// Targets of the links of a line: `[text](target)`, outside of code.
+fn targets(line: &str) -> Vec<&str> {
+    let mut targets = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("](") {
+        // An odd number of backticks before it: `](` is code.
+        let is_code = rest[..at].matches('`').count() % 2 == 1;
+        rest = &rest[at + 2..];
+        if is_code {
+            continue;
+        }
+        let Some((target, behind)) = rest.split_once(')') else { break };
+        targets.push(target);
+        rest = behind;
+    }
+    targets
+}
+
+/// Names that headings have in links: `How to add an endpoint` is `how-to-add-an-endpoint`.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter_map(|(_, line)| {
+        let heading = line.trim_start_matches('#');
+        (heading.len() < line.len()).then_some(heading)?.strip_prefix(' ')
+    });
+    headings
+        .map(|heading| {
+            let is_part = |char: &char| char.is_alphanumeric() || matches!(char, '-' | '_' | ' ');
+            heading
+                .trim()
+                .to_lowercase()
+                .chars()
+                .filter(is_part)
+                .collect::<String>()
+                .replace(' ', "-")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_lead_nowhere_are_found() {
+        let line = "[a](x.md#how-to), `[no](link)`, ![picture](y.png)";
+        assert_eq!(targets(line), ["x.md#how-to", "y.png"]);
+        assert_eq!(targets("[`a`](x.md)"), ["x.md"]);
+        let text = "# One\n```\n# code\n```\n## How to: `add`, an endpoint\n#no heading\n";
+        assert_eq!(anchors(text), ["how-to-add-an-endpoint", "one"].map(String::from).into());
+        assert_eq!(plain(Path::new("/a/b/../c")), Path::new("/a/c"));
+
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let readme = root.join("README.md");
+        let documents = BTreeMap::from([(readme.clone(), text.to_owned())]);
+        let problem = |target| problem_of(root, &readme, target, &documents);
+        for target in ["https://example.org/x", "Cargo.toml", "../tools/README.md#one", "#one"] {
+            assert_eq!(problem(target), None, "{target}");
+        }
+        for target in ["nowhere.md", "src/../nowhere", "#code", "Cargo.toml#one"] {
+            assert!(problem(target).is_some(), "{target}");
+        }
+    }
+}
