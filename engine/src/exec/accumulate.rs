@@ -190,8 +190,7 @@ impl Accumulators {
                 }
             }
             (States::Digests(states), Places::One(cell)) => {
-                let state = &mut states[cell];
-                bytes = numbers.iter().map(|&number| state.insert(number)).sum();
+                bytes = states[cell].extend(numbers);
             }
             (States::Digests(states), Places::Each(cells)) => {
                 for (&cell, &number) in cells.iter().zip(numbers) {

@@ -6,6 +6,8 @@
 //! exact. Values and other digests are collected and brought together rarely, all at once and in order of
 //! size; so the answer does not depend on the order in which digests were added, up to some hundred of them.
 
+use std::cmp::Ordering;
+
 use crate::{
     base::coding::{Cursor, Put},
     error::Result,
@@ -15,6 +17,8 @@ use crate::{
 /// 300 centroids, usually about two thirds.
 const STEP_SIN: f64 = 0.020_942_419_883_356_957;
 const STEP_COS: f64 = 0.999_780_683_474_845_5;
+/// Centroids of a settled state, at most.
+const CENTROIDS_MAX: usize = 300;
 /// Values collected before they are brought together: that sorts them, so it is done rarely.
 const BATCH: usize = 512;
 /// Centroids of other digests collected before they are.
@@ -35,6 +39,11 @@ impl Centroid {
     fn of(mean: f64) -> Self {
         Self { mean, weight: 1 }
     }
+
+    /// Centroids that are alike in it are equal, so that sorting may leave them in any order.
+    fn order(&self, other: &Self) -> Ordering {
+        self.mean.total_cmp(&other.mean).then_with(|| self.weight.cmp(&other.weight))
+    }
 }
 
 /// A quantile state.
@@ -45,7 +54,8 @@ pub struct Digest {
     /// Centroids of merged digests, in any order. They are combined with own values only at the
     /// end, so that the order of merges does not matter.
     others: Vec<Centroid>,
-    batch: Vec<f64>,
+    /// Values that were not brought together yet, by [`rank_of`]: numbers are sorted twice as fast.
+    batch: Vec<i64>,
     min: f64,
     max: f64,
 }
@@ -66,15 +76,19 @@ impl Digest {
     /// Adds a value, if it is finite, as all are that were not damaged; returns how many bytes the state has
     /// grown.
     pub fn insert(&mut self, value: f64) -> usize {
-        if !value.is_finite() {
-            return 0;
-        }
+        self.extend(&[value])
+    }
+
+    /// Adds values as [`insert`](Self::insert) does.
+    pub fn extend(&mut self, values: &[f64]) -> usize {
         let before = self.bytes_used();
-        self.batch.push(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        if self.batch.len() == BATCH {
-            self.settle_own();
+        for &value in values.iter().filter(|value| value.is_finite()) {
+            self.batch.push(rank_of(value));
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+            if self.batch.len() == BATCH {
+                self.settle_own();
+            }
         }
         self.bytes_used().saturating_sub(before)
     }
@@ -84,7 +98,7 @@ impl Digest {
         let before = self.bytes_used();
         self.others.extend_from_slice(&other.centroids);
         self.others.extend_from_slice(&other.others);
-        self.others.extend(other.batch.iter().copied().map(Centroid::of));
+        self.others.extend(other.batch.iter().map(|&rank| Centroid::of(value_of(rank))));
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         if self.others.len() > COLLECTED_MAX {
@@ -93,9 +107,31 @@ impl Digest {
         self.bytes_used().saturating_sub(before)
     }
 
+    /// Brings the own centroids and the collected values together. `inlay verify` makes stored digests again and
+    /// compares bytes, so the order is part of the format.
     fn settle_own(&mut self) {
-        self.centroids.extend(self.batch.drain(..).map(Centroid::of));
-        bring_together(&mut self.centroids);
+        self.batch.sort_unstable();
+        // Their means rise already; of equal means the lighter one comes first.
+        self.centroids.sort_by(Centroid::order);
+        let own: u64 = self.centroids.iter().map(|centroid| centroid.weight).sum();
+        let total = own + self.batch.len() as u64;
+        let mut kept =
+            Vec::with_capacity(CENTROIDS_MAX.min(self.centroids.len() + self.batch.len()));
+        let mut values = self.batch.drain(..).map(|rank| Centroid::of(value_of(rank))).peekable();
+        let mut open: Option<Open> = None;
+        let mut add = |next| match &mut open {
+            None => open = Some(Open::first(next, total)),
+            Some(open) => kept.extend(open.add(next)),
+        };
+        for centroid in self.centroids.drain(..) {
+            while let Some(value) = values.next_if(|value| value.order(&centroid).is_le()) {
+                add(value);
+            }
+            add(centroid);
+        }
+        values.for_each(add);
+        kept.extend(open.map(|open| open.centroid));
+        self.centroids = kept;
     }
 
     /// Combines all collected values and centroids.
@@ -204,26 +240,60 @@ impl Digest {
 /// Sorts centroids, and brings neighbours together as far as the scale allows. In place: they take no more room
 /// than they had.
 fn bring_together(centroids: &mut Vec<Centroid>) {
-    centroids
-        .sort_unstable_by(|a, b| a.mean.total_cmp(&b.mean).then_with(|| a.weight.cmp(&b.weight)));
-    let total: u64 = centroids.iter().map(|centroid| centroid.weight).sum();
-    let (mut kept, mut behind) = (0, 0);
-    let mut limit = weight_limit(0, total);
+    // Digests come in order one behind the other, which a stable sort makes use of.
+    centroids.sort_by(Centroid::order);
+    let total = centroids.iter().map(|centroid| centroid.weight).sum();
+    let Some(&first) = centroids.first() else { return };
+    let (mut open, mut kept) = (Open::first(first, total), 0);
     for at in 1..centroids.len() {
-        let next = centroids[at];
-        let open = &mut centroids[kept];
-        if ((behind + open.weight + next.weight) as f64) <= limit {
-            open.weight += next.weight;
-            let share = next.weight as f64 / open.weight as f64;
-            open.mean = between((0.0, open.mean), (1.0, next.mean), share);
-        } else {
-            behind += open.weight;
-            limit = weight_limit(behind, total);
+        if let Some(closed) = open.add(centroids[at]) {
+            centroids[kept] = closed;
             kept += 1;
-            centroids[kept] = next;
         }
     }
+    centroids[kept] = open.centroid;
     centroids.truncate(kept + 1);
+}
+
+/// The centroid that neighbours are added to, one after the other in their order.
+struct Open {
+    centroid: Centroid,
+    /// Values before it, and all.
+    behind: u64,
+    total: u64,
+    /// Where it must end, at the latest.
+    limit: f64,
+}
+
+impl Open {
+    fn first(centroid: Centroid, total: u64) -> Self {
+        Self { centroid, behind: 0, total, limit: weight_limit(0, total) }
+    }
+
+    /// Adds the next one; gives the centroid that ends before it, if one does.
+    fn add(&mut self, next: Centroid) -> Option<Centroid> {
+        let open = &mut self.centroid;
+        let weight = open.weight + next.weight;
+        if (self.behind + weight) as f64 <= self.limit {
+            open.weight = weight;
+            open.mean = towards(open.mean, next.mean, next.weight as f64 / weight as f64);
+            return None;
+        }
+        self.behind += open.weight;
+        self.limit = weight_limit(self.behind, self.total);
+        Some(std::mem::replace(open, next))
+    }
+}
+
+/// A number whose order is that of the value.
+fn rank_of(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
+/// The value of a rank.
+fn value_of(rank: i64) -> f64 {
+    f64::from_bits((rank ^ ((rank >> 63) as u64 >> 1) as i64) as u64)
 }
 
 /// Where a centroid must end that begins behind `behind` of `total` values: a step further on a scale that
@@ -242,9 +312,16 @@ fn between(low: (f64, f64), high: (f64, f64), x: f64) -> f64 {
     if width <= 0.0 || low.1 == high.1 {
         return high.1;
     }
-    let share = ((x - low.0) / width).clamp(0.0, 1.0);
+    towards(low.1, high.1, ((x - low.0) / width).clamp(0.0, 1.0))
+}
+
+/// A share of the way from a value to a larger one or to an equal one.
+fn towards(low: f64, high: f64, share: f64) -> f64 {
+    if low == high {
+        return high;
+    }
     // In two parts, so that neither overflows; rounding must not lead out of the line.
-    (low.1 * (1.0 - share) + high.1 * share).clamp(low.1, high.1)
+    (low * (1.0 - share) + high * share).clamp(low, high)
 }
 
 #[cfg(test)]
@@ -286,9 +363,6 @@ pub(super) mod tests {
         ]
     }
 
-    /// The most centroids that there can be.
-    const SIZE: usize = 300;
-
     /// Own values and those of others give the same, whichever came first.
     #[test]
     fn values_and_digests_may_come_in_any_order() {
@@ -327,7 +401,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_step_of_the_scale_is_of_its_angle() {
-        let angle = 2.0 * std::f64::consts::PI / SIZE as f64;
+        let angle = 2.0 * std::f64::consts::PI / CENTROIDS_MAX as f64;
         assert!((STEP_SIN - angle.sin()).abs() < 1e-15 && (STEP_COS - angle.cos()).abs() < 1e-15);
         let total = 1_000_000_000;
         for behind in (0..=total).step_by(999_999) {
@@ -374,7 +448,7 @@ pub(super) mod tests {
                     let error = low.max(high);
                     assert!(error <= error_max + one, "{name}, {count}, {q}: {error}");
                 }
-                assert!(digest.centroids.len() <= SIZE, "{}", digest.centroids.len());
+                assert!(digest.centroids.len() <= CENTROIDS_MAX, "{}", digest.centroids.len());
             }
         }
     }

@@ -4,11 +4,14 @@
 //! record makes segment and run live and moves the flushed LSN, so no reader and no restart ever
 //! sees the rows twice or not at all.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{TEMPORARY, edit::Edit, memtable::Memtable, sequencer::Sequencer};
 use crate::{
-    base::hash::{HashMap128, HashSet128},
+    base::hash::{HashMap128, HashSet128, MapHasher},
     column::{Rows, SeriesKey},
     encode::numbers,
     error::{Error, IoContext, Result},
@@ -166,6 +169,40 @@ pub fn write_segment(
     writer.finish()
 }
 
+/// Series rank, chunk and row of all rows, in the order of a segment; `ranks` has the rank of each series of a chunk.
+fn order_of(
+    chunks: &[Arc<Rows>],
+    ranks: &[Vec<usize>],
+    series_count: usize,
+) -> Vec<(u32, u32, u32)> {
+    // Rows are counted by series first, so that only those of one series are sorted, with their times beside them.
+    let mut ends = vec![0usize; series_count];
+    for (chunk, ranks) in chunks.iter().zip(ranks) {
+        chunk.series_codes.iter().for_each(|&code| ends[ranks[code as usize]] += 1);
+    }
+    let mut count = 0;
+    for end in &mut ends {
+        (count, *end) = (count + *end, count);
+    }
+    let mut rows = vec![(0i64, 0u32, 0u32); count];
+    for (at, (chunk, ranks)) in (0..).zip(chunks.iter().zip(ranks)) {
+        for (row, (&code, &time)) in (0..).zip(chunk.series_codes.iter().zip(&chunk.timestamps)) {
+            let end = &mut ends[ranks[code as usize]];
+            rows[*end] = (time, at, row);
+            *end += 1;
+        }
+    }
+    let (mut order, mut start) = (Vec::with_capacity(count), 0);
+    for (rank, &end) in (0..).zip(&ends) {
+        // Chunk and row are the order of arrival, which decides between equal times.
+        let of_series = &mut rows[start..end];
+        of_series.sort_unstable();
+        order.extend(of_series.iter().map(|&(_, chunk, row)| (rank, chunk, row)));
+        start = end;
+    }
+    order
+}
+
 /// A column in the order of a segment.
 enum Placed<T> {
     /// The rows that have a value, rising: a column of few rows costs what those do.
@@ -198,23 +235,18 @@ struct Gather<'a> {
 
 impl<'a> Gather<'a> {
     fn new(chunks: &'a [Arc<Rows>]) -> Self {
-        let mut series: Vec<&SeriesKey> = chunks.iter().flat_map(|chunk| &chunk.series).collect();
+        let keys = || chunks.iter().flat_map(|chunk| &chunk.series);
+        // Chunks have most series in common: they are compared by hashes, and only the distinct ones are sorted.
+        let mut ranks: HashMap<&SeriesKey, usize, MapHasher> = keys().map(|key| (key, 0)).collect();
+        let mut series: Vec<&SeriesKey> = ranks.keys().copied().collect();
         series.sort_unstable();
-        series.dedup();
-        let mut order = Vec::new();
-        for (at, chunk) in chunks.iter().enumerate() {
-            let ranks: Vec<u32> = chunk
-                .series
-                .iter()
-                .map(|key| series.partition_point(|known| *known < key) as u32)
-                .collect();
-            let rows = chunk.series_codes.iter().enumerate();
-            order.extend(rows.map(|(row, &code)| (ranks[code as usize], at as u32, row as u32)));
+        for (rank, key) in series.iter().enumerate() {
+            ranks.insert(key, rank);
         }
-        // Chunk and row are the order of arrival, which decides between equal times.
-        order.sort_unstable_by_key(|&(rank, chunk, row)| {
-            (rank, chunks[chunk as usize].timestamps[row as usize], chunk, row)
-        });
+        let rank = |key: &SeriesKey| ranks.get(key).copied().unwrap_or_default();
+        let ranks: Vec<Vec<usize>> =
+            chunks.iter().map(|chunk| chunk.series.iter().map(rank).collect()).collect();
+        let order = order_of(chunks, &ranks, series.len());
         let mut places: Vec<Vec<u32>> = chunks.iter().map(|chunk| vec![0; chunk.len()]).collect();
         for (place, &(_, chunk, row)) in order.iter().enumerate() {
             places[chunk as usize][row as usize] = place as u32;
