@@ -14,7 +14,7 @@ use crate::{
     query::{Group, Metric, Query},
 };
 
-/// Bytes of a table beyond which nothing more is added to it, wherever the cache has room for so much.
+/// Largest size of a table in bytes: partial results beyond it are not cached, even if the cache has room.
 pub const TABLE_BYTES_MAX: usize = 4 << 20;
 /// Cells that a part may have.
 pub const PART_CELLS_MAX: usize = 8_192;
@@ -47,7 +47,7 @@ pub struct Span {
     pub reads: ScanStats,
 }
 
-/// A part by the identity of its segment, the first of its runs, and its day if it is one.
+/// The key of a part: identity of its segment, index of its first run, and its day if it covers one day.
 pub type PartId = (uuid::Uuid, u32, Option<i64>);
 
 /// Index of each group among the names of a table.

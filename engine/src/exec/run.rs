@@ -30,7 +30,7 @@ use crate::{
 
 /// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
 const CELLS_MAX: usize = 300_000;
-/// States of a question by bucket and group that is answered in one pass, at most, and sketches.
+/// Largest number of states (bucket × group) of a query that is answered in one pass; for states that are sketches, the second.
 const ONE_PASS_CELLS: usize = 100_000;
 const ONE_PASS_SKETCHES: usize = 2_000;
 /// Groups that are finished between two checks.
@@ -71,8 +71,8 @@ impl Resources {
 
 /// Says when a query must stop; asked by all threads that work for it, at the borders of blocks.
 pub trait Control: Sync {
-    /// Whether the query ran too long, or nobody waits for it any more. It may block, since another query is due: it is
-    /// called with no lock held.
+    /// Whether the query ran too long, or nobody waits for it any more. It may block to let another query run
+    /// first, so it must be called without holding a lock.
     fn must_stop(&self) -> bool;
 }
 
@@ -150,7 +150,11 @@ pub fn exact_of(version: &Version, resources: &Resources, query: &Query) -> Opti
     query.tenant.as_ref()?;
     let parts = resources.kept.series(&version.segments, query);
     let is_asked = |part: &&Part| part.bounds.1 >= query.from_ms && part.bounds.0 < query.to_ms;
-    let rows = resources.exact.rows_of(exact, parts.iter().filter(is_asked))?;
+    let rows = resources.exact.rows_of(
+        exact,
+        query.granularity.is_some(),
+        parts.iter().filter(is_asked),
+    )?;
     let bytes = usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(EXACT_ROW_BYTES);
     (bytes <= resources.budget.query_max()).then_some(exact)
 }

@@ -40,7 +40,7 @@ impl Centroid {
         Self { mean, weight: 1 }
     }
 
-    /// Centroids that are alike in it are equal, so that sorting may leave them in any order.
+    /// Centroids that compare equal have equal bits, so sorting may leave them in any order.
     fn order(&self, other: &Self) -> Ordering {
         self.mean.total_cmp(&other.mean).then_with(|| self.weight.cmp(&other.weight))
     }
@@ -54,7 +54,7 @@ pub struct Digest {
     /// Centroids of merged digests, in any order. They are combined with own values only at the
     /// end, so that the order of merges does not matter.
     others: Vec<Centroid>,
-    /// Values that were not brought together yet, by [`rank_of`]: numbers are sorted twice as fast.
+    /// Values that were not brought together yet, by [`rank_of`]: integers are sorted faster.
     batch: Vec<i64>,
     min: f64,
     max: f64,
@@ -111,7 +111,7 @@ impl Digest {
     /// compares bytes, so the order is part of the format.
     fn settle_own(&mut self) {
         self.batch.sort_unstable();
-        // Their means rise already; of equal means the lighter one comes first.
+        // Usually in order already, but for equal means, of which the lighter one comes first.
         self.centroids.sort_by(Centroid::order);
         let own: u64 = self.centroids.iter().map(|centroid| centroid.weight).sum();
         let total = own + self.batch.len() as u64;
@@ -237,8 +237,8 @@ impl Digest {
     }
 }
 
-/// Sorts centroids, and brings neighbours together as far as the scale allows. In place: they take no more room
-/// than they had.
+/// Sorts centroids, and brings neighbours together as far as the scale allows. In place, but for what the
+/// sort takes meanwhile.
 fn bring_together(centroids: &mut Vec<Centroid>) {
     // Digests come in order one behind the other, which a stable sort makes use of.
     centroids.sort_by(Centroid::order);
@@ -285,7 +285,7 @@ impl Open {
     }
 }
 
-/// A number whose order is that of the value.
+/// An integer that orders as `f64::total_cmp` does.
 fn rank_of(value: f64) -> i64 {
     let bits = value.to_bits() as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64
@@ -486,6 +486,55 @@ pub(super) mod tests {
         }
     }
 
+    /// The centroids of a digest, made in the plainest way.
+    #[derive(Default)]
+    struct Plain {
+        own: Vec<Centroid>,
+        others: Vec<Centroid>,
+        batch: usize,
+    }
+
+    impl Plain {
+        fn insert(&mut self, value: f64) {
+            self.own.push(Centroid::of(value));
+            self.batch += 1;
+            if self.batch == BATCH {
+                self.bring_together();
+            }
+        }
+
+        fn settle(&mut self) {
+            if self.batch > 0 || !self.others.is_empty() {
+                self.own.append(&mut self.others);
+                self.bring_together();
+            }
+        }
+
+        fn bring_together(&mut self) {
+            self.batch = 0;
+            self.own.sort_by(|a, b| a.mean.total_cmp(&b.mean).then(a.weight.cmp(&b.weight)));
+            let total: u64 = self.own.iter().map(|centroid| centroid.weight).sum();
+            let (mut kept, mut behind) = (Vec::<Centroid>::new(), 0);
+            let mut limit = weight_limit(0, total);
+            for next in self.own.drain(..) {
+                match kept.last_mut() {
+                    Some(open) if (behind + open.weight + next.weight) as f64 <= limit => {
+                        open.weight += next.weight;
+                        let share = next.weight as f64 / open.weight as f64;
+                        open.mean = between((0.0, open.mean), (1.0, next.mean), share);
+                    }
+                    Some(open) => {
+                        behind += open.weight;
+                        limit = weight_limit(behind, total);
+                        kept.push(next);
+                    }
+                    None => kept.push(next),
+                }
+            }
+            self.own = kept;
+        }
+    }
+
     proptest! {
         #[test]
         fn quantiles_never_go_backwards_and_stay_inside(
@@ -504,6 +553,50 @@ pub(super) mod tests {
                 prop_assert!(found >= before && found <= most, "{}: {} after {}", step, found, before);
                 before = found;
             }
+        }
+
+        /// Stored bytes are those of the plain way: everything in one list, sorted, and neighbours brought together.
+        #[test]
+        fn bytes_are_those_of_sorting_everything(
+            steps in prop::collection::vec((0u8..4, prop::collection::vec(0usize..9, 1..700)), 1..8),
+        ) {
+            const VALUES: [f64; 9] = [0.0, -0.0, 5e-324, -1.5, 2.0, 2.5, 3.0, 1e300, -7.25];
+            let (mut ours, mut plain) = <(Digest, Plain)>::default();
+            for (kind, picked) in &steps {
+                let values: Vec<f64> = picked.iter().map(|&at| VALUES[at]).collect();
+                match kind {
+                    0 => {
+                        ours.extend(&values);
+                    }
+                    1 => values.iter().for_each(|&value| {
+                        ours.insert(value);
+                    }),
+                    // As it is, or stored and read back.
+                    _ => {
+                        let mut part = Digest::default();
+                        part.extend(&values);
+                        part.settle();
+                        if *kind == 3 {
+                            let bytes = written(&part);
+                            part = Digest::read(&mut Cursor::new(&bytes, "test")).unwrap();
+                        }
+                        ours.merge(&part);
+                    }
+                }
+                if *kind < 2 {
+                    values.iter().for_each(|&value| plain.insert(value));
+                } else {
+                    let mut part = Plain::default();
+                    values.iter().for_each(|&value| part.insert(value));
+                    part.settle();
+                    plain.others.extend(part.own);
+                }
+            }
+            ours.settle();
+            plain.settle();
+            prop_assert_eq!(&ours.centroids, &plain.own);
+            let bits = |list: &[Centroid]| list.iter().map(|one| one.mean.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&ours.centroids), bits(&plain.own));
         }
 
         /// Neither the order of the parts matters nor that they were stored.

@@ -368,3 +368,56 @@ impl<'a> Gather<'a> {
         Placed::All(all)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::event::Namespace;
+
+    fn key(number: u32) -> SeriesKey {
+        let (tenant, name) = (format!("tenant {}", number % 3), format!("event {}", number / 3));
+        SeriesKey { namespace: Namespace(1), tenant: tenant.into(), name: name.into() }
+    }
+
+    /// A chunk that lists its series as their first rows come.
+    fn chunk(rows: &[(u32, i64)]) -> Arc<Rows> {
+        let mut chunk = Rows::default();
+        for &(number, time) in rows {
+            let key = key(number);
+            let known = chunk.series.iter().position(|known| *known == key);
+            let code = known.unwrap_or(chunk.series.len());
+            if known.is_none() {
+                chunk.series.push(key);
+            }
+            chunk.series_codes.push(code as u32);
+            chunk.timestamps.push(time);
+            chunk.event_ids.push(None);
+        }
+        Arc::new(chunk)
+    }
+
+    proptest! {
+        /// By series, time, and arrival where times are equal.
+        #[test]
+        fn rows_are_ordered_as_one_sort_orders_them(
+            chunks in prop::collection::vec(prop::collection::vec((0u32..5, -3i64..4), 1..200), 1..6),
+        ) {
+            let mut expected = Vec::new();
+            for (at, rows) in (0u32..).zip(&chunks) {
+                for (row, &(number, time)) in (0u32..).zip(rows) {
+                    expected.push((key(number), time, at, row));
+                }
+            }
+            expected.sort();
+            let chunks: Vec<Arc<Rows>> = chunks.iter().map(|rows| chunk(rows)).collect();
+            let gather = Gather::new(&chunks);
+            let found: Vec<_> = gather.order.iter().map(|&(rank, chunk, row)| {
+                let time = chunks[chunk as usize].timestamps[row as usize];
+                (gather.series[rank as usize].clone(), time, chunk, row)
+            }).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

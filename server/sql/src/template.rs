@@ -27,15 +27,15 @@ use crate::{
     worker::{self, Prepared},
 };
 
-/// Bytes that a worker may write to when nobody says.
+/// Memory of a worker in bytes, without an argument.
 const DATA_BYTES: u64 = 1 << 30;
 
 /// The names of the template's process and of its children.
 const NAME: &CStr = c"inlay-sql";
 
-/// Gets ready, makes workers of what comes over the standard input, which is a socket, and ends when nobody can ask any
-/// more. Arguments of the program behind the command, if there are any: the bytes of memory that each process begins with, those that it may write to when it has
-/// got all that it can, and whether code is in huge pages (`true`).
+/// Prepares the process, forks a worker for each request on the standard input, which is a socket, and returns when the server has closed
+/// it. Optional arguments behind the command: bytes of memory that each worker begins with, the most that it can be granted, and
+/// whether code is moved to huge pages (`true`).
 pub fn run() -> ExitCode {
     keep_freed_memory();
     let argument = |place| std::env::args().nth(place);
@@ -58,15 +58,15 @@ pub fn run() -> ExitCode {
         (Ok(Role::Worker(own)), Ok(prepared)) => worker(own, prepared),
         (ended, _) => ended.map(drop),
     };
-    // Whoever is at the other end, if anybody is, knows that nothing came.
+    // The other end sees a closed pipe without an answer.
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Has the C library keep what is freed: a statement takes it again at once, and the process ends soon. Pages that go back to
-/// the kernel and come again are cleared and mapped each time, some 3 % of a statement's time.
+/// Tells the C library to keep freed memory: a statement allocates again at once, and the process ends soon. Pages that are returned to
+/// the kernel are cleared and mapped again each time, some 3 % of a statement's time.
 fn keep_freed_memory() {
     /// The most that the library takes from its heaps; larger blocks are mapped each by itself.
     const MAPPED_FROM_BYTES: libc::c_int = 32 << 20;
@@ -88,8 +88,8 @@ fn keep_freed_memory() {
     }
 }
 
-/// Has the kernel end this process with the thread of the server that started it, however busy it is, and tell it how its
-/// children end, whatever the server was started with.
+/// Asks the kernel to kill this process when the server's thread that started it ends, and restores the default for SIGCHLD, which the
+/// server's parent may have set to ignore: exit statuses of children would be lost.
 fn attach() -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // SAFETY: no handler is set, but what every process begins with.
@@ -132,7 +132,7 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
         let (is_asked, events) = wait(server, &children)?;
         for (child, events) in children.iter_mut().zip(&events) {
             if events.is_cancelled && child.control.take().is_some() {
-                // One that has ended meanwhile is still known: nobody else waits for it.
+                // The pid is still that of the child, even if it has ended: only `reap` frees it.
                 let _ = kill_process(child.pid, Signal::KILL);
             }
         }
@@ -146,11 +146,11 @@ fn children(server: BorrowedFd<'_>, unfit: Option<&str>) -> io::Result<Role> {
         let pipes = match WorkerPipes::receive(server) {
             Ok(Some(pipes)) => pipes,
             Ok(None) => return Ok(Role::Over),
-            // Who asked finds what was closed.
+            // The requester sees its pipes closed.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
             Err(error) => return Err(error),
         };
-        // The next one is made by another template, which may be fit.
+        // The template ends; the server starts another one, which may be able to.
         if let Some(why) = unfit {
             let _ = worker::say_unfit(&mut io::PipeWriter::from(pipes.answer), why);
             return Ok(Role::Over);
@@ -198,19 +198,20 @@ fn wait(server: BorrowedFd<'_>, children: &[Child]) -> io::Result<(bool, Vec<Chi
 
 /// Waits for a child that has ended, and sends its exit status to the server, if that still listens.
 fn reap(child: Child) {
-    // One that only says so is not waited for. What is ending already ends as it does.
+    // The pipe is closed, but the process may still run: kill it, so that waiting for it cannot block. The exit status of a
+    // process that has ended already stays as it was.
     let _ = kill_process(child.pid, Signal::KILL);
     let ended = retry_on_intr(|| waitpid(Some(child.pid), WaitOptions::empty()));
     if let (Ok(Some((_, status))), Some(mut control)) = (ended, child.control) {
-        // Who has gone meanwhile does not.
+        // The server may have closed its end; then nobody needs the status.
         let _ = control.write_all(&status.as_raw().to_le_bytes());
     }
 }
 
 /// Forks. Returns the child's pid in the parent and `None` in the child.
 fn fork_process() -> io::Result<Option<Pid>> {
-    // SAFETY: this process has one thread (the one of its first statement has been waited for), so no lock is held that
-    // nobody would give back, and the child is whole.
+    // SAFETY: this process has one thread (that of its first statement has been joined), so no other thread can hold a lock
+    // that stays locked in the child.
     #[expect(unsafe_code, reason = "no safe interface forks a process")]
     let number = unsafe { libc::fork() };
     match number {
@@ -219,7 +220,7 @@ fn fork_process() -> io::Result<Option<Pid>> {
     }
 }
 
-/// Has the kernel end this process when the template ends, which alone could be asked to do it.
+/// Asks the kernel to kill this process when the template ends: only the template can be asked to cancel it.
 fn end_with(template: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(template) {
@@ -230,7 +231,7 @@ fn end_with(template: Pid) -> io::Result<()> {
 
 /// Answers a statement as a child of the template.
 fn worker(own: ChildPipes, prepared: Prepared) -> io::Result<()> {
-    // In place of the socket to the server, and of nothing.
+    // Standard input was the template's socket to the server, standard output was unused.
     rustix::stdio::dup2_stdin(&own.pipes.statement)?;
     rustix::stdio::dup2_stdout(&own.pipes.answer)?;
     let ChildPipes { pipes: WorkerPipes { memory, .. }, _end } = own;

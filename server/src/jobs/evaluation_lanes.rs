@@ -1,4 +1,4 @@
-//! Concurrency limits for alert evaluation: slow rules have lanes of their own and cannot delay quick ones.
+//! Concurrency limits for alert evaluation: slow rules have lanes of their own and delay quick ones by little.
 //!
 //! ```text
 //! quick lane   4 evaluations at the same time
@@ -89,15 +89,15 @@ impl EvaluationLanes {
 mod tests {
     use super::*;
 
-    /// Looks a minute long, each second, at so many quick rules and slow ones; how late the latest quick
-    /// one was, and how many looks at slow ones were done.
+    /// Evaluates so many quick and slow rules once each within a minute. Returns the longest time a quick one took, waiting
+    /// included, and the number of slow evaluations.
     async fn minute(lanes: &Arc<EvaluationLanes>, quick: usize, slow: usize) -> (Duration, usize) {
         let latest = Arc::new(Mutex::new((Duration::ZERO, 0)));
-        let mut looks = Vec::new();
+        let mut evaluations = Vec::new();
         for second in 0..60 {
             for n in (0..quick).filter(|n| n % 60 == second) {
                 let (lanes, latest) = (Arc::clone(lanes), Arc::clone(&latest));
-                looks.push(tokio::spawn(async move {
+                evaluations.push(tokio::spawn(async move {
                     let due = Instant::now();
                     let evaluate = tokio::time::sleep(Duration::from_millis(1));
                     assert!(
@@ -109,7 +109,7 @@ mod tests {
             }
             for n in (0..slow).filter(|n| n % 60 == second) {
                 let (lanes, latest) = (Arc::clone(lanes), Arc::clone(&latest));
-                looks.push(tokio::spawn(async move {
+                evaluations.push(tokio::spawn(async move {
                     let evaluate = tokio::time::sleep(Duration::from_secs(5));
                     if lanes.evaluate(("slow".to_owned(), n.to_string()), evaluate).await.is_some()
                     {
@@ -119,7 +119,7 @@ mod tests {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        for evaluate in looks {
+        for evaluate in evaluations {
             evaluate.await.unwrap();
         }
         let latest = latest.lock();
@@ -131,17 +131,17 @@ mod tests {
         let lanes = EvaluationLanes::new();
         let (alone, _) = minute(&lanes, 10_000, 0).await;
         // One slow rule a second, as yet unknown: they move on when they turn out slow.
-        let (first, looked) = minute(&lanes, 10_000, 60).await;
-        assert_eq!(looked, 60);
+        let (first, evaluated) = minute(&lanes, 10_000, 60).await;
+        assert_eq!(evaluated, 60);
         assert!(first <= alone + SLOW, "{first:?} beside {alone:?}");
         // Once they are known to be slow, they wait for each other only. Two of five seconds fit into five.
-        let (then, looked) = minute(&lanes, 10_000, 60).await;
+        let (then, evaluated) = minute(&lanes, 10_000, 60).await;
         assert!(then <= alone, "{then:?} beside {alone:?}");
-        assert!((24..=60).contains(&looked), "{looked}");
+        assert!((24..=60).contains(&evaluated), "{evaluated}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rule_that_is_quick_again_has_a_quick_place() {
+    async fn a_rule_that_is_quick_again_has_a_quick_lane() {
         let lanes = EvaluationLanes::new();
         let key = ("org".to_owned(), "1".to_owned());
         for (seconds, is_slow) in [(1, true), (0, false)] {

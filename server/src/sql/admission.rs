@@ -69,7 +69,7 @@ impl StatementAdmission {
 
     /// Memory for an answer until it has been read, waited for until `deadline`.
     ///
-    /// Errors: 429 while the organisation reads its other answers, 503 while everybody does.
+    /// Errors: 429 when the organisation's unread answers are at their limit, 503 when those of all organisations are.
     pub async fn acquire_memory(
         self: &Arc<Self>,
         org: &str,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_none_finds_a_place() {
+    async fn an_organisation_without_a_statement_gets_a_permit() {
         let admission = Arc::new(StatementAdmission::new(4));
         let code = |permit: Result<StatementPermit>| permit.map(drop).map_err(|error| error.code);
         let mut held = Vec::new();

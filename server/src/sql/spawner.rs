@@ -1,8 +1,8 @@
 //! Starts workers, on a thread that is less urgent than the others.
 //!
-//! A process takes over how urgent the thread is that starts it, and so it is from its first instruction on: first the
-//! template, which loads the program, then each of its copies. The thread stays: one that ends takes down its stack under
-//! locks of the whole process, and whoever is less urgent may be kept from giving them back.
+//! A process inherits the nice value of the thread that starts it, so it has the lower priority from its first instruction on: the
+//! template, which loads the program, then each worker. The thread never exits: unmapping its stack takes locks of the
+//! whole process, and a thread of low priority could be preempted while it holds them.
 
 use std::{
     io,
@@ -21,20 +21,19 @@ use super::{
     worker::Worker,
 };
 
-/// A fifteenth of the server's weight: with three busy processes beside it on two cores `SELECT 1` takes 36 ms, which were 97 at the least
-/// weight, 19, and the server's own quick answers take less than twice their time beside hostile statements, which they do
-/// not at 10.
+/// Nice value of workers, a fifteenth of the server's CPU weight. Measured on two cores: with three busy neighbour processes `SELECT 1`
+/// takes 36 ms (97 at nice 19), and beside hostile statements the server's quick answers take less than twice their time (more at nice 10).
 const NICE: i32 = 13;
 
 /// Starts workers that `program` knows how to be.
 pub struct WorkerSpawner {
     program: PathBuf,
     settings: TemplateSettings,
-    /// The thread, once somebody asked.
+    /// Requests to the thread, which is started by the first.
     asked: Mutex<Option<Sender<Asked>>>,
 }
 
-/// Who waits for a worker, and the runtime that is to look after it.
+/// A request for a worker, and the runtime that its pipes are registered with.
 struct Asked {
     runtime: Handle,
     answer: oneshot::Sender<io::Result<Worker>>,
@@ -46,7 +45,7 @@ impl WorkerSpawner {
         Self { program, settings, asked: Mutex::default() }
     }
 
-    /// Has a worker started; what comes says whether it was. It gets ready meanwhile.
+    /// Requests a worker. The receiver gets it once it is forked; it may still be preparing itself.
     ///
     /// # Panics
     ///
@@ -58,7 +57,7 @@ impl WorkerSpawner {
         if thread.is_none() {
             *thread = self.thread();
         }
-        // Nobody takes it: nothing comes, which is said where it is waited for.
+        // Without a thread the request is dropped; the receiver fails, and [`started`] makes an error of it.
         if thread.as_ref().is_some_and(|thread| thread.send(asked).is_err()) {
             *thread = None;
         }
@@ -69,7 +68,7 @@ impl WorkerSpawner {
         let (sender, asked) = channel();
         let (program, settings) = (self.program.clone(), self.settings);
         let starting = move || {
-            // Said of no process: of the thread that says it. It is a favour, and not given everywhere.
+            // Without a pid it applies to this thread alone. Where it is not permitted workers keep the server's priority.
             let _ = setpriority_process(None, NICE);
             let mut template = None;
             let start = || Template::start(&program, settings);
@@ -80,10 +79,10 @@ impl WorkerSpawner {
     }
 }
 
-/// Until there is nobody who could ask.
+/// Answers requests until all senders are dropped.
 fn serve(asked: &Receiver<Asked>, mut start: impl FnMut() -> io::Result<Worker>) {
     for Asked { runtime, answer } in asked {
-        // Who does not wait any more needs no worker; one that has been started for him ends.
+        // A cancelled request needs no worker; a worker whose receiver is dropped meanwhile ends.
         if !answer.is_closed() {
             let _entered = runtime.enter();
             let _ = answer.send(start());
@@ -102,7 +101,7 @@ fn copy(
             return copied;
         }
     }
-    // The one before ends first.
+    // Drop the old one first, which ends its process.
     if template.take().is_some() {
         warn!(
             "the template of workers for SQL has ended or does not answer; there will be another one"
@@ -111,7 +110,7 @@ fn copy(
     template.insert(start()?).fork()
 }
 
-/// What came of asking.
+/// The worker of a request.
 ///
 /// Errors: what kept it from starting.
 pub fn started(came: Result<io::Result<Worker>, oneshot::error::RecvError>) -> io::Result<Worker> {

@@ -94,20 +94,13 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Targets of the links of a line: `[text](target)`, outside of code.
 fn targets(line: &str) -> Vec<&str> {
-    let mut targets = Vec::new();
-    let mut rest = line;
-    while let Some(at) = rest.find("](") {
-        // An odd number of backticks before it: `](` is code.
-        let is_code = rest[..at].matches('`').count() % 2 == 1;
-        rest = &rest[at + 2..];
-        if is_code {
-            continue;
-        }
-        let Some((target, behind)) = rest.split_once(')') else { break };
-        targets.push(target);
-        rest = behind;
-    }
-    targets
+    let of_link = |(at, _): (usize, &str)| {
+        let (before, behind) = line.split_at(at);
+        // An odd number of backticks before it: it is code.
+        let is_code = before.matches('`').count() % 2 == 1;
+        behind.strip_prefix("](")?.split_once(')').filter(|_| !is_code)
+    };
+    line.match_indices("](").filter_map(of_link).map(|(target, _)| target).collect()
 }
 
 /// Names that headings have in links: `How to add an endpoint` is `how-to-add-an-endpoint`.

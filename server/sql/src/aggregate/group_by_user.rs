@@ -129,7 +129,7 @@ enum Slots {
 }
 
 impl<'a> UserAggregator<'a> {
-    /// Nobody yet. What it takes is counted as `memory`.
+    /// An aggregation without users. Its memory is charged to `memory`.
     ///
     /// Errors: damage of a segment.
     pub fn new(
@@ -362,7 +362,7 @@ impl<'a> UserAggregator<'a> {
         slot as usize
     }
 
-    /// Adds the rows of a morsel of a source, which stands there in the scan.
+    /// Adds the rows of a morsel of a source. `at` is the index of the source in the scan.
     ///
     /// Errors: damage of a segment; more memory than there may be.
     pub fn add(&mut self, at: usize, source: &Source, morsel: &Morsel) -> Result<()> {

@@ -54,9 +54,9 @@ impl Measure {
         match source.read(morsel, &column).map_err(broken)? {
             Values::Times(times) => Ok(times.into_iter().map(|ms| ms as f64).collect()),
             Values::Numbers(numbers) => Ok(numbers),
-            Values::Codes(..) | Values::Texts(_) => {
-                Err(DataFusionError::Internal("a number is none".to_owned()))
-            }
+            Values::Codes(..) | Values::Texts(_) => Err(DataFusionError::Internal(
+                "a measure of a number has a value that is not a number".to_owned(),
+            )),
         }
     }
 
@@ -152,7 +152,7 @@ pub struct MeasureState {
 }
 
 impl MeasureState {
-    /// Of no rows.
+    /// The state before any row.
     pub const NONE: Self =
         Self { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
 
@@ -186,7 +186,7 @@ fn numbers(
     Arc::new(numbers.finish())
 }
 
-/// Milliseconds are whole numbers that a double has all of.
+/// A time in milliseconds is below 2^53, so an `f64` holds it exactly.
 fn times(
     states: impl ExactSizeIterator<Item = MeasureState>,
     value: impl Fn(MeasureState) -> f64,

@@ -29,7 +29,7 @@ use crate::tables::{BATCH_ROWS, broken};
 pub struct SourceAggregator<'a> {
     spec: &'a AggregateSpec,
     source: &'a Source,
-    /// Whether tenants, events are told apart.
+    /// Whether rows are grouped by tenant, and whether by event name.
     by: (bool, bool),
     buckets: TimeBuckets,
     /// For each outer group that was met, its number.
@@ -136,8 +136,9 @@ impl<'a> SourceAggregator<'a> {
             }
             return Ok(());
         }
-        let is_of_strips = self.texts.is_empty() && self.buckets.is_one() && marks.is_none();
-        if is_of_strips && *spec.measures == [Measure::Time] {
+        let is_by_outer_group_alone =
+            self.texts.is_empty() && self.buckets.is_one() && marks.is_none();
+        if is_by_outer_group_alone && *spec.measures == [Measure::Time] {
             for row_range in &morsel.row_ranges {
                 let outer = self.outer(row_range.series, 0);
                 let slot = self.slot((outer * self.stride) as u64);

@@ -29,7 +29,7 @@ use crate::{
     tables::{Conditions, Kind, Source, table_of},
 };
 
-/// Adds up while it is read. What is around a distinct is looked at first: both may be one.
+/// The rule. It goes from the root down: an aggregate above a `DISTINCT` is tried first, since one scan may answer both.
 pub const AGGREGATE_PUSHDOWN: NodeRule = NodeRule {
     name: "add_up_early",
     order: ApplyOrder::TopDown,
@@ -186,7 +186,8 @@ fn argument(expr: Expr) -> Result<Expr> {
     argument.ok_or_else(|| DataFusionError::Internal("a part of nothing".to_owned()))
 }
 
-/// A part where users who are in one row each need not be told apart, and others are by their numbers.
+/// The aggregate of a part over partial rows: where each has a user of its own a distinct count is a plain one, else users are
+/// compared by their numbers.
 fn once(mut part: Expr, rows: RowsPerGroup) -> Expr {
     if let Expr::AggregateFunction(call) = &mut part
         && call.params.distinct
@@ -220,7 +221,7 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Of a plan. With `is_indifferent`, rows that are alike may have become one in between.
+    /// The input that a plan reads, if it is one. With `is_indifferent`, a `DISTINCT` in between may have merged equal rows.
     fn of(plan: &'a LogicalPlan, is_indifferent: bool) -> Result<Option<Self>> {
         match plan {
             LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
