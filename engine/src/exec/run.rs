@@ -30,8 +30,9 @@ use crate::{
 
 /// Values of one answer, at most: a hundred groups over ninety days of hours, and some more.
 const CELLS_MAX: usize = 300_000;
-/// Largest number of states (bucket × group) of a query that is answered in one pass; for states that are sketches, the second.
+/// Largest number of states (bucket × group) of a query that is answered in one pass.
 const ONE_PASS_CELLS: usize = 100_000;
+/// The same where states are sketches or sets of users.
 const ONE_PASS_SKETCHES: usize = 2_000;
 /// Groups that are finished between two checks.
 const GROUPS_PER_CHECK: usize = 64;

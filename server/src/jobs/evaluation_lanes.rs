@@ -1,4 +1,4 @@
-//! Concurrency limits for alert evaluation: slow rules have lanes of their own and delay quick ones by little.
+//! Concurrency limits for alert evaluation: slow rules have lanes of their own and hardly delay quick ones.
 //!
 //! ```text
 //! quick lane   4 evaluations at the same time

@@ -16,16 +16,17 @@ const FOREIGN: [&str; 2] = ["node_modules", "target"];
 
 /// Adds links that lead nowhere.
 pub fn check(root: &Path, found: &mut Vec<String>) -> anyhow::Result<()> {
+    // Targets are compared with documents by their real paths.
+    let root = root.canonicalize().with_context(|| root.display().to_string())?;
     let mut documents = BTreeMap::new();
-    read(root, &mut documents)?;
+    read(&root, &mut documents)?;
     for (document, text) in &documents {
-        let folder = document.parent().unwrap_or(root);
         for (index, line) in prose(text) {
             for target in targets(line) {
-                let Some(problem) = problem_of(folder, document, target, &documents) else {
+                let Some(problem) = problem_of(document, target, &documents) else {
                     continue;
                 };
-                let shown = document.strip_prefix(root).unwrap_or(document).display();
+                let shown = document.strip_prefix(&root).unwrap_or(document).display();
                 found.push(format!("{shown}:{}: {problem}", index + 1));
             }
         }
@@ -52,7 +53,6 @@ fn read(folder: &Path, documents: &mut BTreeMap<PathBuf, String>) -> anyhow::Res
 
 /// Why a link leads nowhere.
 fn problem_of(
-    folder: &Path,
     document: &Path,
     target: &str,
     documents: &BTreeMap<PathBuf, String>,
@@ -61,25 +61,13 @@ fn problem_of(
         return None;
     }
     let (name, heading) = target.split_once('#').unwrap_or((target, ""));
-    let file = if name.is_empty() { document.to_owned() } else { plain(&folder.join(name)) };
-    if !file.exists() {
+    let named = if name.is_empty() { document } else { &document.with_file_name(name) };
+    let Ok(file) = named.canonicalize() else {
         return Some(format!("links to {name}, which is not there"));
-    }
+    };
     let is_there = heading.is_empty()
         || documents.get(&file).is_some_and(|text| anchors(text).contains(heading));
     (!is_there).then(|| format!("links to #{heading}, which is no heading of {}", file.display()))
-}
-
-/// `a/b/../c` is `a/c`.
-fn plain(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
-        if part.as_os_str() == ".." {
-            plain.pop();
-        } else {
-            plain.push(part);
-        }
-        plain
-    })
 }
 
 /// The lines outside blocks of code, with their numbers from zero.
@@ -134,12 +122,11 @@ mod tests {
         assert_eq!(targets("[`a`](x.md)"), ["x.md"]);
         let text = "# One\n```\n# code\n```\n## How to: `add`, an endpoint\n#no heading\n";
         assert_eq!(anchors(text), ["how-to-add-an-endpoint", "one"].map(String::from).into());
-        assert_eq!(plain(Path::new("/a/b/../c")), Path::new("/a/c"));
 
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().unwrap();
         let readme = root.join("README.md");
         let documents = BTreeMap::from([(readme.clone(), text.to_owned())]);
-        let problem = |target| problem_of(root, &readme, target, &documents);
+        let problem = |target| problem_of(&readme, target, &documents);
         for target in ["https://example.org/x", "Cargo.toml", "../tools/README.md#one", "#one"] {
             assert_eq!(problem(target), None, "{target}");
         }
