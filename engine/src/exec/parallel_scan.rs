@@ -17,7 +17,7 @@ use super::{
     query_cache::Part,
     rollups::Shape,
     scan_stats::ScanStats,
-    segments,
+    segments::{self, SegmentColumns},
     sink::Sink,
     window::Window,
 };
@@ -55,6 +55,13 @@ pub struct ParallelScan<'a> {
     pub room: AtomicUsize,
     /// Whether the query must stop; may block.
     pub must_stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// The segment of the part that a thread read last, with its columns: parts are listed segment by segment.
+#[derive(Default)]
+struct OpenSegment<'a> {
+    at: Option<u32>,
+    columns: Option<SegmentColumns<'a>>,
 }
 
 /// Permits for helper threads, shared by all queries.
@@ -187,8 +194,9 @@ impl ParallelScan<'_> {
         sink: &mut Sink,
         reads: &mut ScanStats,
     ) -> Result<()> {
+        let mut open = OpenSegment::default();
         while let Some(item) = self.items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = self.read_item(item, made, sink, reads) {
+            if let Err(error) = self.read_item(item, &mut open, made, sink, reads) {
                 next.store(self.items.len(), Ordering::Relaxed);
                 return Err(error);
             }
@@ -196,9 +204,10 @@ impl ParallelScan<'_> {
         Ok(())
     }
 
-    fn read_item(
-        &self,
+    fn read_item<'s>(
+        &'s self,
         item: &ScanTask,
+        open: &mut OpenSegment<'s>,
         made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
         reads: &mut ScanStats,
@@ -214,7 +223,11 @@ impl ParallelScan<'_> {
                 return Ok(());
             }
         }
-        segments::scan(segment, part, item.bucket, &self.plan, sink, reads, &mut || self.check())
+        if open.at != Some(part.segment) {
+            *open = OpenSegment { at: Some(part.segment), columns: None };
+        }
+        let (part, check) = ((part, item.bucket), &mut || self.check());
+        segments::scan(segment, &mut open.columns, part, &self.plan, sink, reads, check)
     }
 
     /// The cells of a part, unless they are too much.
@@ -238,7 +251,10 @@ impl ParallelScan<'_> {
         of_part.limit_cells(PART_CELLS_MAX);
         let reads = &mut made.reads;
         let mut check = || self.check();
-        let read = segments::scan(segment, part, Some(0), &whole, &mut of_part, reads, &mut check);
+        // Groups of the part have numbers of its own, and so have codes of these columns.
+        let (mut columns, part) = (None, (part, Some(0)));
+        let read =
+            segments::scan(segment, &mut columns, part, &whole, &mut of_part, reads, &mut check);
         let taken_back = sink.take_back(of_part, charged);
         match read.and(taken_back) {
             Ok((groups, cells)) => {

@@ -25,26 +25,26 @@ use crate::{
 };
 
 /// Adds the matching rows of a part, from rollups where there are any; `whole` is the bucket that holds all
-/// of its rows, if one does. `reads` counts what was looked at.
-pub fn scan(
-    segment: &Segment,
-    part: &Part,
-    whole: Option<usize>,
-    plan: &Plan<'_>,
+/// of its rows, if one does. `columns` are those of the segment, opened when they are needed, for the parts of it that
+/// are added to the same sink. `reads` counts what was looked at.
+pub fn scan<'a>(
+    segment: &'a Segment,
+    columns: &mut Option<SegmentColumns<'a>>,
+    (part, whole): (&Part, Option<usize>),
+    plan: &Plan<'a>,
     sink: &mut Sink,
     reads: &mut ScanStats,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
     let kept = plan.kept;
     if let Some((bucket, rollup)) = plan.event_rollup(segment, part, whole)? {
-        let mut columns = SegmentColumns::open(segment, plan, sink.charge())?;
+        let columns = SegmentColumns::opened(columns, segment, plan, sink.charge())?;
         reads.served.days = true;
         // Without codes no row of the segment can match.
         let codes = plan.shape.and_then(|shape| columns.codes(shape));
         let Some(mut codes) = codes else { return Ok(()) };
         return rollup.serve_day(&mut Target { bucket, codes: &mut codes, sink, users: None });
     }
-    let mut columns = None;
     for position in part.runs.0 as usize..part.runs.1 as usize {
         let Some(day) = plan.of_day(segment, part, position)? else { continue };
         check()?;
@@ -56,10 +56,7 @@ pub fn scan(
             }
             continue;
         }
-        let columns = match &mut columns {
-            Some(columns) => columns,
-            empty => empty.insert(SegmentColumns::open(segment, plan, sink.charge())?),
-        };
+        let columns = SegmentColumns::opened(columns, segment, plan, sink.charge())?;
         columns.serve(&day, plan, sink, &mut reads.served)?;
         let base = day.run.first_row as usize;
         for step in day.steps.iter().filter(|step| step.source == StepSource::Rows) {
@@ -78,7 +75,7 @@ const ATTEMPT_VALUES: usize = 16_384;
 const VECTORS_PER_CHECK: usize = 8;
 
 /// The columns of a segment that a query reads.
-struct SegmentColumns<'a> {
+pub struct SegmentColumns<'a> {
     segment: &'a Segment,
     query: &'a Query,
     texts: Vec<Option<TextTest<'a>>>,
@@ -117,6 +114,19 @@ struct Opened<'a> {
 }
 
 impl<'a> SegmentColumns<'a> {
+    /// The columns in `columns`, opened if they are not yet.
+    fn opened<'o>(
+        columns: &'o mut Option<Self>,
+        segment: &'a Segment,
+        plan: &Plan<'a>,
+        charge: &mut Charge,
+    ) -> Result<&'o mut Self> {
+        Ok(match columns {
+            Some(columns) => columns,
+            empty => empty.insert(Self::open(segment, plan, charge)?),
+        })
+    }
+
     fn open(segment: &'a Segment, plan: &Plan<'a>, charge: &mut Charge) -> Result<Self> {
         let Plan { query, kept, is_attempt, .. } = *plan;
         let mut texts = Vec::new();

@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use std::sync::OnceLock;
+
 use super::{dictionary::Dictionary, layout::SectionKind, reader::SegmentFile};
 use crate::{
     base::coding::Cursor,
@@ -25,23 +27,15 @@ impl SegmentFile {
         let codes = self.find(SectionKind::TextCodes, name);
         let codes =
             codes.ok_or_else(|| Error::corrupt(&self.place, "a dictionary has no codes"))?;
-        let section = self.section(codes)?;
-        let mut cursor = Cursor::new(&section.extra, &self.place);
-        let zones =
-            section.blocks.iter().map(|_| CodeZone::read(&mut cursor)).collect::<Result<_>>()?;
         let bitmaps = self.find(SectionKind::Bitmaps, name);
-        Ok(Some(TextReader { segment: self, values, codes, zones, bitmaps }))
+        Ok(Some(TextReader { segment: self, values, codes, zones: OnceLock::new(), bitmaps }))
     }
 
     /// A numeric property, if any row of the segment has it.
     pub fn numbers(&self, name: &str) -> Result<Option<NumberReader<'_>>> {
         let Some(at) = self.find(SectionKind::Numbers, name) else { return Ok(None) };
-        let section = self.section(at)?;
-        let mut cursor = Cursor::new(&section.extra, &self.place);
-        let exponent = cursor.u8()?;
-        let zones =
-            section.blocks.iter().map(|_| NumberZone::read(&mut cursor)).collect::<Result<_>>()?;
-        Ok(Some(NumberReader { segment: self, at, exponent, zones }))
+        let exponent = Cursor::new(&self.section(at)?.extra, &self.place).u8()?;
+        Ok(Some(NumberReader { segment: self, at, exponent, zones: OnceLock::new() }))
     }
 }
 
@@ -50,7 +44,8 @@ pub struct TextReader<'a> {
     segment: &'a SegmentFile,
     values: usize,
     codes: usize,
-    zones: Vec<CodeZone>,
+    /// Read when the first is asked for: rollups need none. Empty where they are unreadable, which their checksum rules out.
+    zones: OnceLock<Vec<CodeZone>>,
     bitmaps: Option<usize>,
 }
 
@@ -105,9 +100,14 @@ impl<'a> TextReader<'a> {
         Ok(None)
     }
 
-    /// What block `index` can contain.
+    /// What block `index` can contain; `None` when that is not known.
     pub fn zone(&self, index: usize) -> Option<&CodeZone> {
-        self.zones.get(index)
+        let read = || {
+            let section = self.segment.section(self.codes)?;
+            let mut cursor = Cursor::new(&section.extra, &self.segment.place);
+            section.blocks.iter().map(|_| CodeZone::read(&mut cursor)).collect::<Result<_>>()
+        };
+        self.zones.get_or_init(|| read().unwrap_or_default()).get(index)
     }
 
     /// Codes of block `index`.
@@ -128,7 +128,8 @@ pub struct NumberReader<'a> {
     segment: &'a SegmentFile,
     at: usize,
     exponent: u8,
-    zones: Vec<NumberZone>,
+    /// Read when the first is asked for.
+    zones: OnceLock<Vec<NumberZone>>,
 }
 
 impl<'a> NumberReader<'a> {
@@ -137,9 +138,15 @@ impl<'a> NumberReader<'a> {
         self.exponent
     }
 
-    /// What block `index` can contain.
+    /// What block `index` can contain; `None` when that is not known.
     pub fn zone(&self, index: usize) -> Option<&NumberZone> {
-        self.zones.get(index)
+        let read = || {
+            let section = self.segment.section(self.at)?;
+            let mut cursor = Cursor::new(&section.extra, &self.segment.place);
+            cursor.u8()?;
+            section.blocks.iter().map(|_| NumberZone::read(&mut cursor)).collect::<Result<_>>()
+        };
+        self.zones.get_or_init(|| read().unwrap_or_default()).get(index)
     }
 
     /// Values of block `index`.
