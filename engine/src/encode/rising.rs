@@ -45,7 +45,7 @@ pub fn write(numbers: &[u32], out: &mut Vec<u8>) {
 ///
 /// Errors: `Corrupt` when they do not rise, or are not as many as they say.
 pub fn read(cursor: &mut Cursor<'_>) -> Result<Vec<u32>> {
-    let count = cursor.varint_u32()? as usize;
+    let count = read_count(cursor)?;
     if count == 0 {
         return Ok(Vec::new());
     }
@@ -82,6 +82,13 @@ pub fn read(cursor: &mut Cursor<'_>) -> Result<Vec<u32>> {
         return Err(cursor.error("numbers are not as many as they say"));
     }
     Ok(numbers)
+}
+
+/// Reads how many numbers there are, and none of them.
+///
+/// Errors: `Corrupt` when the bytes end before.
+pub fn read_count(cursor: &mut Cursor<'_>) -> Result<usize> {
+    Ok(cursor.varint_u32()? as usize)
 }
 
 /// Takes bytes, and zeros behind them so that eight bytes can be read at each.

@@ -220,6 +220,7 @@ impl Accumulators {
             (States::Counts(states), State::Count(count)) => states[cell] += count,
             (States::Numbers(states), State::Numbers(sums)) => states[cell].merge(sums),
             (States::Users(states), State::Users(set)) => return states[cell].merge(set, users),
+            (States::Users(states), State::OtherUsers(count)) => states[cell].add_others(count),
             (States::Sketches(states), State::Sketch(sketch)) => return states[cell].merge(sketch),
             (States::Digests(states), State::Digest(digest)) => return states[cell].merge(digest),
             (States::Lists(states), State::List(list)) => {

@@ -9,7 +9,7 @@ use std::{
 use super::{
     plan::{Plan, StepSource},
     query_cache::Part,
-    rollups::{self, Shape},
+    rollups,
     run::{Resources, exact_of},
     window::Window,
 };
@@ -17,7 +17,7 @@ use crate::{
     column::{Rows, SeriesKey},
     error::Result,
     query::Query,
-    segment::Segment,
+    segment::{RollupForm, Segment},
     store::Version,
 };
 
@@ -81,6 +81,7 @@ pub fn explain(
         window: &window,
         shape: shape.as_ref().ok(),
         kept: &resources.kept,
+        sole_days: &[],
         is_attempt: false,
     };
     let mut steps = Vec::new();
@@ -160,18 +161,25 @@ struct SeriesFacts {
 impl StepCounts {
     fn of(segment: &Segment, plan: &Plan<'_>) -> Result<Self> {
         let Plan { query, window, .. } = plan;
+        let mut rollups = plan.rollups(segment)?;
         let mut counts = Self::default();
         let tenant = query.tenant.as_deref();
         for part in Part::list(segment, 0, query.namespace, tenant, &query.event) {
             let bucket = window.bucket_of_all(part.bounds.0, part.bounds.1, 0);
-            let is_event_rolled_up = plan.event_rollup(segment, &part, bucket)?.is_some();
-            // The rollups of its series are not read then.
-            let plan = match is_event_rolled_up {
-                true => Plan { shape: Some(&Shape::Rows), ..*plan },
-                false => *plan,
+            let is_event_rolled_up = match &mut rollups {
+                Some(rollups) if query.tenant.is_none() && bucket.is_some() => {
+                    match plan.day_rollup(rollups, &part) {
+                        Some(at) => rollups.form(at)? != RollupForm::Nothing,
+                        None => false,
+                    }
+                }
+                _ => false,
             };
             for position in part.runs.0 as usize..part.runs.1 as usize {
-                let Some(day) = plan.of_day(segment, &part, position)? else { continue };
+                // The rollups of its series are not read where that of the event answers.
+                let rollups = rollups.as_mut().filter(|_| !is_event_rolled_up);
+                let day = plan.of_day(segment, rollups, (&part, bucket), position)?;
+                let Some(day) = day else { continue };
                 if day.steps.is_empty() {
                     continue;
                 }

@@ -78,6 +78,11 @@ impl CodeGroups {
         Self { numbers: vec![UNKNOWN; codes] }
     }
 
+    /// Forgets all numbers.
+    pub fn clear(&mut self) {
+        self.numbers.fill(UNKNOWN);
+    }
+
     /// Appends the group number of each code; `name` gives the string of one that is new.
     pub fn translate<'a>(
         &mut self,

@@ -21,25 +21,9 @@ pub fn scan(
     window: &Window,
     sink: &mut Sink,
 ) -> Result<u64> {
-    let is_wanted = |code: &u32| {
-        let key = &rows.series[*code as usize];
-        key.namespace == query.namespace
-            && *key.name == *query.event
-            && query.tenant.as_deref().is_none_or(|tenant| &*key.tenant == tenant)
-    };
-    let series: Vec<u32> = match &query.tenant {
-        Some(tenant) => places.of_tenant(query.namespace, tenant).filter(is_wanted).collect(),
-        None => (0..rows.series.len() as u32).filter(is_wanted).collect(),
-    };
-    let of_series = series.iter().flat_map(|&code| places.rows(code)).map(|&row| row as usize);
-    let mut kept: Vec<usize> =
-        of_series.filter(|&row| window.contains(rows.timestamps[row])).collect();
+    let mut kept = asked_rows(rows, places, query, window);
     if kept.is_empty() {
         return Ok(0);
-    }
-    if series.len() > 1 {
-        // As they came: sums depend on the order.
-        kept.sort_unstable();
     }
     let scanned = kept.len() as u64;
     for filter in &query.texts {
@@ -79,6 +63,28 @@ pub fn scan(
     });
     sink.add_rows(groups.into_iter().zip(buckets), &numbers, &users)?;
     Ok(scanned)
+}
+
+/// The rows of the query's series inside its window, as they came.
+pub fn asked_rows(rows: &Rows, places: &BySeries, query: &Query, window: &Window) -> Vec<usize> {
+    let is_wanted = |code: &u32| {
+        let key = &rows.series[*code as usize];
+        key.namespace == query.namespace
+            && *key.name == *query.event
+            && query.tenant.as_deref().is_none_or(|tenant| &*key.tenant == tenant)
+    };
+    let series: Vec<u32> = match &query.tenant {
+        Some(tenant) => places.of_tenant(query.namespace, tenant).filter(is_wanted).collect(),
+        None => (0..rows.series.len() as u32).filter(is_wanted).collect(),
+    };
+    let of_series = series.iter().flat_map(|&code| places.rows(code)).map(|&row| row as usize);
+    let mut kept: Vec<usize> =
+        of_series.filter(|&row| window.contains(rows.timestamps[row])).collect();
+    if series.len() > 1 {
+        // As they came: sums depend on the order.
+        kept.sort_unstable();
+    }
+    kept
 }
 
 /// The group of each kept row; rows whose group does not count are kept no longer.

@@ -31,6 +31,8 @@ mod window;
 mod memtable;
 mod rollups;
 
+mod rollup_reader;
+
 mod bucket_rows;
 
 mod plan;

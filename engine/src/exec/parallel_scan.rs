@@ -17,14 +17,13 @@ use super::{
     query_cache::Part,
     rollups::Shape,
     scan_stats::ScanStats,
-    segments::{self, SegmentColumns},
+    segments::OpenSegment,
     sink::Sink,
     window::Window,
 };
 use crate::{
     error::{Error, Limit, Result},
     query::Metric,
-    segment::Segment,
     store::Segments,
 };
 
@@ -57,11 +56,33 @@ pub struct ParallelScan<'a> {
     pub must_stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The segment of the part that a thread read last, with its columns: parts are listed segment by segment.
+/// The segment that was read last, by its index: parts are listed segment by segment.
 #[derive(Default)]
-struct OpenSegment<'a> {
-    at: Option<u32>,
-    columns: Option<SegmentColumns<'a>>,
+pub struct LastSegment<'a>(Option<(u32, OpenSegment<'a>)>);
+
+impl<'a> LastSegment<'a> {
+    /// The segment of a part; nothing of it was read unless it is the one that was opened last.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn open(
+        &mut self,
+        segments: &'a Segments,
+        part: &Part,
+        plan: Plan<'a>,
+    ) -> Result<Option<&mut OpenSegment<'a>>> {
+        if self.0.as_ref().is_none_or(|(at, _)| *at != part.segment) {
+            let Some(segment) = segments.get(part.segment as usize) else { return Ok(None) };
+            self.0 = Some((part.segment, OpenSegment::new(segment, plan)?));
+        }
+        Ok(self.0.as_mut().map(|(_, open)| open))
+    }
+}
+
+/// The segments that a thread reads: one for the states of the query, one for those that are cached.
+#[derive(Default)]
+struct OpenSegments<'a> {
+    shared: LastSegment<'a>,
+    cached: LastSegment<'a>,
 }
 
 /// Permits for helper threads, shared by all queries.
@@ -194,7 +215,7 @@ impl ParallelScan<'_> {
         sink: &mut Sink,
         reads: &mut ScanStats,
     ) -> Result<()> {
-        let mut open = OpenSegment::default();
+        let mut open = OpenSegments::default();
         while let Some(item) = self.items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = self.read_item(item, &mut open, made, sink, reads) {
                 next.store(self.items.len(), Ordering::Relaxed);
@@ -207,33 +228,33 @@ impl ParallelScan<'_> {
     fn read_item<'s>(
         &'s self,
         item: &ScanTask,
-        open: &mut OpenSegment<'s>,
+        open: &mut OpenSegments<'s>,
         made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
         reads: &mut ScanStats,
     ) -> Result<()> {
         let Some(part) = self.parts.get(item.part) else { return Ok(()) };
-        let Some(segment) = self.segments.get(part.segment as usize) else { return Ok(()) };
         self.check()?;
         if let Some(bucket) = item.bucket.filter(|_| item.is_wanted) {
-            let one = self.make(segment, part, (item.part, bucket), sink)?;
+            let one = self.make(&mut open.cached, part, (item.part, bucket), sink)?;
             let is_made = one.cells.is_some();
             made.lock().push(one);
             if is_made {
                 return Ok(());
             }
         }
-        if open.at != Some(part.segment) {
-            *open = OpenSegment { at: Some(part.segment), columns: None };
+        match open.shared.open(self.segments, part, self.plan)? {
+            None => Ok(()),
+            Some(open) => {
+                open.scan((part, item.bucket), &self.plan, sink, reads, &mut || self.check())
+            }
         }
-        let (part, check) = ((part, item.bucket), &mut || self.check());
-        segments::scan(segment, &mut open.columns, part, &self.plan, sink, reads, check)
     }
 
     /// The cells of a part, unless they are too much.
-    fn make(
-        &self,
-        segment: &Segment,
+    fn make<'s>(
+        &'s self,
+        last: &mut LastSegment<'s>,
         part: &Part,
         (at, bucket): (usize, usize),
         sink: &mut Sink,
@@ -243,18 +264,16 @@ impl ParallelScan<'_> {
         if matches!(metric, Metric::Percentile(_)) && part.rows >= LISTED_ROWS {
             return Ok(made);
         }
+        let Some(open) = last.open(self.segments, part, self.plan)? else { return Ok(made) };
+        open.forget_groups();
         let (first_ms, last_ms) = part.bounds;
         let window = Window { from_ms: first_ms, to_ms: last_ms + 1, starts: vec![first_ms] };
-        let whole = Plan { window: &window, ..self.plan };
+        let whole = Plan { window: &window, sole_days: &[], ..self.plan };
         let charged = sink.charge().bytes();
         let mut of_part = sink.lend(metric);
         of_part.limit_cells(PART_CELLS_MAX);
-        let reads = &mut made.reads;
-        let mut check = || self.check();
-        // Groups of the part have numbers of its own, and so have codes of these columns.
-        let (mut columns, part) = (None, (part, Some(0)));
-        let read =
-            segments::scan(segment, &mut columns, part, &whole, &mut of_part, reads, &mut check);
+        let (reads, check) = (&mut made.reads, &mut || self.check());
+        let read = open.scan((part, Some(0)), &whole, &mut of_part, reads, check);
         let taken_back = sink.take_back(of_part, charged);
         match read.and(taken_back) {
             Ok((groups, cells)) => {

@@ -25,6 +25,7 @@ pub struct PartialReuse<'a> {
     question: Arc<[u8]>,
     table: Arc<Table>,
     has_changed: bool,
+    is_first: bool,
     /// Number of each group of the table in this query.
     numbers: Vec<u32>,
     positions: Positions,
@@ -59,6 +60,7 @@ impl<'a> PartialReuse<'a> {
         let cells = PartialStates::of(query.metric);
         let question = question(query);
         let before = kept.partials(&question);
+        let is_first = before.is_none();
         let table = match before {
             Some(table) if table.is_of(segments.id(), users) => table,
             before => {
@@ -76,12 +78,19 @@ impl<'a> PartialReuse<'a> {
         };
         let numbers = vec![UNKNOWN; table.names().len()];
         let positions = Positions::default();
-        Some(Self { kept, question, table, has_changed: false, numbers, positions })
+        // A table without results says that the question was asked.
+        let has_changed = is_first;
+        Some(Self { kept, question, table, has_changed, is_first, numbers, positions })
     }
 
     /// Whether a part has no cached result and may get one.
     pub fn wants(&self, part: usize) -> bool {
         matches!(self.table.known(part), Known::Nothing)
+    }
+
+    /// Whether the question is asked for the first time: what is read as quickly as it is cached is not cached yet.
+    pub fn is_first(&self) -> bool {
+        self.is_first
     }
 
     /// Bytes that may be added to the table.

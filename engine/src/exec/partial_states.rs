@@ -17,6 +17,8 @@ pub enum State<'a> {
     Numbers(&'a Sums),
     /// Set of users by number.
     Users(&'a UserSet),
+    /// Number of users who are in no other state of the same group and bucket.
+    OtherUsers(u64),
     /// HyperLogLog sketch of the users.
     Sketch(&'a Distinct),
     /// The number of each row, in any order.
@@ -28,7 +30,7 @@ pub enum State<'a> {
 impl State<'_> {
     /// Whether there were no rows.
     pub fn is_nothing(self) -> bool {
-        matches!(self, Self::Count(0))
+        matches!(self, Self::Count(0) | Self::OtherUsers(0))
     }
 }
 

@@ -14,13 +14,14 @@ use std::ops::Range;
 use super::{
     bucket_rows::bucket_rows,
     query_cache::{Part, QueryCache},
-    rollups::{Rollup, Shape},
+    rollup_reader::RollupReader,
+    rollups::Shape,
     window::Window,
 };
 use crate::{
     error::Result,
     query::Query,
-    segment::{Run, RunDay, Segment},
+    segment::{RollupAt, RollupForm, Run, RunDay, Segment},
 };
 
 /// A query with its sources.
@@ -34,6 +35,9 @@ pub struct Plan<'a> {
     pub shape: Option<&'a Shape>,
     /// The cache of what was read before.
     pub kept: &'a QueryCache,
+    /// By bucket whether all of its rows are those of one day of a run: then its users need to be counted only.
+    /// Nothing where they are not.
+    pub sole_days: &'a [bool],
     /// Whether the query is given up where it takes long.
     pub is_attempt: bool,
 }
@@ -44,8 +48,8 @@ pub struct DayPlan<'a> {
     pub run: &'a Run,
     /// Its rows of the day.
     pub day: RunDay<'a>,
-    /// The rollup of the day, if it has the one of the query.
-    pub rollup: Option<Rollup>,
+    /// Where the query's rollup of the day stands, if there is one.
+    pub rollup: Option<RollupAt>,
     /// The steps; those that read rows come last.
     pub steps: Vec<Step>,
 }
@@ -74,42 +78,40 @@ pub enum StepSource {
     Rows,
 }
 
-/// The rollups that a day of a run has for a query.
+/// The sources, besides its rows, that a day of a run has for a query.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Available {
     Directory,
-    Day,
-    DayAndHours,
-    Nothing,
+    Rollups(RollupForm),
 }
 
 impl<'a> Plan<'a> {
-    /// The rollup of an event with all its tenants, where it answers for a whole part: a query of all tenants asks for
-    /// all rows of a day in one bucket.
+    /// The rollups of a segment that can answer the query, if it has any.
     ///
-    /// Errors: `Corrupt` when the rollup is damaged.
-    pub fn event_rollup(
-        &self,
-        segment: &Segment,
-        part: &Part,
-        bucket: Option<usize>,
-    ) -> Result<Option<(usize, Rollup)>> {
-        let Some((bucket, day)) = bucket.zip(part.day) else { return Ok(None) };
-        let Some(shape) = self.shape.filter(|_| self.query.tenant.is_none()) else {
-            return Ok(None);
-        };
-        let rollup = Rollup::of_event(segment, self.query, day.ordinal, shape)?;
-        Ok(rollup.map(|rollup| (bucket, rollup)))
+    /// Errors: `Corrupt`.
+    pub fn rollups(&self, segment: &'a Segment) -> Result<Option<RollupReader<'a>>> {
+        self.shape.map_or(Ok(None), |shape| RollupReader::open(segment, shape))
     }
 
-    /// How the rows of a part are answered that belong to the run at `position`. `None` where it has none inside the
-    /// window.
+    /// Where the rollup of a whole part would stand: that of its series, or of its event with all tenants in a query of
+    /// all. `None` where nothing is rolled up.
+    pub fn day_rollup(&self, rollups: &mut RollupReader<'_>, part: &Part) -> Option<RollupAt> {
+        let day = part.day?;
+        match self.query.tenant {
+            None => rollups.of_event(self.query, day.ordinal),
+            Some(_) => rollups.of_run(part.runs.0 as usize, day.ordinal),
+        }
+    }
+
+    /// How the rows of a part are answered that belong to the run at `position`; `whole` is the bucket that holds all of
+    /// the part, if one does. `None` where it has none inside the window.
     ///
     /// Errors: `Corrupt` when a rollup or a time is damaged.
     pub fn of_day<'s>(
         &self,
         segment: &'s Segment,
-        part: &Part,
+        rollups: Option<&mut RollupReader<'_>>,
+        (part, whole): (&Part, Option<usize>),
         position: usize,
     ) -> Result<Option<DayPlan<'s>>> {
         let run = segment.runs().runs().get(position);
@@ -120,22 +122,32 @@ impl<'a> Plan<'a> {
         if day.bounds.1 < self.window.from_ms || day.bounds.0 >= self.window.to_ms {
             return Ok(None);
         }
-        let ranges = bucket_rows(segment, run, &day, self.window)?;
-        let rollup = match self.shape {
-            None | Some(Shape::Rows) => None,
-            Some(shape) => {
-                let with_hours = ranges.iter().any(|(_, rows)| rows.len() < day.rows.len());
-                Rollup::of_run(segment, &day, position, shape, with_hours)?
-            }
+        let ranges = match whole {
+            Some(bucket) => vec![(bucket, day.rows.clone())],
+            None => bucket_rows(segment, run, &day, self.window)?,
         };
-        let available = match &rollup {
+        let rollup = match rollups
+            .and_then(|rollups| Some((rollups.of_run(position, day.ordinal)?, rollups)))
+        {
+            Some((at, rollups)) => Some((at, rollups.form(at)?)),
+            None => None,
+        };
+        let rollup = rollup.filter(|(_, form)| *form != RollupForm::Nothing);
+        let available = match rollup {
             _ if self.shape == Some(&Shape::Rows) => Available::Directory,
-            None => Available::Nothing,
-            Some(rollup) if rollup.has_hours() => Available::DayAndHours,
-            Some(_) => Available::Day,
+            Some((_, form)) => Available::Rollups(form),
+            None => Available::Rollups(RollupForm::Nothing),
         };
+        let rollup = rollup.map(|(at, _)| at);
         let steps = steps(&day, ranges, available);
         Ok(Some(DayPlan { run, day, rollup, steps }))
+    }
+}
+
+impl Plan<'_> {
+    /// Whether all rows of a bucket are those of one day of a run.
+    pub fn is_sole_day(&self, bucket: usize) -> bool {
+        self.sole_days.get(bucket) == Some(&true)
     }
 }
 
@@ -146,9 +158,12 @@ fn steps(day: &RunDay<'_>, ranges: Vec<(usize, Range<u32>)>, available: Availabl
     for (bucket, rows) in ranges {
         let source = match available {
             Available::Directory => StepSource::Directory,
-            Available::Day | Available::DayAndHours if rows == day.rows => StepSource::Day,
-            Available::DayAndHours => StepSource::Hours(whole_hours(day, &rows)),
-            Available::Day | Available::Nothing => StepSource::Rows,
+            Available::Rollups(RollupForm::Nothing) => StepSource::Rows,
+            Available::Rollups(_) if rows == day.rows => StepSource::Day,
+            Available::Rollups(RollupForm::DayAndHours) => {
+                StepSource::Hours(whole_hours(day, &rows))
+            }
+            Available::Rollups(RollupForm::Day) => StepSource::Rows,
         };
         let answered = match &source {
             StepSource::Directory | StepSource::Day => rows.clone(),
@@ -218,16 +233,25 @@ mod tests {
             |ranges: &[(usize, Range<u32>)], available| steps(&day(), ranges.to_vec(), available);
         let all = [(3, 0..40)];
         assert_eq!(of(&all, Available::Directory), [step(3, 0..40, StepSource::Directory)]);
-        assert_eq!(of(&all, Available::Day), [step(3, 0..40, StepSource::Day)]);
-        assert_eq!(of(&all, Available::DayAndHours), [step(3, 0..40, StepSource::Day)]);
-        assert_eq!(of(&all, Available::Nothing), [step(3, 0..40, StepSource::Rows)]);
+        assert_eq!(
+            of(&all, Available::Rollups(RollupForm::Day)),
+            [step(3, 0..40, StepSource::Day)]
+        );
+        assert_eq!(
+            of(&all, Available::Rollups(RollupForm::DayAndHours)),
+            [step(3, 0..40, StepSource::Day)]
+        );
+        assert_eq!(
+            of(&all, Available::Rollups(RollupForm::Nothing)),
+            [step(3, 0..40, StepSource::Rows)]
+        );
         let halves = [(0, 0..15), (1, 15..40)];
         assert_eq!(
-            of(&halves, Available::Day),
+            of(&halves, Available::Rollups(RollupForm::Day)),
             [step(0, 0..15, StepSource::Rows), step(1, 15..40, StepSource::Rows)]
         );
         assert_eq!(
-            of(&halves, Available::DayAndHours),
+            of(&halves, Available::Rollups(RollupForm::DayAndHours)),
             [
                 step(0, 0..10, StepSource::Hours(0..1)),
                 step(1, 20..40, StepSource::Hours(2..4)),
@@ -237,7 +261,7 @@ mod tests {
         );
         let edges = [(0, 11..19), (2, 36..40)];
         assert_eq!(
-            of(&edges, Available::DayAndHours),
+            of(&edges, Available::Rollups(RollupForm::DayAndHours)),
             [step(0, 11..19, StepSource::Rows), step(2, 36..40, StepSource::Rows)]
         );
     }

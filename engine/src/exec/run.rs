@@ -11,7 +11,7 @@ use super::{
     exact_up_to::ExactUpTo,
     groups::Groups,
     memtable,
-    parallel_scan::{HelperPermits, ParallelScan, ScanTask},
+    parallel_scan::{HelperPermits, LastSegment, ParallelScan, ScanTask},
     partial_reuse::PartialReuse,
     partial_states::State,
     plan::Plan,
@@ -347,13 +347,23 @@ impl ScanPass<'_> {
         let mut reads = ScanStats::default();
         let shape = snapshot.how.sources.rollups.then(|| rollups::shape(query).ok()).flatten();
         let is_attempt = snapshot.how.is_attempt;
-        let plan = Plan { query, window, shape: shape.as_ref(), kept: &resources.kept, is_attempt };
         // Without a bucket no row can belong to the answer.
         let is_empty = window.starts.is_empty() || window.from_ms >= window.to_ms;
         let sources = if is_empty { &Version::default() } else { snapshot.version };
         let segments = &sources.segments;
         let parts = resources.kept.series(segments, query);
-        let counts_rows = shape == Some(Shape::Rows);
+        let (shape, kept) = (shape.as_ref(), &resources.kept);
+        let sole_days = match shape {
+            // Totals over buckets add up sets of users.
+            Some(Shape::UserSets | Shape::UserSetsBy(_))
+                if self.cells_max == usize::MAX && parts.iter().any(|part| part.day.is_some()) =>
+            {
+                self.sole_days(sources, &parts)
+            }
+            _ => Vec::new(),
+        };
+        let plan = Plan { query, window, shape, kept, sole_days: &sole_days, is_attempt };
+        let counts_rows = shape == Some(&Shape::Rows);
         let mut partials = match snapshot.how.sources.partials && !counts_rows {
             true => {
                 PartialReuse::open(&resources.kept, query, segments, &parts, sink.shared_users())
@@ -364,6 +374,9 @@ impl ScanPass<'_> {
             sink.expect_rows(self.rows_max(sources, &parts));
         }
         let (mut near, mut items) = (0, Vec::new());
+        let is_quick = shape.is_some_and(Shape::is_quick);
+        let is_first = partials.as_ref().is_none_or(PartialReuse::is_first);
+        let mut last = LastSegment::default();
         for (at, part) in parts.iter().enumerate() {
             let (ts_min, ts_max) = part.bounds;
             if ts_max < window.from_ms || ts_min >= window.to_ms {
@@ -385,6 +398,13 @@ impl ScanPass<'_> {
                         continue;
                     }
                     is_wanted = partials.wants(at);
+                }
+                if is_quick
+                    && (is_first || !is_wanted)
+                    && let Some(open) = last.open(segments, part, plan)?
+                    && open.add_day((part, bucket), &plan, &mut sink, &mut reads)?
+                {
+                    continue;
                 }
             }
             items.push(ScanTask { part: at, bucket, is_wanted });
@@ -412,6 +432,34 @@ impl ScanPass<'_> {
         }
         let (groups, states) = sink.finish()?;
         Ok((groups, states, reads))
+    }
+
+    /// By bucket whether all of its rows are those of one day of one run.
+    fn sole_days(&self, sources: &Version, parts: &[Part]) -> Vec<bool> {
+        let Self { query, window, .. } = *self;
+        let mut days = vec![0u32; window.starts.len()];
+        let mut near = 0;
+        for part in parts {
+            let (first, last) =
+                (part.bounds.0.max(window.from_ms), part.bounds.1.min(window.to_ms - 1));
+            if first > last {
+                continue;
+            }
+            near = window.bucket_of(first, near);
+            let end = window.bucket_of(last, near);
+            let is_one = part.day.is_some() && part.runs.0 + 1 == part.runs.1 && near == end;
+            for count in days.get_mut(near..=end).unwrap_or_default() {
+                *count = count.saturating_add(if is_one { 1 } else { 2 });
+            }
+        }
+        for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series())
+        {
+            for row in memtable::asked_rows(chunk, places, query, window) {
+                near = window.bucket_of(chunk.timestamps[row], near);
+                days[near] = 2;
+            }
+        }
+        days.into_iter().map(|count| count == 1).collect()
     }
 
     /// Upper bound of the rows in each bucket.

@@ -13,6 +13,7 @@ use super::{
     partial_states::State,
     plan::{DayPlan, Plan, Step, StepSource},
     query_cache::{Part, QueryCache},
+    rollup_reader::RollupReader,
     rollups::{Codes, GroupCodes, Shape, Target},
     scan_stats::{ScanStats, Served},
     sink::{Scratch, Sink, Users},
@@ -21,66 +22,130 @@ use crate::{
     encode::{BLOCK_ROWS, VECTOR_ROWS, ints::IntBlock, numbers::NumberBlock},
     error::{Error, Limit, Result},
     query::{Metric, NumberFilter, Query},
-    segment::{Dictionary, NumberReader, Run, Segment, TextReader, UserReader},
+    segment::{Dictionary, NumberReader, RollupForm, Run, Segment, TextReader, UserReader},
 };
 
-/// Adds the matching rows of a part, from rollups where there are any; `whole` is the bucket that holds all
-/// of its rows, if one does. `columns` are those of the segment, opened when they are needed, for the parts of it that
-/// are added to the same sink. `reads` counts what was looked at.
-pub fn scan<'a>(
+/// A segment with its rollups and columns as a query reads them, for the parts of it that are added to one sink.
+pub struct OpenSegment<'a> {
     segment: &'a Segment,
-    columns: &mut Option<SegmentColumns<'a>>,
-    (part, whole): (&Part, Option<usize>),
-    plan: &Plan<'a>,
-    sink: &mut Sink,
-    reads: &mut ScanStats,
-    check: &mut dyn FnMut() -> Result<()>,
-) -> Result<()> {
-    let kept = plan.kept;
-    if let Some((bucket, rollup)) = plan.event_rollup(segment, part, whole)? {
-        let columns = SegmentColumns::opened(columns, segment, plan, sink.charge())?;
-        reads.served.days = true;
-        // Without codes no row of the segment can match.
-        let codes = plan.shape.and_then(|shape| columns.codes(shape));
-        let Some(mut codes) = codes else { return Ok(()) };
-        return rollup.serve_day(&mut Target { bucket, codes: &mut codes, sink, users: None });
+    plan: Plan<'a>,
+    rollups: Option<RollupReader<'a>>,
+    columns: Option<SegmentColumns<'a>>,
+}
+
+impl<'a> OpenSegment<'a> {
+    /// A segment of which nothing was read; its columns are opened when they are needed.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn new(segment: &'a Segment, plan: Plan<'a>) -> Result<Self> {
+        Ok(Self { segment, plan, rollups: plan.rollups(segment)?, columns: None })
     }
-    for position in part.runs.0 as usize..part.runs.1 as usize {
-        let Some(day) = plan.of_day(segment, part, position)? else { continue };
-        check()?;
-        if plan.shape == Some(&Shape::Rows) {
-            for step in &day.steps {
-                let group = sink.groups.number(None);
-                sink.add_state(group, step.bucket, State::Count(step.rows.len() as u64))?;
-                reads.add(&ScanStats::COUNTED);
+
+    /// Forgets the numbers that groups have in a sink: the next part is added to another one.
+    pub fn forget_groups(&mut self) {
+        let group = self.columns.as_mut().and_then(|columns| columns.group.as_mut());
+        match group {
+            // Its bytes were charged to the other sink.
+            Some(group) if group.values.len() > SHARED_VALUES => self.columns = None,
+            Some(group) => group.translate.clear(),
+            None => {}
+        }
+    }
+
+    /// Adds a part that is in one bucket from its rollup. Returns whether it has one that needs nothing else.
+    ///
+    /// Errors: `Corrupt`, and `Limit` when there is no memory for the states.
+    pub fn add_day(
+        &mut self,
+        (part, bucket): (&Part, usize),
+        plan: &Plan<'_>,
+        sink: &mut Sink,
+        reads: &mut ScanStats,
+    ) -> Result<bool> {
+        let only_counts = plan.is_sole_day(bucket);
+        let has_sets = matches!(plan.shape, Some(Shape::UserSets | Shape::UserSetsBy(_)));
+        let Some(rollups) = self.rollups.as_mut().filter(|_| only_counts || !has_sets) else {
+            return Ok(false);
+        };
+        let Some(at) = plan.day_rollup(rollups, part) else { return Ok(false) };
+        let (columns, charge) = (&mut self.columns, sink.charge());
+        let columns = SegmentColumns::opened(columns, self.segment, &self.plan, charge)?;
+        let is_added = match columns.codes() {
+            Some(mut codes) => {
+                let to = &mut Target { bucket, codes: &mut codes, sink, users: None };
+                rollups.add_day(at, only_counts, to)?
             }
-            continue;
-        }
-        let columns = SegmentColumns::opened(columns, segment, plan, sink.charge())?;
-        columns.serve(&day, plan, sink, &mut reads.served)?;
-        let base = day.run.first_row as usize;
-        for step in day.steps.iter().filter(|step| step.source == StepSource::Rows) {
-            columns.enter(day.run, kept, sink)?;
-            reads.rows += step.rows.len() as u64;
-            let rows = base + step.rows.start as usize..base + step.rows.end as usize;
-            columns.scan_rows(rows, step.bucket, sink, check)?;
-        }
+            // Without codes no row of the segment can match.
+            None => rollups.form(at)? != RollupForm::Nothing,
+        };
+        reads.served.days |= is_added;
+        Ok(is_added)
     }
-    Ok(())
+
+    /// Adds the matching rows of a part, from rollups where there are any; `whole` is the bucket that holds all
+    /// of its rows, if one does. `plan` may have another window than the one that the segment was opened for. `reads`
+    /// counts what was looked at.
+    ///
+    /// Errors: `Corrupt`, and `Limit` when there is no memory for the states or no time.
+    pub fn scan(
+        &mut self,
+        (part, whole): (&Part, Option<usize>),
+        plan: &Plan<'_>,
+        sink: &mut Sink,
+        reads: &mut ScanStats,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        if let Some(bucket) = whole
+            && self.add_day((part, bucket), plan, sink, reads)?
+        {
+            return Ok(());
+        }
+        let (segment, kept, rollups) = (self.segment, plan.kept, &mut self.rollups);
+        for position in part.runs.0 as usize..part.runs.1 as usize {
+            let day = plan.of_day(segment, rollups.as_mut(), (part, whole), position)?;
+            let Some(day) = day else { continue };
+            check()?;
+            if plan.shape == Some(&Shape::Rows) {
+                for step in &day.steps {
+                    let group = sink.groups.number(None);
+                    sink.add_state(group, step.bucket, State::Count(step.rows.len() as u64))?;
+                    reads.add(&ScanStats::COUNTED);
+                }
+                continue;
+            }
+            let (columns, charge) = (&mut self.columns, sink.charge());
+            let columns = SegmentColumns::opened(columns, segment, &self.plan, charge)?;
+            if let Some(rollups) = rollups {
+                columns.serve(&day, rollups, plan, sink, &mut reads.served)?;
+            }
+            let base = day.run.first_row as usize;
+            for step in day.steps.iter().filter(|step| step.source == StepSource::Rows) {
+                columns.enter(day.run, kept, sink)?;
+                reads.rows += step.rows.len() as u64;
+                let rows = base + step.rows.start as usize..base + step.rows.end as usize;
+                columns.scan_rows(rows, step.bucket, sink, check)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Values of a dictionary that an attempt may load.
 const ATTEMPT_VALUES: usize = 16_384;
+/// Values of a dictionary that stays open for another sink.
+const SHARED_VALUES: usize = 1_024;
 /// Vectors that are read between two checks: some hundred microseconds.
 const VECTORS_PER_CHECK: usize = 8;
 
 /// The columns of a segment that a query reads.
-pub struct SegmentColumns<'a> {
+struct SegmentColumns<'a> {
     segment: &'a Segment,
     query: &'a Query,
     texts: Vec<Option<TextTest<'a>>>,
     ranges: Vec<Option<(NumberReader<'a>, &'a NumberFilter)>>,
     group: Option<GroupColumn<'a>>,
+    /// `None` when no rollup of the segment can match.
+    shape_codes: Option<ShapeCodes>,
     number: Option<Option<NumberReader<'a>>>,
     /// The tenant whose rows are read, and his users, where they are counted.
     users: Option<(usize, Users)>,
@@ -92,6 +157,14 @@ struct TextTest<'a> {
     reader: TextReader<'a>,
     /// Accepted codes, rising.
     codes: Vec<u32>,
+}
+
+/// The dimensions of the shape that answers the query, as far as the segment's codes go.
+struct ShapeCodes {
+    /// By dimension: the accepted codes, rising; all when there is no filter.
+    accepted: Vec<Option<Vec<u32>>>,
+    /// Index of the dimension that is grouped by.
+    group_at: Option<usize>,
 }
 
 struct GroupColumn<'a> {
@@ -111,6 +184,23 @@ struct Opened<'a> {
     group: Option<IntBlock<'a>>,
     number: Option<NumberBlock<'a>>,
     users: Option<IntBlock<'a>>,
+}
+
+impl ShapeCodes {
+    /// `None` when a filter is about a column that the segment does not have.
+    fn of(shape: &Shape, query: &Query, texts: &[Option<TextTest<'_>>]) -> Option<Self> {
+        let dimensions = shape.dimensions();
+        let index_of = |name: &str| dimensions.iter().position(|dimension| *dimension == name);
+        let mut accepted: Vec<Option<Vec<u32>>> = vec![None; dimensions.len()];
+        for (test, filter) in texts.iter().zip(&query.texts) {
+            *accepted.get_mut(index_of(&filter.name)?)? = Some(test.as_ref()?.codes.clone());
+        }
+        let group_at = match &query.group_by {
+            Some(name) => Some(index_of(name)?),
+            None => None,
+        };
+        Some(Self { accepted, group_at })
+    }
 }
 
 impl<'a> SegmentColumns<'a> {
@@ -170,8 +260,20 @@ impl<'a> SegmentColumns<'a> {
             Some(name) => Some(segment.numbers(name)?),
         };
         let user_reader = UserReader::default();
+        let shape_codes = plan.shape.and_then(|shape| ShapeCodes::of(shape, query, &texts));
         let (users, opened) = (None, None);
-        Ok(Self { segment, query, texts, ranges, group, number, users, user_reader, opened })
+        Ok(Self {
+            segment,
+            query,
+            texts,
+            ranges,
+            group,
+            shape_codes,
+            number,
+            users,
+            user_reader,
+            opened,
+        })
     }
 
     /// Turns to the rows of a run.
@@ -190,31 +292,33 @@ impl<'a> SegmentColumns<'a> {
     fn serve(
         &mut self,
         day: &DayPlan<'_>,
+        rollups: &mut RollupReader<'_>,
         plan: &Plan<'_>,
         sink: &mut Sink,
         served: &mut Served,
     ) -> Result<()> {
-        let Some((rollup, shape)) = day.rollup.as_ref().zip(plan.shape) else { return Ok(()) };
+        let Some((at, shape)) = day.rollup.zip(plan.shape) else { return Ok(()) };
         let segment = self.segment;
-        let users = match shape {
-            Shape::UserSets | Shape::UserSetsBy(_) => {
-                self.enter(day.run, plan.kept, sink)?;
-                self.users.as_ref().map(|(_, users)| users.clone())
-            }
-            _ => None,
-        };
-        let mut codes = self.codes(shape);
-        for Step { bucket, source, .. } in &day.steps {
+        let has_sets = matches!(shape, Shape::UserSets | Shape::UserSetsBy(_));
+        let counts_users = |step: &Step| has_sets && plan.is_sole_day(step.bucket);
+        if has_sets && !day.steps.iter().all(counts_users) {
+            self.enter(day.run, plan.kept, sink)?;
+        }
+        let users = self.users.as_ref().filter(|_| has_sets).map(|(_, users)| users.clone());
+        let mut codes = self.codes();
+        for step @ Step { bucket, source, .. } in &day.steps {
             served.days |= *source == StepSource::Day;
             served.hours |= matches!(source, StepSource::Hours(_));
             // Without codes no row of the segment can match.
             let Some(codes) = &mut codes else { continue };
             let users = users.as_ref().map(|users| (users, segment));
-            let target = &mut Target { bucket: *bucket, codes, sink, users };
+            let to = &mut Target { bucket: *bucket, codes, sink, users };
             match source {
-                StepSource::Day => rollup.serve_day(target)?,
+                StepSource::Day => {
+                    rollups.add_day(at, counts_users(step), to)?;
+                }
                 StepSource::Hours(hours) => {
-                    rollup.serve_hours(hours.clone(), day.day.hours.len(), target)?;
+                    rollups.add_hours(at, (hours.clone(), day.day.hours.len()), to)?;
                 }
                 StepSource::Directory | StepSource::Rows => {}
             }
@@ -222,21 +326,13 @@ impl<'a> SegmentColumns<'a> {
         Ok(())
     }
 
-    /// The codes by which rollups of `shape` are read; `None` when no row of the segment can match.
-    fn codes(&mut self, shape: &Shape) -> Option<Codes<'_>> {
-        let dimensions = shape.dimensions();
-        let (texts, filters) = (&self.texts, &self.query.texts);
-        let mut accepted: Vec<Option<&[u32]>> = vec![None; dimensions.len()];
-        for (test, filter) in texts.iter().zip(filters) {
-            let at = dimensions.iter().position(|name| *name == filter.name)?;
-            accepted[at] = Some(&test.as_ref()?.codes);
-        }
-        let group = match (&self.query.group_by, &mut self.group) {
-            (Some(name), Some(column)) => Some(GroupCodes {
-                at: dimensions.iter().position(|dimension| dimension == name)?,
-                values: &column.values,
-                translate: &mut column.translate,
-            }),
+    /// The codes by which rollups are read; `None` when no row of the segment can match.
+    fn codes(&mut self) -> Option<Codes<'_>> {
+        let ShapeCodes { accepted, group_at } = self.shape_codes.as_ref()?;
+        let group = match (group_at, &mut self.group) {
+            (Some(at), Some(GroupColumn { values, translate, .. })) => {
+                Some(GroupCodes { at: *at, values, translate })
+            }
             _ => None,
         };
         Some(Codes { accepted, group })

@@ -61,6 +61,8 @@ pub struct UserSet {
     /// Some of them more than once.
     listed: Vec<u32>,
     bits: Vec<u64>,
+    /// Users whose numbers are not known, and who are none of the above.
+    others: u64,
     /// Bytes that were accounted for.
     bytes: usize,
 }
@@ -95,6 +97,7 @@ impl UserSet {
     /// Adds the users of another set of the same numbers, of which there are `count`. Returns how many bytes
     /// the set has grown.
     pub fn merge(&mut self, other: &Self, count: usize) -> usize {
+        self.others += other.others;
         if other.bits.is_empty() {
             return self.add(&other.listed, count);
         }
@@ -105,6 +108,11 @@ impl UserSet {
         self.bits.iter_mut().zip(&other.bits).for_each(|(all, one)| *all |= one);
         listed.iter().for_each(|&user| self.mark(user));
         self.grown()
+    }
+
+    /// Adds users of whom only the number is known, and that no other part of the set has them.
+    pub fn add_others(&mut self, count: u64) {
+        self.others += count;
     }
 
     /// The set, with each user once and no room to spare.
@@ -141,14 +149,15 @@ impl UserSet {
 
     /// How many users are in it.
     pub fn len(&mut self) -> usize {
+        let others = self.others as usize;
         if self.bits.is_empty() {
             self.sort();
-            return self.listed.len();
+            return others + self.listed.len();
         }
-        self.bits.iter().map(|word| word.count_ones() as usize).sum()
+        others + self.bits.iter().map(|word| word.count_ones() as usize).sum::<usize>()
     }
 
-    /// How many users are in any of `sets`.
+    /// How many users are in any of `sets`, of which the numbers of all users are known.
     pub fn len_of_all(sets: &[Self]) -> usize {
         let listed = || sets.iter().flat_map(|set| &set.listed);
         let by_list = listed().max().map_or(0, |&last| last as usize / 64 + 1);

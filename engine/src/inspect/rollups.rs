@@ -6,7 +6,7 @@ use super::Inspection;
 use crate::{
     base::time::{DAY_MS, HOUR_MS, day_name},
     error::Result,
-    segment::{Dictionary, RollupAt, RunDay, SectionKind, Segment, parts_of_name},
+    segment::{Dictionary, RollupAt, RunDay, SectionKind, Segment, pair_name, parts_of_name},
     sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
@@ -164,7 +164,11 @@ impl Rows<'_> {
 
     fn counts(&mut self, dimension: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let counts = self.segment.rollup_counts(self.at, dimension, hours.len(), true)?;
+        let counts = self.segment.rollups(SectionKind::RollupCounts, dimension).counts(
+            self.at,
+            hours.len(),
+            true,
+        )?;
         let Some(counts) = counts else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         let value_of = |code: u32| vec![(dimension.to_owned(), value_of(&dictionary, code))];
@@ -182,22 +186,29 @@ impl Rows<'_> {
     }
 
     fn pairs(&mut self, (first, second): (&str, &str)) -> Result<()> {
-        let pairs = self.segment.rollup_pairs(self.at, (first, second))?;
-        let Some(pairs) = pairs else { return Ok(()) };
         let dictionaries = (self.dictionary(first)?, self.dictionary(second)?);
-        for (a, b, count) in pairs {
-            let values = vec![
-                (first.to_owned(), value_of(&dictionaries.0, a)),
-                (second.to_owned(), value_of(&dictionaries.1, b)),
-            ];
-            self.out.push(RollupRow { values, ..self.row(count) });
-        }
+        let name = pair_name(first, second);
+        self.segment.rollups(SectionKind::RollupPairs, &name).each_pair(
+            self.at,
+            |[a, b], count| {
+                let values = vec![
+                    (first.to_owned(), value_of(&dictionaries.0, a)),
+                    (second.to_owned(), value_of(&dictionaries.1, b)),
+                ];
+                self.out.push(RollupRow { values, ..self.row(count) });
+                Ok(())
+            },
+        )?;
         Ok(())
     }
 
     fn numbers(&mut self, number: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let numbers = self.segment.rollup_numbers(self.at, number, hours.len(), true)?;
+        let numbers = self.segment.rollups(SectionKind::RollupNumbers, number).numbers(
+            self.at,
+            hours.len(),
+            true,
+        )?;
         let Some((total, by_hour)) = numbers else { return Ok(()) };
         self.out.push(self.sums_row(number, &total));
         for (hour, sums) in hours.into_iter().zip(by_hour.iter().flatten()) {
@@ -209,20 +220,27 @@ impl Rows<'_> {
     }
 
     fn numbers_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
-        let states = self.segment.rollup_numbers_by(self.at, dimension, number)?;
-        let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
-        for (code, sums) in states {
-            let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
-            self.out.push(RollupRow { values, ..self.sums_row(number, &sums) });
-        }
+        let name = pair_name(dimension, number);
+        self.segment.rollups(SectionKind::RollupNumbersBy, &name).each_number(
+            self.at,
+            |code, sums| {
+                let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
+                self.out.push(RollupRow { values, ..self.sums_row(number, sums) });
+                Ok(())
+            },
+        )?;
         Ok(())
     }
 }
 
 impl Rows<'_> {
     fn users(&mut self) -> Result<()> {
-        let users = self.segment.rollup_users(self.at, self.hours.len(), true)?;
+        let users = self.segment.rollups(SectionKind::RollupUsers, "").users(
+            self.at,
+            self.hours.len(),
+            true,
+        )?;
         let Some((total, by_hour)) = users else { return Ok(()) };
         self.out.push(self.users_row(&total));
         for (hour, sketch) in self.hours.iter().zip(by_hour.iter().flatten()) {
@@ -232,18 +250,24 @@ impl Rows<'_> {
     }
 
     fn users_by(&mut self, dimension: &str) -> Result<()> {
-        let states = self.segment.rollup_users_by(self.at, dimension)?;
-        let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
-        for (code, sketch) in states {
-            let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
-            self.out.push(RollupRow { values, ..self.users_row(&sketch) });
-        }
+        self.segment.rollups(SectionKind::RollupUsersBy, dimension).each_sketch(
+            self.at,
+            |code, sketch| {
+                let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
+                self.out.push(RollupRow { values, ..self.users_row(sketch) });
+                Ok(())
+            },
+        )?;
         Ok(())
     }
 
     fn digests(&mut self, number: &str) -> Result<()> {
-        let digests = self.segment.rollup_digests(self.at, number, self.hours.len(), true)?;
+        let digests = self.segment.rollups(SectionKind::RollupDigests, number).digests(
+            self.at,
+            self.hours.len(),
+            true,
+        )?;
         let Some((mut total, by_hour)) = digests else { return Ok(()) };
         self.out.push(self.digest_row(number, &mut total));
         for (hour, mut digest) in self.hours.iter().zip(by_hour.into_iter().flatten()) {
@@ -254,13 +278,16 @@ impl Rows<'_> {
     }
 
     fn digests_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
-        let states = self.segment.rollup_digests_by(self.at, dimension, number)?;
-        let Some(states) = states else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
-        for (code, mut digest) in states {
-            let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
-            self.out.push(RollupRow { values, ..self.digest_row(number, &mut digest) });
-        }
+        let name = pair_name(dimension, number);
+        self.segment.rollups(SectionKind::RollupDigestsBy, &name).each_digest(
+            self.at,
+            |code, digest| {
+                let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
+                self.out.push(RollupRow { values, ..self.digest_row(number, &mut digest.clone()) });
+                Ok(())
+            },
+        )?;
         Ok(())
     }
 }

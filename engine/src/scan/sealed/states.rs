@@ -11,7 +11,7 @@ use crate::{
         hours::{Hour, HourStates, StateSelection},
         vectors::{in_block, vectors},
     },
-    segment::{RollupAt, Run, RunDay, UserReader},
+    segment::{RollupAt, Run, RunDay, SectionKind, UserReader},
     sketch::digest::Digest,
 };
 
@@ -61,11 +61,12 @@ impl Sealed {
         let rollup = self.whole()?.rollup_of(position);
         if selection.users {
             let mut rest: Vec<HourRows> = Vec::new();
+            let mut sketches = self.whole()?.rollups(SectionKind::RollupUsers, "");
             for (day, hours) in days_of(run, &hours) {
                 let kept = match rollup {
                     Some(index) => {
                         let at = RollupAt { index, day: day.ordinal };
-                        self.whole()?.rollup_users(at, day.hours.len(), true)?
+                        sketches.users(at, day.hours.len(), true)?
                     }
                     None => None,
                 };
@@ -84,11 +85,12 @@ impl Sealed {
             }
         }
         for (number, name) in selection.numbers.iter().enumerate() {
+            let mut digests = self.whole()?.rollups(SectionKind::RollupDigests, name);
             for (day, hours) in days_of(run, &hours) {
                 let kept = match rollup {
                     Some(index) => {
                         let at = RollupAt { index, day: day.ordinal };
-                        self.whole()?.rollup_digests(at, name, day.hours.len(), true)?
+                        digests.digests(at, day.hours.len(), true)?
                     }
                     None => None,
                 };

@@ -2,9 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
-use std::cmp::Ordering;
-
-use super::layout::{DAYS, HOURS, NOT_KEPT, TOTALS, pair_name};
+use super::layout::{DAYS, HOURS, NOT_KEPT, TOTALS};
 use crate::{
     base::coding::Cursor,
     encode::rising,
@@ -26,13 +24,15 @@ pub struct RollupAt {
     pub day: usize,
 }
 
-/// The users of a day of a series, with their values of a dimension.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct UserValues {
-    /// Codes of the users, rising.
-    pub users: Vec<u32>,
-    /// Of each user the values: a bit for each code.
-    pub masks: Vec<u8>,
+/// The rollups that a day of a series has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RollupForm {
+    /// None.
+    Nothing,
+    /// That of the day.
+    Day,
+    /// That of the day, and one for each hour with rows.
+    DayAndHours,
 }
 
 /// Counts of the values of a dimension.
@@ -60,36 +60,76 @@ impl Segment {
         Some(self.rolled_up().len() + at)
     }
 
-    /// The form of a block and what follows it; `None` when it is not kept.
-    fn rollup_block(
-        &self,
-        kind: SectionKind,
-        name: &str,
-        at: RollupAt,
-    ) -> Result<Option<(u8, Cursor<'_>)>> {
-        let Some(section) = self.find(kind, name) else { return Ok(None) };
-        let block = self.block_at(section, at.index)?;
-        let mut cursor = Cursor::new(block, &self.place);
+    /// The rollups of a kind, for the dimensions or the number with this name; `""` where the kind has none.
+    pub fn rollups(&self, kind: SectionKind, name: &str) -> RollupSection<'_> {
+        let section = self.find(kind, name);
+        RollupSection { segment: self, section, index: None, block: &[], day_ends: Vec::new() }
+    }
+}
+
+/// Rollups of one kind: of each series a block with its days. The block that was read last stays cut into its days, since
+/// queries read one series day by day.
+pub struct RollupSection<'a> {
+    segment: &'a Segment,
+    section: Option<usize>,
+    /// Number of the series whose block is cut.
+    index: Option<usize>,
+    /// The days of that series, side by side.
+    block: &'a [u8],
+    /// The end of each day in them; nothing when rollups of the series are not kept.
+    day_ends: Vec<usize>,
+}
+
+impl<'a> RollupSection<'a> {
+    /// Whether rollups of any series are kept.
+    pub fn is_there(&self) -> bool {
+        self.section.is_some()
+    }
+
+    /// Cuts the block of a series into its days.
+    fn open(&mut self, section: usize, index: usize) -> Result<()> {
+        let block = self.segment.block_at(section, index)?;
+        self.index = None;
+        self.day_ends.clear();
         match block.first() {
+            Some(&NOT_KEPT) => self.block = &[],
             Some(&DAYS) => {
+                let mut cursor = Cursor::new(block, &self.segment.place);
                 cursor.u8()?;
-                let (mut before, mut len) = (0usize, None);
-                for day in 0..cursor.count(1)? {
-                    let here = cursor.varint_u32()? as usize;
-                    match day.cmp(&at.day) {
-                        Ordering::Less => before = before.saturating_add(here),
-                        Ordering::Equal => len = Some(here),
-                        Ordering::Greater => {}
-                    }
+                let mut end = 0usize;
+                for _ in 0..cursor.count(1)? {
+                    end = end.saturating_add(cursor.varint_u32()? as usize);
+                    self.day_ends.push(end);
                 }
-                let Some(len) = len else { return Err(cursor.error("a rollup lacks a day")) };
-                cursor.take(before)?;
-                cursor = Cursor::new(cursor.take(len)?, &self.place);
+                self.block = cursor.take(cursor.remaining())?;
             }
-            Some(&NOT_KEPT) => return Ok(None),
-            _ if at.day > 0 => return Err(cursor.error("a rollup lacks a day")),
-            _ => {}
+            _ => {
+                self.block = block;
+                self.day_ends.push(block.len());
+            }
         }
+        self.index = Some(index);
+        Ok(())
+    }
+
+    /// The form of a block and what follows it; `None` when it is not kept.
+    fn block(&mut self, at: RollupAt) -> Result<Option<(u8, Cursor<'a>)>> {
+        let Some(section) = self.section else { return Ok(None) };
+        if self.index != Some(at.index) {
+            self.open(section, at.index)?;
+        }
+        if self.day_ends.is_empty() {
+            return Ok(None);
+        }
+        let start = match at.day.checked_sub(1) {
+            None => Some(0),
+            Some(before) => self.day_ends.get(before).copied(),
+        };
+        let day = start.zip(self.day_ends.get(at.day).copied());
+        let day = day.and_then(|(start, end)| self.block.get(start..end));
+        let place = &self.segment.place;
+        let day = day.ok_or_else(|| Cursor::new(&[], place).error("a rollup lacks a day"))?;
+        let mut cursor = Cursor::new(day, place);
         match cursor.u8()? {
             NOT_KEPT => Ok(None),
             form @ (TOTALS | HOURS) => Ok(Some((form, cursor))),
@@ -97,18 +137,46 @@ impl Segment {
         }
     }
 
-    /// Counts of a dimension's values in a series with `hours` hours, where they are kept.
-    pub fn rollup_counts(
-        &self,
+    /// Whether a day has its rollup, and whether it has those of its hours.
+    pub fn form(&mut self, at: RollupAt) -> Result<RollupForm> {
+        Ok(match self.block(at)? {
+            None => RollupForm::Nothing,
+            Some((HOURS, _)) => RollupForm::DayAndHours,
+            Some(_) => RollupForm::Day,
+        })
+    }
+
+    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code up to `last`, and its rows.
+    /// Returns whether the rollup is kept.
+    pub fn each_count(
+        &mut self,
         at: RollupAt,
-        dimension: &str,
+        last: u32,
+        visit: impl FnMut(u32, &u64) -> Result<()>,
+    ) -> Result<bool> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(false) };
+        each_by_code(&mut cursor, last, |cursor| cursor.varint(), visit)?;
+        Ok(true)
+    }
+
+    /// Counts of a dimension's values in a series with `hours` hours, where they are kept.
+    pub fn counts(
+        &mut self,
+        at: RollupAt,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<DimensionCounts>> {
-        let kind = SectionKind::RollupCounts;
-        let block = self.rollup_block(kind, dimension, at)?;
-        let Some((form, mut cursor)) = block else { return Ok(None) };
-        let totals = by_code(&mut cursor, |cursor| cursor.varint())?;
+        let Some((form, mut cursor)) = self.block(at)? else { return Ok(None) };
+        let mut totals = Vec::new();
+        each_by_code(
+            &mut cursor,
+            u32::MAX,
+            |cursor| cursor.varint(),
+            |code, count| {
+                totals.push((code, *count));
+                Ok(())
+            },
+        )?;
         if !with_hours || form == TOTALS {
             return Ok(Some(DimensionCounts { totals, hours: None }));
         }
@@ -128,122 +196,127 @@ impl Segment {
         Ok(Some(DimensionCounts { totals, hours: Some(by_hour) }))
     }
 
-    /// Rows that have a value of each of two dimensions, by code. The dimensions are in the order of
-    /// the list of rollup dimensions.
-    pub fn rollup_pairs(
-        &self,
+    /// Calls `visit` with the codes of each pair of values of two dimensions that occurs, and the rows that have both.
+    /// Returns whether the rollup is kept.
+    pub fn each_pair(
+        &mut self,
         at: RollupAt,
-        dimensions: (&str, &str),
-    ) -> Result<Option<Vec<(u32, u32, u64)>>> {
-        let name = pair_name(dimensions.0, dimensions.1);
-        let block = self.rollup_block(SectionKind::RollupPairs, &name, at)?;
-        let Some((_, mut cursor)) = block else { return Ok(None) };
-        let mut pairs = Vec::new();
+        mut visit: impl FnMut([u32; 2], u64) -> Result<()>,
+    ) -> Result<bool> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(false) };
         let count = cursor.count(2)?;
         let second_codes = cursor.varint_u32()?.max(1);
         let mut next = 0u32;
         for _ in 0..count {
             let at = next.saturating_add(cursor.varint_u32()?);
-            pairs.push((at / second_codes, at % second_codes, cursor.varint()?));
+            visit([at / second_codes, at % second_codes], cursor.varint()?)?;
             next = at.saturating_add(1);
         }
         cursor.finish()?;
-        Ok(Some(pairs))
+        Ok(true)
     }
 
     /// What a number adds up to on a day of a series, and by hour where that is kept and asked for.
-    pub fn rollup_numbers(
-        &self,
+    pub fn numbers(
+        &mut self,
         at: RollupAt,
-        number: &str,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Sums>>> {
-        let block = self.rollup_block(SectionKind::RollupNumbers, number, at)?;
+        let block = self.block(at)?;
         block.map(|block| by_hour(block, hours, with_hours, Sums::read)).transpose()
     }
 
-    /// What a number adds up to for each value of a dimension, by code.
-    pub fn rollup_numbers_by(
-        &self,
+    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code, and what a number adds
+    /// up to for it. Returns whether the rollup is kept.
+    pub fn each_number(
+        &mut self,
         at: RollupAt,
-        dimension: &str,
-        number: &str,
-    ) -> Result<Option<Vec<(u32, Sums)>>> {
-        let name = pair_name(dimension, number);
-        let block = self.rollup_block(SectionKind::RollupNumbersBy, &name, at)?;
-        block.map(|block| whole_by_code(block, Sums::read)).transpose()
+        visit: impl FnMut(u32, &Sums) -> Result<()>,
+    ) -> Result<bool> {
+        self.each_state(at, Sums::read, visit)
+    }
+
+    /// The same with a number's spread.
+    pub fn each_digest(
+        &mut self,
+        at: RollupAt,
+        visit: impl FnMut(u32, &Digest) -> Result<()>,
+    ) -> Result<bool> {
+        self.each_state(at, Digest::read, visit)
+    }
+
+    /// The same with the sketch of its users.
+    pub fn each_sketch(
+        &mut self,
+        at: RollupAt,
+        visit: impl FnMut(u32, &Distinct) -> Result<()>,
+    ) -> Result<bool> {
+        self.each_state(at, Distinct::read, visit)
+    }
+
+    fn each_state<T>(
+        &mut self,
+        at: RollupAt,
+        read: impl Fn(&mut Cursor<'_>) -> Result<T>,
+        visit: impl FnMut(u32, &T) -> Result<()>,
+    ) -> Result<bool> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(false) };
+        each_by_code(&mut cursor, u32::MAX, read, visit)?;
+        cursor.finish()?;
+        Ok(true)
     }
 
     /// The users of a day of a series, and by hour where that is kept and asked for.
-    pub fn rollup_users(
-        &self,
+    pub fn users(
+        &mut self,
         at: RollupAt,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Distinct>>> {
-        let block = self.rollup_block(SectionKind::RollupUsers, "", at)?;
+        let block = self.block(at)?;
         block.map(|block| by_hour(block, hours, with_hours, Distinct::read)).transpose()
     }
 
-    /// The users of each value of a dimension, by code.
-    pub fn rollup_users_by(
-        &self,
-        at: RollupAt,
-        dimension: &str,
-    ) -> Result<Option<Vec<(u32, Distinct)>>> {
-        let block = self.rollup_block(SectionKind::RollupUsersBy, dimension, at)?;
-        block.map(|block| whole_by_code(block, Distinct::read)).transpose()
-    }
-
     /// The spread of a number on a day of a series, and by hour where that is kept and asked for.
-    pub fn rollup_digests(
-        &self,
+    pub fn digests(
+        &mut self,
         at: RollupAt,
-        number: &str,
         hours: usize,
         with_hours: bool,
     ) -> Result<Option<ByHour<Digest>>> {
-        let block = self.rollup_block(SectionKind::RollupDigests, number, at)?;
+        let block = self.block(at)?;
         block.map(|block| by_hour(block, hours, with_hours, Digest::read)).transpose()
     }
 
-    /// The spread of a number for each value of a dimension, by code.
-    pub fn rollup_digests_by(
-        &self,
-        at: RollupAt,
-        dimension: &str,
-        number: &str,
-    ) -> Result<Option<Vec<(u32, Digest)>>> {
-        let name = pair_name(dimension, number);
-        let block = self.rollup_block(SectionKind::RollupDigestsBy, &name, at)?;
-        block.map(|block| whole_by_code(block, Digest::read)).transpose()
-    }
-
     /// Codes of the users of a day of a series, rising.
-    pub fn rollup_user_set(&self, at: RollupAt) -> Result<Option<Vec<u32>>> {
-        let block = self.rollup_block(SectionKind::RollupUserSets, "", at)?;
-        let Some((_, mut cursor)) = block else { return Ok(None) };
+    pub fn user_set(&mut self, at: RollupAt) -> Result<Option<Vec<u32>>> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(None) };
         let users = rising::read(&mut cursor)?;
         cursor.finish()?;
         Ok(Some(users))
     }
 
-    /// The same with each user's values of a dimension, which has so many codes.
-    pub fn rollup_user_set_by(
-        &self,
+    /// The number of users of a day of a series, from their set.
+    pub fn user_count(&mut self, at: RollupAt) -> Result<Option<usize>> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(None) };
+        rising::read_count(&mut cursor).map(Some)
+    }
+
+    /// Of each of so many users of a day of a series the values of a dimension, which has so many codes: a bit for each
+    /// code.
+    pub fn user_values(
+        &mut self,
         at: RollupAt,
-        dimension: &str,
+        users: usize,
         codes: usize,
-    ) -> Result<Option<UserValues>> {
-        let block = self.rollup_block(SectionKind::RollupUserSetsBy, dimension, at)?;
-        let Some((_, mut cursor)) = block else { return Ok(None) };
-        let Some(users) = self.rollup_user_set(at)? else { return Ok(None) };
+    ) -> Result<Option<Vec<u8>>> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(None) };
         let bits = u32::try_from(codes).ok().filter(|&bits| bits <= u8::BITS);
         let bits = bits.ok_or_else(|| cursor.error("a dimension has too many values for it"))?;
-        let masks = rising::read_small(&mut cursor, users.len(), bits)?;
+        let masks = rising::read_small(&mut cursor, users, bits)?;
         cursor.finish()?;
-        Ok(Some(UserValues { users, masks }))
+        Ok(Some(masks))
     }
 }
 
@@ -263,27 +336,21 @@ fn by_hour<T>(
     Ok((total, Some(hours)))
 }
 
-/// The states of values, by code, and nothing behind them.
-fn whole_by_code<T>(
-    (_, mut cursor): (u8, Cursor<'_>),
-    read: impl Fn(&mut Cursor<'_>) -> Result<T>,
-) -> Result<Vec<(u32, T)>> {
-    let states = by_code(&mut cursor, read)?;
-    cursor.finish()?;
-    Ok(states)
-}
-
-/// The states of values, by code.
-fn by_code<T>(
+/// Reads the states of values, by code up to `last`.
+fn each_by_code<T>(
     cursor: &mut Cursor<'_>,
+    last: u32,
     read: impl Fn(&mut Cursor<'_>) -> Result<T>,
-) -> Result<Vec<(u32, T)>> {
-    let mut states = Vec::new();
+    mut visit: impl FnMut(u32, &T) -> Result<()>,
+) -> Result<()> {
     let mut next = 0u32;
     for _ in 0..cursor.count(2)? {
         let code = next.saturating_add(cursor.varint_u32()?);
-        states.push((code, read(cursor)?));
+        if code > last {
+            return Ok(());
+        }
+        visit(code, &read(cursor)?)?;
         next = code.saturating_add(1);
     }
-    Ok(states)
+    Ok(())
 }

@@ -1,0 +1,226 @@
+//! Reads the rollups of a segment that answer a query, series by series and day by day.
+//!
+//! ```text
+//! counts by plan of series 3, days 0 to 89     one look-up of the section "plan", one cut of block 3 into its days,
+//!                                              then ninety reads of some bytes
+//! ```
+
+use std::ops::Range;
+
+use super::{
+    partial_states::State,
+    rollups::{Shape, Target},
+};
+use crate::{
+    error::Result,
+    query::Query,
+    segment::{ByHour, RollupAt, RollupForm, RollupSection, SectionKind, Segment, pair_name},
+};
+
+/// The rollups of a segment for one shape.
+pub struct RollupReader<'a> {
+    segment: &'a Segment,
+    shape: &'a Shape,
+    states: RollupSection<'a>,
+    /// The sets whose users the states by value are about, and the number of codes of the dimension.
+    by_value: Option<(RollupSection<'a>, usize)>,
+    /// The run that was looked up last, with its number among those that have rollups.
+    run: Option<(usize, Option<usize>)>,
+    /// The number of the query's event with all tenants, once it was looked up.
+    event: Option<Option<usize>>,
+}
+
+impl Shape {
+    /// Kind and name of the section that stores it; `None` for rows, which the run directory counts.
+    fn section(&self) -> Option<(SectionKind, String)> {
+        let name = |name: &str| name.to_owned();
+        Some(match self {
+            Self::Rows => return None,
+            Self::Counts(one) => (SectionKind::RollupCounts, name(one)),
+            Self::Pairs(one, two) => (SectionKind::RollupPairs, pair_name(one, two)),
+            Self::Numbers(number) => (SectionKind::RollupNumbers, name(number)),
+            Self::NumbersBy(one, number) => (SectionKind::RollupNumbersBy, pair_name(one, number)),
+            Self::Users => (SectionKind::RollupUsers, name("")),
+            Self::UsersBy(one) => (SectionKind::RollupUsersBy, name(one)),
+            Self::Digests(number) => (SectionKind::RollupDigests, name(number)),
+            Self::DigestsBy(one, number) => (SectionKind::RollupDigestsBy, pair_name(one, number)),
+            Self::UserSets => (SectionKind::RollupUserSets, name("")),
+            Self::UserSetsBy(one) => (SectionKind::RollupUserSetsBy, name(one)),
+        })
+    }
+
+    /// Whether a segment has it of any series.
+    pub fn is_kept_in(&self, segment: &Segment) -> bool {
+        self.section().is_none_or(|(kind, name)| segment.find(kind, &name).is_some())
+    }
+}
+
+impl<'a> RollupReader<'a> {
+    /// The rollups of `shape` in a segment; `None` where no series has any.
+    ///
+    /// Errors: `Corrupt` when the dictionary of a dimension is damaged.
+    pub fn open(segment: &'a Segment, shape: &'a Shape) -> Result<Option<Self>> {
+        let Some((kind, name)) = shape.section() else { return Ok(None) };
+        let states = segment.rollups(kind, &name);
+        if !states.is_there() {
+            return Ok(None);
+        }
+        let by_value = match shape {
+            Shape::UserSetsBy(dimension) => {
+                let Some(reader) = segment.text(dimension)? else { return Ok(None) };
+                let sets = segment.rollups(SectionKind::RollupUserSets, "");
+                Some((sets, reader.value_count()? + 1))
+            }
+            _ => None,
+        };
+        Ok(Some(Self { segment, shape, states, by_value, run: None, event: None }))
+    }
+
+    /// Where the rollups of a day of the run at `position` stand, if the run has any. Days with rows are counted from
+    /// its first.
+    pub fn of_run(&mut self, position: usize, day: usize) -> Option<RollupAt> {
+        let index = match self.run {
+            Some((known, index)) if known == position => index,
+            _ => {
+                let index = self.segment.rollup_of(position);
+                self.run = Some((position, index));
+                index
+            }
+        };
+        Some(RollupAt { index: index?, day })
+    }
+
+    /// Where those of the query's event with all tenants stand.
+    pub fn of_event(&mut self, query: &Query, day: usize) -> Option<RollupAt> {
+        let segment = self.segment;
+        let look_up = || segment.rollup_of_event(query.namespace, &query.event);
+        let index = *self.event.get_or_insert_with(look_up);
+        Some(RollupAt { index: index?, day })
+    }
+
+    /// The rollups that a day has.
+    ///
+    /// Errors: `Corrupt` when they are damaged.
+    pub fn form(&mut self, at: RollupAt) -> Result<RollupForm> {
+        let form = self.states.form(at)?;
+        if let Some((sets, _)) = &mut self.by_value
+            && sets.form(at)? == RollupForm::Nothing
+        {
+            return Ok(RollupForm::Nothing);
+        }
+        Ok(match form {
+            RollupForm::DayAndHours if !self.shape.may_have_hours() => RollupForm::Day,
+            form => form,
+        })
+    }
+
+    /// Adds a day from its rollup; returns whether it has one. Of users only the number is read when `only_counts` is
+    /// set.
+    ///
+    /// Errors: `Corrupt` when it is damaged, `Limit` when the states need too much memory.
+    pub fn add_day(
+        &mut self,
+        at: RollupAt,
+        only_counts: bool,
+        to: &mut Target<'_, '_>,
+    ) -> Result<bool> {
+        let states = &mut self.states;
+        let added = match self.shape {
+            Shape::Rows => None,
+            Shape::Counts(_) => {
+                let last = to.codes.last();
+                return states
+                    .each_count(at, last, |code, count| to.add_by_code(&[code], count.into()));
+            }
+            Shape::Pairs(..) => {
+                let add = |codes: [u32; 2], count| to.add_by_code(&codes, State::Count(count));
+                return states.each_pair(at, add);
+            }
+            Shape::NumbersBy(..) => {
+                return states.each_number(at, |code, sums| to.add_by_code(&[code], sums.into()));
+            }
+            Shape::UsersBy(_) => {
+                return states.each_sketch(at, |code, users| to.add_by_code(&[code], users.into()));
+            }
+            Shape::DigestsBy(..) => {
+                return states
+                    .each_digest(at, |code, digest| to.add_by_code(&[code], digest.into()));
+            }
+            Shape::Numbers(_) => {
+                states.numbers(at, 0, false)?.map(|(sums, _)| to.add((&sums).into()))
+            }
+            Shape::Users => states.users(at, 0, false)?.map(|(users, _)| to.add((&users).into())),
+            Shape::Digests(_) => {
+                states.digests(at, 0, false)?.map(|(digest, _)| to.add((&digest).into()))
+            }
+            Shape::UserSets if only_counts => {
+                states.user_count(at)?.map(|count| to.add(State::OtherUsers(count as u64)))
+            }
+            Shape::UserSets => states.user_set(at)?.map(|users| to.add_set(&users)),
+            Shape::UserSetsBy(_) => {
+                let Some((sets, codes)) = &mut self.by_value else { return Ok(false) };
+                match only_counts {
+                    true => {
+                        let Some(users) = sets.user_count(at)? else { return Ok(false) };
+                        let masks = states.user_values(at, users, *codes)?;
+                        masks.map(|masks| to.count_masks(&masks))
+                    }
+                    false => {
+                        let Some(users) = sets.user_set(at)? else { return Ok(false) };
+                        let masks = states.user_values(at, users.len(), *codes)?;
+                        masks.map(|masks| to.add_set_by_code(&users, &masks))
+                    }
+                }
+            }
+        };
+        added.map_or(Ok(false), |added| added.map(|()| true))
+    }
+
+    /// Adds some hours of a day that has `count` of them, with rollups of its hours.
+    ///
+    /// Errors: `Corrupt` when they are damaged, `Limit` when the states need too much memory.
+    pub fn add_hours(
+        &mut self,
+        at: RollupAt,
+        (hours, count): (Range<usize>, usize),
+        to: &mut Target<'_, '_>,
+    ) -> Result<()> {
+        let states = &mut self.states;
+        match self.shape {
+            Shape::Counts(_) => {
+                let Some(counts) = states.counts(at, count, true)? else { return Ok(()) };
+                let by_hour = counts.hours.iter().flat_map(|all| all.chunks(count.max(1)));
+                for (&(code, _), counts) in counts.totals.iter().zip(by_hour) {
+                    let sum = counts.get(hours.clone()).into_iter().flatten().sum();
+                    to.add_by_code(&[code], State::Count(sum))?;
+                }
+                Ok(())
+            }
+            Shape::Numbers(_) => add_some(states.numbers(at, count, true)?, hours, to),
+            Shape::Users => add_some(states.users(at, count, true)?, hours, to),
+            Shape::Digests(_) => add_some(states.digests(at, count, true)?, hours, to),
+            // These have no hours, so no plan asks for them.
+            Shape::Rows
+            | Shape::Pairs(..)
+            | Shape::NumbersBy(..)
+            | Shape::UsersBy(_)
+            | Shape::DigestsBy(..)
+            | Shape::UserSets
+            | Shape::UserSetsBy(_) => Ok(()),
+        }
+    }
+}
+
+/// Adds the states of some hours of a day.
+fn add_some<T>(
+    states: Option<ByHour<T>>,
+    hours: Range<usize>,
+    to: &mut Target<'_, '_>,
+) -> Result<()>
+where
+    for<'s> State<'s>: From<&'s T>,
+{
+    let by_hour = states.and_then(|(_, by_hour)| by_hour).unwrap_or_default();
+    let some = by_hour.get(hours).unwrap_or_default();
+    some.iter().try_for_each(|state| to.add(state.into()))
+}
