@@ -294,6 +294,58 @@ fn questions_about_sealed_days_read_no_rows() {
     assert_eq!(answer.values, engine.query_rows(&both, &|| false).unwrap().values);
 }
 
+/// A bucket that is one day of a series counts users without their set; rows in memory, a second segment and totals
+/// over days need the sets.
+#[test]
+fn users_of_days_are_counted_once_wherever_their_rows_are() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    let rng = SeededRng::new(4);
+    let check = |what: &str| {
+        for (group_by, model) in
+            [(None, None), (Some("model"), None), (None, Some("large")), (Some("status"), None)]
+        {
+            for granularity in [Some(Granularity::Day), Some(Granularity::Week), None] {
+                let query = Query {
+                    tenant: Some("acme".into()),
+                    metric: Metric::Distinct,
+                    granularity,
+                    group_by: group_by.map(str::to_owned),
+                    texts: model
+                        .map(|value: &str| TextFilter {
+                            name: "model".into(),
+                            any_of: vec![value.into(), "tiny".into()],
+                        })
+                        .into_iter()
+                        .collect(),
+                    ..Query::count(Namespace(1), "call", TODAY_MS - 3 * DAY_MS..TODAY_MS + DAY_MS)
+                };
+                let rows = engine.query_rows(&query, &|| false).unwrap();
+                for ask in 0..3 {
+                    let answer = engine.query(&query, &|| false).unwrap();
+                    assert_eq!(
+                        (&answer.groups, &answer.values),
+                        (&rows.groups, &rows.values),
+                        "{what}, ask {ask}: {query:?}"
+                    );
+                }
+                let anew = engine.query_uncached(&query, &|| false).unwrap();
+                assert_eq!((&anew.groups, &anew.values), (&rows.groups, &rows.values), "{what}");
+            }
+        }
+    };
+    ingest(&engine, &rng, 8_000);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    check("one segment");
+    ingest(&engine, &rng, 500);
+    check("rows in memory");
+    engine.flush().unwrap();
+    check("two segments");
+    engine.compact().unwrap();
+    check("merged");
+}
+
 /// Twenty thousand calls of one tenant and three users; of each its time and its number.
 fn ingest_calls(engine: &Engine, of: impl Fn(i64) -> (i64, f64)) {
     for first in (0..20_000).step_by(5_000) {

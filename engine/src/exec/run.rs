@@ -447,7 +447,7 @@ impl ScanPass<'_> {
             }
             near = window.bucket_of(first, near);
             let end = window.bucket_of(last, near);
-            let is_one = part.day.is_some() && part.runs.0 + 1 == part.runs.1 && near == end;
+            let is_one = part.day.is_some() && part.runs.0 + 1 == part.runs.1;
             for count in days.get_mut(near..=end).unwrap_or_default() {
                 *count = count.saturating_add(if is_one { 1 } else { 2 });
             }

@@ -214,6 +214,12 @@ mod tests {
             prop_assert_eq!(merged.len(), expected);
             prop_assert_eq!(merged_settled.len(), expected);
             prop_assert_eq!(UserSet::len_of_all(&sets), expected);
+            // Users of whom only the number is known come on top, also through another set.
+            let mut counted = UserSet::default();
+            counted.add_others(7);
+            merged.merge(&counted.settled(), count);
+            merged.add_others(2);
+            prop_assert_eq!(merged.len(), expected + 9);
         }
     }
 }
