@@ -246,12 +246,11 @@ impl Worker<'_> {
                 count: run.meta().count,
             })
             .collect();
-        let current = generation_at(self.now_ms);
         let first = retention.first_generation();
         let chosen = |uuids: &[uuid::Uuid]| -> Vec<Arc<IdRun>> {
             runs.iter().filter(|run| uuids.contains(&run.meta().uuid)).cloned().collect()
         };
-        let (gone, come) = match policy::choose_ids(&facts, self.limits, first, current) {
+        let (gone, come) = match policy::choose_ids(&facts, self.limits, first, self.now_ms) {
             IdChoice::Nothing => return Ok(None),
             IdChoice::Drop(uuids) => (chosen(&uuids), Vec::new()),
             IdChoice::Merge(uuids) => {

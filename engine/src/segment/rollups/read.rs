@@ -27,7 +27,7 @@ pub struct RollupAt {
 /// The rollups that a day of a series has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollupForm {
-    /// None.
+    /// Its rows are read instead.
     Nothing,
     /// That of the day.
     Day,

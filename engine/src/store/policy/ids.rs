@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{CompactionLimits, magnitude};
+use super::{CompactionLimits, created_ms, magnitude};
+use crate::ids::generation_at;
 
 /// What the policy knows of an id run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +27,16 @@ pub enum IdChoice {
     Merge(Vec<uuid::Uuid>),
 }
 
-/// Chooses what to do about id runs. Generations before `current` get no more ids and are merged as
-/// far as they can be.
+/// Chooses what to do about id runs. Generations before that of `now_ms` get no more ids and are merged as far as they
+/// can be. So is one that has been quiet, where that at least doubles its largest run: each id is written again
+/// a few times at most, however its runs have come.
 pub fn choose_ids(
     runs: &[RunFacts],
     limits: &CompactionLimits,
     first_needed: Option<u32>,
-    current: u32,
+    now_ms: i64,
 ) -> IdChoice {
+    let current = generation_at(now_ms);
     let expired: Vec<uuid::Uuid> = runs
         .iter()
         .filter(|run| first_needed.is_some_and(|first| run.generation < first))
@@ -51,6 +54,15 @@ pub fn choose_ids(
         if generation < current {
             let chosen = fill(&runs, limits);
             if chosen.len() > 1 {
+                return IdChoice::Merge(chosen);
+            }
+        }
+        let newest_ms = runs.iter().map(|run| created_ms(run.uuid)).max().unwrap_or(now_ms);
+        if newest_ms.saturating_add(limits.quiet_ms) <= now_ms {
+            let chosen = fill(&runs, limits);
+            let counts = || runs.iter().take(chosen.len()).map(|run| run.count);
+            let (all, largest) = (counts().sum::<u64>(), counts().max().unwrap_or(0));
+            if chosen.len() > 1 && all >= largest.saturating_mul(2) {
                 return IdChoice::Merge(chosen);
             }
         }
@@ -85,25 +97,56 @@ fn fill(runs: &[RunFacts], limits: &CompactionLimits) -> Vec<uuid::Uuid> {
 mod tests {
     use super::*;
 
+    const WEEK_MS: i64 = 7 * 24 * 3_600_000;
+    /// An hour into week 5.
+    const NOW_MS: i64 = 5 * WEEK_MS + 3_600_000;
+
+    fn choose(runs: &[RunFacts], first_needed: Option<u32>) -> IdChoice {
+        choose_ids(runs, &CompactionLimits::default(), first_needed, NOW_MS)
+    }
+
+    /// A run that was written some milliseconds before now.
+    fn run_before(before_ms: i64, n: u8, generation: u32, count: u64) -> RunFacts {
+        let at = (NOW_MS - before_ms) as u64;
+        let mut chance = [0; 10];
+        chance[9] = n;
+        let uuid = uuid::Builder::from_unix_timestamp_millis(at, &chance).into_uuid();
+        RunFacts { uuid, generation, count }
+    }
+
+    fn run(n: u8, generation: u32, count: u64) -> RunFacts {
+        run_before(1_000, n, generation, count)
+    }
+
     #[test]
     fn ids_are_merged_within_their_week() {
-        let run = |n: u128, generation, count| RunFacts {
-            uuid: uuid::Uuid::from_u128(n),
-            generation,
-            count,
-        };
-        let limits = CompactionLimits::default();
         let mut runs: Vec<RunFacts> = (0..7).map(|n| run(n, 5, 1_000)).collect();
-        assert_eq!(choose_ids(&runs, &limits, None, 5), IdChoice::Nothing);
+        assert_eq!(choose(&runs, None), IdChoice::Nothing);
         runs.push(run(7, 5, 1_100));
         let all: Vec<_> = runs.iter().map(|run| run.uuid).collect();
-        assert_eq!(choose_ids(&runs, &limits, None, 5), IdChoice::Merge(all));
+        assert_eq!(choose(&runs, None), IdChoice::Merge(all));
         // A past week is merged although its runs are few.
-        let two = [run(1, 4, 10), run(2, 4, 900_000)];
-        assert!(matches!(choose_ids(&two, &limits, None, 5), IdChoice::Merge(_)));
+        assert!(matches!(choose(&[run(1, 4, 10), run(2, 4, 900_000)], None), IdChoice::Merge(_)));
         let full = [run(1, 4, 3_000_000), run(2, 4, 3_000_000)];
-        assert_eq!(choose_ids(&full, &limits, None, 5), IdChoice::Nothing);
-        let gone = IdChoice::Drop(vec![uuid::Uuid::from_u128(1)]);
-        assert_eq!(choose_ids(&[run(1, 4, 10), run(2, 5, 10)], &limits, Some(5), 5), gone);
+        assert_eq!(choose(&full, None), IdChoice::Nothing);
+        let gone = run(1, 4, 10);
+        assert_eq!(choose(&[gone, run(2, 5, 10)], Some(5)), IdChoice::Drop(vec![gone.uuid]));
+    }
+
+    #[test]
+    fn a_quiet_week_becomes_few_runs() {
+        let quiet = |counts: &[u64]| -> Vec<RunFacts> {
+            (0..).zip(counts).map(|(n, &count)| run_before(3_600_000, n, 5, count)).collect()
+        };
+        let imported = quiet(&[60_000, 290_000, 290_000, 290_000]);
+        let all = imported.iter().map(|run| run.uuid).collect();
+        assert_eq!(choose(&imported, None), IdChoice::Merge(all));
+        // One more run since: ids still come.
+        let more = [&imported[..], &[run(9, 5, 1_000)]].concat();
+        assert_eq!(choose(&more, None), IdChoice::Nothing);
+        // A few ids beside many are not worth writing the many again.
+        assert_eq!(choose(&quiet(&[40_000, 1_000_000]), None), IdChoice::Nothing);
+        // What does not fit one run stays.
+        assert_eq!(choose(&quiet(&[2_500_000, 2_500_000]), None), IdChoice::Nothing);
     }
 }
