@@ -305,11 +305,19 @@ fn users_of_days_are_counted_once_wherever_their_rows_are() {
         for (group_by, model) in
             [(None, None), (Some("model"), None), (None, Some("large")), (Some("status"), None)]
         {
-            for granularity in [Some(Granularity::Day), Some(Granularity::Week), None] {
+            // Days of UTC, weeks, all of it, and days of another time zone.
+            let zoned = (-4..1).map(|day| TODAY_MS + day * DAY_MS + 22 * HOUR_MS).collect();
+            for (granularity, starts) in [
+                (Some(Granularity::Day), None),
+                (Some(Granularity::Week), None),
+                (None, None),
+                (Some(Granularity::Day), Some(zoned)),
+            ] {
                 let query = Query {
                     tenant: Some("acme".into()),
                     metric: Metric::Distinct,
                     granularity,
+                    starts,
                     group_by: group_by.map(str::to_owned),
                     texts: model
                         .map(|value: &str| TextFilter {

@@ -31,7 +31,7 @@ mod window;
 mod memtable;
 mod rollups;
 
-mod rollup_reader;
+mod shape_reader;
 
 mod bucket_rows;
 

@@ -80,7 +80,7 @@ impl<'a> LastSegment<'a> {
 
 /// The segments that a thread reads: one for the states of the query, one for those that are cached.
 #[derive(Default)]
-struct OpenSegments<'a> {
+struct ThreadSegments<'a> {
     shared: LastSegment<'a>,
     cached: LastSegment<'a>,
 }
@@ -215,7 +215,7 @@ impl ParallelScan<'_> {
         sink: &mut Sink,
         reads: &mut ScanStats,
     ) -> Result<()> {
-        let mut open = OpenSegments::default();
+        let mut open = ThreadSegments::default();
         while let Some(item) = self.items.get(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(error) = self.read_item(item, &mut open, made, sink, reads) {
                 next.store(self.items.len(), Ordering::Relaxed);
@@ -228,7 +228,7 @@ impl ParallelScan<'_> {
     fn read_item<'s>(
         &'s self,
         item: &ScanTask,
-        open: &mut OpenSegments<'s>,
+        open: &mut ThreadSegments<'s>,
         made: &Mutex<Vec<NewPartials>>,
         sink: &mut Sink,
         reads: &mut ScanStats,
@@ -265,7 +265,6 @@ impl ParallelScan<'_> {
             return Ok(made);
         }
         let Some(open) = last.open(self.segments, part, self.plan)? else { return Ok(made) };
-        open.forget_groups();
         let (first_ms, last_ms) = part.bounds;
         let window = Window { from_ms: first_ms, to_ms: last_ms + 1, starts: vec![first_ms] };
         let whole = Plan { window: &window, sole_days: &[], ..self.plan };
@@ -274,6 +273,7 @@ impl ParallelScan<'_> {
         of_part.limit_cells(PART_CELLS_MAX);
         let (reads, check) = (&mut made.reads, &mut || self.check());
         let read = open.scan((part, Some(0)), &whole, &mut of_part, reads, check);
+        open.forget_sink();
         let taken_back = sink.take_back(of_part, charged);
         match read.and(taken_back) {
             Ok((groups, cells)) => {

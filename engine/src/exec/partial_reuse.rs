@@ -49,7 +49,7 @@ impl<'a> PartialReuse<'a> {
     /// a query are not cached.
     pub fn open(
         kept: &'a QueryCache,
-        query: &Query,
+        (query, is_attempt): (&Query, bool),
         segments: &Segments,
         parts: &[Part],
         users: Option<u64>,
@@ -78,8 +78,8 @@ impl<'a> PartialReuse<'a> {
         };
         let numbers = vec![UNKNOWN; table.names().len()];
         let positions = Positions::default();
-        // A table without results says that the question was asked.
-        let has_changed = is_first;
+        // A table without results says that the question was asked, and not only tried.
+        let has_changed = is_first && !is_attempt;
         Some(Self { kept, question, table, has_changed, is_first, numbers, positions })
     }
 
@@ -142,7 +142,8 @@ impl<'a> PartialReuse<'a> {
 /// New results are cached also when the query fails in the end.
 impl Drop for PartialReuse<'_> {
     fn drop(&mut self) {
-        if self.has_changed {
+        let is_mark = self.table.names().is_empty();
+        if self.has_changed && !(is_mark && self.kept.partials(&self.question).is_some()) {
             self.kept.keep_partials(Arc::clone(&self.question), Arc::clone(&self.table));
         }
     }

@@ -14,8 +14,8 @@ use std::ops::Range;
 use super::{
     bucket_rows::bucket_rows,
     query_cache::{Part, QueryCache},
-    rollup_reader::RollupReader,
     rollups::Shape,
+    shape_reader::ShapeReader,
     window::Window,
 };
 use crate::{
@@ -35,8 +35,8 @@ pub struct Plan<'a> {
     pub shape: Option<&'a Shape>,
     /// The cache of what was read before.
     pub kept: &'a QueryCache,
-    /// By bucket whether all of its rows are those of one day of a run: then its users need to be counted only.
-    /// Nothing where they are not.
+    /// By bucket whether all of its rows are those of one day of a run: then its users are counted without their set.
+    /// Empty where sets are needed.
     pub sole_days: &'a [bool],
     /// Whether the query is given up where it takes long.
     pub is_attempt: bool,
@@ -89,13 +89,13 @@ impl<'a> Plan<'a> {
     /// The rollups of a segment that can answer the query, if it has any.
     ///
     /// Errors: `Corrupt`.
-    pub fn rollups(&self, segment: &'a Segment) -> Result<Option<RollupReader<'a>>> {
-        self.shape.map_or(Ok(None), |shape| RollupReader::open(segment, shape))
+    pub fn rollups(&self, segment: &'a Segment) -> Result<Option<ShapeReader<'a>>> {
+        self.shape.map_or(Ok(None), |shape| ShapeReader::open(segment, shape))
     }
 
     /// Where the rollup of a whole part would stand: that of its series, or of its event with all tenants in a query of
     /// all. `None` where nothing is rolled up.
-    pub fn day_rollup(&self, rollups: &mut RollupReader<'_>, part: &Part) -> Option<RollupAt> {
+    pub fn day_rollup(&self, rollups: &mut ShapeReader<'_>, part: &Part) -> Option<RollupAt> {
         let day = part.day?;
         match self.query.tenant {
             None => rollups.of_event(self.query, day.ordinal),
@@ -103,14 +103,14 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// How the rows of a part are answered that belong to the run at `position`; `whole` is the bucket that holds all of
-    /// the part, if one does. `None` where it has none inside the window.
+    /// How the rows of a part are answered that belong to the run at `position`; `whole` is the bucket that holds all
+    /// of the part, if one does. `None` where it has none inside the window.
     ///
     /// Errors: `Corrupt` when a rollup or a time is damaged.
     pub fn of_day<'s>(
         &self,
         segment: &'s Segment,
-        rollups: Option<&mut RollupReader<'_>>,
+        rollups: Option<&mut ShapeReader<'_>>,
         (part, whole): (&Part, Option<usize>),
         position: usize,
     ) -> Result<Option<DayPlan<'s>>> {

@@ -77,8 +77,8 @@ impl Shape {
 }
 
 impl Shape {
-    /// Whether a day of it is read as quickly as a cached result: it has numbers and no sketches. Of users only the
-    /// number is read where that is enough.
+    /// Whether a day of it is read as quickly as a cached result: numbers are, sketches are not. Of users that is the
+    /// number alone; sets are not added by day.
     pub fn is_quick(&self) -> bool {
         !matches!(self, Self::Users | Self::UsersBy(_) | Self::Digests(_) | Self::DigestsBy(..))
     }

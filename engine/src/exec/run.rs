@@ -36,6 +36,8 @@ const ONE_PASS_CELLS: usize = 100_000;
 const ONE_PASS_SKETCHES: usize = 2_000;
 /// Groups that are finished between two checks.
 const GROUPS_PER_CHECK: usize = 64;
+/// Parts that are added from their rollups between two checks: up to some hundred microseconds.
+const DAYS_PER_CHECK: usize = 8;
 
 /// Rows that an attempt reads, at most.
 const ATTEMPT_ROWS: u64 = 16_384;
@@ -358,7 +360,7 @@ impl ScanPass<'_> {
             Some(Shape::UserSets | Shape::UserSetsBy(_))
                 if self.cells_max == usize::MAX && parts.iter().any(|part| part.day.is_some()) =>
             {
-                self.sole_days(sources, &parts)
+                self.sole_days(sources, &parts)?
             }
             _ => Vec::new(),
         };
@@ -366,7 +368,8 @@ impl ScanPass<'_> {
         let counts_rows = shape == Some(&Shape::Rows);
         let mut partials = match snapshot.how.sources.partials && !counts_rows {
             true => {
-                PartialReuse::open(&resources.kept, query, segments, &parts, sink.shared_users())
+                let (asked, users) = ((query, is_attempt), sink.shared_users());
+                PartialReuse::open(&resources.kept, asked, segments, &parts, users)
             }
             false => None,
         };
@@ -382,7 +385,9 @@ impl ScanPass<'_> {
             if ts_max < window.from_ms || ts_min >= window.to_ms {
                 continue;
             }
-            check_every(at, control)?;
+            if at.is_multiple_of(DAYS_PER_CHECK) {
+                check(control)?;
+            }
             let bucket = window.bucket_of_all(ts_min, ts_max, near);
             let mut is_wanted = false;
             if let Some(bucket) = bucket {
@@ -393,17 +398,25 @@ impl ScanPass<'_> {
                     sink.add_state(group, bucket, State::Count(part.rows))?;
                     continue;
                 }
+                // Its number of users is read sooner than a cached set.
+                let is_sole = plan.is_sole_day(bucket);
+                let mut add_day = |sink: &mut Sink, reads: &mut ScanStats| match last
+                    .open(segments, part, plan)?
+                {
+                    Some(open) => open.add_day((part, bucket), &plan, sink, reads),
+                    None => Ok(false),
+                };
+                if is_sole && add_day(&mut sink, &mut reads)? {
+                    continue;
+                }
                 if let Some(partials) = &mut partials {
                     if partials.add(at, bucket, &mut sink, &mut reads)? {
                         continue;
                     }
                     is_wanted = partials.wants(at);
                 }
-                if is_quick
-                    && (is_first || !is_wanted)
-                    && let Some(open) = last.open(segments, part, plan)?
-                    && open.add_day((part, bucket), &plan, &mut sink, &mut reads)?
-                {
+                let is_direct = is_quick && !is_sole && (is_first || !is_wanted);
+                if is_direct && add_day(&mut sink, &mut reads)? {
                     continue;
                 }
             }
@@ -434,9 +447,9 @@ impl ScanPass<'_> {
         Ok((groups, states, reads))
     }
 
-    /// By bucket whether all of its rows are those of one day of one run.
-    fn sole_days(&self, sources: &Version, parts: &[Part]) -> Vec<bool> {
-        let Self { query, window, .. } = *self;
+    /// By bucket whether all of its rows are those of one day of one run. Empty where none is such a bucket.
+    fn sole_days(&self, sources: &Version, parts: &[Part]) -> Result<Vec<bool>> {
+        let Self { query, window, control, .. } = *self;
         let mut days = vec![0u32; window.starts.len()];
         let mut near = 0;
         for part in parts {
@@ -445,6 +458,7 @@ impl ScanPass<'_> {
             if first > last {
                 continue;
             }
+            check_every(near, control)?;
             near = window.bucket_of(first, near);
             let end = window.bucket_of(last, near);
             let is_one = part.day.is_some() && part.runs.0 + 1 == part.runs.1;
@@ -452,14 +466,18 @@ impl ScanPass<'_> {
                 *count = count.saturating_add(if is_one { 1 } else { 2 });
             }
         }
+        if !days.contains(&1) {
+            return Ok(Vec::new());
+        }
         for (chunk, places) in sources.memtables().flat_map(|memtable| memtable.chunks_by_series())
         {
+            check(control)?;
             for row in memtable::asked_rows(chunk, places, query, window) {
                 near = window.bucket_of(chunk.timestamps[row], near);
                 days[near] = 2;
             }
         }
-        days.into_iter().map(|count| count == 1).collect()
+        Ok(days.into_iter().map(|count| count == 1).collect())
     }
 
     /// Upper bound of the rows in each bucket.

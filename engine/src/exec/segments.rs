@@ -13,9 +13,9 @@ use super::{
     partial_states::State,
     plan::{DayPlan, Plan, Step, StepSource},
     query_cache::{Part, QueryCache},
-    rollup_reader::RollupReader,
     rollups::{Codes, GroupCodes, Shape, Target},
     scan_stats::{ScanStats, Served},
+    shape_reader::ShapeReader,
     sink::{Scratch, Sink, Users},
 };
 use crate::{
@@ -25,11 +25,11 @@ use crate::{
     segment::{Dictionary, NumberReader, RollupForm, Run, Segment, TextReader, UserReader},
 };
 
-/// A segment with its rollups and columns as a query reads them, for the parts of it that are added to one sink.
+/// A segment with its rollups and columns as a query reads them, for several parts of it.
 pub struct OpenSegment<'a> {
     segment: &'a Segment,
     plan: Plan<'a>,
-    rollups: Option<RollupReader<'a>>,
+    rollups: Option<ShapeReader<'a>>,
     columns: Option<SegmentColumns<'a>>,
 }
 
@@ -41,11 +41,12 @@ impl<'a> OpenSegment<'a> {
         Ok(Self { segment, plan, rollups: plan.rollups(segment)?, columns: None })
     }
 
-    /// Forgets the numbers that groups have in a sink: the next part is added to another one.
-    pub fn forget_groups(&mut self) {
-        let group = self.columns.as_mut().and_then(|columns| columns.group.as_mut());
-        match group {
-            // Its bytes were charged to the other sink.
+    /// Forgets what belongs to the sink of the parts before: the next one is added to another. Users and large
+    /// dictionaries were charged to it, and are dropped.
+    pub fn forget_sink(&mut self) {
+        let Some(columns) = &mut self.columns else { return };
+        columns.users = None;
+        match &mut columns.group {
             Some(group) if group.values.len() > SHARED_VALUES => self.columns = None,
             Some(group) => group.translate.clear(),
             None => {}
@@ -292,7 +293,7 @@ impl<'a> SegmentColumns<'a> {
     fn serve(
         &mut self,
         day: &DayPlan<'_>,
-        rollups: &mut RollupReader<'_>,
+        rollups: &mut ShapeReader<'_>,
         plan: &Plan<'_>,
         sink: &mut Sink,
         served: &mut Served,
@@ -306,6 +307,7 @@ impl<'a> SegmentColumns<'a> {
         }
         let users = self.users.as_ref().filter(|_| has_sets).map(|(_, users)| users.clone());
         let mut codes = self.codes();
+        let mut by_hour = None;
         for step @ Step { bucket, source, .. } in &day.steps {
             served.days |= *source == StepSource::Day;
             served.hours |= matches!(source, StepSource::Hours(_));
@@ -318,7 +320,11 @@ impl<'a> SegmentColumns<'a> {
                     rollups.add_day(at, counts_users(step), to)?;
                 }
                 StepSource::Hours(hours) => {
-                    rollups.add_hours(at, (hours.clone(), day.day.hours.len()), to)?;
+                    let by_hour = match &by_hour {
+                        Some(by_hour) => by_hour,
+                        None => by_hour.insert(rollups.hours(at, day.day.hours.len())?),
+                    };
+                    by_hour.add(hours.clone(), to)?;
                 }
                 StepSource::Directory | StepSource::Rows => {}
             }

@@ -44,7 +44,7 @@ pub struct TextReader<'a> {
     segment: &'a SegmentFile,
     values: usize,
     codes: usize,
-    /// Read when the first is asked for: rollups need none. Empty where they are unreadable, which their checksum rules out.
+    /// Read when the first is asked for: rollups need none. Empty where they are unreadable: then no block is left out.
     zones: OnceLock<Vec<CodeZone>>,
     bitmaps: Option<usize>,
 }
@@ -102,12 +102,16 @@ impl<'a> TextReader<'a> {
 
     /// What block `index` can contain; `None` when that is not known.
     pub fn zone(&self, index: usize) -> Option<&CodeZone> {
-        let read = || {
-            let section = self.segment.section(self.codes)?;
-            let mut cursor = Cursor::new(&section.extra, &self.segment.place);
-            section.blocks.iter().map(|_| CodeZone::read(&mut cursor)).collect::<Result<_>>()
-        };
-        self.zones.get_or_init(|| read().unwrap_or_default()).get(index)
+        self.zones.get_or_init(|| self.read_zones().unwrap_or_default()).get(index)
+    }
+
+    /// What each block can contain.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn read_zones(&self) -> Result<Vec<CodeZone>> {
+        let section = self.segment.section(self.codes)?;
+        let mut cursor = Cursor::new(&section.extra, &self.segment.place);
+        section.blocks.iter().map(|_| CodeZone::read(&mut cursor)).collect()
     }
 
     /// Codes of block `index`.
@@ -140,13 +144,17 @@ impl<'a> NumberReader<'a> {
 
     /// What block `index` can contain; `None` when that is not known.
     pub fn zone(&self, index: usize) -> Option<&NumberZone> {
-        let read = || {
-            let section = self.segment.section(self.at)?;
-            let mut cursor = Cursor::new(&section.extra, &self.segment.place);
-            cursor.u8()?;
-            section.blocks.iter().map(|_| NumberZone::read(&mut cursor)).collect::<Result<_>>()
-        };
-        self.zones.get_or_init(|| read().unwrap_or_default()).get(index)
+        self.zones.get_or_init(|| self.read_zones().unwrap_or_default()).get(index)
+    }
+
+    /// What each block can contain.
+    ///
+    /// Errors: `Corrupt`.
+    pub fn read_zones(&self) -> Result<Vec<NumberZone>> {
+        let section = self.segment.section(self.at)?;
+        let mut cursor = Cursor::new(&section.extra, &self.segment.place);
+        cursor.u8()?;
+        section.blocks.iter().map(|_| NumberZone::read(&mut cursor)).collect()
     }
 
     /// Values of block `index`.

@@ -51,7 +51,7 @@ pub use layout::{
 pub use merge::{Fate, MergeContext, Merged, Split, merge};
 pub use reader::{Segment, SegmentFile};
 pub use rollups::{
-    ByHour, DIGEST_ROWS_MIN, RollupAt, RollupForm, RollupSection, form_name as rollup_form,
+    DIGEST_ROWS_MIN, DimensionCounts, RollupAt, RollupForm, RollupReader, form_name as rollup_form,
     pair_name, parts_of_name,
 };
 pub use run_summaries::{Hours, RunSummaries, Series};

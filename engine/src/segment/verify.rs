@@ -43,6 +43,7 @@ impl Segment {
         keep(SectionKind::UserCodes, "", self.verify_user_codes()?);
         for name in self.names(SectionKind::TextValues) {
             if let Some(text) = self.text(name)? {
+                text.read_zones()?;
                 let (values, count) = text.verify_values()?;
                 keep(SectionKind::TextValues, name, values);
                 let codes = self.verify_codes(name, |index| text.codes(index), |_| count)?;
@@ -54,6 +55,7 @@ impl Segment {
         }
         for name in self.names(SectionKind::Numbers) {
             if let Some(numbers) = self.numbers(name)? {
+                numbers.read_zones()?;
                 let mut hash = ColumnHash::default();
                 let mut vector = [0.0; VECTOR_ROWS];
                 for index in 0..self.block_count() {

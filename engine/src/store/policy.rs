@@ -37,7 +37,7 @@ pub struct CompactionLimits {
     pub settle_history_ms: i64,
     /// Time after its end at which a day is over and can be sealed.
     pub seal_after_ms: i64,
-    /// Time without new segments of a unit of time after which it is quiet.
+    /// Time without new segments of a unit of time, or id runs of a week, after which it is quiet.
     pub quiet_ms: i64,
     /// A sealed unit is sealed again when late rows are more than one in so many,
     pub reseal_one_in: u64,

@@ -20,4 +20,4 @@ mod read;
 
 pub use build::{build, events_worth_it, worth_it};
 pub use layout::{DIGEST_ROWS_MIN, form_name, pair_name, parts_of_name};
-pub use read::{ByHour, RollupAt, RollupForm, RollupSection};
+pub use read::{DimensionCounts, RollupAt, RollupForm, RollupReader};

@@ -61,15 +61,15 @@ impl Segment {
     }
 
     /// The rollups of a kind, for the dimensions or the number with this name; `""` where the kind has none.
-    pub fn rollups(&self, kind: SectionKind, name: &str) -> RollupSection<'_> {
+    pub fn rollups(&self, kind: SectionKind, name: &str) -> RollupReader<'_> {
         let section = self.find(kind, name);
-        RollupSection { segment: self, section, index: None, block: &[], day_ends: Vec::new() }
+        RollupReader { segment: self, section, index: None, block: &[], day_ends: Vec::new() }
     }
 }
 
-/// Rollups of one kind: of each series a block with its days. The block that was read last stays cut into its days, since
-/// queries read one series day by day.
-pub struct RollupSection<'a> {
+/// Rollups of one kind: of each series a block with its days. The block that was read last stays cut into its days,
+/// since queries read one series day by day.
+pub struct RollupReader<'a> {
     segment: &'a Segment,
     section: Option<usize>,
     /// Number of the series whose block is cut.
@@ -80,9 +80,9 @@ pub struct RollupSection<'a> {
     day_ends: Vec<usize>,
 }
 
-impl<'a> RollupSection<'a> {
+impl<'a> RollupReader<'a> {
     /// Whether rollups of any series are kept.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.section.is_some()
     }
 
@@ -100,6 +100,9 @@ impl<'a> RollupSection<'a> {
                 for _ in 0..cursor.count(1)? {
                     end = end.saturating_add(cursor.varint_u32()? as usize);
                     self.day_ends.push(end);
+                }
+                if self.day_ends.is_empty() {
+                    return Err(cursor.error("a rollup lacks a day"));
                 }
                 self.block = cursor.take(cursor.remaining())?;
             }
@@ -146,8 +149,8 @@ impl<'a> RollupSection<'a> {
         })
     }
 
-    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code up to `last`, and its rows.
-    /// Returns whether the rollup is kept.
+    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code up to `last`, and its
+    /// rows. Returns whether the rollup is kept.
     pub fn each_count(
         &mut self,
         at: RollupAt,

@@ -28,8 +28,8 @@ pub enum IdChoice {
 }
 
 /// Chooses what to do about id runs. Generations before that of `now_ms` get no more ids and are merged as far as they
-/// can be. So is one that has been quiet, where that at least doubles its largest run: each id is written again
-/// a few times at most, however its runs have come.
+/// can be. In one that has been quiet, as many of the smaller runs as at least double the largest of them are merged:
+/// all ids together are written about twice.
 pub fn choose_ids(
     runs: &[RunFacts],
     limits: &CompactionLimits,
@@ -59,10 +59,14 @@ pub fn choose_ids(
         }
         let newest_ms = runs.iter().map(|run| created_ms(run.uuid)).max().unwrap_or(now_ms);
         if newest_ms.saturating_add(limits.quiet_ms) <= now_ms {
-            let chosen = fill(&runs, limits);
-            let counts = || runs.iter().take(chosen.len()).map(|run| run.count);
-            let (all, largest) = (counts().sum::<u64>(), counts().max().unwrap_or(0));
-            if chosen.len() > 1 && all >= largest.saturating_mul(2) {
+            let mut chosen = fill(&runs, limits);
+            let all = |count: usize| runs.iter().take(count).map(|run| run.count).sum::<u64>();
+            let doubles = |count: &usize| {
+                let largest = count.checked_sub(1).and_then(|at| runs.get(at));
+                largest.is_some_and(|run| all(*count) >= run.count.saturating_mul(2))
+            };
+            if let Some(count) = (2..=chosen.len()).rev().find(doubles) {
+                chosen.truncate(count);
                 return IdChoice::Merge(chosen);
             }
         }
@@ -146,6 +150,8 @@ mod tests {
         assert_eq!(choose(&more, None), IdChoice::Nothing);
         // A few ids beside many are not worth writing the many again.
         assert_eq!(choose(&quiet(&[40_000, 1_000_000]), None), IdChoice::Nothing);
+        let few = quiet(&[1_000, 1_000, 1_000_000]);
+        assert_eq!(choose(&few, None), IdChoice::Merge(vec![few[0].uuid, few[1].uuid]));
         // What does not fit one run stays.
         assert_eq!(choose(&quiet(&[2_500_000, 2_500_000]), None), IdChoice::Nothing);
     }

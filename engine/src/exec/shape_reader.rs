@@ -14,16 +14,19 @@ use super::{
 use crate::{
     error::Result,
     query::Query,
-    segment::{ByHour, RollupAt, RollupForm, RollupSection, SectionKind, Segment, pair_name},
+    segment::{
+        DimensionCounts, RollupAt, RollupForm, RollupReader, SectionKind, Segment, pair_name,
+    },
+    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// The rollups of a segment for one shape.
-pub struct RollupReader<'a> {
+pub struct ShapeReader<'a> {
     segment: &'a Segment,
     shape: &'a Shape,
-    states: RollupSection<'a>,
+    states: RollupReader<'a>,
     /// The sets whose users the states by value are about, and the number of codes of the dimension.
-    by_value: Option<(RollupSection<'a>, usize)>,
+    by_value: Option<(RollupReader<'a>, usize)>,
     /// The run that was looked up last, with its number among those that have rollups.
     run: Option<(usize, Option<usize>)>,
     /// The number of the query's event with all tenants, once it was looked up.
@@ -55,14 +58,14 @@ impl Shape {
     }
 }
 
-impl<'a> RollupReader<'a> {
+impl<'a> ShapeReader<'a> {
     /// The rollups of `shape` in a segment; `None` where no series has any.
     ///
     /// Errors: `Corrupt` when the dictionary of a dimension is damaged.
     pub fn open(segment: &'a Segment, shape: &'a Shape) -> Result<Option<Self>> {
         let Some((kind, name)) = shape.section() else { return Ok(None) };
         let states = segment.rollups(kind, &name);
-        if !states.is_there() {
+        if !states.exists() {
             return Ok(None);
         }
         let by_value = match shape {
@@ -176,29 +179,24 @@ impl<'a> RollupReader<'a> {
         added.map_or(Ok(false), |added| added.map(|()| true))
     }
 
-    /// Adds some hours of a day that has `count` of them, with rollups of its hours.
+    /// The rollups of the hours of a day, which has `count` of them.
     ///
-    /// Errors: `Corrupt` when they are damaged, `Limit` when the states need too much memory.
-    pub fn add_hours(
-        &mut self,
-        at: RollupAt,
-        (hours, count): (Range<usize>, usize),
-        to: &mut Target<'_, '_>,
-    ) -> Result<()> {
+    /// Errors: `Corrupt` when they are damaged.
+    pub fn hours(&mut self, at: RollupAt, count: usize) -> Result<ByHour> {
         let states = &mut self.states;
-        match self.shape {
+        let by_hour = match self.shape {
             Shape::Counts(_) => {
-                let Some(counts) = states.counts(at, count, true)? else { return Ok(()) };
-                let by_hour = counts.hours.iter().flat_map(|all| all.chunks(count.max(1)));
-                for (&(code, _), counts) in counts.totals.iter().zip(by_hour) {
-                    let sum = counts.get(hours.clone()).into_iter().flatten().sum();
-                    to.add_by_code(&[code], State::Count(sum))?;
-                }
-                Ok(())
+                states.counts(at, count, true)?.map(|counts| ByHour::Counts(counts, count))
             }
-            Shape::Numbers(_) => add_some(states.numbers(at, count, true)?, hours, to),
-            Shape::Users => add_some(states.users(at, count, true)?, hours, to),
-            Shape::Digests(_) => add_some(states.digests(at, count, true)?, hours, to),
+            Shape::Numbers(_) => states
+                .numbers(at, count, true)?
+                .map(|(_, hours)| ByHour::Numbers(hours.unwrap_or_default())),
+            Shape::Users => states
+                .users(at, count, true)?
+                .map(|(_, hours)| ByHour::Users(hours.unwrap_or_default())),
+            Shape::Digests(_) => states
+                .digests(at, count, true)?
+                .map(|(_, hours)| ByHour::Digests(hours.unwrap_or_default())),
             // These have no hours, so no plan asks for them.
             Shape::Rows
             | Shape::Pairs(..)
@@ -206,21 +204,48 @@ impl<'a> RollupReader<'a> {
             | Shape::UsersBy(_)
             | Shape::DigestsBy(..)
             | Shape::UserSets
-            | Shape::UserSetsBy(_) => Ok(()),
+            | Shape::UserSetsBy(_) => None,
+        };
+        Ok(by_hour.unwrap_or(ByHour::Numbers(Vec::new())))
+    }
+}
+
+/// The rollups of the hours of a day.
+pub enum ByHour {
+    /// Rows by value of a dimension, with the number of hours.
+    Counts(DimensionCounts, usize),
+    /// Count, sum and extremes of a number.
+    Numbers(Vec<Sums>),
+    /// HyperLogLog sketch of the users.
+    Users(Vec<Distinct>),
+    /// t-digest of a number.
+    Digests(Vec<Digest>),
+}
+
+impl ByHour {
+    /// Adds some of the hours, by position.
+    ///
+    /// Errors: `Limit` when the states need too much memory.
+    pub fn add(&self, hours: Range<usize>, to: &mut Target<'_, '_>) -> Result<()> {
+        match self {
+            Self::Counts(counts, count) => {
+                let by_hour = counts.hours.iter().flat_map(|all| all.chunks((*count).max(1)));
+                for (&(code, _), counts) in counts.totals.iter().zip(by_hour) {
+                    let sum = counts.get(hours.clone()).into_iter().flatten().sum();
+                    to.add_by_code(&[code], State::Count(sum))?;
+                }
+                Ok(())
+            }
+            Self::Numbers(states) => add_some(states, hours, to),
+            Self::Users(states) => add_some(states, hours, to),
+            Self::Digests(states) => add_some(states, hours, to),
         }
     }
 }
 
-/// Adds the states of some hours of a day.
-fn add_some<T>(
-    states: Option<ByHour<T>>,
-    hours: Range<usize>,
-    to: &mut Target<'_, '_>,
-) -> Result<()>
+fn add_some<T>(states: &[T], hours: Range<usize>, to: &mut Target<'_, '_>) -> Result<()>
 where
     for<'s> State<'s>: From<&'s T>,
 {
-    let by_hour = states.and_then(|(_, by_hour)| by_hour).unwrap_or_default();
-    let some = by_hour.get(hours).unwrap_or_default();
-    some.iter().try_for_each(|state| to.add(state.into()))
+    states.get(hours).unwrap_or_default().iter().try_for_each(|state| to.add(state.into()))
 }
