@@ -22,16 +22,20 @@ use inlay_engine::{
     Answer, CompactionLimits, Control, Engine, Event, Granularity, Limits, Metric, Namespace,
     Options, Query, TextFilter, Value,
 };
-use jiff::fmt::temporal::DateTimePrinter;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
+
+#[path = "../../../server/src/base/instant.rs"]
+#[expect(dead_code, reason = "buckets are written, and no other form of an instant")]
+mod instant;
+
+use instant::Instants;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// One of the ways to ask an engine.
 type How = fn(&Engine, &Query, &dyn Control) -> inlay_engine::Result<Answer>;
 
-static PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 const BATCH_ROWS: usize = 5_000;
 /// Columns of the file that are not properties.
 const FIXED: [&str; 5] = ["tenant", "name", "time_ms", "event_id", "user_id"];
@@ -194,25 +198,23 @@ fn parse(asked: &Json) -> Result<Query> {
     })
 }
 
-/// The answer as the server writes it: rows by bucket, then group.
+/// The answer as the server writes it: rows by bucket, then group; instants by the server's own code.
 fn write(query: &Query, answer: &Answer, out: &mut Vec<u8>) -> Result<()> {
-    let starts: Vec<String> = match query.granularity {
-        None => Vec::new(),
-        Some(_) => answer
-            .buckets
-            .iter()
-            .map(|&ms| Ok(PRINTER.timestamp_to_string(&jiff::Timestamp::from_millisecond(ms)?)))
-            .collect::<Result<_>>()?,
-    };
+    let mut instants = Instants::default();
+    let mut start = Vec::new();
     out.extend(b"{\"rows\":[");
     let mut separator: &[u8] = b"{";
-    for bucket in 0..answer.buckets.len() {
+    for (bucket, &ms) in answer.buckets.iter().enumerate() {
+        start.clear();
+        if query.granularity.is_some() {
+            start.extend(b"\"bucket\":\"");
+            instants.write(&mut start, ms);
+            start.extend(b"\",");
+        }
         for (group, values) in answer.groups.iter().zip(&answer.values) {
             out.extend(separator);
             separator = b",{";
-            if let Some(start) = starts.get(bucket) {
-                write!(out, "\"bucket\":\"{start}\",")?;
-            }
+            out.extend(&start);
             if query.group_by.is_some() {
                 out.extend(b"\"group\":");
                 serde_json::to_writer(&mut *out, &group.as_deref())?;
