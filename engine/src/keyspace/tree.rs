@@ -79,6 +79,16 @@ impl Tree {
         self.map.range((start, end))
     }
 
+    /// Keys from `start` on and below `end`, rising; none where `end` is not above `start`.
+    pub fn range(
+        &self,
+        start: &[u8],
+        end: &[u8],
+    ) -> impl DoubleEndedIterator<Item = (&Bytes, &Bytes)> {
+        let (start, end): (Bytes, Bytes) = (start.into(), end.max(start).into());
+        self.map.range((Bound::Included(start), Bound::Excluded(end)))
+    }
+
     /// All keys, rising.
     pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Bytes)> {
         self.map.iter()

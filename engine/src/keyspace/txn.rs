@@ -41,6 +41,25 @@ impl KeyReader {
         Some((key[1..].to_vec(), Arc::clone(value)))
     }
 
+    /// The first `limit` keys that start with `prefix`, rising.
+    pub fn scan_first(&self, prefix: &[u8], limit: usize) -> Vec<(Vec<u8>, Bytes)> {
+        let prefix = user_key(prefix);
+        let found = self.0.scan(&prefix, &[]).take(limit);
+        found.map(|(key, value)| (key[1..].to_vec(), Arc::clone(value))).collect()
+    }
+
+    /// The last `limit` keys that start with `prefix` and are below `end`, which starts with it too; falling.
+    pub fn scan_last_below(
+        &self,
+        prefix: &[u8],
+        end: &[u8],
+        limit: usize,
+    ) -> Vec<(Vec<u8>, Bytes)> {
+        let (prefix, end) = (user_key(prefix), user_key(end));
+        let found = self.0.range(&prefix, &end).rev().take(limit);
+        found.map(|(key, value)| (key[1..].to_vec(), Arc::clone(value))).collect()
+    }
+
     /// The last `limit` keys that start with `prefix`, falling.
     pub fn scan_last(&self, prefix: &[u8], limit: usize) -> Vec<(Vec<u8>, Bytes)> {
         let prefix = user_key(prefix);
