@@ -153,9 +153,30 @@ impl<'a> Cursor<'a> {
         self.long_varint()
     }
 
+    /// The first eight bytes at once where there are so many: each gives seven bits, which are moved together.
     fn long_varint(&mut self) -> Result<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
+        let Some((head, behind)) = self.rest.split_first_chunk::<8>() else {
+            return self.varint_from(0, 0);
+        };
+        let word = u64::from_le_bytes(*head);
+        // The top bit of a byte says that another one follows.
+        let len = (!word & 0x8080_8080_8080_8080).trailing_zeros() / 8 + 1;
+        let own = if len < 8 { word & ((1 << (8 * len)) - 1) } else { word };
+        let bits = own & 0x7f7f_7f7f_7f7f_7f7f;
+        let bits = (bits & 0x007f_007f_007f_007f) | ((bits & 0x7f00_7f00_7f00_7f00) >> 1);
+        let bits = (bits & 0x0000_3fff_0000_3fff) | ((bits & 0x3fff_0000_3fff_0000) >> 2);
+        let bits = (bits & 0x0000_0000_0fff_ffff) | ((bits & 0x0fff_ffff_0000_0000) >> 4);
+        if len > 8 {
+            self.rest = behind;
+            return self.varint_from(bits, 56);
+        }
+        self.rest = self.rest.get(len as usize..).unwrap_or_default();
+        Ok(bits)
+    }
+
+    /// Reads the bytes of a varint from some bits on, after those that are in `value`.
+    fn varint_from(&mut self, mut value: u64, first_bit: usize) -> Result<u64> {
+        for shift in (first_bit..64).step_by(7) {
             let byte = self.u8()?;
             let bits = u64::from(byte & 0x7f);
             if shift == 63 && bits > 1 {
@@ -221,6 +242,21 @@ mod tests {
             prop_assert_eq!(cursor.bytes().unwrap(), &c[..]);
             prop_assert_eq!(cursor.u128().unwrap(), d);
             cursor.finish().unwrap();
+        }
+
+        #[test]
+        fn long_varints_are_those_read_byte_by_byte(
+            follows in prop::collection::vec(0x80u8.., 0..12), last in 0u8..0x80, behind: Vec<u8>
+        ) {
+            let bytes = [&follows[..], &[last], &behind].concat();
+            let (mut quick, mut plain) = (Cursor::new(&bytes, "test"), Cursor::new(&bytes, "test"));
+            match (quick.varint(), plain.varint_from(0, 0)) {
+                (Ok(quick_value), Ok(plain_value)) => {
+                    prop_assert_eq!(quick_value, plain_value);
+                    prop_assert_eq!(quick.remaining(), plain.remaining());
+                }
+                (quick, plain) => prop_assert!(quick.is_err() && plain.is_err()),
+            }
         }
 
         #[test]

@@ -220,7 +220,7 @@ impl Target<'_, '_> {
     /// Errors: `Limit` when there is no memory for it, `Corrupt` when a code is not one of a user.
     pub fn add_set(&mut self, users: &[u32]) -> Result<()> {
         let group = self.codes.group_of(&[], self.sink);
-        self.add_users(group, users.iter().copied())
+        self.add_users(group, users)
     }
 
     /// The same with a bit for each code of a dimension that the user has.
@@ -228,12 +228,21 @@ impl Target<'_, '_> {
     /// Errors: like [`Self::add_set`].
     pub fn add_set_by_code(&mut self, users: &[u32], masks: &[u8]) -> Result<()> {
         let any = masks.iter().fold(0, |any, mask| any | mask);
+        let mut with_it = vec![0; users.len()];
         for code in (0..u8::BITS).filter(|code| any >> code & 1 == 1) {
             let group = self.codes.group_of(&[code], self.sink);
-            let with_it = users.iter().zip(masks).filter(|(_, mask)| *mask >> code & 1 == 1);
-            if group != NO_GROUP {
-                self.add_users(group, with_it.map(|(user, _)| *user))?;
+            if group == NO_GROUP {
+                continue;
             }
+            // Each is written, and stays where he has the value: a branch for each user would be guessed wrong often.
+            let mut count = 0;
+            for (user, mask) in users.iter().zip(masks) {
+                if let Some(slot) = with_it.get_mut(count) {
+                    *slot = *user;
+                }
+                count += usize::from(mask >> code & 1);
+            }
+            self.add_users(group, with_it.get(..count).unwrap_or_default())?;
         }
         Ok(())
     }
@@ -260,7 +269,7 @@ impl Target<'_, '_> {
         Ok(())
     }
 
-    fn add_users(&mut self, group: u32, codes: impl Iterator<Item = u32>) -> Result<()> {
+    fn add_users(&mut self, group: u32, codes: &[u32]) -> Result<()> {
         let Some((users, segment)) = self.users else { return Ok(()) };
         if self.sink.add_users((group, self.bucket), users, codes)? {
             return Ok(());

@@ -164,21 +164,20 @@ impl Sink {
         &mut self,
         (group, bucket): (u32, usize),
         users: &Users,
-        codes: impl Iterator<Item = u32>,
+        codes: &[u32],
     ) -> Result<bool> {
-        let mut codes = codes.map(|code| (code as usize).wrapping_sub(1)).peekable();
         let mut are_known = true;
         // As many at a time as a vector of rows has: the room for them is no part of the query's account.
-        while codes.peek().is_some() {
-            let some = codes.by_ref().take(VECTOR_ROWS);
+        for some in codes.chunks(VECTOR_ROWS) {
             let passed = &mut self.scratch.get_or_insert_default().passed_users;
             let rows = match users {
-                Users::Hashes(known) => look_up(some, known, &mut passed.hashes, &mut are_known),
+                Users::Hashes(known) => look_up(some, known, &mut passed.hashes),
                 Users::Numbers(known, count) => {
                     passed.count = *count;
-                    look_up(some, known, &mut passed.numbers, &mut are_known)
+                    look_up(some, known, &mut passed.numbers)
                 }
             };
+            are_known &= rows == some.len();
             if rows > 0 && group != NO_GROUP {
                 self.add_kept(bucket, rows, Some(group))?;
             }
@@ -270,20 +269,12 @@ impl Sink {
     }
 }
 
-/// Replaces `out` by the known value at each position; returns the number of values.
-fn look_up<T: Copy>(
-    positions: impl Iterator<Item = usize>,
-    known: &[T],
-    out: &mut Vec<T>,
-    are_known: &mut bool,
-) -> usize {
+/// Replaces `out` by the known values of codes, which count from 1; returns the number of values.
+fn look_up<T: Copy>(codes: &[u32], known: &[T], out: &mut Vec<T>) -> usize {
     out.clear();
-    for at in positions {
-        match known.get(at) {
-            Some(found) => out.push(*found),
-            None => *are_known = false,
-        }
-    }
+    out.extend(
+        codes.iter().filter_map(|&code| known.get((code as usize).wrapping_sub(1)).copied()),
+    );
     out.len()
 }
 
