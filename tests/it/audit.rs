@@ -196,3 +196,27 @@ async fn the_audit_goes_back_page_by_page() {
         assert_eq!(reply.json()["field"], field, "{}", reply.text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_are_kept_for_four_hundred_days() {
+    const DAY_MS: i64 = 86_400_000;
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let rename = async |name: &str| {
+        org.admin.patch("/v1/settings/org", &json!({"name": name})).await.expect(200);
+    };
+    rename("old").await;
+    server.clock.advance(399 * DAY_MS);
+    rename("new").await;
+    server.expire();
+    let names = async || -> Vec<Value> {
+        let page = org.admin.get("/v1/audit").await.expect(200);
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| row["metadata"]["name"].clone()).collect()
+    };
+    assert_eq!(names().await[..2], ["new", "old"]);
+    server.clock.advance(DAY_MS);
+    assert!(server.expire() > 0);
+    assert_eq!(names().await, ["new"]);
+    assert_eq!(server.expire(), 0);
+}

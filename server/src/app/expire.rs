@@ -13,9 +13,9 @@ use crate::{
     },
     error::{ApiError, Result},
     store::{
-        AlertEvent, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn, PasswordReset,
-        Record, ReportRun, Session, SigningKey, WebhookDelivery, global_delete, global_end_session,
-        global_find, global_list, global_records,
+        AlertEvent, AuditRow, BillingEvent, EmbedSession, IdempotentRequest, Invite, OrgTxn,
+        PasswordReset, Record, ReportRun, Session, SigningKey, WebhookDelivery, global_delete,
+        global_end_session, global_find, global_list, global_orgs, global_records,
     },
 };
 
@@ -29,6 +29,8 @@ const BILLING_EVENT_KEPT_MS: i64 = 100 * 86_400_000;
 const HISTORY_KEPT_MS: i64 = 90 * 86_400_000;
 /// Attempts of webhooks are kept this long: a day of them is shown.
 const ATTEMPTS_KEPT_MS: i64 = 30 * 86_400_000;
+/// Rows of the audit are kept this long: a year's review sees all of its year.
+const AUDIT_KEPT_MS: i64 = 400 * 86_400_000;
 /// Records removed in one transaction: others wait for it.
 const AT_ONCE: usize = 500;
 
@@ -82,7 +84,31 @@ impl App {
                 now >= attempt.created_at + ATTEMPTS_KEPT_MS
             })?,
         ];
-        Ok(globals.iter().chain(&records).sum())
+        let audit = self.expire_oldest::<AuditRow>(|row| now >= row.created_at + AUDIT_KEPT_MS)?;
+        Ok(globals.iter().chain(&records).sum::<usize>() + audit)
+    }
+
+    /// Removes the oldest records of a kind of all organisations, whose ids rise with time; returns how many. Besides
+    /// these one record of each organisation is read.
+    fn expire_oldest<R: Record>(&self, has_ended: impl Fn(&R) -> bool) -> Result<usize> {
+        let mut count = 0;
+        for org in global_orgs(&self.engine.keys()) {
+            loop {
+                let reader = self.org_reader(&org);
+                if !reader.list_first::<R>(1)?.first().is_some_and(&has_ended) {
+                    break;
+                }
+                let mut ended: Vec<R> = reader.list_first(AT_ONCE)?;
+                ended.retain(&has_ended);
+                self.engine.transact(|txn| {
+                    let mut org = OrgTxn::new(txn, &org);
+                    ended.iter().for_each(|record| org.delete::<R>(record.id()));
+                    Ok::<_, ApiError>(())
+                })?;
+                count += ended.len();
+            }
+        }
+        Ok(count)
     }
 
     /// Removes records of a kind of all organisations; returns how many.

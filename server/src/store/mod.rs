@@ -32,7 +32,7 @@ pub use keys::{
     Keys, decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,
     next_namespace,
 };
-pub use org::{OrgReader, OrgTxn, Record, global_ids, global_records};
+pub use org::{OrgReader, OrgTxn, Record, global_ids, global_orgs, global_records};
 pub use records::*;
 pub use reports::*;
 pub use rules::*;

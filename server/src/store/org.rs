@@ -64,6 +64,19 @@ impl OrgReader {
         found.iter().map(|(_, bytes)| decode(bytes)).collect()
     }
 
+    /// The newest records of a kind whose ids are below `end`, newest first.
+    pub fn list_last_below<R: Record>(&self, end: &str, limit: usize) -> Result<Vec<R>> {
+        let (prefix, end) = (org_key(&self.org, R::KIND, ""), org_key(&self.org, R::KIND, end));
+        let found = self.keys.scan_last_below(&prefix, &end, limit);
+        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+
+    /// The oldest records of a kind whose ids rise with time, oldest first.
+    pub fn list_first<R: Record>(&self, limit: usize) -> Result<Vec<R>> {
+        let found = self.keys.scan_first(&org_key(&self.org, R::KIND, ""), limit);
+        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+
     /// The newest records of a kind, newest first.
     pub fn list_last<R: Record>(&self, limit: usize) -> Result<Vec<R>> {
         let found = self.keys.scan_last(&org_key(&self.org, R::KIND, ""), limit);

@@ -83,8 +83,13 @@ pub async fn list(
         let message = format!("limit must be between 1 and {ROWS_MAX}");
         return Err(ApiError::field(Code::OutOfRange, "limit", message));
     }
-    let filter = AuditFilter { before: before.transpose()?, action: parameters.action };
-    let rows = http.run(move |app| app.audit_rows(&caller, &filter)).await?;
+    let filter = AuditFilter {
+        before: before.transpose()?,
+        action: parameters.action,
+        cursor: page.cursor.clone(),
+    };
+    // One more says whether there is a further page.
+    let rows = http.run(move |app| app.audit_rows(&caller, &filter, ROWS_MAX + 1)).await?;
     let (rows, next) = page.cut(rows, |row| row.id.clone())?;
     Ok(List { data: rows.into_iter().map(view).collect(), next })
 }
