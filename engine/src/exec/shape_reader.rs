@@ -117,8 +117,8 @@ impl<'a> ShapeReader<'a> {
         })
     }
 
-    /// Adds a day from its rollup; returns whether it has one. Of users only the number is read when `only_counts` is
-    /// set.
+    /// Adds a day from its rollup; returns whether it has one. With `only_counts` only the number of users is read, and
+    /// not who they are.
     ///
     /// Errors: `Corrupt` when it is damaged, `Limit` when the states need too much memory.
     pub fn add_day(
@@ -140,14 +140,18 @@ impl<'a> ShapeReader<'a> {
                 return states.each_pair(at, add);
             }
             Shape::NumbersBy(..) => {
-                return states.each_number(at, |code, sums| to.add_by_code(&[code], sums.into()));
+                return states
+                    .each_state(at, Sums::read, |code, sums| to.add_by_code(&[code], sums.into()));
             }
             Shape::UsersBy(_) => {
-                return states.each_sketch(at, |code, users| to.add_by_code(&[code], users.into()));
+                return states.each_state(at, Distinct::read, |code, users| {
+                    to.add_by_code(&[code], users.into())
+                });
             }
             Shape::DigestsBy(..) => {
-                return states
-                    .each_digest(at, |code, digest| to.add_by_code(&[code], digest.into()));
+                return states.each_state(at, Digest::read, |code, digest| {
+                    to.add_by_code(&[code], digest.into())
+                });
             }
             Shape::Numbers(_) => {
                 states.numbers(at, 0, false)?.map(|(sums, _)| to.add((&sums).into()))
@@ -182,21 +186,21 @@ impl<'a> ShapeReader<'a> {
     /// The rollups of the hours of a day, which has `count` of them.
     ///
     /// Errors: `Corrupt` when they are damaged.
-    pub fn hours(&mut self, at: RollupAt, count: usize) -> Result<ByHour> {
+    pub fn hours(&mut self, at: RollupAt, count: usize) -> Result<DayHours> {
         let states = &mut self.states;
         let by_hour = match self.shape {
             Shape::Counts(_) => {
-                states.counts(at, count, true)?.map(|counts| ByHour::Counts(counts, count))
+                states.counts(at, count, true)?.map(|counts| DayHours::Counts(counts, count))
             }
             Shape::Numbers(_) => states
                 .numbers(at, count, true)?
-                .map(|(_, hours)| ByHour::Numbers(hours.unwrap_or_default())),
+                .map(|(_, hours)| DayHours::Numbers(hours.unwrap_or_default())),
             Shape::Users => states
                 .users(at, count, true)?
-                .map(|(_, hours)| ByHour::Users(hours.unwrap_or_default())),
+                .map(|(_, hours)| DayHours::Users(hours.unwrap_or_default())),
             Shape::Digests(_) => states
                 .digests(at, count, true)?
-                .map(|(_, hours)| ByHour::Digests(hours.unwrap_or_default())),
+                .map(|(_, hours)| DayHours::Digests(hours.unwrap_or_default())),
             // These have no hours, so no plan asks for them.
             Shape::Rows
             | Shape::Pairs(..)
@@ -206,12 +210,12 @@ impl<'a> ShapeReader<'a> {
             | Shape::UserSets
             | Shape::UserSetsBy(_) => None,
         };
-        Ok(by_hour.unwrap_or(ByHour::Numbers(Vec::new())))
+        Ok(by_hour.unwrap_or(DayHours::Numbers(Vec::new())))
     }
 }
 
 /// The rollups of the hours of a day.
-pub enum ByHour {
+pub enum DayHours {
     /// Rows by value of a dimension, with the number of hours.
     Counts(DimensionCounts, usize),
     /// Count, sum and extremes of a number.
@@ -222,7 +226,7 @@ pub enum ByHour {
     Digests(Vec<Digest>),
 }
 
-impl ByHour {
+impl DayHours {
     /// Adds some of the hours, by position.
     ///
     /// Errors: `Limit` when the states need too much memory.

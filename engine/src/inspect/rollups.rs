@@ -222,8 +222,9 @@ impl Rows<'_> {
     fn numbers_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
         let dictionary = self.dictionary(dimension)?;
         let name = pair_name(dimension, number);
-        self.segment.rollups(SectionKind::RollupNumbersBy, &name).each_number(
+        self.segment.rollups(SectionKind::RollupNumbersBy, &name).each_state(
             self.at,
+            Sums::read,
             |code, sums| {
                 let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
                 self.out.push(RollupRow { values, ..self.sums_row(number, sums) });
@@ -251,8 +252,9 @@ impl Rows<'_> {
 
     fn users_by(&mut self, dimension: &str) -> Result<()> {
         let dictionary = self.dictionary(dimension)?;
-        self.segment.rollups(SectionKind::RollupUsersBy, dimension).each_sketch(
+        self.segment.rollups(SectionKind::RollupUsersBy, dimension).each_state(
             self.at,
+            Distinct::read,
             |code, sketch| {
                 let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
                 self.out.push(RollupRow { values, ..self.users_row(sketch) });
@@ -280,8 +282,9 @@ impl Rows<'_> {
     fn digests_by(&mut self, (dimension, number): (&str, &str)) -> Result<()> {
         let dictionary = self.dictionary(dimension)?;
         let name = pair_name(dimension, number);
-        self.segment.rollups(SectionKind::RollupDigestsBy, &name).each_digest(
+        self.segment.rollups(SectionKind::RollupDigestsBy, &name).each_state(
             self.at,
+            Digest::read,
             |code, digest| {
                 let values = vec![(dimension.to_owned(), value_of(&dictionary, code))];
                 self.out.push(RollupRow { values, ..self.digest_row(number, &mut digest.clone()) });

@@ -230,35 +230,9 @@ impl<'a> RollupReader<'a> {
         block.map(|block| by_hour(block, hours, with_hours, Sums::read)).transpose()
     }
 
-    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code, and what a number adds
-    /// up to for it. Returns whether the rollup is kept.
-    pub fn each_number(
-        &mut self,
-        at: RollupAt,
-        visit: impl FnMut(u32, &Sums) -> Result<()>,
-    ) -> Result<bool> {
-        self.each_state(at, Sums::read, visit)
-    }
-
-    /// The same with a number's spread.
-    pub fn each_digest(
-        &mut self,
-        at: RollupAt,
-        visit: impl FnMut(u32, &Digest) -> Result<()>,
-    ) -> Result<bool> {
-        self.each_state(at, Digest::read, visit)
-    }
-
-    /// The same with the sketch of its users.
-    pub fn each_sketch(
-        &mut self,
-        at: RollupAt,
-        visit: impl FnMut(u32, &Distinct) -> Result<()>,
-    ) -> Result<bool> {
-        self.each_state(at, Distinct::read, visit)
-    }
-
-    fn each_state<T>(
+    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code, and its state, which
+    /// `read` reads. Returns whether the rollup is kept.
+    pub fn each_state<T>(
         &mut self,
         at: RollupAt,
         read: impl Fn(&mut Cursor<'_>) -> Result<T>,
@@ -306,8 +280,8 @@ impl<'a> RollupReader<'a> {
         rising::read_count(&mut cursor).map(Some)
     }
 
-    /// Of each of so many users of a day of a series the values of a dimension, which has so many codes: a bit for each
-    /// code.
+    /// The values of a dimension with so many codes that each of so many users of a day of a series has: of each user
+    /// a bit for each code.
     pub fn user_values(
         &mut self,
         at: RollupAt,
