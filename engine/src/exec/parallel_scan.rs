@@ -63,7 +63,7 @@ pub struct LastSegment<'a>(Option<(u32, OpenSegment<'a>)>);
 impl<'a> LastSegment<'a> {
     /// The segment of a part; nothing of it was read unless it is the one that was opened last.
     ///
-    /// Errors: `Corrupt`.
+    /// Errors: `Corrupt` when the segment's rollups cannot be opened.
     pub fn open(
         &mut self,
         segments: &'a Segments,

@@ -88,7 +88,7 @@ enum Available {
 impl<'a> Plan<'a> {
     /// The rollups of a segment that can answer the query, if it has any.
     ///
-    /// Errors: `Corrupt`.
+    /// Errors: `Corrupt` when the dictionary of a dimension is damaged.
     pub fn rollups(&self, segment: &'a Segment) -> Result<Option<ShapeReader<'a>>> {
         self.shape.map_or(Ok(None), |shape| ShapeReader::open(segment, shape))
     }

@@ -36,7 +36,7 @@ pub struct OpenSegment<'a> {
 impl<'a> OpenSegment<'a> {
     /// A segment of which nothing was read; its columns are opened when they are needed.
     ///
-    /// Errors: `Corrupt`.
+    /// Errors: `Corrupt` when its rollups cannot be opened.
     pub fn new(segment: &'a Segment, plan: Plan<'a>) -> Result<Self> {
         Ok(Self { segment, plan, rollups: plan.rollups(segment)?, columns: None })
     }

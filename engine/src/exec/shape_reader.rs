@@ -79,8 +79,8 @@ impl<'a> ShapeReader<'a> {
         Ok(Some(Self { segment, shape, states, by_value, run: None, event: None }))
     }
 
-    /// Where the rollups of a day of the run at `position` stand, if the run has any. Days with rows are counted from
-    /// its first.
+    /// Where the rollups of a day of the run at `position` stand, if the run has any; `day` counts the days with rows
+    /// before it.
     pub fn of_run(&mut self, position: usize, day: usize) -> Option<RollupAt> {
         let index = match self.run {
             Some((known, index)) if known == position => index,

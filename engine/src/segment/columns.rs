@@ -107,7 +107,7 @@ impl<'a> TextReader<'a> {
 
     /// What each block can contain.
     ///
-    /// Errors: `Corrupt`.
+    /// Errors: `Corrupt` when the list in the section's header is damaged.
     pub fn read_zones(&self) -> Result<Vec<CodeZone>> {
         let section = self.segment.section(self.codes)?;
         let mut cursor = Cursor::new(&section.extra, &self.segment.place);
@@ -149,7 +149,7 @@ impl<'a> NumberReader<'a> {
 
     /// What each block can contain.
     ///
-    /// Errors: `Corrupt`.
+    /// Errors: `Corrupt` when the list in the section's header is damaged.
     pub fn read_zones(&self) -> Result<Vec<NumberZone>> {
         let section = self.segment.section(self.at)?;
         let mut cursor = Cursor::new(&section.extra, &self.segment.place);
