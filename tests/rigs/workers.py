@@ -159,6 +159,19 @@ def opened_ahead(server, keys):
     return wrong
 
 
+def opened_by_new_ones(rig, server, keys, settings):
+    """Where statements leave no idle worker, a new one opens the segments."""
+    for _ in range(3):
+        server.stop()
+        server = rig.start(environment=settings | {"INLAY_SQL_IDLE_WORKERS": "1"})
+        for key in keys[:2]:
+            ask(server, key, "SELECT count(*) FROM events")
+        time.sleep(ENDED_SECONDS)
+        if not wait_for(lambda server=server: len(with_segments(server)) == 2, 5):
+            yield f"of one idle worker, {len(with_segments(server))} wait with segments, not 2"
+    server.stop()
+
+
 def killed(server, key):
     ask(server, key, "SELECT count(*) FROM events")
     if not wait_for(lambda: with_segments(server), 5):
@@ -352,10 +365,10 @@ def run(rig):
     for key, word in zip(keys, ("first", "second", "third"), strict=True):
         fill(server.host, key, word)
     # A stop writes segments.
-    server.stop()
+    wrong = list(opened_by_new_ones(rig, server, keys, settings))
     server = rig.start(environment=settings)
     wait_for(lambda: workers(server.pid), LIMIT_MS / 1_000)
-    wrong = [*code(server, is_huge=True), *opened_ahead(server, keys), *killed(server, keys[0]), *template_killed(server, keys[0]),
+    wrong += [*code(server, is_huge=True), *opened_ahead(server, keys), *killed(server, keys[0]), *template_killed(server, keys[0]),
              *template_hangs(server, keys[0]), *left_alone(server, keys[0])]
     before = server.memory_peak_mib()
     wrong += unread(server, keys)

@@ -212,23 +212,20 @@ impl WorkerPool {
                 return;
             }
             idle.workers.retain(Worker::is_alive);
-            let worker = idle.workers.pop_front();
-            if worker.is_some() {
-                idle.opening.push(namespace);
-            }
-            worker
+            idle.opening.push(namespace);
+            idle.workers.pop_front()
         };
-        let Some(mut worker) = worker else { return };
         let workers = Arc::clone(self);
         drop(tokio::task::spawn_blocking(move || workers.refill()));
         let ticker = self.preemption_ticker.start();
-        let opened = worker.open(directory, &segments).await;
+        let opened = self.opened(worker, directory, &segments).await;
         {
             let mut idle = self.idle.lock();
             idle.opening.retain(|opening| *opening != namespace);
-            if let Err(error) = opened {
-                return warn!(%error, "a worker for SQL cannot open segments");
-            }
+            let worker = match opened {
+                Ok(worker) => worker,
+                Err(error) => return warn!(%error, "a worker for SQL cannot open segments"),
+            };
             idle.prepared.retain(|prepared| prepared.namespace != namespace);
             let since = Instant::now();
             idle.prepared.push(PreparedWorker { namespace, segments, since, worker });
@@ -237,6 +234,21 @@ impl WorkerPool {
         drop(ticker);
         tokio::time::sleep(AHEAD_TIME - OPENING).await;
         self.idle.lock().prepared.retain(|prepared| prepared.since.elapsed() < AHEAD_TIME);
+    }
+
+    /// This idle worker, or a new one where statements that ran at once left none, with segments open.
+    async fn opened(
+        &self,
+        idle: Option<Worker>,
+        directory: &Path,
+        segments: &[u8],
+    ) -> io::Result<Worker> {
+        let mut worker = match idle {
+            Some(worker) => worker,
+            None => started(self.spawner.start().await)?,
+        };
+        worker.open(directory, segments).await?;
+        Ok(worker)
     }
 }
 
