@@ -354,6 +354,51 @@ fn users_of_days_are_counted_once_wherever_their_rows_are() {
     check("merged");
 }
 
+/// Days that are counted by their number of users stand in one answer with days whose rows helper threads read.
+#[test]
+fn counted_days_stand_beside_days_that_helpers_read() {
+    let disk = SimVfs::new();
+    let engine = open(&disk, 100, 1);
+    ingest(&engine, &SeededRng::new(4), 8_000);
+    engine.flush().unwrap();
+    engine.compact().unwrap();
+    // Two fresh segments, each with enough rows for one more thread.
+    for (day, users) in [(0, 700u64), (5, 900)] {
+        for first in (0..70_000u64).step_by(10_000) {
+            let mut batch = engine.batch(Namespace(1));
+            for n in first..first + 10_000 {
+                let user = format!("helped-{}", n % users);
+                let event = Event {
+                    tenant: "acme",
+                    name: "call",
+                    timestamp_ms: TODAY_MS - day * DAY_MS + n as i64,
+                    event_id: None,
+                    user_id: Some(&user),
+                };
+                batch.push(&event, &[], &[]).unwrap();
+            }
+            engine.ingest(batch, |_, _| Ok::<_, Error>(())).unwrap();
+        }
+        engine.flush().unwrap();
+    }
+    let query = Query {
+        tenant: Some("acme".into()),
+        metric: Metric::Distinct,
+        granularity: Some(Granularity::Day),
+        // Of these days a part is asked for, and sets of users are of whole days.
+        ..Query::count(Namespace(1), "call", TODAY_MS - 5 * DAY_MS + 5..TODAY_MS + 69_000)
+    };
+    let rows = engine.query_rows(&query, &|| false).unwrap();
+    for ask in 0..3 {
+        let answer = engine.query(&query, &|| false).unwrap();
+        assert_eq!(answer.values, rows.values, "ask {ask}");
+        assert_eq!(answer.values[0][..2], [Value::Integer(900), Value::Integer(0)], "ask {ask}");
+        // The merged days have 200 users and some thousand rows; those of today are a few more.
+        assert!(answer.values[0][2..].iter().all(|value| value.as_f64() > Some(30.0)));
+        assert!((138_995..139_995).contains(&answer.rows_scanned), "{}", answer.rows_scanned);
+    }
+}
+
 /// Twenty thousand calls of one tenant and three users; of each its time and its number.
 fn ingest_calls(engine: &Engine, of: impl Fn(i64) -> (i64, f64)) {
     for first in (0..20_000).step_by(5_000) {
