@@ -97,6 +97,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A `Corrupt` error that names the place of this cursor.
+    #[cold]
     pub fn error(&self, detail: &str) -> Error {
         Error::corrupt(self.place, detail)
     }
@@ -168,7 +169,17 @@ impl<'a> Cursor<'a> {
         let bits = (bits & 0x0000_0000_0fff_ffff) | ((bits & 0x0fff_ffff_0000_0000) >> 4);
         if len > 8 {
             self.rest = behind;
-            return self.varint_from(bits, 56);
+            return match behind {
+                [last @ ..0x80, rest @ ..] => {
+                    self.rest = rest;
+                    Ok(bits | u64::from(*last) << 56)
+                }
+                [ninth, last @ ..2, rest @ ..] => {
+                    self.rest = rest;
+                    Ok(bits | u64::from(ninth & 0x7f) << 56 | u64::from(*last) << 63)
+                }
+                _ => self.varint_from(bits, 56),
+            };
         }
         self.rest = self.rest.get(len as usize..).unwrap_or_default();
         Ok(bits)
