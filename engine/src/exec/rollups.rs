@@ -3,6 +3,8 @@
 //! Which query has which rollup is decided once, by the query alone; whether a day of a run has it, when its turn comes
 //! ([`super::plan`]).
 
+use std::ops::RangeInclusive;
+
 use super::{
     groups::{CodeGroups, NO_GROUP},
     partial_states::State,
@@ -162,10 +164,16 @@ pub struct GroupCodes<'a> {
 }
 
 impl Codes<'_> {
-    /// The largest code of a shape's only dimension that is accepted.
-    pub fn last(&self) -> u32 {
-        let accepted = self.accepted.first().and_then(Option::as_ref);
-        accepted.map_or(u32::MAX, |accepted| accepted.last().copied().unwrap_or(0))
+    /// From the smallest to the largest code of a shape's only dimension that is accepted.
+    pub fn range(&self) -> RangeInclusive<u32> {
+        match self.accepted.first() {
+            Some(Some(accepted)) => match &accepted[..] {
+                [] => 0..=0,
+                [first, .., last] => *first..=*last,
+                [only] => *only..=*only,
+            },
+            _ => 0..=u32::MAX,
+        }
     }
 
     /// The group of rows with these codes, [`NO_GROUP`] when they are not asked for.

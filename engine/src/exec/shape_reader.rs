@@ -131,9 +131,9 @@ impl<'a> ShapeReader<'a> {
         let added = match self.shape {
             Shape::Rows => None,
             Shape::Counts(_) => {
-                let last = to.codes.last();
+                let codes = to.codes.range();
                 return states
-                    .each_count(at, last, |code, count| to.add_by_code(&[code], count.into()));
+                    .each_count(at, codes, |code, count| to.add_by_code(&[code], count.into()));
             }
             Shape::Pairs(..) => {
                 let add = |codes: [u32; 2], count| to.add_by_code(&codes, State::Count(count));
@@ -153,12 +153,10 @@ impl<'a> ShapeReader<'a> {
                     to.add_by_code(&[code], digest.into())
                 });
             }
-            Shape::Numbers(_) => {
-                states.numbers(at, 0, false)?.map(|(sums, _)| to.add((&sums).into()))
-            }
-            Shape::Users => states.users(at, 0, false)?.map(|(users, _)| to.add((&users).into())),
+            Shape::Numbers(_) => states.state(at, Sums::read)?.map(|sums| to.add((&sums).into())),
+            Shape::Users => states.state(at, Distinct::read)?.map(|users| to.add((&users).into())),
             Shape::Digests(_) => {
-                states.digests(at, 0, false)?.map(|(digest, _)| to.add((&digest).into()))
+                states.state(at, Digest::read)?.map(|digest| to.add((&digest).into()))
             }
             Shape::UserSets if only_counts => {
                 states.user_count(at)?.map(|count| to.add(State::OtherUsers(count as u64)))
@@ -190,16 +188,16 @@ impl<'a> ShapeReader<'a> {
         let states = &mut self.states;
         let by_hour = match self.shape {
             Shape::Counts(_) => {
-                states.counts(at, count, true)?.map(|counts| DayHours::Counts(counts, count))
+                states.counts(at, count)?.map(|counts| DayHours::Counts(counts, count))
             }
             Shape::Numbers(_) => states
-                .numbers(at, count, true)?
+                .by_hour(at, count, Sums::read)?
                 .map(|(_, hours)| DayHours::Numbers(hours.unwrap_or_default())),
             Shape::Users => states
-                .users(at, count, true)?
+                .by_hour(at, count, Distinct::read)?
                 .map(|(_, hours)| DayHours::Users(hours.unwrap_or_default())),
             Shape::Digests(_) => states
-                .digests(at, count, true)?
+                .by_hour(at, count, Digest::read)?
                 .map(|(_, hours)| DayHours::Digests(hours.unwrap_or_default())),
             // These have no hours, so no plan asks for them.
             Shape::Rows

@@ -164,11 +164,10 @@ impl Rows<'_> {
 
     fn counts(&mut self, dimension: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let counts = self.segment.rollups(SectionKind::RollupCounts, dimension).counts(
-            self.at,
-            hours.len(),
-            true,
-        )?;
+        let counts = self
+            .segment
+            .rollups(SectionKind::RollupCounts, dimension)
+            .counts(self.at, hours.len())?;
         let Some(counts) = counts else { return Ok(()) };
         let dictionary = self.dictionary(dimension)?;
         let value_of = |code: u32| vec![(dimension.to_owned(), value_of(&dictionary, code))];
@@ -204,10 +203,10 @@ impl Rows<'_> {
 
     fn numbers(&mut self, number: &str) -> Result<()> {
         let hours = self.hours.clone();
-        let numbers = self.segment.rollups(SectionKind::RollupNumbers, number).numbers(
+        let numbers = self.segment.rollups(SectionKind::RollupNumbers, number).by_hour(
             self.at,
             hours.len(),
-            true,
+            Sums::read,
         )?;
         let Some((total, by_hour)) = numbers else { return Ok(()) };
         self.out.push(self.sums_row(number, &total));
@@ -237,10 +236,10 @@ impl Rows<'_> {
 
 impl Rows<'_> {
     fn users(&mut self) -> Result<()> {
-        let users = self.segment.rollups(SectionKind::RollupUsers, "").users(
+        let users = self.segment.rollups(SectionKind::RollupUsers, "").by_hour(
             self.at,
             self.hours.len(),
-            true,
+            Distinct::read,
         )?;
         let Some((total, by_hour)) = users else { return Ok(()) };
         self.out.push(self.users_row(&total));
@@ -265,10 +264,10 @@ impl Rows<'_> {
     }
 
     fn digests(&mut self, number: &str) -> Result<()> {
-        let digests = self.segment.rollups(SectionKind::RollupDigests, number).digests(
+        let digests = self.segment.rollups(SectionKind::RollupDigests, number).by_hour(
             self.at,
             self.hours.len(),
-            true,
+            Digest::read,
         )?;
         let Some((mut total, by_hour)) = digests else { return Ok(()) };
         self.out.push(self.digest_row(number, &mut total));

@@ -12,7 +12,7 @@ use crate::{
         vectors::{in_block, vectors},
     },
     segment::{RollupAt, Run, RunDay, SectionKind, UserReader},
-    sketch::digest::Digest,
+    sketch::{digest::Digest, hll::Distinct},
 };
 
 /// An hour since 1970 of a run: its place among those of its day, and its rows.
@@ -66,7 +66,7 @@ impl Sealed {
                 let kept = match rollup {
                     Some(index) => {
                         let at = RollupAt { index, day: day.ordinal };
-                        sketches.users(at, day.hours.len(), true)?
+                        sketches.by_hour(at, day.hours.len(), Distinct::read)?
                     }
                     None => None,
                 };
@@ -90,7 +90,7 @@ impl Sealed {
                 let kept = match rollup {
                     Some(index) => {
                         let at = RollupAt { index, day: day.ordinal };
-                        digests.digests(at, day.hours.len(), true)?
+                        digests.by_hour(at, day.hours.len(), Digest::read)?
                     }
                     None => None,
                 };

@@ -2,6 +2,8 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
 
+use std::ops::RangeInclusive;
+
 use super::layout::{DAYS, HOURS, NOT_KEPT, TOTALS};
 use crate::{
     base::coding::Cursor,
@@ -9,7 +11,6 @@ use crate::{
     error::Result,
     event::Namespace,
     segment::{SectionKind, Segment},
-    sketch::{digest::Digest, hll::Distinct, sums::Sums},
 };
 
 /// A state of a day of a series, and those of its hours where they are kept.
@@ -63,7 +64,7 @@ impl Segment {
     /// The rollups of a kind, for the dimensions or the number with this name; `""` where the kind has none.
     pub fn rollups(&self, kind: SectionKind, name: &str) -> RollupReader<'_> {
         let section = self.find(kind, name);
-        RollupReader { segment: self, section, index: None, block: &[], day_ends: Vec::new() }
+        RollupReader { segment: self, section, index: None, block: &[], day_bounds: Vec::new() }
     }
 }
 
@@ -76,8 +77,8 @@ pub struct RollupReader<'a> {
     index: Option<usize>,
     /// The days of that series, side by side.
     block: &'a [u8],
-    /// The end of each day in them; nothing when rollups of the series are not kept.
-    day_ends: Vec<usize>,
+    /// The start of each day in them, and the end of the last; nothing when rollups of the series are not kept.
+    day_bounds: Vec<usize>,
 }
 
 impl<'a> RollupReader<'a> {
@@ -90,25 +91,28 @@ impl<'a> RollupReader<'a> {
     fn open(&mut self, section: usize, index: usize) -> Result<()> {
         let block = self.segment.block_at(section, index)?;
         self.index = None;
-        self.day_ends.clear();
+        self.day_bounds.clear();
         match block.first() {
             Some(&NOT_KEPT) => self.block = &[],
             Some(&DAYS) => {
                 let mut cursor = Cursor::new(block, &self.segment.place);
                 cursor.u8()?;
-                let mut end = 0usize;
-                for _ in 0..cursor.count(1)? {
-                    end = end.saturating_add(cursor.varint_u32()? as usize);
-                    self.day_ends.push(end);
-                }
-                if self.day_ends.is_empty() {
+                let days = cursor.count(1)?;
+                if days == 0 {
                     return Err(cursor.error("a rollup lacks a day"));
+                }
+                let mut end = 0usize;
+                self.day_bounds.reserve(days + 1);
+                self.day_bounds.push(end);
+                for _ in 0..days {
+                    end = end.saturating_add(cursor.varint_u32()? as usize);
+                    self.day_bounds.push(end);
                 }
                 self.block = cursor.take(cursor.remaining())?;
             }
             _ => {
                 self.block = block;
-                self.day_ends.push(block.len());
+                self.day_bounds.extend([0, block.len()]);
             }
         }
         self.index = Some(index);
@@ -121,15 +125,11 @@ impl<'a> RollupReader<'a> {
         if self.index != Some(at.index) {
             self.open(section, at.index)?;
         }
-        if self.day_ends.is_empty() {
+        if self.day_bounds.is_empty() {
             return Ok(None);
         }
-        let start = match at.day.checked_sub(1) {
-            None => Some(0),
-            Some(before) => self.day_ends.get(before).copied(),
-        };
-        let day = start.zip(self.day_ends.get(at.day).copied());
-        let day = day.and_then(|(start, end)| self.block.get(start..end));
+        let bounds = self.day_bounds.get(at.day..).and_then(|bounds| bounds.first_chunk());
+        let day = bounds.and_then(|&[start, end]| self.block.get(start..end));
         let place = &self.segment.place;
         let day = day.ok_or_else(|| Cursor::new(&[], place).error("a rollup lacks a day"))?;
         let mut cursor = Cursor::new(day, place);
@@ -149,38 +149,33 @@ impl<'a> RollupReader<'a> {
         })
     }
 
-    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code up to `last`, and its
+    /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code within `codes`, and its
     /// rows. Returns whether the rollup is kept.
     pub fn each_count(
         &mut self,
         at: RollupAt,
-        last: u32,
+        codes: RangeInclusive<u32>,
         visit: impl FnMut(u32, &u64) -> Result<()>,
     ) -> Result<bool> {
         let Some((_, mut cursor)) = self.block(at)? else { return Ok(false) };
-        each_by_code(&mut cursor, last, |cursor| cursor.varint(), visit)?;
+        each_by_code(&mut cursor, codes, |cursor| cursor.varint(), visit)?;
         Ok(true)
     }
 
     /// Counts of a dimension's values in a series with `hours` hours, where they are kept.
-    pub fn counts(
-        &mut self,
-        at: RollupAt,
-        hours: usize,
-        with_hours: bool,
-    ) -> Result<Option<DimensionCounts>> {
+    pub fn counts(&mut self, at: RollupAt, hours: usize) -> Result<Option<DimensionCounts>> {
         let Some((form, mut cursor)) = self.block(at)? else { return Ok(None) };
         let mut totals = Vec::new();
         each_by_code(
             &mut cursor,
-            u32::MAX,
+            ALL_CODES,
             |cursor| cursor.varint(),
             |code, count| {
                 totals.push((code, *count));
                 Ok(())
             },
         )?;
-        if !with_hours || form == TOTALS {
+        if form == TOTALS {
             return Ok(Some(DimensionCounts { totals, hours: None }));
         }
         let mut by_hour = Vec::with_capacity(totals.len().saturating_mul(hours).min(1 << 20));
@@ -219,15 +214,31 @@ impl<'a> RollupReader<'a> {
         Ok(true)
     }
 
-    /// What a number adds up to on a day of a series, and by hour where that is kept and asked for.
-    pub fn numbers(
+    /// The state of a day of a series, which `read` reads, without those of its hours.
+    pub fn state<T>(
+        &mut self,
+        at: RollupAt,
+        read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some((_, mut cursor)) = self.block(at)? else { return Ok(None) };
+        read(&mut cursor).map(Some)
+    }
+
+    /// The same with those of its hours, of which the day has so many, where they are kept.
+    pub fn by_hour<T>(
         &mut self,
         at: RollupAt,
         hours: usize,
-        with_hours: bool,
-    ) -> Result<Option<ByHour<Sums>>> {
-        let block = self.block(at)?;
-        block.map(|block| by_hour(block, hours, with_hours, Sums::read)).transpose()
+        read: impl Fn(&mut Cursor<'_>) -> Result<T>,
+    ) -> Result<Option<ByHour<T>>> {
+        let Some((form, mut cursor)) = self.block(at)? else { return Ok(None) };
+        let total = read(&mut cursor)?;
+        if form == TOTALS {
+            return Ok(Some((total, None)));
+        }
+        let hours = (0..hours).map(|_| read(&mut cursor)).collect::<Result<_>>()?;
+        cursor.finish()?;
+        Ok(Some((total, Some(hours))))
     }
 
     /// Calls `visit` with each value of a dimension that occurs on a day of a series, by code, and its state, which
@@ -239,31 +250,9 @@ impl<'a> RollupReader<'a> {
         visit: impl FnMut(u32, &T) -> Result<()>,
     ) -> Result<bool> {
         let Some((_, mut cursor)) = self.block(at)? else { return Ok(false) };
-        each_by_code(&mut cursor, u32::MAX, read, visit)?;
+        each_by_code(&mut cursor, ALL_CODES, read, visit)?;
         cursor.finish()?;
         Ok(true)
-    }
-
-    /// The users of a day of a series, and by hour where that is kept and asked for.
-    pub fn users(
-        &mut self,
-        at: RollupAt,
-        hours: usize,
-        with_hours: bool,
-    ) -> Result<Option<ByHour<Distinct>>> {
-        let block = self.block(at)?;
-        block.map(|block| by_hour(block, hours, with_hours, Distinct::read)).transpose()
-    }
-
-    /// The spread of a number on a day of a series, and by hour where that is kept and asked for.
-    pub fn digests(
-        &mut self,
-        at: RollupAt,
-        hours: usize,
-        with_hours: bool,
-    ) -> Result<Option<ByHour<Digest>>> {
-        let block = self.block(at)?;
-        block.map(|block| by_hour(block, hours, with_hours, Digest::read)).transpose()
     }
 
     /// Codes of the users of a day of a series, rising.
@@ -297,36 +286,25 @@ impl<'a> RollupReader<'a> {
     }
 }
 
-/// The state of a day, then those of its hours.
-fn by_hour<T>(
-    (form, mut cursor): (u8, Cursor<'_>),
-    hours: usize,
-    with_hours: bool,
-    read: impl Fn(&mut Cursor<'_>) -> Result<T>,
-) -> Result<ByHour<T>> {
-    let total = read(&mut cursor)?;
-    if !with_hours || form == TOTALS {
-        return Ok((total, None));
-    }
-    let hours = (0..hours).map(|_| read(&mut cursor)).collect::<Result<_>>()?;
-    cursor.finish()?;
-    Ok((total, Some(hours)))
-}
+const ALL_CODES: RangeInclusive<u32> = 0..=u32::MAX;
 
-/// Reads the states of values, by code up to `last`.
+/// Reads the states of values, by code within `codes`.
 fn each_by_code<T>(
     cursor: &mut Cursor<'_>,
-    last: u32,
+    codes: RangeInclusive<u32>,
     read: impl Fn(&mut Cursor<'_>) -> Result<T>,
     mut visit: impl FnMut(u32, &T) -> Result<()>,
 ) -> Result<()> {
     let mut next = 0u32;
     for _ in 0..cursor.count(2)? {
         let code = next.saturating_add(cursor.varint_u32()?);
-        if code > last {
+        if code > *codes.end() {
             return Ok(());
         }
-        visit(code, &read(cursor)?)?;
+        let state = read(cursor)?;
+        if code >= *codes.start() {
+            visit(code, &state)?;
+        }
         next = code.saturating_add(1);
     }
     Ok(())
