@@ -344,8 +344,14 @@ impl<'a> SegmentColumns<'a> {
         Some(Codes { accepted, group })
     }
 
-    /// Whether no row of a block can match, by zones alone.
-    fn is_excluded(&self, block: usize) -> bool {
+    /// Whether none of so many rows of a block can match, by the columns that there are and by zones.
+    fn is_excluded(&self, block: usize, rows: usize) -> bool {
+        if rows <= VECTOR_ROWS {
+            // They are read in less time than zones of all blocks are.
+            return self.texts.iter().any(Option::is_none)
+                || self.ranges.iter().any(Option::is_none)
+                || matches!(self.number, Some(None));
+        }
         let text = |test: &Option<TextTest<'_>>| match test {
             None => true,
             Some(test) => test
@@ -381,7 +387,7 @@ impl<'a> SegmentColumns<'a> {
             let block = start / BLOCK_ROWS;
             let block_end = ((block + 1) * BLOCK_ROWS).min(rows.end);
             check()?;
-            if !self.is_excluded(block) {
+            if !self.is_excluded(block, block_end - start) {
                 self.open_block(block)?;
                 if let Some(count) =
                     self.count_of_hits(start % BLOCK_ROWS..block_end - block * BLOCK_ROWS)
@@ -479,7 +485,7 @@ impl<'a> SegmentColumns<'a> {
         let count = rows.len();
         let Sink { groups, scratch, .. } = sink;
         let Scratch { kept, codes, numbers, users, groups: assigned, passed_users } =
-            &mut **scratch.get_or_insert_default();
+            scratch.buffers();
         let (codes, _) = codes.split_at_mut(count);
         if let (Some(code), [(_, block)]) = (only_code, &opened.texts[..]) {
             block.read_rows(start, codes)?;

@@ -1,6 +1,6 @@
 //! The sink of a scan: adds rows that passed the filters to the states of their groups.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use super::{
     accumulate::{Accumulators, Passed, PassedUsers, Places},
@@ -21,7 +21,7 @@ pub struct Sink {
     /// The groups that were met so far.
     pub groups: Groups,
     /// Room for the values of a vector, once it is needed.
-    pub scratch: Option<Box<Scratch>>,
+    pub scratch: LazyScratch,
     /// The users that are counted by number.
     asked_users: Option<AskedUsers>,
     accumulators: Accumulators,
@@ -58,6 +58,31 @@ impl Default for Scratch {
     }
 }
 
+/// Buffers for a vector of rows from the first use on. A thread's next query uses them again: to make room for them takes
+/// as long as to read some hundred rows.
+#[derive(Default)]
+pub struct LazyScratch(Option<Box<Scratch>>);
+
+thread_local! {
+    static UNUSED: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+impl LazyScratch {
+    /// The buffers, with anything in them.
+    pub fn buffers(&mut self) -> &mut Scratch {
+        self.0.get_or_insert_with(|| UNUSED.take().unwrap_or_default())
+    }
+}
+
+impl Drop for LazyScratch {
+    fn drop(&mut self) {
+        if let Some(scratch) = self.0.take() {
+            // The thread may have ended.
+            let _ = UNUSED.try_with(|unused| unused.set(Some(scratch)));
+        }
+    }
+}
+
 /// The users of a tenant in a segment, by their codes less one.
 #[derive(Clone)]
 pub enum Users {
@@ -87,7 +112,7 @@ impl Sink {
         charge: Charge,
     ) -> Self {
         let accumulators = Accumulators::new(metric, buckets, charge);
-        let (scratch, cells) = (None, Vec::new());
+        let (scratch, cells) = (LazyScratch::default(), Vec::new());
         Self { groups, scratch, asked_users, accumulators, buckets, cells }
     }
 
@@ -143,7 +168,7 @@ impl Sink {
     /// stand there side by side; `group` is `None` when each has its own there.
     pub fn add_kept(&mut self, bucket: usize, rows: usize, group: Option<u32>) -> Result<()> {
         self.accumulators.grow(self.groups.names().len())?;
-        let scratch = &**self.scratch.get_or_insert_default();
+        let scratch = &*self.scratch.buffers();
         let places = match group {
             Some(group) => Places::One(cell_of(group, bucket, self.buckets)),
             None => {
@@ -169,7 +194,7 @@ impl Sink {
         let mut are_known = true;
         // As many at a time as a vector of rows has: the room for them is no part of the query's account.
         for some in codes.chunks(VECTOR_ROWS) {
-            let passed = &mut self.scratch.get_or_insert_default().passed_users;
+            let passed = &mut self.scratch.buffers().passed_users;
             let rows = match users {
                 Users::Hashes(known) => look_up(some, known, &mut passed.hashes),
                 Users::Numbers(known, count) => {
@@ -206,7 +231,7 @@ impl Sink {
         let charge = self.accumulators.charge().take();
         let asked_users = self.asked_users.take();
         let mut lent = Self::new(Groups::open(), metric, 1, asked_users, charge);
-        lent.scratch = self.scratch.take();
+        lent.scratch = std::mem::take(&mut self.scratch);
         lent
     }
 
@@ -216,7 +241,7 @@ impl Sink {
     /// Errors: `Limit` when there is no memory for a state of each group.
     pub fn take_back(&mut self, mut lent: Self, bytes: usize) -> Result<(Groups, PartialStates)> {
         let grown = lent.accumulators.grow(lent.groups.names().len());
-        self.scratch = lent.scratch.take();
+        self.scratch = std::mem::take(&mut lent.scratch);
         self.asked_users = lent.asked_users.take();
         let own_users = self.asked_users.as_ref().filter(|asked| !asked.is_kept());
         let users_bytes = own_users.map_or(0, |asked| asked.numbers.bytes());
@@ -232,7 +257,7 @@ impl Sink {
         let accounts = self.accumulators.charge().part(count);
         let helper = |charge| Self {
             groups: self.groups.fresh(),
-            scratch: None,
+            scratch: LazyScratch::default(),
             asked_users: self.asked_users.clone(),
             accumulators: self.accumulators.fresh(charge),
             buckets: self.buckets,
