@@ -151,12 +151,34 @@ fn cpu_ns() -> u64 {
 }
 
 fn parse(asked: &Json) -> Result<Query> {
-    let text = |name: &str| asked[name].as_str();
-    let instant = |name: &str| -> Result<i64> {
-        let time: jiff::Timestamp = text(name).ok_or("from and to are needed")?.parse()?;
-        Ok(time.as_millisecond())
-    };
-    let metric = match text("metric").unwrap_or("count") {
+    let mut query = Query::count(Namespace(1), "", i64::MIN..i64::MIN);
+    for (name, value) in asked.as_object().into_iter().flatten() {
+        let value = value.as_str().ok_or("a parameter is no string")?;
+        match name.as_str() {
+            "tenant_id" => query.tenant = Some(value.to_owned()),
+            "event_name" => query.event = value.to_owned(),
+            "from" => query.from_ms = instant(value)?,
+            "to" => query.to_ms = instant(value)?,
+            "metric" => query.metric = metric(value)?,
+            "numeric_prop" => query.number = Some(value.to_owned()),
+            "granularity" => query.granularity = Some(granularity(value)?),
+            "group_by" => query.group_by = Some(value.to_owned()),
+            "limit" => query.groups_max = value.parse()?,
+            _ => {
+                let name = name.strip_prefix("f_").ok_or("a parameter is not known")?.to_owned();
+                query.texts.push(TextFilter { name, any_of: vec![value.to_owned()] });
+            }
+        }
+    }
+    Ok(query)
+}
+
+fn instant(text: &str) -> Result<i64> {
+    Ok(text.parse::<jiff::Timestamp>()?.as_millisecond())
+}
+
+fn metric(name: &str) -> Result<Metric> {
+    Ok(match name {
         "count" => Metric::Count,
         "count_unique" => Metric::Distinct,
         "count_unique_approx" => Metric::DistinctApprox,
@@ -169,32 +191,16 @@ fn parse(asked: &Json) -> Result<Query> {
             let is_approx = name.ends_with("_approx");
             if is_approx { Metric::PercentileApprox(percent) } else { Metric::Percentile(percent) }
         }
-    };
-    let granularity = match text("granularity") {
-        None => None,
-        Some("hour") => Some(Granularity::Hour),
-        Some("day") => Some(Granularity::Day),
-        Some("week") => Some(Granularity::Week),
-        Some("month") => Some(Granularity::Month),
-        Some(other) => return Err(format!("granularity {other}").into()),
-    };
-    let filters = asked.as_object().into_iter().flatten().filter_map(|(name, value)| {
-        let any_of = vec![value.as_str()?.to_owned()];
-        Some(TextFilter { name: name.strip_prefix("f_")?.to_owned(), any_of })
-    });
-    Ok(Query {
-        tenant: text("tenant_id").map(str::to_owned),
-        metric,
-        number: text("numeric_prop").map(str::to_owned),
-        granularity,
-        group_by: text("group_by").map(str::to_owned),
-        texts: filters.collect(),
-        groups_max: text("limit").map_or(Ok(100), str::parse)?,
-        ..Query::count(
-            Namespace(1),
-            text("event_name").unwrap_or_default(),
-            instant("from")?..instant("to")?,
-        )
+    })
+}
+
+fn granularity(name: &str) -> Result<Granularity> {
+    Ok(match name {
+        "hour" => Granularity::Hour,
+        "day" => Granularity::Day,
+        "week" => Granularity::Week,
+        "month" => Granularity::Month,
+        other => return Err(format!("granularity {other}").into()),
     })
 }
 
