@@ -147,11 +147,17 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         // Most are small.
-        if let [first @ ..0x80, rest @ ..] = self.rest {
-            self.rest = rest;
-            return Ok(u64::from(*first));
+        match self.rest {
+            [first @ ..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(*first))
+            }
+            [first, second @ ..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(first & 0x7f) | u64::from(*second) << 7)
+            }
+            _ => self.long_varint(),
         }
-        self.long_varint()
     }
 
     /// The first eight bytes at once where there are so many: each gives seven bits, which are moved together.
