@@ -47,31 +47,38 @@ pub fn unpack(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]
     let mut at = first + head.len();
     unpack_part(bytes, width, first, base, head);
     for group in groups {
-        match group_at(bytes, width, at) {
-            Some((kernel, words)) => kernel(words, base, group),
-            None => unpack_any(bytes, width, at, base, group),
-        }
+        unpack_whole(bytes, width, at, base, group);
         at += GROUP;
     }
     unpack_part(bytes, width, at, base, tail);
 }
 
-/// The kernel for the group that begins with a value, and its words; `None` where the last of them are cut off
-/// because nothing of them is needed.
-fn group_at(bytes: &[u8], width: u32, first: usize) -> Option<(Kernel, &[u8])> {
-    let words = bytes.get(first * width as usize / 8..)?.get(..width as usize * 8)?;
-    Some((*KERNELS.get(width as usize)?, words))
+/// Reads the group that begins with a value, by the kernel of its width.
+fn unpack_whole(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64; GROUP]) {
+    let (Some(kernel), Some(rest)) =
+        (KERNELS.get(width as usize), bytes.get(first * width as usize / 8..))
+    else {
+        return unpack_any(bytes, width, first, base, out);
+    };
+    match rest.get(..width as usize * 8) {
+        Some(words) => kernel(words, base, out),
+        // The last words are cut off where nothing of them is needed.
+        None => {
+            let mut words = [0; GROUP * 8];
+            words.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            kernel(&words, base, out);
+        }
+    }
 }
 
 /// Reads a part of a group.
 fn unpack_part(bytes: &[u8], width: u32, first: usize, base: i64, out: &mut [i64]) {
-    let skipped = first % GROUP;
-    let whole = group_at(bytes, width, first - skipped).filter(|_| out.len() >= PART_MIN);
-    let Some((kernel, words)) = whole else {
+    if out.len() < PART_MIN {
         return unpack_any(bytes, width, first, base, out);
-    };
+    }
+    let skipped = first % GROUP;
     let mut group = [0; GROUP];
-    kernel(words, base, &mut group);
+    unpack_whole(bytes, width, first - skipped, base, &mut group);
     out.iter_mut().zip(group.iter().skip(skipped)).for_each(|(to, from)| *to = *from);
 }
 
