@@ -245,9 +245,9 @@ impl Running {
         self.app.demo_session(None).ok().map(|(minted, ..)| minted.url)
     }
 
-    /// Removes the records of ended sessions now, as the job does from time to time.
+    /// Removes the records of what has ended and old mails now, as the job does from time to time.
     pub fn expire(&self) -> Result<usize, ApiError> {
-        self.app.expire()
+        jobs::expire_now(&self.app)
     }
 
     /// Looks at what all alert rules watch now, as the job does in turns; returns how many rules.

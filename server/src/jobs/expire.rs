@@ -1,20 +1,35 @@
-//! Removes the records of what has ended from time to time.
+//! Removes the records of what has ended, and old mails, from time to time.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::sync::watch;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::periodic::every;
-use crate::app::App;
+use crate::{app::App, error::Result, outbound::remove_old_mails};
 
 /// Often enough that ended sessions stay few, seldom enough to cost nothing.
 const EVERY: Duration = Duration::from_secs(600);
 
+/// Mails that are files, since there is no mail server, are kept this long.
+const MAILS_KEPT_MS: u64 = 30 * 86_400_000;
+
+/// Removes records of what has ended, and old mails of the outbox; returns how many there were.
+pub fn expire_now(app: &App) -> Result<usize> {
+    let now = Duration::from_millis(app.now_ms().try_into().unwrap_or(0));
+    let before = UNIX_EPOCH + now.saturating_sub(Duration::from_millis(MAILS_KEPT_MS));
+    let mails = remove_old_mails(&app.settings.data_dir.join("outbox"), before);
+    let mails = mails.unwrap_or_else(|error| {
+        warn!(%error, "cannot remove old mails from the outbox");
+        0
+    });
+    Ok(app.expire()? + mails)
+}
+
 /// Runs until the server stops.
 pub async fn run(app: App, stopped: watch::Receiver<bool>) {
     every(EVERY, app, stopped, "remove what has ended", |app| {
-        app.expire().map(|removed| debug!(removed, "removed what has ended"))
+        expire_now(app).map(|removed| debug!(removed, "removed what has ended"))
     })
     .await;
 }

@@ -13,7 +13,7 @@ mod store_health;
 
 pub use deliver::run as deliver;
 pub use evaluate_alerts::{evaluate_now, run as evaluate_alerts};
-pub use expire::run as expire;
+pub use expire::{expire_now, run as expire};
 pub use flush_usage::run as count;
 pub use run_reports::run as run_reports;
 pub use store_health::run as report;

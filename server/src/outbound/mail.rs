@@ -1,8 +1,9 @@
 //! Mail: by SMTP, or as files in a folder where none is configured.
 
 use std::{
+    io,
     path::Path,
-    time::{Duration, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use lettre::{
@@ -13,6 +14,30 @@ use lettre::{
 
 /// Time limit of one attempt, with all commands of SMTP and their replies.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Removes the mails in a folder that were written before; returns how many. Other files stay, and a folder that is not there
+/// has none.
+///
+/// Errors: a folder that cannot be read.
+pub fn remove_old_mails(folder: &Path, before: SystemTime) -> io::Result<usize> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut count = 0;
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        let is_mail = path.extension().is_some_and(|extension| extension == "eml");
+        // Another process may have taken it away.
+        let written = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        if is_mail && written.is_some_and(|written| written < before) {
+            count += usize::from(std::fs::remove_file(&path).is_ok());
+        }
+    }
+    Ok(count)
+}
 
 /// A mail to one recipient.
 #[derive(Debug, Clone)]
@@ -144,4 +169,27 @@ fn bounce(error: &smtp::Error) -> Bounce {
 /// Replaces control characters, so that a subject is one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of the test")]
+    fn old_mails_are_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3_600);
+        let now = UNIX_EPOCH + hour * 400_000;
+        for (name, age) in [("old.eml", 3), ("new.eml", 1), ("old.txt", 3)] {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(now - hour * age).unwrap();
+        }
+        assert_eq!(remove_old_mails(folder.path(), now - hour * 2).unwrap(), 1);
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["new.eml", "old.txt"]);
+        assert_eq!(remove_old_mails(&folder.path().join("none"), now).unwrap(), 0);
+    }
 }

@@ -13,5 +13,5 @@ mod dispatcher;
 pub use address::{WebhookRules, check_webhook};
 pub use billing::portal;
 pub use dispatcher::{DeliveryResult, Dispatcher, OutboundMessage};
-pub use mail::{Bounce, Mail, Mailer};
+pub use mail::{Bounce, Mail, Mailer, remove_old_mails};
 pub use webhook::{Post, Poster};

@@ -27,6 +27,9 @@ macro_rules! records {
 }
 pub(super) use records;
 
+/// Records that are read at once, where it is not known how many are needed.
+const AT_ONCE: usize = 128;
+
 /// Reads records of one organisation.
 pub struct OrgReader {
     keys: KeyReader,
@@ -64,11 +67,25 @@ impl OrgReader {
         found.iter().map(|(_, bytes)| decode(bytes)).collect()
     }
 
-    /// The newest records of a kind whose ids are below `end`, newest first.
-    pub fn list_last_below<R: Record>(&self, end: &str, limit: usize) -> Result<Vec<R>> {
-        let (prefix, end) = (org_key(&self.org, R::KIND, ""), org_key(&self.org, R::KIND, end));
-        let found = self.keys.scan_last_below(&prefix, &end, limit);
-        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    /// Visits records of a kind whose ids rise with time, newest first, until `visit` returns `false`: some at a time
+    /// are read. With `end` it begins below this id.
+    pub fn visit_last<R: Record>(
+        &self,
+        end: Option<&str>,
+        mut visit: impl FnMut(R) -> bool,
+    ) -> Result<()> {
+        // No character of an id is above this.
+        let mut end = end.unwrap_or("~").to_owned();
+        loop {
+            let some: Vec<R> = self.list_last_below(&end, AT_ONCE)?;
+            let Some(last) = some.last() else { return Ok(()) };
+            last.id().clone_into(&mut end);
+            for record in some {
+                if !visit(record) {
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// The oldest records of a kind whose ids rise with time, oldest first.
@@ -80,6 +97,12 @@ impl OrgReader {
     /// The newest records of a kind, newest first.
     pub fn list_last<R: Record>(&self, limit: usize) -> Result<Vec<R>> {
         let found = self.keys.scan_last(&org_key(&self.org, R::KIND, ""), limit);
+        found.iter().map(|(_, bytes)| decode(bytes)).collect()
+    }
+
+    fn list_last_below<R: Record>(&self, end: &str, limit: usize) -> Result<Vec<R>> {
+        let (prefix, end) = (org_key(&self.org, R::KIND, ""), org_key(&self.org, R::KIND, end));
+        let found = self.keys.scan_last_below(&prefix, &end, limit);
         found.iter().map(|(_, bytes)| decode(bytes)).collect()
     }
 }

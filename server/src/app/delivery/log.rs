@@ -12,8 +12,8 @@ use crate::{
 pub const WINDOW_HOURS: i64 = 24;
 /// Attempts of a rule that are shown one by one.
 const ATTEMPTS_SHOWN: usize = 20;
-/// Attempts of an organisation that are read, at most.
-const ATTEMPTS_MAX: usize = 100_000;
+/// Attempts are stored when they end, and no attempt takes longer.
+const ATTEMPT_MS_MAX: i64 = 600_000;
 
 /// A rule with a webhook, and the results of its attempts.
 pub struct RuleDeliveries {
@@ -39,8 +39,6 @@ impl App {
     pub fn webhook_deliveries(&self, caller: &Caller) -> Result<Vec<RuleDeliveries>> {
         let reader = self.org_reader(&caller.org);
         let since = self.now_ms() - WINDOW_HOURS * 3_600_000;
-        let mut attempts: Vec<WebhookDelivery> = reader.list_last(ATTEMPTS_MAX)?;
-        attempts.retain(|attempt| attempt.created_at >= since);
         let rule = |source: &'static str, source_id, name, webhook_url| RuleDeliveries {
             source,
             source_id,
@@ -67,18 +65,21 @@ impl App {
             .enumerate()
             .map(|(at, rule)| ((rule.source, rule.source_id), at))
             .collect();
-        for attempt in attempts {
+        reader.visit_last(None, |attempt: WebhookDelivery| {
             let place = places.get(&(attempt.source.as_str(), attempt.source_id));
-            let Some(rule) = place.and_then(|&at| rules.get_mut(at)) else { continue };
-            if (200..300).contains(&attempt.status_code) {
-                rule.successes += 1;
-            } else {
-                rule.failures += 1;
+            let rule = place.and_then(|&at| rules.get_mut(at));
+            let created_at = attempt.created_at;
+            if let Some(rule) = rule.filter(|_| created_at >= since) {
+                match attempt.status_code {
+                    200..300 => rule.successes += 1,
+                    _ => rule.failures += 1,
+                }
+                if rule.attempts.len() < ATTEMPTS_SHOWN {
+                    rule.attempts.push(attempt);
+                }
             }
-            if rule.attempts.len() < ATTEMPTS_SHOWN {
-                rule.attempts.push(attempt);
-            }
-        }
+            created_at >= since - ATTEMPT_MS_MAX
+        })?;
         rules.retain(|rule| rule.webhook_url.is_some() || !rule.attempts.is_empty());
         Ok(rules)
     }
@@ -153,7 +154,8 @@ mod tests {
             for status in [200, 500, 0] {
                 txn.put(&delivery(&app, 1, status, 1_000))?;
             }
-            for _ in 0..30 {
+            // More than are read at once.
+            for _ in 0..300 {
                 txn.put(&delivery(&app, 10, 204, 500))?;
             }
             txn.put(&delivery(&app, 77, 200, 500))?;
@@ -193,7 +195,7 @@ mod tests {
             .iter()
             .map(|rule| (rule.source_id, rule.successes, rule.failures, rule.attempts.len()))
             .collect();
-        assert_eq!(told, [(10, 30, 0, ATTEMPTS_SHOWN), (1, 1, 2, 3)]);
+        assert_eq!(told, [(10, 300, 0, ATTEMPTS_SHOWN), (1, 1, 2, 3)]);
         assert_eq!(rules[1].attempts[0].error.as_deref(), Some("connection refused"));
         let runs = app.report_runs(&caller, 10).unwrap();
         assert_eq!((runs.len(), runs[0].scheduled_for), (100, 119), "the newest hundred");

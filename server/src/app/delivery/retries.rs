@@ -25,8 +25,6 @@ use crate::{
 
 /// Retries of one message to one receiver by hand, at most.
 const RETRIES_MAX: u32 = 3;
-/// Attempts in which those of one message are looked for.
-const ATTEMPTS_MAX: usize = 100_000;
 /// Attempts that may be stored between that and the transaction.
 const RECENT: usize = 100;
 
@@ -38,8 +36,14 @@ impl App {
     pub fn retry_webhook(&self, caller: &Caller, attempt: &str) -> Result<()> {
         let reader = self.org_reader(&caller.org);
         let attempt: WebhookDelivery = reader.find(attempt)?.ok_or_else(not_found)?;
-        let attempts: Vec<WebhookDelivery> = reader.list_last(ATTEMPTS_MAX)?;
-        let counts = count_attempts(&attempts, &attempt);
+        // Those before it have lower numbers.
+        let mut counts = attempt_counts(&attempt);
+        reader.visit_last(None, |one: WebhookDelivery| {
+            if is_of_message(&one, &attempt) {
+                counts = counts.and(attempt_counts(&one));
+            }
+            one.id > attempt.id
+        })?;
         self.org_txn(&caller.org, |txn| {
             let (environment, url) = match attempt.source.as_str() {
                 "alert" => {
@@ -112,7 +116,12 @@ impl App {
         }
         // An attempt that was stored since `counts` was read is among the last.
         let reader = self.org_reader(&caller.org);
-        let counts = counts.and(count_attempts(&reader.list_last(RECENT)?, attempt));
+        let counts = reader
+            .list_last::<WebhookDelivery>(RECENT)?
+            .iter()
+            .filter(|one| is_of_message(one, attempt))
+            .map(attempt_counts)
+            .fold(counts, AttemptCounts::and);
         let retry = next_retry(counts.retries)?;
         let entry = Delivery {
             id: delivery.clone(),
@@ -176,16 +185,18 @@ impl AttemptCounts {
     }
 }
 
-/// Counts the attempts of the same message as `attempt`.
-fn count_attempts(attempts: &[WebhookDelivery], attempt: &WebhookDelivery) -> AttemptCounts {
-    let id = |one: &WebhookDelivery| match &one.message {
-        Some(Message::Alert { delivery, .. }) => Some(delivery.clone()),
-        _ => None,
-    };
-    let of_message = id(attempt);
-    let same = attempts.iter().filter(|one| of_message.is_some() && id(one) == of_message);
-    let count = |one: &WebhookDelivery| AttemptCounts { last: one.attempt, retries: one.retry };
-    same.map(count).fold(count(attempt), AttemptCounts::and)
+/// Whether an attempt is one of the same message as `attempt`, which is that of an alert.
+fn is_of_message(one: &WebhookDelivery, attempt: &WebhookDelivery) -> bool {
+    match (&one.message, &attempt.message) {
+        (Some(Message::Alert { delivery, .. }), Some(Message::Alert { delivery: same, .. })) => {
+            delivery == same
+        }
+        _ => false,
+    }
+}
+
+fn attempt_counts(one: &WebhookDelivery) -> AttemptCounts {
+    AttemptCounts { last: one.attempt, retries: one.retry }
 }
 
 /// Number of the retry after so many.

@@ -19,9 +19,6 @@ pub struct AuditFilter {
     pub cursor: Option<String>,
 }
 
-/// Rows that are read at once: a page without a filter takes one read.
-const ROWS_AT_ONCE: usize = 128;
-
 impl App {
     /// Adds a row to the transaction that makes the change.
     pub fn audit(
@@ -59,15 +56,12 @@ impl App {
                 && filter.action.as_ref().is_none_or(|action| *action == row.action)
         };
         let mut rows = Vec::new();
-        // Ids rise with time, and no character of one is above this.
-        let mut end = filter.cursor.clone().unwrap_or_else(|| "~".to_owned());
-        while rows.len() < count {
-            let some: Vec<AuditRow> = reader.list_last_below(&end, ROWS_AT_ONCE)?;
-            let Some(last) = some.last() else { break };
-            end.clone_from(&last.id);
-            rows.extend(some.into_iter().filter(is_wanted));
-        }
-        rows.truncate(count);
+        reader.visit_last(filter.cursor.as_deref(), |row| {
+            if rows.len() < count && is_wanted(&row) {
+                rows.push(row);
+            }
+            rows.len() < count
+        })?;
         Ok(rows)
     }
 }
