@@ -48,7 +48,7 @@ impl Reference {
     pub fn new(http: &Http, document: &Value) -> Self {
         let base = http.files.base();
         let styles = ["dist/docs.css"].map(|file| format!("{base}/{file}"));
-        let page = web::reference(document, &styles);
+        let page = web::reference(document, &styles, &http.app.settings.base_url);
         Self { document: document.to_string().into(), page: page.into() }
     }
 
