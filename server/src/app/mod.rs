@@ -60,6 +60,7 @@ pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};
 pub use delivery::log::{RuleDeliveries, WINDOW_HOURS};
 pub use delivery::queue::{Outcome, Queued, UnderWay};
 pub use delivery::rule_fields::{masked_email, masked_url};
+pub use delivery::unsubscribe::{MailSource, MailSubscription};
 pub use demo::demo_tenants;
 pub use embed::limits::{Offered, WireFilters};
 pub use embed::sessions::{EmbedRequest, Viewer};

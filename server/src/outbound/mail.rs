@@ -8,7 +8,10 @@ use std::{
 
 use lettre::{
     AsyncFileTransport, AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor,
-    message::{Attachment, Mailbox, MultiPart, SinglePart, header::ContentType},
+    message::{
+        Attachment, Mailbox, MultiPart, SinglePart,
+        header::{ContentType, HeaderName, HeaderValue},
+    },
     transport::smtp,
 };
 
@@ -55,6 +58,8 @@ pub struct Mail {
     pub text: String,
     /// Body as HTML, an alternative to `text`.
     pub html: String,
+    /// The link that stops mails of this kind to this address; absent: nothing to stop.
+    pub unsubscribe: Option<String>,
     /// Attached file: name, media type and content; absent: no attachment.
     pub file: Option<(String, &'static str, Vec<u8>)>,
 }
@@ -145,8 +150,21 @@ impl Mailer {
                 builder.multipart(MultiPart::mixed().multipart(both).singlepart(file))
             }
         };
-        composed.map_err(|error| format!("the mail cannot be written: {error}"))
+        let mut message =
+            composed.map_err(|error| format!("the mail cannot be written: {error}"))?;
+        if let Some(link) = mail.unsubscribe {
+            // Mail programs show a button for it (RFC 8058).
+            let headers = message.headers_mut();
+            headers.insert_raw(raw_header("List-Unsubscribe", format!("<{link}>")));
+            let one_click = "List-Unsubscribe=One-Click".to_owned();
+            headers.insert_raw(raw_header("List-Unsubscribe-Post", one_click));
+        }
+        Ok(message)
     }
+}
+
+fn raw_header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }
 
 /// The error of an attempt as a bounce: code and text of the reply, up to 300 characters.

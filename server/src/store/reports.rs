@@ -104,6 +104,15 @@ pub struct Share {
     pub recipients: Vec<String>,
 }
 
+impl ReportRule {
+    /// Whether every file that it makes has somebody who gets it.
+    pub fn has_receivers(&self) -> bool {
+        let reaches_shares =
+            !self.burst.is_empty() && self.burst.iter().all(|share| !share.recipients.is_empty());
+        !self.recipients.is_empty() || self.webhook_url.is_some() || reaches_shares
+    }
+}
+
 /// A run that is to be started or continued; stored outside of any organisation under
 /// `<due>:<run>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,10 @@ use askama::Template;
 use serde::Serialize;
 
 use crate::{
-    app::{delivery::signature::signature_headers, request::context::App},
+    app::{
+        delivery::{signature::signature_headers, unsubscribe::MailSource},
+        request::context::App,
+    },
     base::{instant, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, OutboundMessage, Post},
@@ -83,6 +86,7 @@ struct AlertMail {
     sentence: String,
     facts: Vec<(&'static str, String)>,
     link: String,
+    unsubscribe: String,
 }
 
 impl App {
@@ -91,7 +95,7 @@ impl App {
         Ok(match delivery.channel {
             Channel::Webhook => OutboundMessage::Post(self.alert_post(delivery, at_ms)?),
             Channel::Email => {
-                let mail = self.alert_mail(&delivery.id, &delivery.to, &delivery.notification)?;
+                let mail = self.alert_mail(delivery)?;
                 OutboundMessage::Mail(Box::new(mail))
             }
         })
@@ -117,23 +121,27 @@ impl App {
         })
     }
 
-    /// The mail that tells a notice to one address. `id` is that of the delivery.
-    pub fn alert_mail(&self, id: &str, to: &str, notification: &Notification) -> Result<Mail> {
-        let content = content(notification, &self.settings.base_url);
+    /// The mail that brings a delivery to its address.
+    pub fn alert_mail(&self, delivery: &Delivery) -> Result<Mail> {
+        let Delivery { id, to, notification, .. } = delivery;
+        let rule = (MailSource::Alert, delivery.alert);
+        let unsubscribe = self.unsubscribe_url(&delivery.org, rule, to)?;
+        let content = content(notification, &self.settings.base_url, unsubscribe.clone());
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
         Ok(Mail {
-            id: id.to_owned(),
+            id: id.clone(),
             written_at: notification.resolved_at.unwrap_or(notification.fired_at),
-            to: to.to_owned(),
+            to: to.clone(),
             subject: content.heading.clone(),
             text: AlertMailText { mail: &content }.render().map_err(failed)?,
             html: AlertMailHtml { mail: &content }.render().map_err(failed)?,
+            unsubscribe: Some(unsubscribe),
             file: None,
         })
     }
 }
 
-fn content(notification: &Notification, base_url: &str) -> AlertMail {
+fn content(notification: &Notification, base_url: &str, unsubscribe: String) -> AlertMail {
     let plain = Notification {
         name: one_line(&notification.name),
         dashboard_name: one_line(&notification.dashboard_name),
@@ -180,6 +188,7 @@ fn content(notification: &Notification, base_url: &str) -> AlertMail {
         sentence,
         facts,
         link: format!("{base_url}/console/alerts/{}", notification.alert),
+        unsubscribe,
     }
 }
 
@@ -231,6 +240,7 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Client;
 
     fn notification() -> Notification {
         Notification {
@@ -280,12 +290,30 @@ mod tests {
     #[test]
     fn a_mail_tells_value_condition_window_and_link() {
         let app = App::in_memory();
-        let mail = app.alert_mail("id", "ops@acme.example", &notification()).unwrap();
+        let password = "correct horse battery";
+        let made = app.register("a@b.example", password, "A", "A", Client::default()).unwrap();
+        let delivery = Delivery {
+            id: "id".to_owned(),
+            org: made.org.id,
+            due_at: 0,
+            is_leased: false,
+            attempt: 1,
+            channel: Channel::Email,
+            to: "ops@acme.example".to_owned(),
+            alert: 7,
+            event: String::new(),
+            notification: notification(),
+            retry: 0,
+        };
+        let mail = app.alert_mail(&delivery).unwrap();
+        let unsubscribe = mail.unsubscribe.as_deref().unwrap();
+        assert!(unsubscribe.starts_with("http://127.0.0.1:8080/unsubscribe?token="));
         for part in [
             "above 1,000",
             "12,345.5",
             "2026-11-20 09:17 UTC to 2026-11-20 10:17 UTC (60 minutes)",
             "http://127.0.0.1:8080/console/alerts/7",
+            unsubscribe,
         ] {
             assert!(mail.text.contains(part) && mail.html.contains(part), "{part}\n{}", mail.text);
         }

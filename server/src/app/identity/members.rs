@@ -3,18 +3,18 @@
 //! An account belongs to one organisation. Accepting an invite makes it, removing the member ends it, so
 //! that the same address can be invited anew, there or elsewhere.
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
     accounts::{RESERVED_DOMAIN, SessionOpened},
+    link_tokens::{LinkPurpose, sign_link},
     passwords,
     sessions::{Client, caller_of_user, end_sessions, is_guest},
 };
 use crate::{
     app::request::{access::Principal, callers::Caller, context::App},
-    base::{secret, text},
+    base::text,
     error::{ApiError, Code, Faults, Result},
     store::{
         Invite, InviteKey, Member, OrgTxn, Role, User, global_delete, global_find, global_put,
@@ -23,18 +23,13 @@ use crate::{
 
 /// An invite is good for this long.
 const INVITE_MS: i64 = 7 * 86_400_000;
-/// `typ` of an invite's token: no other token is taken for one, and it for no other.
-const TOKEN_TYPE: &str = "invite+jwt";
-/// `aud` of an invite's token.
-const AUDIENCE: &str = "invite";
-/// Bytes of an invite's token, at most.
-const TOKEN_BYTES_MAX: usize = 2_048;
+const PURPOSE: LinkPurpose = LinkPurpose("invite");
 /// Invites of an organisation at once, at most: the list is answered whole.
 const INVITES_MAX: usize = 1_000;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Claims {
+struct InviteClaims {
     aud: String,
     /// Id of the invite.
     sub: String,
@@ -117,23 +112,11 @@ impl App {
             txn.put(&invite)?;
             let metadata = json!({"email": invite.email, "role": invite.role});
             self.audit(txn, caller, "member.invite", ("invite", &invite.id), metadata)?;
-            self.invite_key(txn, &caller.org)
+            self.link_key(txn, &caller.org)
         })?;
         let token = sign(&caller.org, &invite, &key)?;
         let url = format!("{}/console/invite?token={token}", self.settings.base_url);
         Ok(NewInvite { invite, token, url })
-    }
-
-    /// The key that signs invites of an organisation, made when it is first needed.
-    fn invite_key(&self, txn: &mut OrgTxn<'_>, org: &str) -> Result<InviteKey> {
-        if let Some(key) = global_find(txn.global(), "invite_key", org)? {
-            return Ok(key);
-        }
-        let mut bytes = [0; 32];
-        self.rng.fill(&mut bytes);
-        let key = InviteKey { org: org.to_owned(), secret: secret::hex(&bytes) };
-        global_put(txn.global(), "invite_key", org, &key)?;
-        Ok(key)
     }
 
     /// Invites that can still be accepted, newest first.
@@ -216,29 +199,11 @@ impl App {
 
     /// Organisation and invite that a token names.
     fn verify_invite(&self, token: &str) -> Result<(String, String)> {
-        let invalid = || ApiError::new(Code::Unauthenticated, "the invite is not valid");
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(invalid());
-        }
-        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid())?;
-        if header.typ.as_deref() != Some(TOKEN_TYPE) || header.alg != Algorithm::HS256 {
-            return Err(invalid());
-        }
-        let kid = header.kid.filter(|kid| kid.len() <= 64).ok_or_else(invalid)?;
-        let key: InviteKey =
-            global_find(&self.engine.keys(), "invite_key", &kid)?.ok_or_else(invalid)?;
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        validation.set_audience(&[AUDIENCE]);
-        // How old it may be, its record says, by our own clock.
-        validation.validate_exp = false;
-        let key_bytes = DecodingKey::from_secret(key.secret.as_bytes());
-        let claims = jsonwebtoken::decode::<Claims>(token, &key_bytes, &validation)
-            .map_err(|_| invalid())?
-            .claims;
-        if claims.org != key.org {
-            return Err(invalid());
-        }
+        let claims = self.verify_link::<InviteClaims>(PURPOSE, token)?;
+        // How old it may be, its record says.
+        let claims = claims.filter(|(org, claims)| claims.org == *org).map(|(_, claims)| claims);
+        let claims = claims
+            .ok_or_else(|| ApiError::new(Code::Unauthenticated, "the invite is not valid"))?;
         Ok((claims.org, claims.sub))
     }
 
@@ -296,18 +261,14 @@ impl App {
 }
 
 fn sign(org: &str, invite: &Invite, key: &InviteKey) -> Result<String> {
-    let mut header = Header::new(Algorithm::HS256);
-    header.typ = Some(TOKEN_TYPE.to_owned());
-    header.kid = Some(org.to_owned());
-    let claims = Claims {
-        aud: AUDIENCE.to_owned(),
+    let claims = InviteClaims {
+        aud: PURPOSE.0.to_owned(),
         sub: invite.id.clone(),
         org: org.to_owned(),
         iat: invite.created_at / 1_000,
         exp: invite.expires_at / 1_000,
     };
-    jsonwebtoken::encode(&header, &claims, &EncodingKey::from_secret(key.secret.as_bytes()))
-        .map_err(|error| ApiError::internal(format!("an invite cannot be signed: {error}")))
+    sign_link(PURPOSE, key, &claims)
 }
 
 /// Refuses when there is only one owner.

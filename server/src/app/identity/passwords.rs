@@ -89,6 +89,7 @@ impl App {
             subject: "Set a new password for Inlay".to_owned(),
             text: PasswordMailText { mail: &content }.render().map_err(failed)?,
             html: PasswordMailHtml { mail: &content }.render().map_err(failed)?,
+            unsubscribe: None,
             file: None,
         }))
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::{
-        delivery::signature::signature_headers,
+        delivery::{signature::signature_headers, unsubscribe::MailSource},
         request::{callers::Caller, context::App},
     },
     base::{instant, text::one_line},
@@ -53,6 +53,7 @@ struct ReportMail {
     heading: String,
     about: String,
     file: String,
+    unsubscribe: String,
 }
 
 impl App {
@@ -127,10 +128,13 @@ impl App {
 
     /// The mail that brings a file to one address.
     fn report_mail(&self, of: &ReportWork, at: usize, to: &str, file: &ReportFile) -> Result<Mail> {
+        let rule = (MailSource::Report, of.rule.number);
+        let unsubscribe = self.unsubscribe_url(&of.work.org, rule, to)?;
         let content = ReportMail {
             heading: one_line(&of.rule.name),
             about: one_line(&file.about),
             file: file.name.clone(),
+            unsubscribe: unsubscribe.clone(),
         };
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
         let run = of.run.id.rsplit(':').next().unwrap_or_default();
@@ -141,6 +145,7 @@ impl App {
             subject: of.rule.name.clone(),
             text: ReportMailText { mail: &content }.render().map_err(failed)?,
             html: ReportMailHtml { mail: &content }.render().map_err(failed)?,
+            unsubscribe: Some(unsubscribe),
             file: Some((file.name.clone(), file.content_type, file.bytes.to_vec())),
         })
     }

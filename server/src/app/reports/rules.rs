@@ -208,9 +208,9 @@ impl App {
         let now = self.now_ms();
         let times = faults.take(RunTimes::read(&rule.schedule, now));
         faults.end()?;
-        let reaches_shares =
-            !rule.burst.is_empty() && rule.burst.iter().all(|share| !share.recipients.is_empty());
-        if rule.recipients.is_empty() && rule.webhook_url.is_none() && !reaches_shares {
+        // One whose receivers have all stopped their mails is disabled, and may stay so.
+        let may_have_none = rule.number > 0 && !rule.enabled;
+        if !rule.has_receivers() && !may_have_none {
             let message = "a report needs recipients or a webhook_url";
             return Err(ApiError::field(Code::MissingField, "recipients", message));
         }

@@ -5,3 +5,4 @@ pub mod console;
 pub mod embed_page;
 pub mod metrics;
 pub mod system;
+pub mod unsubscribe;

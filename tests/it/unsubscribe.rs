@@ -1,0 +1,126 @@
+//! Mails that one can stop: the link of each, the button of a mail program, and what the rule says then.
+
+use inlay_tests::{Client, Org, TestServer, eventually};
+use serde_json::{Value, json};
+
+use crate::dashboards::widget;
+
+async fn start() -> (TestServer, Org, Value) {
+    let server = TestServer::start().await;
+    let org = server.register("acme").await;
+    let body = json!({"name": "Usage", "widgets": [widget("calls")]});
+    let dashboard = org.admin.post("/v1/dashboards", &body).await.expect(201)["id"].clone();
+    let path = format!("/v1/dashboards/{}/publish", dashboard.as_str().unwrap());
+    org.admin.post_empty(&path).await;
+    (server, org, dashboard)
+}
+
+/// The path of the link in the header of the mail to this address, once it has come.
+async fn link_of(server: &TestServer, to: &str) -> String {
+    let mail = || {
+        let to = format!("To: {to}");
+        server.outbox().into_iter().find(|mail| mail.contains(&to) && mail.ends_with("--\r\n"))
+    };
+    eventually(|| async { mail().is_some() }).await;
+    let mail = mail().unwrap();
+    assert!(mail.contains("List-Unsubscribe-Post: List-Unsubscribe=One-Click"), "{mail}");
+    let (_, header) = mail.split_once("List-Unsubscribe: <").unwrap();
+    let link = header.split_once('>').unwrap().0.to_owned();
+    let text = mail.replace("=\r\n", "").replace("=3D", "=");
+    assert!(text.matches(&link).count() >= 2, "text and HTML have it as well: {text}");
+    link.strip_prefix(&server.base).unwrap().to_owned()
+}
+
+async fn audited(client: &Client, action: &str) -> Vec<Value> {
+    let path = format!("/v1/audit?action={action}");
+    client.get(&path).await.expect(200)["data"].as_array().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mails_of_an_alert_stop_with_one_click_and_not_by_a_look() {
+    let (server, org, dashboard) = start().await;
+    let rule = json!({
+        "dashboard_id": dashboard, "widget_id": "calls", "name": "Too <many>", "condition_type": "no_data",
+        "email_to": ["ops@acme.example", "ada@acme.example"],
+    });
+    org.admin.post("/v1/alerts", &rule).await.expect(201);
+    org.admin.post_empty("/v1/alerts/1/test").await.expect(200);
+    let link = link_of(&server, "ops@acme.example").await;
+    let addresses =
+        || async { org.admin.get("/v1/alerts/1").await.expect(200)["email_to"].clone() };
+
+    let visitor = server.anonymous();
+    let page = visitor.get(&link).await;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.text.contains("Too &#60;many&#62;") && page.text.contains("<form"),
+        "{}",
+        page.text
+    );
+    assert_eq!(addresses().await, rule["email_to"], "to look changes nothing");
+
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    for _ in 0..2 {
+        let done = visitor.post_raw(&link, &form, b"List-Unsubscribe=One-Click".to_vec()).await;
+        assert!(done.status == 200 && done.text.contains("No more mails"), "{}", done.text);
+        assert_eq!(addresses().await, json!(["ada@acme.example"]));
+    }
+    let rows = audited(&org.admin, "alert.unsubscribe").await;
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["actor"]["label"], "ops@acme.example");
+    assert!(visitor.get(&link).await.text.contains("No more mails"));
+
+    // Another signature, none, and a token that was signed for something else.
+    let invite = json!({"email": "new@acme.example", "role": "viewer"});
+    let invite = org.console.post("/v1/members/invite", &invite).await.expect(201);
+    let foreign = format!("/unsubscribe?token={}", invite["token"].as_str().unwrap());
+    let cut = &link[..link.len() - 2];
+    for wrong in [cut, "/unsubscribe", "/unsubscribe?token=a.b.c", &foreign] {
+        let page = visitor.post_empty(wrong).await;
+        assert!(page.status == 404 && page.text.contains("not valid"), "{wrong}: {}", page.text);
+    }
+    org.admin.delete("/v1/alerts/1").await.expect(204);
+    assert_eq!(visitor.get(&link).await.status, 404, "the rule is gone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_nobody_gets_any_more_is_disabled() {
+    let (server, org, dashboard) = start().await;
+    let body = json!({
+        "dashboard_id": dashboard, "name": "Weekly", "schedule": "weekly", "format": "csv",
+        "burst": [
+            {"tenant_id": "a", "recipients": ["a@a.example"]},
+            {"tenant_id": "b", "recipients": ["b@b.example", "a@a.example"]},
+            {"tenant_id": "c", "recipients": ["b@b.example"]},
+        ],
+    });
+    org.admin.post("/v1/reports", &body).await.expect(201);
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    let report = || async { org.admin.get("/v1/reports/1").await.expect(200) };
+    let visitor = server.anonymous();
+
+    let link = link_of(&server, "b@b.example").await;
+    assert_eq!(visitor.post_empty(&link).await.status, 200);
+    let left = report().await;
+    assert_eq!(left["burst"][1]["recipients"], json!(["a@a.example"]));
+    assert_eq!(left["burst"].as_array().unwrap().len(), 2, "nobody got that of c");
+    assert_eq!(left["enabled"], true);
+
+    let link = link_of(&server, "a@a.example").await;
+    assert_eq!(visitor.post_empty(&link).await.status, 200);
+    let left = report().await;
+    assert_eq!(
+        (&left["burst"][0]["recipients"], &left["burst"][1]["recipients"]),
+        (&json!([]), &json!([]))
+    );
+    assert_eq!(left["enabled"], false, "{left}");
+    // It may be renamed as it is, and needs a receiver to be enabled.
+    let path = "/v1/reports/1";
+    org.admin.patch(path, &json!({"name": "Old"})).await.expect(200);
+    let refused = org.admin.patch(path, &json!({"enabled": true})).await;
+    assert_eq!(refused.refused(400, "missing_field").as_deref(), Some("recipients"));
+    org.admin
+        .patch(path, &json!({"enabled": true, "recipients": ["c@c.example"]}))
+        .await
+        .expect(200);
+}
