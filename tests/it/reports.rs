@@ -177,6 +177,34 @@ async fn pictures_and_pages_are_what_they_say() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mail_shows_numbers_and_a_picture_beside_its_file() {
+    let (server, org, _) = start().await;
+    let number = json!({
+        "id": "calls", "kind": "number", "title": "Calls <b>", "viz": {},
+        "query": {"event_name": "api_call", "metric": "count", "period": "7d", "compare": "previous"},
+        "layout": {"x": 0, "y": 0, "w": 6, "h": 4},
+    });
+    let body = json!({"name": "Usage", "widgets": [number]});
+    let dashboard = org.admin.post("/v1/dashboards", &body).await.expect(201)["id"].clone();
+    send(&org, "a", "pro", 1_000).await;
+    send(&org, "a", "free", 234).await;
+    org.admin.post("/v1/reports", &rule(&dashboard, "csv")).await.expect(201);
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    over(&org, 1, 1).await;
+    let mail = server.outbox().remove(0);
+    let text = mail.replace("=\r\n", "").replace("=3D", "=");
+    assert!(text.contains("Calls <b>: 1,234 (nothing in the previous 30 days)"), "{text}");
+    assert!(text.contains("Calls &#60;b&#62;") && text.contains(">1,234</b>"), "{text}");
+    assert!(text.contains("src=\"cid:dashboard\""), "{text}");
+    let (_, part) = mail.split_once("Content-ID: <dashboard>").unwrap();
+    let body = part.split("\r\n\r\n").nth(1).unwrap().split("\r\n--").next().unwrap();
+    let picture = STANDARD.decode(body.split_whitespace().collect::<String>()).unwrap();
+    assert!(picture.starts_with(b"\x89PNG") && picture.len() < 200_000, "{}", picture.len());
+    // A webhook alone needs none of it: its run draws no picture.
+    assert!(file_of(&mail).starts_with(HEADS.as_bytes()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_tried_once_and_the_run_tells() {
     let (_server, org, dashboard) = start().await;
     let receiver = Receiver::start(&[Manner::Status(500, "down".to_owned())]).await;

@@ -135,11 +135,13 @@ async fn make(
             continue;
         }
         let (working, of) = (app.clone(), Arc::clone(&work));
+        let is_mailed = receivers.iter().any(|(_, receiver)| receiver.kind == "email");
         let file = {
             let _place = drawing.acquire().await;
             spawn_blocking(move || {
                 let ReportWork { rule, environment, dashboard, .. } = &*of;
-                working.make_report(rule, environment, dashboard, tenant.as_deref())
+                let tenant = (tenant.as_deref(), is_mailed);
+                working.make_report(rule, environment, dashboard, tenant)
             })
             .await
         };

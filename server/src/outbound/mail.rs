@@ -60,6 +60,8 @@ pub struct Mail {
     pub html: String,
     /// The link that stops mails of this kind to this address; absent: nothing to stop.
     pub unsubscribe: Option<String>,
+    /// PNG that the HTML shows as `cid:` and this id; absent: no picture.
+    pub picture: Option<(&'static str, Vec<u8>)>,
     /// Attached file: name, media type and content; absent: no attachment.
     pub file: Option<(String, &'static str, Vec<u8>)>,
 }
@@ -140,7 +142,18 @@ impl Mailer {
             .from(self.from.clone())
             .to(to)
             .subject(one_line(&mail.subject));
-        let both = MultiPart::alternative_plain_html(mail.text, mail.html);
+        let both = match mail.picture {
+            None => MultiPart::alternative_plain_html(mail.text, mail.html),
+            Some((id, bytes)) => {
+                let content_type = ContentType::parse("image/png")
+                    .map_err(|error| format!("the picture's type cannot be used: {error}"))?;
+                let picture = Attachment::new_inline(id.to_owned()).body(bytes, content_type);
+                let html = MultiPart::related().singlepart(SinglePart::html(mail.html));
+                MultiPart::alternative()
+                    .singlepart(SinglePart::plain(mail.text))
+                    .multipart(html.singlepart(picture))
+            }
+        };
         let composed = match mail.file {
             None => builder.multipart(both),
             Some((name, content_type, bytes)) => {

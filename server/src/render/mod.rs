@@ -22,6 +22,7 @@ mod svg;
 mod plot;
 
 mod csv;
+mod figures;
 mod ranking;
 mod table;
 mod threshold;
@@ -43,7 +44,8 @@ mod odd;
 
 pub use color::is_dark;
 pub use csv::csv;
+pub use figures::{Figure, figures};
 pub use format::{Grain, Spec, humanize, period};
 pub use model::{Answer, Card, Measure, Place, Question, Row, Sheet};
 pub use pdf::pdf;
-pub use png::png;
+pub use png::{picture, png};

@@ -46,14 +46,21 @@ pub fn heading(svg: &mut Svg, area: Area, of: &Sheet) {
     svg.text(area.x, area.y + 35.0, about, &text);
 }
 
-/// The sheet as PNG. Long sheets are drawn smaller.
+/// The sheet as PNG.
 ///
 /// Errors: what the drawing library says.
 pub fn png(of: &Sheet) -> Result<Vec<u8>, String> {
+    picture(of, SCALE)
+}
+
+/// The sheet as PNG, so many times its size. Long sheets are drawn smaller.
+///
+/// Errors: what the drawing library says.
+pub fn picture(of: &Sheet, scale: f32) -> Result<Vec<u8>, String> {
     let (drawing, width, height) = drawing(of);
     let tree = parse(&drawing)?;
     let most = (PIXELS_MAX / (width * height)).sqrt() as f32;
-    let scale = SCALE.min(most);
+    let scale = scale.min(most);
     let pixels = |length: f64| ((length as f32 * scale) as u32).max(1);
     let mut pixmap =
         Pixmap::new(pixels(width), pixels(height)).ok_or("the picture is too large")?;

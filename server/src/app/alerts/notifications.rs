@@ -136,6 +136,7 @@ impl App {
             text: AlertMailText { mail: &content }.render().map_err(failed)?,
             html: AlertMailHtml { mail: &content }.render().map_err(failed)?,
             unsubscribe: Some(unsubscribe),
+            picture: None,
             file: None,
         })
     }

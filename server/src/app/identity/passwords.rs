@@ -90,6 +90,7 @@ impl App {
             text: PasswordMailText { mail: &content }.render().map_err(failed)?,
             html: PasswordMailHtml { mail: &content }.render().map_err(failed)?,
             unsubscribe: None,
+            picture: None,
             file: None,
         }))
     }

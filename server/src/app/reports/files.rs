@@ -16,8 +16,12 @@ use crate::{
     base::{instant, text::one_line},
     error::{ApiError, Code, Result},
     outbound::{Mail, OutboundMessage, Post},
+    render::{self, Figure, Sheet},
     store::{Dashboard, Environment, RecipientStatus, ReportRule},
 };
+
+/// Content id of the picture in a mail.
+const PICTURE_ID: &str = "dashboard";
 
 /// How long a webhook with a report may take.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(20);
@@ -35,6 +39,17 @@ pub struct ReportFile {
     pub bytes: Arc<[u8]>,
     /// Titles of widgets that could not be shown.
     pub missing: Vec<String>,
+    /// What mails show beside the file; absent where it goes to webhooks alone.
+    pub view: Option<Arc<MailView>>,
+}
+
+/// The dashboard as it is seen in a mail.
+#[derive(Debug)]
+pub struct MailView {
+    /// Numbers of the dashboard, as its widgets show them.
+    figures: Vec<Figure>,
+    /// Picture of the dashboard, PNG.
+    picture: Vec<u8>,
 }
 
 #[derive(Template)]
@@ -52,6 +67,8 @@ struct ReportMailText<'a> {
 struct ReportMail {
     heading: String,
     about: String,
+    figures: Vec<Figure>,
+    has_picture: bool,
     file: String,
     unsubscribe: String,
 }
@@ -82,16 +99,16 @@ impl App {
             return Err(ApiError::field(Code::UnknownValue, "tenant_id", message));
         }
         let dashboard = self.dashboard(caller, &rule.dashboard_id)?;
-        self.make_report(&rule, &caller.environment, &dashboard, tenant)
+        self.make_report(&rule, &caller.environment, &dashboard, (tenant, false))
     }
 
-    /// Makes the file of a rule for a tenant, or for all of them.
+    /// Makes the file of a rule for a tenant, or for all of them, and what mails show beside it if some are sent.
     pub fn make_report(
         &self,
         rule: &ReportRule,
         environment: &Environment,
         dashboard: &Dashboard,
-        tenant: Option<&str>,
+        (tenant, is_mailed): (Option<&str>, bool),
     ) -> Result<ReportFile> {
         let tenant = tenant.or(rule.tenant_id.as_deref());
         let sheet = self.report_sheet(rule, environment, dashboard, tenant);
@@ -108,6 +125,7 @@ impl App {
             content_type,
             bytes: bytes.into(),
             missing,
+            view: is_mailed.then(|| mail_view(&sheet)).transpose()?.map(Arc::new),
         })
     }
 
@@ -133,6 +151,8 @@ impl App {
         let content = ReportMail {
             heading: one_line(&of.rule.name),
             about: one_line(&file.about),
+            figures: file.view.as_ref().map(|view| view.figures.clone()).unwrap_or_default(),
+            has_picture: file.view.is_some(),
             file: file.name.clone(),
             unsubscribe: unsubscribe.clone(),
         };
@@ -146,6 +166,7 @@ impl App {
             text: ReportMailText { mail: &content }.render().map_err(failed)?,
             html: ReportMailHtml { mail: &content }.render().map_err(failed)?,
             unsubscribe: Some(unsubscribe),
+            picture: file.view.as_ref().map(|view| (PICTURE_ID, view.picture.clone())),
             file: Some((file.name.clone(), file.content_type, file.bytes.to_vec())),
         })
     }
@@ -205,6 +226,14 @@ fn file_name(parts: &[&str]) -> String {
     };
     let parts: Vec<String> = parts.iter().map(clean).filter(|part| !part.is_empty()).collect();
     parts.join("-")
+}
+
+/// The dashboard in a mail: at its own size, since mails are narrow.
+fn mail_view(sheet: &Sheet) -> Result<MailView> {
+    let drawn = render::picture(sheet, 1.0);
+    let picture =
+        drawn.map_err(|error| ApiError::internal(format!("a report cannot be drawn: {error}")))?;
+    Ok(MailView { figures: render::figures(sheet), picture })
 }
 
 #[cfg(test)]
