@@ -183,6 +183,7 @@ impl App {
         rule.name = name.unwrap_or_else(|| rule.name.clone());
         // Only another time is a reason to pass over a run that is due.
         let before = (rule.number > 0).then(|| (rule.schedule.clone(), rule.enabled));
+        let had_none = rule.number > 0 && !rule.has_receivers();
         rule.schedule = change.schedule.unwrap_or_else(|| rule.schedule.clone());
         rule.format = change.format.unwrap_or(rule.format);
         if let Some(addresses) = change.recipients {
@@ -209,8 +210,7 @@ impl App {
         let times = faults.take(RunTimes::read(&rule.schedule, now));
         faults.end()?;
         // One whose receivers have all stopped their mails is disabled, and may stay so.
-        let may_have_none = rule.number > 0 && !rule.enabled;
-        if !rule.has_receivers() && !may_have_none {
+        if !rule.has_receivers() && (rule.enabled || !had_none) {
             let message = "a report needs recipients or a webhook_url";
             return Err(ApiError::field(Code::MissingField, "recipients", message));
         }
