@@ -36,7 +36,7 @@ pub struct TestView {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewAlert {
-    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    #[schema(format = Uuid, example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
     #[schema(example = "calls")]
     widget_id: String,

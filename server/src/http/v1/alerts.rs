@@ -23,7 +23,7 @@ const TENANTS_SHOWN: usize = 100;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateAlert {
-    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    #[schema(format = Uuid, example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
     #[schema(example = "calls")]
     widget_id: String,
@@ -94,6 +94,7 @@ pub struct UpdateAlert {
 pub struct AlertView {
     #[schema(example = 1)]
     id: u64,
+    #[schema(format = Uuid)]
     dashboard_id: String,
     widget_id: String,
     name: String,

@@ -23,7 +23,7 @@ pub struct CreateEmbedSession {
     /// The customer whose data is shown.
     #[schema(min_length = 1, max_length = 256, example = "acme")]
     tenant_id: String,
-    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    #[schema(format = Uuid, example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
     /// Seconds; 3,600 by default.
     #[schema(minimum = 60, maximum = 86400, example = 3600)]

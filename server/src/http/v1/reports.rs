@@ -20,7 +20,7 @@ use crate::{
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateReport {
-    #[schema(example = "0190aaaa-0000-7000-8000-000000000000")]
+    #[schema(format = Uuid, example = "0190aaaa-0000-7000-8000-000000000000")]
     dashboard_id: String,
     #[schema(value_type = Name, example = "Weekly usage")]
     name: String,
@@ -108,6 +108,7 @@ pub struct PreviewView {
 pub struct ReportView {
     #[schema(example = 1)]
     id: u64,
+    #[schema(format = Uuid)]
     dashboard_id: String,
     name: String,
     schedule: Schedule,

@@ -1327,6 +1327,7 @@ export interface components {
         Alert: {
             condition_type: components["schemas"]["ConditionType"];
             created_at: components["schemas"]["Time"];
+            /** Format: uuid */
             dashboard_id: string;
             /** @description Masked for viewers and editors. */
             email_to: string[];
@@ -1627,7 +1628,10 @@ export interface components {
         /** @description A rule to make. */
         CreateAlert: {
             condition_type: components["schemas"]["ConditionType"];
-            /** @example 0190aaaa-0000-7000-8000-000000000000 */
+            /**
+             * Format: uuid
+             * @example 0190aaaa-0000-7000-8000-000000000000
+             */
             dashboard_id: string;
             /**
              * @description Who gets mail.
@@ -1695,7 +1699,10 @@ export interface components {
         };
         /** @description A session to mint. */
         CreateEmbedSession: {
-            /** @example 0190aaaa-0000-7000-8000-000000000000 */
+            /**
+             * Format: uuid
+             * @example 0190aaaa-0000-7000-8000-000000000000
+             */
             dashboard_id: string;
             /**
              * Format: int64
@@ -1714,7 +1721,10 @@ export interface components {
         CreateReport: {
             /** @description Tenants that each get a report of their own, with further receivers of it. */
             burst?: components["schemas"]["ReportShare"][];
-            /** @example 0190aaaa-0000-7000-8000-000000000000 */
+            /**
+             * Format: uuid
+             * @example 0190aaaa-0000-7000-8000-000000000000
+             */
             dashboard_id: string;
             enabled?: boolean | null;
             format: components["schemas"]["ReportFormat"];
@@ -2522,7 +2532,10 @@ export interface components {
         /** @description A rule to try on the past. */
         PreviewAlert: {
             condition_type: components["schemas"]["ConditionType"];
-            /** @example 0190aaaa-0000-7000-8000-000000000000 */
+            /**
+             * Format: uuid
+             * @example 0190aaaa-0000-7000-8000-000000000000
+             */
             dashboard_id: string;
             /** Format: int64 */
             for_minutes?: number | null;
@@ -2613,6 +2626,7 @@ export interface components {
             /** @description Receivers are masked for viewers and editors. */
             burst: components["schemas"]["ReportShare"][];
             created_at: components["schemas"]["Time"];
+            /** Format: uuid */
             dashboard_id: string;
             enabled: boolean;
             format: components["schemas"]["ReportFormat"];
