@@ -104,6 +104,10 @@ interface Ingested {
   errors: { index: number; message: string }[];
 }
 
+/** Clients that may have events when the process ends by itself. */
+const clients = new Set<Inlay>();
+process.on("beforeExit", () => clients.forEach((client) => void client.flush()));
+
 /**
  * A server of Inlay, for one API key.
  *
@@ -113,10 +117,14 @@ interface Ingested {
 export class Inlay {
   readonly #http: Http;
   readonly #options: Required<Omit<Options, "url" | "key">>;
-  #buffer: ReadyEvent[] = [];
+  #buffer: Event[] = [];
+  #underWay: Event[] = [];
+  // Events that were tracked, and those of them that are sent or dropped.
+  #tracked = 0;
+  #settled = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | undefined;
-  readonly #atEnd = () => void this.flush();
+  #isClosed = false;
 
   constructor({ url, key, ...options }: Options) {
     this.#options = {
@@ -134,17 +142,22 @@ export class Inlay {
       throw new RangeError(`batchEvents must be between 1 and ${EVENTS_MAX}`);
     }
     this.#http = new Http(url, key, timeoutMs, retryMs);
-    process.on("beforeExit", this.#atEnd);
+    clients.add(this);
   }
 
-  /** Buffers an event, and returns its id. Does not wait, and does not throw when the server cannot be reached. */
+  /**
+   * Buffers an event, and returns its id. Does not wait, and does not throw when the server cannot be reached; it throws for what
+   * cannot be written as JSON.
+   */
   track(event: Event): string {
     const one = ready(event);
-    if (this.#buffer.length >= this.#options.bufferEvents) {
-      this.#tell({ kind: "dropped", events: [one], error: "the buffer is full" });
+    const isFull = this.#buffer.length >= this.#options.bufferEvents;
+    if (isFull || this.#isClosed) {
+      this.#tell({ kind: "dropped", events: [one], error: isFull ? "the buffer is full" : "the client is closed" });
       return one.event_id;
     }
     this.#buffer.push(one);
+    this.#tracked++;
     if (this.#buffer.length >= this.#options.batchEvents) {
       void this.#drain();
     } else if (this.#timer === undefined && this.#sending === undefined) {
@@ -166,13 +179,24 @@ export class Inlay {
 
   /** Resolves when all events that were tracked before are sent or dropped. */
   async flush(): Promise<void> {
-    while (this.#buffer.length > 0 || this.#sending !== undefined) await this.#drain();
+    const target = this.#tracked;
+    while (this.#settled < target) await this.#drain(target);
   }
 
-  /** Sends what is buffered, and ends. */
-  async close(): Promise<void> {
-    process.off("beforeExit", this.#atEnd);
-    await this.flush();
+  /** Sends what is buffered, for so long at most, and ends; what is left is told as dropped. */
+  async close(ms = 10_000): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timeout = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([this.flush(), timeout]);
+    clearTimeout(timer);
+    clearTimeout(this.#timer);
+    const left = this.#isClosed ? [] : [...this.#underWay, ...this.#buffer];
+    this.#isClosed = true;
+    this.#buffer = [];
+    clients.delete(this);
+    if (left.length > 0) {
+      this.#tell({ kind: "dropped", events: left, error: "the client was closed before they were sent" });
+    }
   }
 
   /** A metric query. */
@@ -193,7 +217,7 @@ export class Inlay {
   }
 
   /** Any operation of the API reference, such as `request("GET", "/v1/dashboards")`. */
-  request<T = unknown>(method: string, path: string, call: Omit<Call, "retryMs"> = {}): Promise<T> {
+  request<T = unknown>(method: string, path: string, call: Omit<Call, "retryMs" | "isStopped"> = {}): Promise<T> {
     return this.#http.call(method, path, call);
   }
 
@@ -203,39 +227,47 @@ export class Inlay {
     this.#timer.unref?.();
   }
 
-  /** Sends batch by batch until nothing is buffered; one at a time. */
-  #drain(): Promise<void> {
+  /** Sends batch by batch until so many are settled, or nothing is buffered; one at a time. */
+  #drain(target = Infinity): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#sending ??= this.#run().finally(() => {
+    this.#sending ??= this.#run(target).finally(() => {
       this.#sending = undefined;
       // One that came while the last batch was under way.
-      if (this.#buffer.length > 0) this.#wait();
+      if (this.#buffer.length > 0 && !this.#isClosed) this.#wait();
     });
     return this.#sending;
   }
 
-  async #run(): Promise<void> {
-    while (this.#buffer.length > 0) {
+  async #run(target: number): Promise<void> {
+    while (this.#buffer.length > 0 && this.#settled < target) {
       const events = this.#buffer.splice(0, this.#options.batchEvents);
+      this.#underWay = events;
       for (const batch of batches(events)) {
         try {
           await this.#send(batch, this.#options.sendMs);
         } catch (error) {
-          this.#tell({ kind: "dropped", events: batch, error: (error as Error).message });
+          if (!this.#isClosed) this.#tell({ kind: "dropped", events: batch, error: (error as Error).message });
         }
       }
+      this.#underWay = [];
+      this.#settled += events.length;
     }
   }
 
   async #send(batch: Event[], retryMs?: number): Promise<number> {
     let answer: Ingested;
     try {
-      const call = retryMs === undefined ? {} : { retryMs };
+      const call = retryMs === undefined ? {} : { retryMs, isStopped: () => this.#isClosed };
       answer = await this.#http.call<Ingested>("POST", "/v1/events", { body: { events: batch }, ...call });
     } catch (error) {
-      // None of them is valid: nothing will become better by trying again.
       if (!(error instanceof InlayError) || (error.status !== 400 && error.status !== 413)) throw error;
+      // What stands before the server may take less at once.
+      if (error.status === 413 && batch.length > 1) {
+        const half = batch.length >> 1;
+        return (await this.#send(batch.slice(0, half), retryMs)) + (await this.#send(batch.slice(half), retryMs));
+      }
+      // None of them is valid: nothing will become better by trying again.
       this.#tell({ kind: "rejected", events: batch, error: error.message });
       return 0;
     }
@@ -246,25 +278,25 @@ export class Inlay {
   }
 
   #tell(problem: Problem) {
+    const failed = (error: unknown) => console.error("inlay: onProblem failed", error);
     try {
-      this.#options.onProblem(problem);
+      // One that is async may reject.
+      Promise.resolve(this.#options.onProblem(problem) as unknown).catch(failed);
     } catch (error) {
-      console.error("inlay: onProblem failed", error);
+      failed(error);
     }
   }
 }
 
+/** An event as it is sent. What the caller changes later does not change it. */
 function ready(event: Event): ReadyEvent {
-  const timestamp = event.timestamp instanceof Date ? event.timestamp.toISOString() : event.timestamp;
   for (const [name, value] of Object.entries(event.numeric_props ?? {})) {
     // JSON has no such number, and null would be refused much later.
     if (!Number.isFinite(value)) throw new RangeError(`numeric_props.${name} is ${value}`);
   }
-  return {
-    ...event,
-    event_id: event.event_id ?? randomUUID(),
-    timestamp: timestamp ?? new Date().toISOString(),
-  };
+  const timestamp = event.timestamp || new Date();
+  const ready = { ...event, event_id: event.event_id || randomUUID(), timestamp };
+  return JSON.parse(JSON.stringify(ready)) as ReadyEvent;
 }
 
 /** Events in lists that fit into a request each. */

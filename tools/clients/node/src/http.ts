@@ -1,7 +1,8 @@
 // Requests with retries.
 //
-// A request is repeated after a lost connection, 429, and 500 to 504, with exponential backoff and jitter, and not before the
-// server's `Retry-After`. That is safe for all of them: events have ids, and other POSTs an `Idempotency-Key`.
+// A request is repeated after a lost connection, 429, 500 to 504, and a 409 that says when to come again, with exponential backoff and
+// jitter, and not before the server's `Retry-After`. Events have ids and other POSTs an `Idempotency-Key`, so nothing is done
+// twice; a DELETE that finds nothing when it is repeated has done its work before.
 
 import { randomUUID } from "node:crypto";
 
@@ -56,20 +57,24 @@ export interface Call {
   body?: unknown;
   idempotencyKey?: string;
   retryMs?: number;
+  /** Asked before each repetition. */
+  isStopped?: () => boolean;
 }
 
 /** A server, for one key. */
 export class Http {
   readonly #base: string;
+  readonly #key: string;
 
   constructor(
     url: string,
-    readonly key: string,
+    key: string,
     readonly timeoutMs: number,
     readonly retryMs: number,
   ) {
     if (!/^https?:\/\/[^/]/.test(url)) throw new TypeError(`url must begin with http:// or https://, and is ${url}`);
     this.#base = url.replace(/\/+$/, "");
+    this.#key = key.trim();
   }
 
   /** The JSON of the response, `undefined` of an empty one. Throws `InlayError`. */
@@ -79,19 +84,22 @@ export class Http {
       if (value !== undefined) query.set(name, value instanceof Date ? value.toISOString() : String(value));
     }
     const url = this.#base + path + (query.size > 0 ? `?${query}` : "");
-    const headers: Record<string, string> = { authorization: `Bearer ${this.key}`, accept: "application/json" };
+    const headers: Record<string, string> = { authorization: `Bearer ${this.#key}`, accept: "application/json" };
     if (call.body !== undefined) headers["content-type"] = "application/json";
     if (method === "POST" && path !== "/v1/events") {
       headers["idempotency-key"] = call.idempotencyKey ?? randomUUID();
     }
     const request = { method, headers, body: call.body === undefined ? null : JSON.stringify(call.body) };
-    const limit = Date.now() + (call.retryMs ?? this.retryMs);
+    // Not by the clock on the wall, which jumps.
+    const limit = performance.now() + (call.retryMs ?? this.retryMs);
     for (let attempt = 0; ; attempt++) {
       const { answer, error, retryAfterMs } = await this.#attempt<T>(url, request);
       if (error === undefined) return answer as T;
+      if (method === "DELETE" && error.status === 404 && attempt > 0) return undefined as T;
       const wait = backoff(attempt, retryAfterMs);
-      const isOver = Date.now() + wait > limit;
-      if (isOver || !(error.status === 0 || RETRIED.has(error.status))) throw error;
+      const isUnderWay = error.status === 409 && retryAfterMs > 0;
+      const comesAgain = error.status === 0 || RETRIED.has(error.status) || isUnderWay;
+      if (!comesAgain || call.isStopped?.() || performance.now() + wait > limit) throw error;
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }
@@ -103,7 +111,12 @@ export class Http {
     let response: Response;
     let text: string;
     try {
-      response = await fetch(url, { ...request, signal: AbortSignal.timeout(this.timeoutMs) });
+      response = await fetch(url, {
+        ...request,
+        // A POST that is sent on becomes a GET.
+        redirect: "manual",
+        signal: AbortSignal.timeout(this.timeoutMs),
+      });
       text = await response.text();
     } catch (error) {
       const { message, cause } = error as Error;
@@ -116,12 +129,21 @@ export class Http {
     } catch {
       body = undefined;
     }
+    if (response.ok && text !== "" && body === undefined) {
+      const message = "the response is no JSON: is this the address of Inlay?";
+      return { error: new InlayError(response.status, "http", message), retryAfterMs: 0 };
+    }
     if (response.ok) return { answer: body as T, retryAfterMs: 0 };
     const told = (body ?? {}) as ErrorBody;
     const seconds = Number(response.headers.get("retry-after") ?? 0);
-    const error = new InlayError(response.status, told.code ?? "http", told.error ?? response.statusText, told);
+    const error = new InlayError(response.status, told.code ?? "http", told.error ?? reason(response), told);
     return { error, retryAfterMs: seconds > 0 ? seconds * 1_000 : 0 };
   }
+}
+
+function reason(response: Response): string {
+  const location = response.headers.get("location");
+  return location === null ? response.statusText : `the server is at ${location}`;
 }
 
 /** Milliseconds before the attempt after number `attempt`, from 0: half of it fixed, half by chance. */

@@ -6,6 +6,8 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
+const KEY_BYTES_MIN = 16;
+
 /** A request that is not a webhook of this rule, or an old one that somebody sends again. */
 export class WebhookError extends Error {
   override readonly name = "WebhookError";
@@ -15,7 +17,8 @@ export class WebhookError extends Error {
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;
 
 /**
- * Checks a webhook's signature and age; returns its id, by which a receiver recognises one that it has. Throws `WebhookError`.
+ * Checks a webhook's signature and age; returns its id, by which a receiver recognises one that it has. Throws
+ * `WebhookError`, and `TypeError` for a secret that is none.
  *
  * `secret` is the rule's `webhook_secret` (`whsec_…`), `body` the bytes as they came, not JSON that was parsed and written again.
  */
@@ -25,6 +28,9 @@ export function verifyWebhook(
   body: Uint8Array | string,
   { toleranceSeconds = 300, now = Date.now() }: { toleranceSeconds?: number; now?: number } = {},
 ): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  // Whoever leaves it empty would accept everybody's.
+  if (key.length < KEY_BYTES_MIN) throw new TypeError("secret is no webhook_secret of a rule");
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature");
@@ -34,7 +40,7 @@ export function verifyWebhook(
   if (!(Math.abs(now / 1_000 - Number(timestamp)) <= toleranceSeconds)) {
     throw new WebhookError("the webhook is too old, or a clock is wrong");
   }
-  const mac = createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"));
+  const mac = createHmac("sha256", key);
   const expected = Buffer.from(`v1,${mac.update(`${id}.${timestamp}.`).update(body).digest("base64")}`);
   const isRight = (text: string) => {
     const signature = Buffer.from(text);

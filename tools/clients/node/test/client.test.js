@@ -16,7 +16,7 @@ import { promisify } from "node:util";
 
 import { build } from "esbuild";
 
-import { startReceiver, startServer, startThief } from "./server.js";
+import { startReceiver, startServer, startStub, startThief } from "./server.js";
 
 const folder = mkdtempSync(join(tmpdir(), "inlay-client-"));
 const bundle = join(folder, "inlay.mjs");
@@ -161,6 +161,61 @@ test("a backfill is sent in parts and can be repeated", async () => {
   assert.equal(await count("old"), 2_500);
 });
 
+test("a page instead of JSON, and a redirect, are told and hang nothing", async () => {
+  const stub = await startStub(() => ({ status: 200, text: "<html>log in</html>" }));
+  const lost = client(stub.url);
+  for (let n = 0; n < 600; n++) lost.track({ tenant_id: "lost", event_name: "call" });
+  await lost.flush();
+  assert.equal(problems.flatMap(({ events }) => events).length, 600);
+  await assert.rejects(lost.sql("SELECT 1"), InlayError);
+  stub.stop();
+  const moved = await startStub(() => ({ status: 301, headers: { location: "/new" }, text: "" }));
+  await assert.rejects(
+    client(moved.url).sql("SELECT 1"),
+    (error) => error.status === 301 && /\/new/.test(error.message),
+  );
+  assert.deepEqual(moved.requests, ["POST /v1/query/adhoc"]);
+  moved.stop();
+});
+
+test("what may not be so large is sent in halves", async () => {
+  const stub = await startStub((body) =>
+    body.length > 20_000
+      ? { status: 413, text: "too large" }
+      : { status: 200, text: JSON.stringify({ accepted: JSON.parse(body).events.length, errors: [] }) },
+  );
+  const text = "x".repeat(1_000);
+  const events = Array.from({ length: 100 }, () => ({ tenant_id: "a", event_name: "call", string_props: { text } }));
+  assert.equal(await client(stub.url).send(events), 100);
+  assert.deepEqual(problems, []);
+  stub.stop();
+});
+
+test("what is left at the end is told, and a callback that rejects ends nothing", async () => {
+  const told = [];
+  const onProblem = async (problem) => {
+    told.push(problem);
+    throw new Error("the callback is away, too");
+  };
+  const left = client("http://127.0.0.1:1", { onProblem });
+  for (let n = 0; n < 100; n++) left.track({ tenant_id: "left", event_name: "call" });
+  await left.close(200);
+  assert.equal(told.flatMap(({ events }) => events).length, 100);
+  left.track({ tenant_id: "left", event_name: "call" });
+  assert.equal(told.at(-1).error, "the client is closed");
+});
+
+test("an event is what it was when it was tracked", async () => {
+  const props = { step: "1" };
+  inlay.track({ tenant_id: "copied", event_name: "call", string_props: props });
+  props.step = "2";
+  inlay.track({ tenant_id: "copied", event_name: "call", string_props: props });
+  await inlay.flush();
+  const asked = { tenant_id: "copied", event_name: "call", metric: "count", period: "7d", group_by: "step" };
+  assert.deepEqual((await inlay.query(asked)).data.map(({ group }) => group).sort(), ["1", "2"]);
+  assert.throws(() => inlay.track({ tenant_id: "copied", event_name: "call", string_props: { id: 10n } }), TypeError);
+});
+
 test("too many requests wait for their turn", async () => {
   const slow = await startServer({ INLAY_RATE_LIMITS: "query=2" });
   const patient = new Inlay({ url: slow.url, key: slow.key });
@@ -207,4 +262,5 @@ test("a webhook is verified", async () => {
   ]) {
     assert.throws(wrong, WebhookError);
   }
+  for (const empty of ["", "whsec_", "whsec_????"]) assert.throws(() => verifyWebhook(empty, headers, body), TypeError);
 });

@@ -74,6 +74,26 @@ export async function startThief(server, stolen) {
   return thief;
 }
 
+/** Answers every request as `answer` says, as something between us and the server may. */
+export async function startStub(answer) {
+  const stub = { requests: [] };
+  const listener = createHttpServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const body = Buffer.concat(parts).toString();
+    stub.requests.push(`${request.method} ${request.url}`);
+    const { status, headers = {}, text } = answer(body);
+    response.writeHead(status, headers).end(text);
+  });
+  await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  stub.url = `http://127.0.0.1:${listener.address().port}`;
+  stub.stop = () => {
+    listener.close();
+    listener.closeAllConnections();
+  };
+  return stub;
+}
+
 /** Receives webhooks. */
 export async function startReceiver() {
   const received = [];

@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import json
 import logging
-import queue
+import multiprocessing.util
+import os
 import threading
-import time
 import uuid
+import weakref
+from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from types import TracebackType
@@ -89,15 +91,28 @@ class Inlay:
             raise ValueError(f"batch_events must be between 1 and {EVENTS_MAX}")
         self._http = Http(url, key, timeout, retry_seconds)
         self._batch_events = batch_events
+        self._buffer_events = buffer_events
         self._flush_seconds = flush_seconds
         self._send_seconds = send_seconds
         self._on_problem = on_problem or log_problem
-        self._buffer: queue.Queue[dict[str, Any]] = queue.Queue(buffer_events)
-        self._lock = threading.Lock()
+        self._begin()
+        CLIENTS.add(self)
+        multiprocessing.util.register_after_fork(self, end_with_worker)
+
+    def _begin(self) -> None:
+        """Nothing is buffered, and no thread sends: so it is at first, and in the child after a fork."""
+        self._changed = threading.Condition()
+        self._buffer: deque[dict[str, Any]] = deque()
+        self._under_way: list[dict[str, Any]] = []
+        # Events that were tracked, those of them that are sent or dropped, and how far a flush waits.
+        self._tracked = self._settled = self._hurry = 0
         self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
-        self._hurry = threading.Event()
-        atexit.register(self.close)
+        self._is_closed = False
+
+    def _after_fork(self) -> None:
+        # What the parent buffered is the parent's to send.
+        self._begin()
+        self._http.after_fork()
 
     # Events
 
@@ -109,43 +124,67 @@ class Inlay:
         Raises `TypeError` or `ValueError` for what cannot be written as JSON, such as NaN.
         """
         event = event_of(tenant_id, event_name, user_id, string_props, numeric_props, timestamp, event_id)
-        if self._closed.is_set():
-            self._tell(Dropped([event], "the client is closed"))
-            return str(event["event_id"])
-        try:
-            self._buffer.put_nowait(event)
-        except queue.Full:
-            self._tell(Dropped([event], "the buffer is full"))
-        self._start()
+        why = None
+        with self._changed:
+            if self._is_closed:
+                why = "the client is closed"
+            elif len(self._buffer) >= self._buffer_events:
+                why = "the buffer is full"
+            else:
+                self._buffer.append(event)
+                self._tracked += 1
+                self._start()
+                # The first one begins the wait for others, and a full batch ends it.
+                if len(self._buffer) in (1, self._batch_events):
+                    self._changed.notify_all()
+        if why is not None:
+            self._tell(Dropped([event], why))
         return str(event["event_id"])
 
     def send(self, events: Iterable[Mapping[str, Any]]) -> int:
         """Sends events now, in as many requests as it takes; returns how many were accepted. For backfills.
 
-        Events without an `event_id` get one. Those that are refused are told to `on_problem`. Raises `InlayError` when a request
-        fails in the end; those before it are stored, and sending all of them again counts none twice if they have ids.
+        Events are as the API has them; a `timestamp` may be a `datetime`. Without an `event_id` they get one, without a time that of the
+        call. Those that are refused are told to `on_problem`. Raises `InlayError` when a request fails in the end; those before
+        it are stored, and sending all of them again counts none twice if they have ids.
         """
-        ready = ({"event_id": str(uuid.uuid4()), **event} for event in events)
-        return sum(self._send(batch, None) for batch in batches(ready))
+        now = datetime.now(timezone.utc)
+
+        def ready(event: Mapping[str, Any]) -> dict[str, Any]:
+            known = {name: text_of(value) for name, value in event.items() if value is not None}
+            return known | {
+                "event_id": known.get("event_id") or str(uuid.uuid4()),
+                "timestamp": known.get("timestamp") or text_of(now),
+            }
+
+        return sum(self._send(batch, None) for batch in batches(map(ready, events)))
 
     def flush(self, seconds: float | None = None) -> bool:
         """Waits until all events that were tracked before are sent or dropped, for so long at most; whether they are."""
-        limit = None if seconds is None else time.monotonic() + seconds
-        self._hurry.set()
-        with self._buffer.all_tasks_done:
-            while self._buffer.unfinished_tasks:
-                left = None if limit is None else limit - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._buffer.all_tasks_done.wait(left)
-        return True
+        if threading.current_thread() is self._thread:
+            return False
+        with self._changed:
+            target = self._tracked
+            self._hurry = max(self._hurry, target)
+            self._start()
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: self._settled >= target, seconds)
 
     def close(self, seconds: float | None = 10.0) -> None:
-        """Sends what is buffered, for so long at most, and ends. The end of the process does that, too."""
-        self.flush(seconds)
-        self._closed.set()
+        """Sends what is buffered, for so long at most, and ends; what is left is told as dropped.
+
+        The end of the process does that, too. A signal that ends it at once does not: handle SIGTERM.
+        """
+        is_done = self.flush(seconds)
+        with self._changed:
+            left = [] if is_done or self._is_closed else [*self._under_way, *self._buffer]
+            self._is_closed = True
+            self._buffer.clear()
+            self._changed.notify_all()
+        if left:
+            self._tell(Dropped(left, "the client was closed before they were sent"))
         self._http.close()
-        atexit.unregister(self.close)
+        CLIENTS.discard(self)
 
     def __enter__(self) -> Inlay:
         return self
@@ -190,42 +229,47 @@ class Inlay:
     # The thread that sends
 
     def _start(self) -> None:
-        with self._lock:
-            # After a fork the child has no such thread.
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="inlay", daemon=True)
-                self._thread.start()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="inlay", daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
-        while not self._closed.is_set():
+        while (events := self._next()) is not None:
+            self._send_all(events)
+            with self._changed:
+                self._settled += len(events)
+                self._under_way = []
+                self._changed.notify_all()
+
+    def _next(self) -> list[dict[str, Any]] | None:
+        """The next events, once there are enough, one of them has waited, or somebody flushes. `None` after `close`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._buffer or self._is_closed)
+            if self._is_closed:
+                return None
+            is_due = lambda: len(self._buffer) >= self._batch_events or self._hurry > self._settled or self._is_closed  # noqa: E731
+            self._changed.wait_for(is_due, self._flush_seconds)
+            count = min(len(self._buffer), self._batch_events)
+            self._under_way = [self._buffer.popleft() for _ in range(count)]
+            return self._under_way
+
+    def _send_all(self, events: list[dict[str, Any]]) -> None:
+        """Sends events of the buffer; whatever goes wrong is told."""
+        for batch in batches(events):
             try:
-                events = [self._buffer.get(timeout=0.5)]
-            except queue.Empty:
-                continue
-            limit = time.monotonic() + self._flush_seconds
-            while len(events) < self._batch_events:
-                left = 0.0 if self._hurry.is_set() else limit - time.monotonic()
-                try:
-                    # In short waits, since a flush may come meanwhile.
-                    events.append(self._buffer.get(timeout=min(left, 0.05)) if left > 0 else self._buffer.get_nowait())
-                except queue.Empty:
-                    if left <= 0:
-                        break
-            if self._buffer.empty():
-                self._hurry.clear()
-            try:
-                for batch in batches(events):
-                    self._send(batch, self._send_seconds)
-            except InlayError as error:
-                self._tell(Dropped(events, str(error)))
-            finally:
-                for _ in events:
-                    self._buffer.task_done()
+                self._send(batch, self._send_seconds)
+            except Exception as error:
+                if not self._is_closed:
+                    self._tell(Dropped(batch, str(error)))
 
     def _send(self, batch: list[dict[str, Any]], retry_seconds: float | None) -> int:
         try:
             answer = self._http.call("POST", "/v1/events", body={"events": batch}, retry_seconds=retry_seconds)
         except InlayError as error:
+            # What stands before the server may take less at once.
+            if error.status == 413 and len(batch) > 1:
+                half = len(batch) // 2
+                return self._send(batch[:half], retry_seconds) + self._send(batch[half:], retry_seconds)
             # None of them is valid: nothing will become better by trying again.
             if error.status not in (400, 413):
                 raise
@@ -293,3 +337,28 @@ def text_of(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value
+
+
+CLIENTS: weakref.WeakSet[Inlay] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """At the end of the process."""
+    for client in list(CLIENTS):
+        client.close()
+
+
+def end_with_worker(client: Inlay) -> None:
+    """In a child of multiprocessing, which ends without `atexit`."""
+    multiprocessing.util.Finalize(client, Inlay.close, (client,), exitpriority=10)
+
+
+def after_fork() -> None:
+    """In a child process."""
+    for client in list(CLIENTS):
+        client._after_fork()
+
+
+atexit.register(close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=after_fork)

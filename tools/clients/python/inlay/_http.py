@@ -1,7 +1,8 @@
 """Requests with retries, over connections that are used again.
 
-A request is repeated after a lost connection, 429, and 500 to 504, with exponential backoff and jitter, and not before the
-server's `Retry-After`. That is safe for all of them: events have ids, and other POSTs an `Idempotency-Key`.
+A request is repeated after a lost connection, 429, 500 to 504, and a 409 that says when to come again, with exponential backoff and
+jitter, and not before the server's `Retry-After`. Events have ids and other POSTs an `Idempotency-Key`, so nothing is done twice; a
+DELETE that finds nothing when it is repeated has done its work before.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import urlencode, urlsplit
 BACKOFF_SECONDS = 0.25
 BACKOFF_SECONDS_MAX = 30.0
 RETRIED = {429, 500, 502, 503, 504}
+IDLE_MAX = 8
 
 
 class InlayError(Exception):
@@ -38,6 +40,9 @@ class InlayError(Exception):
         self.request_id = request_id
         self.details = details or []
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InlayError, (self.status, self.code, self.message, self.field, self.request_id, self.details)
+
 
 class Http:
     """A server, and idle connections to it. All threads may use it."""
@@ -46,9 +51,10 @@ class Http:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url must begin with http:// or https://, and is {url!r}")
-        self._parts = parts
+        # A port that is none is refused here, too.
+        self._address = (parts.hostname, parts.port)
         self._prefix = parts.path.rstrip("/")
-        self._key = key
+        self._key = key.strip()
         self._timeout = timeout
         self._retry_seconds = retry_seconds
         self._lock = threading.Lock()
@@ -59,6 +65,8 @@ class Http:
              idempotency_key: str | None = None, retry_seconds: float | None = None) -> Any:  # fmt: skip
         """The JSON of the response, `None` of an empty one. Raises `InlayError`."""
         target = self._prefix + path + (f"?{urlencode(params, doseq=True)}" if params else "")
+        if not target.isascii() or any(char <= " " for char in target):
+            raise ValueError(f"a path must be percent-encoded: {path!r}")
         headers = {"Authorization": f"Bearer {self._key}", "Accept": "application/json"}
         data = None
         if body is not None:
@@ -72,48 +80,65 @@ class Http:
             answer, retry_after = self._attempt(method, target, headers, data)
             if not isinstance(answer, InlayError):
                 return answer
+            if method == "DELETE" and answer.status == 404 and attempt > 0:
+                return None
             wait = backoff(attempt, retry_after)
-            is_over = time.monotonic() + wait > limit
-            if is_over or not (answer.status == 0 or answer.status in RETRIED):
+            is_under_way = answer.status == 409 and retry_after > 0
+            comes_again = answer.status == 0 or answer.status in RETRIED or is_under_way
+            if not comes_again or time.monotonic() + wait > limit:
                 raise answer
             time.sleep(wait)
             attempt += 1
 
     def _attempt(self, method: str, target: str, headers: dict[str, str], data: bytes | None) -> tuple[Any, float]:
         """The response's JSON or an `InlayError`, and the seconds of `Retry-After`."""
-        connection = self._take()
-        try:
-            connection.request(method, target, data, headers)
-            response = connection.getresponse()
-            text = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            return InlayError(0, "connection", f"{type(error).__name__}: {error}"), 0.0
-        if response.will_close:
-            connection.close()
-        else:
-            with self._lock:
+        while True:
+            connection, is_used = self._take()
+            try:
+                connection.request(method, target, data, headers)
+                response = connection.getresponse()
+                text = response.read()
+                break
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                # The server has closed it meanwhile, and its neighbours as well: a new one tells.
+                if is_used and not isinstance(error, TimeoutError):
+                    self.close()
+                    continue
+                return InlayError(0, "connection", f"{type(error).__name__}: {error}"), 0.0
+        with self._lock:
+            is_kept = not response.will_close and len(self._idle) < IDLE_MAX
+            if is_kept:
                 self._idle.append(connection)
+        if not is_kept:
+            connection.close()
         try:
             answer = json.loads(text) if text else None
         except ValueError:
-            answer = None
+            answer = NO_JSON
         if 200 <= response.status < 300:
+            if answer is NO_JSON:
+                return InlayError(response.status, "http", "the response is no JSON: is this the address of Inlay?"), 0.0
             return answer, 0.0
         told = answer if isinstance(answer, dict) else {}
         refused = InlayError(response.status, told.get("code", "http"), told.get("error", response.reason or ""),
                            told.get("field"), told.get("request_id"), told.get("details"))  # fmt: skip
         return refused, seconds_of(response.getheader("Retry-After"))
 
-    def _take(self) -> http.client.HTTPConnection:
+    def _take(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it was used before."""
         with self._lock:
             if self._idle:
-                return self._idle.pop()
-        host, port = self._parts.hostname, self._parts.port
-        assert host is not None
+                return self._idle.pop(), True
+        host, port = self._address
         if self._tls is not None:
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls), False
+        return http.client.HTTPConnection(host, port, timeout=self._timeout), False
+
+    def after_fork(self) -> None:
+        """In a child process: the connections are the parent's."""
+        self._lock = threading.Lock()
+        self._idle = []
 
     def close(self) -> None:
         """Closes idle connections."""
@@ -121,6 +146,10 @@ class Http:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
+
+
+# Of a body that is none; `None` is an empty one.
+NO_JSON = object()
 
 
 def backoff(attempt: int, retry_after: float) -> float:

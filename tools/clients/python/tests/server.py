@@ -23,19 +23,28 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         command = [os.environ["TEST_INLAY"], "serve", "--data-dir", self.folder.name + "/data", "--http-addr",
                    f"127.0.0.1:{self.port}", "--grpc-addr", f"127.0.0.1:{grpc}"]  # fmt: skip
+        self.command, self.environment = command, os.environ | environment
         self.log = open(self.folder.name + "/log", "w")
-        self.process = subprocess.Popen(command, env=os.environ | environment, stdout=self.log, stderr=self.log)
+        self.start()
+        account = {"email": "ada@example.com", "password": "a long enough password", "name": "Ada", "org_name": "Acme"}
+        self.key = self.call("POST", "/v1/auth/register", account)["api_key"]["key"]
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.command, env=self.environment, stdout=self.log, stderr=self.log)
         limit = time.monotonic() + 30
         while True:
             try:
                 self.call("GET", "/readyz")
-                break
+                return
             except OSError:
                 if time.monotonic() > limit or self.process.poll() is not None:
                     raise
                 time.sleep(0.05)
-        account = {"email": "ada@example.com", "password": "a long enough password", "name": "Ada", "org_name": "Acme"}
-        self.key = self.call("POST", "/v1/auth/register", account)["api_key"]["key"]
+
+    def restart(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        self.start()
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
@@ -97,6 +106,37 @@ class Thief:
         # It wakes the thread that accepts.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+
+
+class Stub:
+    """Answers every request alike, as something between us and the server may."""
+
+    def __init__(self, status: int, body: bytes, bytes_max: int | None = None) -> None:
+        self.requests: list[bytes] = []
+        stub = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                sent = self.rfile.read(int(self.headers["Content-Length"]))
+                stub.requests.append(sent)
+                is_large = bytes_max is not None and len(sent) > bytes_max
+                answer = json.dumps({"accepted": len(json.loads(sent).get("events", [])), "errors": []}).encode()
+                text = b"too large" if is_large else answer if bytes_max is not None else body
+                self.send_response(413 if is_large else status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.http.shutdown()
+        self.http.server_close()
 
 
 class Receiver:

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from inlay import Dropped, Inlay, InlayError, Rejected, WebhookError, verify_webhook
-from tests.server import Receiver, Server, Thief
+from tests.server import Receiver, Server, Stub, Thief
 
 WIDGET = {
     "id": "calls", "kind": "number", "title": "Calls", "viz": {}, "layout": {"x": 0, "y": 0, "w": 4, "h": 4},
@@ -162,6 +165,81 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(raised.exception.status, 401)
         self.assertEqual(self.inlay.sql("SELECT 1 AS one")["rows"], [[1]])
 
+    def test_a_child_process_has_its_own_connections_and_events(self) -> None:
+        self.count("forked")
+        self.inlay.track("forked", "call")
+        children = []
+        for n in range(8):
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    self.inlay.track(f"child {n}", "call")
+                    status = 0 if self.inlay.flush(10) and self.count(f"child {n}") == 1 else 1
+                finally:
+                    os._exit(status)
+            children.append(child)
+        self.assertEqual([os.waitpid(child, 0)[1] for child in children], [0] * 8)
+        self.assertTrue(self.inlay.flush(10))
+        self.assertEqual(self.count("forked"), 1, "what the parent buffered, no child sends again")
+
+    def test_events_of_a_multiprocessing_child_arrive(self) -> None:
+        child = multiprocessing.get_context("fork").Process(target=lambda: self.inlay.track("worker", "call"))
+        child.start()
+        child.join()
+        self.assertEqual(self.count("worker"), 1)
+
+    def test_a_page_instead_of_json_is_told_and_hangs_nothing(self) -> None:
+        stub = Stub(200, b"<html>log in</html>")
+        self.addCleanup(stub.close)
+        client = self.client(stub.url)
+        for _ in range(600):
+            client.track("lost", "call")
+        self.assertTrue(client.flush(10))
+        self.assertEqual(sum(len(one.events) for one in self.problems), 600)
+        with self.assertRaises(InlayError):
+            client.sql("SELECT 1")
+
+    def test_what_may_not_be_so_large_is_sent_in_halves(self) -> None:
+        stub = Stub(200, b"", bytes_max=20_000)
+        self.addCleanup(stub.close)
+        events = [{"tenant_id": "a", "event_name": "call", "string_props": {"text": "x" * 1_000}} for _ in range(100)]
+        self.assertEqual(self.client(stub.url).send(events), 100)
+        self.assertEqual(self.problems, [])
+
+    def test_what_is_left_at_the_end_is_told(self) -> None:
+        client = self.client("http://127.0.0.1:1")
+        for _ in range(100):
+            client.track("left", "call")
+        client.close(0.2)
+        self.assertEqual(sum(len(one.events) for one in self.problems), 100)
+
+    def test_ids_that_are_none_are_made(self) -> None:
+        thief = Thief(self.server, 1)
+        self.addCleanup(thief.close)
+        event = {"tenant_id": "none", "event_name": "call", "event_id": None, "timestamp": datetime.now() - timedelta(hours=1)}
+        self.assertEqual(self.client(thief.url).send([event] * 5 + [event | {"event_id": ""}]), 6)
+        self.assertEqual(self.count("none"), 6)
+
+    def test_connections_that_the_server_closed_are_replaced_at_once(self) -> None:
+        server = Server()
+        self.addCleanup(server.close)
+        client = Inlay(server.url, server.key)
+        ask = lambda: client.query(tenant_id="a", event_name="call", metric="count", period="1h")  # noqa: E731
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        server.restart()
+        started = time.monotonic()
+        ask()
+        self.assertLess(time.monotonic() - started, 3)
+
+    def test_errors_travel_between_processes(self) -> None:
+        error = pickle.loads(pickle.dumps(InlayError(400, "missing_field", "no", "metric")))
+        self.assertEqual((error.status, error.field), (400, "metric"))
+
     def board(self) -> str:
         board = self.inlay.request("POST", "/v1/dashboards", body={"name": "Usage", "widgets": [WIDGET]})
         self.inlay.request("POST", f"/v1/dashboards/{board['id']}/publish")
@@ -189,8 +267,11 @@ class ClientTest(unittest.TestCase):
             lambda: verify_webhook("whsec_" + "A" * 32, headers, body),
             lambda: verify_webhook(secret, headers, body, now=time.time() + 3_600),
             lambda: verify_webhook(secret, {}, body),
+            lambda: verify_webhook(secret, headers | {"webhook-timestamp": "9" * 400}, body),
         ):
             self.assertRaises(WebhookError, wrong)
+        for empty in ("", "whsec_", "whsec_????"):
+            self.assertRaises(ValueError, lambda: verify_webhook(empty, headers, body))
 
 
 if __name__ == "__main__":
