@@ -193,15 +193,34 @@ async fn a_mail_shows_numbers_and_a_picture_beside_its_file() {
     over(&org, 1, 1).await;
     let mail = server.outbox().remove(0);
     let text = mail.replace("=\r\n", "").replace("=3D", "=");
-    assert!(text.contains("Calls <b>: 1,234 (nothing in the previous 30 days)"), "{text}");
+    assert!(text.contains("Calls <b>: 1,234 (none in the previous 30 days)"), "{text}");
     assert!(text.contains("Calls &#60;b&#62;") && text.contains(">1,234</b>"), "{text}");
     assert!(text.contains("src=\"cid:dashboard\""), "{text}");
     let (_, part) = mail.split_once("Content-ID: <dashboard>").unwrap();
     let body = part.split("\r\n\r\n").nth(1).unwrap().split("\r\n--").next().unwrap();
     let picture = STANDARD.decode(body.split_whitespace().collect::<String>()).unwrap();
     assert!(picture.starts_with(b"\x89PNG") && picture.len() < 200_000, "{}", picture.len());
-    // A webhook alone needs none of it: its run draws no picture.
     assert!(file_of(&mail).starts_with(HEADS.as_bytes()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_left_the_rule_gets_no_more_attempts() {
+    let mut server = TestServer::start().await;
+    // Nobody listens there: each attempt fails and is made again.
+    server.smtp_url = Some("smtp://127.0.0.1:1".to_owned());
+    server.restart().await;
+    let org = server.register("acme").await;
+    let body = json!({"name": "Usage", "widgets": [widget("calls")]});
+    let dashboard = org.admin.post("/v1/dashboards", &body).await.expect(201)["id"].clone();
+    org.admin.post("/v1/reports", &rule(&dashboard, "csv")).await.expect(201);
+    org.admin.post_empty("/v1/reports/1/run").await.expect(202);
+    let error = async || runs(&org.admin, 1).await[0]["deliveries"][0]["error"].clone();
+    eventually(|| async { error().await != Value::Null }).await;
+    let others = json!({"recipients": ["other@acme.example"]});
+    org.admin.patch("/v1/reports/1", &others).await.expect(200);
+    server.clock.advance(60_000);
+    let run = over(&org, 1, 1).await.remove(0);
+    assert_eq!(run["deliveries"][0]["error"], "the address was removed", "{run}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

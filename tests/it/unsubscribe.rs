@@ -67,18 +67,27 @@ async fn mails_of_an_alert_stop_with_one_click_and_not_by_a_look() {
     }
     let rows = audited(&org.admin, "alert.unsubscribe").await;
     assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["metadata"]["name"], "Too <many>");
     assert_eq!(rows[0]["actor"]["label"], "ops@acme.example");
     assert!(visitor.get(&link).await.text.contains("No more mails"));
 
     // Another signature, none, and a token that was signed for something else.
     let invite = json!({"email": "new@acme.example", "role": "viewer"});
     let invite = org.console.post("/v1/members/invite", &invite).await.expect(201);
-    let foreign = format!("/unsubscribe?token={}", invite["token"].as_str().unwrap());
+    let foreign = format!("/v1/unsubscribe?token={}", invite["token"].as_str().unwrap());
     let cut = &link[..link.len() - 2];
-    for wrong in [cut, "/unsubscribe", "/unsubscribe?token=a.b.c", &foreign] {
-        let page = visitor.post_empty(wrong).await;
+    for wrong in [cut, "/v1/unsubscribe?token=a.b.c", &foreign] {
+        visitor.post_empty(wrong).await.refused(404, "not_found");
+        let page = visitor.get(wrong).await;
         assert!(page.status == 404 && page.text.contains("not valid"), "{wrong}: {}", page.text);
     }
+    assert_eq!(visitor.get("/v1/unsubscribe").await.status, 404);
+    visitor.post_empty("/v1/unsubscribe").await.refused(400, "missing_field");
+    // Nor does such a link make anybody a member.
+    let token = link.split_once("token=").unwrap().1;
+    let accept = json!({"token": token, "name": "Eve", "password": "correct horse battery"});
+    let refused = visitor.post("/v1/auth/accept-invite", &accept).await;
+    refused.refused(401, "unauthenticated");
     org.admin.delete("/v1/alerts/1").await.expect(204);
     assert_eq!(visitor.get(&link).await.status, 404, "the rule is gone");
 }
@@ -114,6 +123,11 @@ async fn a_report_that_nobody_gets_any_more_is_disabled() {
         (&json!([]), &json!([]))
     );
     assert_eq!(left["enabled"], false, "{left}");
+    let rows = audited(&org.admin, "report.unsubscribe").await;
+    assert_eq!(rows[1]["metadata"]["tenants_removed"], json!(["c"]), "{rows:?}");
+    assert_eq!(rows[0]["metadata"]["enabled"], false);
+    let run = org.admin.post_empty("/v1/reports/1/run").await;
+    assert_eq!(run.refused(400, "missing_field").as_deref(), Some("recipients"));
     // It may be renamed as it is, and needs a receiver to be enabled.
     let path = "/v1/reports/1";
     org.admin.patch(path, &json!({"name": "Old"})).await.expect(200);

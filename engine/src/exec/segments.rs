@@ -344,11 +344,14 @@ impl<'a> SegmentColumns<'a> {
         Some(Codes { accepted, group })
     }
 
-    /// Whether none of so many rows of a block can match, by the columns that there are and by zones.
+    /// Whether none of so many rows of a block can match, by the columns and values that there are and by zones.
     fn is_excluded(&self, block: usize, rows: usize) -> bool {
         if rows <= VECTOR_ROWS {
             // They are read in less time than zones of all blocks are.
-            return self.texts.iter().any(Option::is_none)
+            let is_absent = |test: &Option<TextTest<'_>>| {
+                test.as_ref().is_none_or(|test| test.codes.is_empty())
+            };
+            return self.texts.iter().any(is_absent)
                 || self.ranges.iter().any(Option::is_none)
                 || matches!(self.number, Some(None));
         }

@@ -69,7 +69,7 @@ pub use identity::accounts::{RESERVED_DOMAIN, SessionOpened};
 pub use identity::api_keys::KeyRequest;
 pub use identity::sessions::{Client, OwnSession, SESSION_SECONDS};
 pub use plans::{PLANS, Plan};
-pub use reports::files::ReportFile;
+pub use reports::files::{NextMessage, ReportFile};
 pub use reports::rules::{Report, ReportChange, next_runs, runs_after};
 pub use reports::runs::ReportWork;
 pub use request::access::{Decision, Operation, Principal, Quota, decide};

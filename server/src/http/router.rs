@@ -10,7 +10,7 @@ use tower_http::compression::{
 
 use super::{
     middleware::observe,
-    pages::{assets, console, embed_page, metrics, system, unsubscribe},
+    pages::{assets, console, embed_page, metrics, system},
     respond::{no_such_method, no_such_path},
     state::context::Http,
     v1,
@@ -41,7 +41,8 @@ pub fn router(http: Http) -> Router {
         .route("/assets/{hash}/{*path}", get(assets::asset))
         .route("/sdk/v1/{name}", get(assets::helper))
         .route("/demo", get(assets::demo))
-        .route("/unsubscribe", get(unsubscribe::ask).post(unsubscribe::stop))
+        // Its POST is an operation.
+        .route("/v1/unsubscribe", get(v1::unsubscribe_page))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
         .route("/metrics", get(metrics::metrics))

@@ -95,7 +95,9 @@ pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<
 /// One attempt, and what follows from it.
 async fn deliver(app: &App, dispatcher: &Dispatcher, delivery: Delivery) -> Result<()> {
     let began_at = app.now_ms();
-    let message = app.alert_message(&delivery, began_at)?;
+    let (making, of) = (app.clone(), delivery.clone());
+    let message = spawn_blocking(move || making.alert_message(&of, began_at)).await;
+    let message = message.map_err(|error| ApiError::internal(error.to_string()))??;
     let outcome = Outcome { began_at, result: dispatcher.send(message).await };
     debug!(
         alert = delivery.alert,

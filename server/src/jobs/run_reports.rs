@@ -14,7 +14,7 @@ use tokio::{
 use tracing::warn;
 
 use crate::{
-    app::{App, Outcome, ReportFile, ReportWork},
+    app::{App, NextMessage, Outcome, ReportFile, ReportWork},
     error::{ApiError, Result},
     outbound::Dispatcher,
     store::RecipientStatus,
@@ -194,11 +194,20 @@ async fn bring(
         let (file, places) = (file.clone(), Arc::clone(&places));
         attempts.spawn(async move {
             let _place = places.acquire_owned().await;
-            if !app.is_wanted(&work)? {
-                return Ok(());
-            }
             let began_at = app.now_ms();
-            let message = app.report_message(&work, (at, &recipient), &file, began_at)?;
+            let (making, of) = (app.clone(), Arc::clone(&work));
+            let message = spawn_blocking(move || {
+                making.report_message(&of, (at, &recipient), &file, began_at)
+            });
+            let message =
+                message.await.map_err(|error| ApiError::internal(error.to_string()))??;
+            let message = match message {
+                NextMessage::Send(message) => *message,
+                NextMessage::RunGone => return Ok(()),
+                NextMessage::ReceiverGone => {
+                    return fail(&app, &work, vec![at], "the address was removed").await;
+                }
+            };
             let outcome = Outcome { began_at, result: dispatcher.send(message).await };
             let written = spawn_blocking(move || app.record_told(&work, at, &outcome)).await;
             written.map_err(|error| ApiError::internal(error.to_string()))?

@@ -1,13 +1,17 @@
-//! The numbers of a sheet in words, for mails: `Requests`, `12.3K`, `+8.1% vs previous 7 days`.
+//! The numbers of a sheet in words, for mails: `Requests`, `12.3K`, `+8.1% vs the previous 7 days`.
 
 use super::{
     format::{Direction, change, change_text, period, short},
     model::{Card, Sheet},
     series::{is_additive, is_whole},
 };
+use crate::base::text::one_line;
 
 /// Numbers of a mail, at most: it shows the rest in its picture.
 const FIGURES_MAX: usize = 6;
+
+/// A larger change is not told to the digit.
+const LARGE: f64 = 9.995;
 
 /// A number of a sheet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +38,8 @@ fn figure(card: &Card) -> Option<Figure> {
     let previous = row.and_then(|row| row.previous);
     let changed = previous.and_then(|previous| Some((previous, change(value, previous)?)));
     let change = changed.map(|(previous, (direction, ratio))| {
-        let before = answer.period.as_deref().map_or("dates before".to_owned(), |name| {
-            format!("previous {}", period(name).trim_start_matches("1 "))
+        let before = answer.period.as_deref().map_or("the dates before".to_owned(), |name| {
+            format!("the previous {}", period(name).trim_start_matches("1 "))
         });
         let sign = match direction {
             Direction::Up => "+",
@@ -43,9 +47,12 @@ fn figure(card: &Card) -> Option<Figure> {
             Direction::Flat => "",
         };
         match ratio {
+            Some(ratio) if ratio > LARGE => format!("more than 999% up vs {before}"),
+            Some(ratio) if ratio < -LARGE => format!("more than 999% down vs {before}"),
             Some(_) => format!("{sign}{} vs {before}", change_text(value, previous)),
-            None => format!("nothing in the {before}"),
+            None if is_whole(card.metric()) => format!("none in {before}"),
+            None => format!("0 in {before}"),
         }
     });
-    Some(Figure { title: card.title.clone(), value: short(value, &card.spec()), change })
+    Some(Figure { title: one_line(&card.title), value: short(value, &card.spec()), change })
 }

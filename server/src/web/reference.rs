@@ -34,7 +34,7 @@ const GUIDE: [(&str, &str); 7] = [
 ];
 
 /// Tags of operations with their titles, in the order in which people need them; other tags follow by their own names.
-const RESOURCES: [(&str, &str); 22] = [
+const RESOURCES: [(&str, &str); 23] = [
     ("events", "Events"),
     ("query", "Queries"),
     ("discover", "Discovery"),
@@ -45,6 +45,7 @@ const RESOURCES: [(&str, &str); 22] = [
     ("alerts", "Alerts"),
     ("reports", "Reports"),
     ("webhooks", "Deliveries"),
+    ("unsubscribe", "Unsubscribing"),
     ("datasets", "Datasets"),
     ("saved-queries", "Saved queries"),
     ("tenants", "Erasing events"),

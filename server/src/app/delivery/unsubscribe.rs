@@ -1,15 +1,15 @@
 //! Stops the mails of a rule to one address, by the link that each of these mails carries.
 //!
 //! ```text
-//! {base_url}/unsubscribe?token=…     signed by the organisation: {"aud": "unsubscribe", "sub": "alert:7", "to": "ops@acme.com"}
+//! {base_url}/v1/unsubscribe?token=…     signed by the organisation: {"aud": "unsubscribe", "sub": "alert:7", "to": "ops@acme.com"}
 //! ```
 //!
 //! Nobody need log in. The address leaves the rule's list, as if an admin had removed it; who manages the rule sees that in
-//! the audit, and may add it again. A report that nobody gets any more
-//! is disabled.
+//! the audit, and may add it again. A tenant's report that nobody gets any
+//! more leaves the rule, and a report that nobody gets is disabled.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     app::{
@@ -86,7 +86,7 @@ impl App {
             to: to.to_owned(),
         };
         let token = sign_link(PURPOSE, &self.known_link_key(org)?, &claims)?;
-        Ok(format!("{}/unsubscribe?token={token}", self.settings.base_url))
+        Ok(format!("{}/v1/unsubscribe?token={token}", self.settings.base_url))
     }
 
     /// The rule and address of a link.
@@ -114,12 +114,16 @@ impl App {
     ///
     /// Errors: as [`Self::mail_subscription`].
     pub fn unsubscribe(&self, token: &str) -> Result<MailSubscription> {
-        let subject = self.subject_of(token)?;
-        let Subject { org, source, number, to } = subject;
+        // Whoever asks again writes nothing.
+        let found = self.mail_subscription(token)?;
+        if !found.is_active {
+            return Ok(found);
+        }
+        let Subject { org, source, number, to } = self.subject_of(token)?;
         let name = self.org_txn(&org, |txn| {
             let now = self.now_ms();
             let id = rule_id(number);
-            let (name, environment, is_removed) = match source {
+            let (name, environment, is_removed, metadata) = match source {
                 MailSource::Alert => {
                     let mut rule: AlertRule = txn.find(&id)?.ok_or_else(not_found)?;
                     let is_removed = remove(&mut rule.email_to, &to);
@@ -128,7 +132,8 @@ impl App {
                     if is_removed {
                         txn.put(&rule)?;
                     }
-                    (rule.name, rule.environment, is_removed)
+                    let metadata = json!({"to": to, "name": rule.name, "enabled": rule.enabled});
+                    (rule.name, rule.environment, is_removed, metadata)
                 }
                 MailSource::Report => {
                     let mut rule: ReportRule = txn.find(&id)?.ok_or_else(not_found)?;
@@ -137,6 +142,7 @@ impl App {
                         is_removed |= remove(&mut share.recipients, &to);
                     }
                     rule.updated_at = now.max(rule.updated_at + 1);
+                    let tenants_before = rule.burst.clone();
                     // A tenant's report that nobody gets is not made; one without tenants would be about all of them.
                     if !rule.has_receivers() {
                         let is_read = |share: &Share| !share.recipients.is_empty();
@@ -148,11 +154,23 @@ impl App {
                     if is_removed {
                         txn.put(&rule)?;
                     }
-                    (rule.name, rule.environment, is_removed)
+                    let left = |share: &Share| {
+                        rule.burst.iter().any(|one| one.tenant_id == share.tenant_id)
+                    };
+                    let tenants_removed: Vec<&str> = tenants_before
+                        .iter()
+                        .filter(|share| !left(share))
+                        .map(|share| share.tenant_id.as_str())
+                        .collect();
+                    let metadata = json!({
+                        "to": to, "name": rule.name, "enabled": rule.enabled,
+                        "tenants_removed": tenants_removed,
+                    });
+                    (rule.name, rule.environment, is_removed, metadata)
                 }
             };
             if is_removed {
-                self.audit_unsubscribe(txn, (source, number), &to, environment)?;
+                self.audit_unsubscribe(txn, (source, number), (&to, metadata), environment)?;
             }
             Ok(name)
         })?;
@@ -163,7 +181,7 @@ impl App {
         &self,
         txn: &mut OrgTxn<'_>,
         (source, number): (MailSource, u64),
-        to: &str,
+        (to, metadata): (&str, Value),
         environment: String,
     ) -> Result<()> {
         txn.put(&AuditRow {
@@ -175,7 +193,7 @@ impl App {
                 label: to.to_owned(),
             },
             target: (source.name().to_owned(), number.to_string()),
-            metadata: json!({"to": to}),
+            metadata,
             environment: Some(environment),
             ip: None,
             created_at: self.now_ms(),

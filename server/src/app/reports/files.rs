@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use askama::Template;
+use tracing::warn;
 
 use super::{
     data::{artifact, kind_of_file},
@@ -17,7 +18,7 @@ use crate::{
     error::{ApiError, Code, Result},
     outbound::{Mail, OutboundMessage, Post},
     render::{self, Figure, Sheet},
-    store::{Dashboard, Environment, RecipientStatus, ReportRule},
+    store::{Dashboard, Environment, RecipientStatus, ReportRule, Share},
 };
 
 /// Content id of the picture in a mail.
@@ -41,6 +42,16 @@ pub struct ReportFile {
     pub missing: Vec<String>,
     /// What mails show beside the file; absent where it goes to webhooks alone.
     pub view: Option<Arc<MailView>>,
+}
+
+/// What a recipient of a run gets next.
+pub enum NextMessage {
+    /// This message.
+    Send(Box<OutboundMessage>),
+    /// Nothing: the rule, and the run with it, is gone.
+    RunGone,
+    /// Nothing: the address has left the rule since the run began.
+    ReceiverGone,
 }
 
 /// The dashboard as it is seen in a mail.
@@ -125,23 +136,40 @@ impl App {
             content_type,
             bytes: bytes.into(),
             missing,
-            view: is_mailed.then(|| mail_view(&sheet)).transpose()?.map(Arc::new),
+            view: is_mailed.then(|| mail_view(&sheet)).flatten().map(Arc::new),
         })
     }
 
     /// The message to the recipient at index `at` of a run's list, in an attempt that begins at
-    /// `at_ms`.
+    /// `at_ms`, if he is to have it still.
     pub fn report_message(
         &self,
         of: &ReportWork,
         (at, recipient): (usize, &RecipientStatus),
         file: &ReportFile,
         at_ms: i64,
-    ) -> Result<OutboundMessage> {
-        Ok(match recipient.kind.as_str() {
+    ) -> Result<NextMessage> {
+        if !self.is_wanted(of)? {
+            return Ok(NextMessage::RunGone);
+        }
+        let message = match recipient.kind.as_str() {
             "webhook" => OutboundMessage::Post(self.report_post(of, recipient, file, at_ms)),
+            _ if !self.still_gets_mails(of, recipient)? => return Ok(NextMessage::ReceiverGone),
             _ => OutboundMessage::Mail(Box::new(self.report_mail(of, at, &recipient.to, file)?)),
-        })
+        };
+        Ok(NextMessage::Send(Box::new(message)))
+    }
+
+    /// Whether the rule, as it is now, sends mails to a recipient of a run that began before.
+    fn still_gets_mails(&self, of: &ReportWork, recipient: &RecipientStatus) -> Result<bool> {
+        let rule = self.org_reader(&of.work.org).find::<ReportRule>(&of.rule.id)?;
+        Ok(rule.is_some_and(|rule| {
+            let is_of_tenant =
+                |share: &&Share| recipient.tenant_id.as_ref() == Some(&share.tenant_id);
+            let of_tenant = rule.burst.iter().filter(is_of_tenant);
+            let mut addresses = rule.recipients.iter().chain(of_tenant.flat_map(|s| &s.recipients));
+            addresses.any(|address| *address == recipient.to)
+        }))
     }
 
     /// The mail that brings a file to one address.
@@ -229,11 +257,12 @@ fn file_name(parts: &[&str]) -> String {
 }
 
 /// The dashboard in a mail: at its own size, since mails are narrow.
-fn mail_view(sheet: &Sheet) -> Result<MailView> {
+///
+/// `None` when it cannot be drawn: the mail comes with its file alone.
+fn mail_view(sheet: &Sheet) -> Option<MailView> {
     let drawn = render::picture(sheet, 1.0);
-    let picture =
-        drawn.map_err(|error| ApiError::internal(format!("a report cannot be drawn: {error}")))?;
-    Ok(MailView { figures: render::figures(sheet), picture })
+    let drawn = drawn.inspect_err(|error| warn!(error, "a report's mail lacks its picture"));
+    Some(MailView { figures: render::figures(sheet), picture: drawn.ok()? })
 }
 
 #[cfg(test)]

@@ -140,8 +140,12 @@ impl App {
     pub fn run_report(&self, caller: &Caller, number: u64) -> Result<ReportRun> {
         let rule = self.report(caller, number)?.rule;
         self.org_txn(&caller.org, |txn| {
-            if txn.find::<ReportRule>(&rule.id)?.is_none() {
-                return Err(ApiError::not_found("report"));
+            // Its receivers may have stopped its mails meanwhile.
+            let rule =
+                txn.find::<ReportRule>(&rule.id)?.ok_or_else(|| ApiError::not_found("report"))?;
+            if !rule.has_receivers() {
+                let message = "a report needs recipients or a webhook_url";
+                return Err(ApiError::field(Code::MissingField, "recipients", message));
             }
             if is_under_way(txn.global(), &caller.org, &rule.id)? {
                 return Err(ApiError::new(Code::Conflict, "this report is running already"));

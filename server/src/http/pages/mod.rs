@@ -5,4 +5,3 @@ pub mod console;
 pub mod embed_page;
 pub mod metrics;
 pub mod system;
-pub mod unsubscribe;
