@@ -308,7 +308,7 @@ mod tests {
         };
         let mail = app.alert_mail(&delivery).unwrap();
         let unsubscribe = mail.unsubscribe.as_deref().unwrap();
-        assert!(unsubscribe.starts_with("http://127.0.0.1:8080/unsubscribe?token="));
+        assert!(unsubscribe.starts_with("http://127.0.0.1:8080/v1/unsubscribe?token="));
         for part in [
             "above 1,000",
             "12,345.5",

@@ -46,7 +46,7 @@ pub struct ReportFile {
 
 /// What a recipient of a run gets next.
 pub enum NextMessage {
-    /// This message.
+    /// A message, to be sent now.
     Send(Box<OutboundMessage>),
     /// Nothing: the rule, and the run with it, is gone.
     RunGone,
