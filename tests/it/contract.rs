@@ -87,6 +87,7 @@ DELETE /v1/auth/sessions/:id
 GET /v1/dashboards/:id/published
 GET /v1/dashboards/:id/widgets/:id/data
 POST /v1/demo/session
+GET /v1/unsubscribe
 POST /v1/unsubscribe
 DELETE /v1/embed-sessions/:id
 POST /v1/embed-sessions/rotate-key

@@ -82,7 +82,9 @@ async fn mails_of_an_alert_stop_with_one_click_and_not_by_a_look() {
         assert!(page.status == 404 && page.text.contains("not valid"), "{wrong}: {}", page.text);
     }
     assert_eq!(visitor.get("/v1/unsubscribe").await.status, 404);
-    visitor.post_empty("/v1/unsubscribe").await.refused(400, "missing_field");
+    visitor.post_empty("/v1/unsubscribe").await.refused(404, "not_found");
+    // Parameters that trackers add do no harm.
+    assert_eq!(visitor.get(&format!("{link}&utm_source=mail")).await.status, 200);
     // Nor does such a link make anybody a member.
     let token = link.split_once("token=").unwrap().1;
     let accept = json!({"token": token, "name": "Eve", "password": "correct horse battery"});

@@ -41,8 +41,6 @@ pub fn router(http: Http) -> Router {
         .route("/assets/{hash}/{*path}", get(assets::asset))
         .route("/sdk/v1/{name}", get(assets::helper))
         .route("/demo", get(assets::demo))
-        // Its POST is an operation.
-        .route("/v1/unsubscribe", get(v1::unsubscribe_page))
         .route("/healthz", get(system::healthz))
         .route("/readyz", get(system::readyz))
         .route("/metrics", get(metrics::metrics))

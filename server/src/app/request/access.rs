@@ -209,6 +209,7 @@ operations! {
     OnboardingStatus b"1yyyyy31" Management "Shows how far setting up is.";
     ListWebhooks b"133yyy31" Management "Shows how webhooks of the last 24 hours went.";
     RetryWebhook b"133yyy31" Management "Sends a webhook again, now; at most three times by hand.";
+    AskToUnsubscribe b"yyyyyyyy" Management "Shows the page of a link that stops mails, and changes nothing.";
     Unsubscribe b"yyyyyyyy" Management "Stops the mails of an alert or a report to an address, by the link in one of them.";
     EraseTenantEvents b"133yyy31" Management "Erases all events of a tenant.";
     EraseUserEvents b"133yyy31" Management "Erases all events of one of a tenant's users.";

@@ -15,7 +15,6 @@ use utoipa::openapi::HttpMethod;
 
 pub use auth::me_of;
 pub use embed_data::{FirstData, first_data};
-pub use unsubscribe::ask as unsubscribe_page;
 
 use super::{
     middleware::caller::guard,
@@ -193,6 +192,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         GET "/v1/onboarding/status" OnboardingStatus onboarding::status [];
         GET "/v1/webhooks" ListWebhooks webhooks::list [];
         POST "/v1/webhooks/{id}/retry" RetryWebhook webhooks::retry [];
+        GET "/v1/unsubscribe" AskToUnsubscribe unsubscribe::ask [];
         POST "/v1/unsubscribe" Unsubscribe unsubscribe::stop [NotFound];
         DELETE "/v1/tenants/{tenant_id}/events" EraseTenantEvents erasures::tenant [];
         DELETE "/v1/tenants/{tenant_id}/users/{user_id}/events" EraseUserEvents erasures::user [];

@@ -5,7 +5,7 @@
 
 use askama::Template;
 use axum::{
-    extract::{Query, State, rejection::QueryRejection},
+    extract::State,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -22,10 +22,11 @@ use crate::{
     },
 };
 
+/// Others are passed over: what stands between a mail and its reader may add some.
 #[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-pub struct UnsubscribeParameters {
+pub struct LinkParameters {
     /// The token of the link.
+    #[serde(default)]
     token: String,
 }
 
@@ -41,25 +42,27 @@ pub struct UnsubscribePage {
     found: Option<MailSubscription>,
 }
 
-/// Asks whether the mails should stop. The answer is always a page.
+/// A page that asks; 404 with one that says that the link is not valid.
+pub struct AskPage(UnsubscribePage);
+
+/// Asks whether the mails should stop.
 pub async fn ask(
     State(http): State<Http>,
-    query: Result<Query<UnsubscribeParameters>, QueryRejection>,
-) -> Response {
-    let token = query.map_or_else(|_| String::new(), |Query(parameters)| parameters.token);
-    match http.run(move |app| app.mail_subscription(&token)).await {
-        Ok(found) => UnsubscribePage::new(&http, Some(found)).into_response(),
+    Params(parameters): Params<LinkParameters>,
+) -> Result<AskPage> {
+    match http.run(move |app| app.mail_subscription(&parameters.token)).await {
+        Ok(found) => Ok(AskPage(UnsubscribePage::new(&http, Some(found)))),
         Err(error) if error.code == Code::NotFound => {
-            (StatusCode::NOT_FOUND, UnsubscribePage::new(&http, None)).into_response()
+            Ok(AskPage(UnsubscribePage::new(&http, None)))
         }
-        Err(error) => error.into_response(),
+        Err(error) => Err(error),
     }
 }
 
 /// Stops the mails of the link. Its token is the credential.
 pub async fn stop(
     State(http): State<Http>,
-    Params(parameters): Params<UnsubscribeParameters>,
+    Params(parameters): Params<LinkParameters>,
 ) -> Result<UnsubscribePage> {
     let found = http.run(move |app| app.unsubscribe(&parameters.token)).await?;
     Ok(UnsubscribePage::new(&http, Some(found)))
@@ -84,11 +87,31 @@ impl IntoResponse for UnsubscribePage {
     }
 }
 
+impl IntoResponse for AskPage {
+    fn into_response(self) -> Response {
+        let status = if self.0.found.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+        (status, self.0).into_response()
+    }
+}
+
+fn page_response(text: &str) -> utoipa::openapi::Response {
+    let mut response = utoipa::openapi::Response::new(text);
+    let content = Content::new(Some(text_schema()));
+    response.content.insert("text/html".to_owned(), content.into());
+    response
+}
+
 impl Gives for UnsubscribePage {
     fn gives(description: &mut Description) {
-        let mut response = utoipa::openapi::Response::new("A page that says so.");
-        let content = Content::new(Some(text_schema()));
-        response.content.insert("text/html".to_owned(), content.into());
-        description.success.push((200, response));
+        description.success.push((200, page_response("A page that says so.")));
+    }
+}
+
+impl Gives for AskPage {
+    fn gives(description: &mut Description) {
+        description.success.push((200, page_response("A page with a button.")));
+        description
+            .success
+            .push((404, page_response("A page that says that the link is not valid.")));
     }
 }

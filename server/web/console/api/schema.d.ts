@@ -1167,7 +1167,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Shows the page of a link that stops mails, and changes nothing. */
+        get: operations["AskToUnsubscribe"];
         put?: never;
         /** Stops the mails of an alert or a report to an address, by the link in one of them. */
         post: operations["Unsubscribe"];
@@ -11549,11 +11550,79 @@ export interface operations {
             };
         };
     };
+    AskToUnsubscribe: {
+        parameters: {
+            query?: {
+                /** @description The token of the link. */
+                token?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page with a button. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description `invalid_field`, `out_of_range`, `unknown_field` */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A page that says that the link is not valid. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description `rate_limited` */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal` */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `overloaded` */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     Unsubscribe: {
         parameters: {
-            query: {
+            query?: {
                 /** @description The token of the link. */
-                token: string;
+                token?: string;
             };
             header?: never;
             path?: never;
