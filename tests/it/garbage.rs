@@ -258,10 +258,12 @@ async fn send(address: &str, bytes: &[u8]) -> String {
 async fn state(client: &Client) -> String {
     let mut out = String::new();
     for (method, path, _) in OPERATIONS {
-        let moves = ["/v1/query", "/v1/discover", "/v1/usage", "/v1/demo/embed-url"]
-            .contains(&path)
-            || path.starts_with("/v1/billing/c")
-            || path.starts_with("/v1/billing/portal");
+        // A page without a link is none.
+        let moves =
+            ["/v1/query", "/v1/discover", "/v1/usage", "/v1/demo/embed-url", "/v1/unsubscribe"]
+                .contains(&path)
+                || path.starts_with("/v1/billing/c")
+                || path.starts_with("/v1/billing/portal");
         if method != "GET" || path.contains('{') || moves {
             continue;
         }
