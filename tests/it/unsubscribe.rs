@@ -1,6 +1,8 @@
 //! Mails that one can stop: the link of each, the button of a mail program, and what the rule says then.
 
-use inlay_tests::{Client, Org, TestServer, eventually};
+use std::time::{Duration, UNIX_EPOCH};
+
+use inlay_tests::{Client, NOW_MS, Org, TestServer, eventually};
 use serde_json::{Value, json};
 
 use crate::dashboards::widget;
@@ -139,4 +141,25 @@ async fn a_report_that_nobody_gets_any_more_is_disabled() {
         .patch(path, &json!({"enabled": true, "recipients": ["c@c.example"]}))
         .await
         .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mails_in_the_outbox_are_kept_for_thirty_days() {
+    let (server, org, dashboard) = start().await;
+    let rule = json!({
+        "dashboard_id": dashboard, "widget_id": "calls", "name": "Silence", "condition_type": "no_data",
+        "email_to": ["ops@acme.example"],
+    });
+    org.admin.post("/v1/alerts", &rule).await.expect(201);
+    org.admin.post_empty("/v1/alerts/1/test").await.expect(200);
+    link_of(&server, "ops@acme.example").await;
+    let now = Duration::from_millis(NOW_MS as u64);
+    for (days, left) in [(29, 1), (31, 0)] {
+        for file in std::fs::read_dir(server.directory.path().join("outbox")).unwrap() {
+            let file = std::fs::OpenOptions::new().append(true).open(file.unwrap().path()).unwrap();
+            file.set_modified(UNIX_EPOCH + now - Duration::from_secs(days * 86_400)).unwrap();
+        }
+        server.expire();
+        assert_eq!(server.outbox().len(), left, "{days} days");
+    }
 }

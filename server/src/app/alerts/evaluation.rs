@@ -17,16 +17,12 @@ use super::state::{Change, fresh, is_due, next_state, percent_change, phase};
 use crate::{
     app::{
         dashboards::widgets::watch_ask,
-        request::{
-            access::Principal,
-            callers::{Caller, Identity},
-            context::App,
-        },
+        request::{callers::system_caller, context::App},
     },
     error::{ApiError, Code, Result},
     store::{
-        Actor, AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard,
-        Environment, Notification, Org, OrgReader, OrgTxn, Widget, global_ids,
+        AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard, Environment,
+        Notification, Org, OrgReader, OrgTxn, Widget, global_ids,
     },
 };
 
@@ -320,7 +316,7 @@ impl App {
         }
         let rule = AlertRule { enabled: false, updated_at: check.at, ..check.rule.clone() };
         records.put(&rule)?;
-        let caller = system_caller(&check.org, &check.environment, "alerts");
+        let caller = system_caller(&check.org, &check.environment, ("alerts", "alerts"));
         let metadata = json!({"name": rule.name, "enabled": false, "reason": reason});
         let number = rule.number.to_string();
         self.audit(records, &caller, "alert.update", ("alert", &number), metadata)
@@ -420,16 +416,4 @@ fn status_id(rule: &str, tenant: &str) -> String {
 
 fn find_status(records: &OrgTxn<'_>, rule: &str, created_at: i64) -> Result<AlertStatus> {
     Ok(records.find(rule)?.unwrap_or_else(|| fresh(rule.to_owned(), None, created_at)))
-}
-
-/// A part of the server that changes rules by itself, for the audit.
-pub fn system_caller(org: &str, environment: &Environment, part: &str) -> Caller {
-    let (r#type, id, label) = ("system".to_owned(), part.to_owned(), part.to_owned());
-    Caller::from(Identity {
-        principal: Principal::Anonymous,
-        org: org.to_owned(),
-        environment: environment.clone(),
-        actor: Actor { r#type, id, label },
-        session: None,
-    })
 }

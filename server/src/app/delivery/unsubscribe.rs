@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Nobody need log in. The address leaves the rule's list, as if an admin had removed it; who manages the rule sees that in
-//! the audit, and may add it again. A tenant's report that nobody gets any
-//! more leaves the rule, and a report that nobody gets is disabled.
+//! the audit, and may add it again. A tenant's report that nobody gets any more leaves the rule, and a report that nobody
+//! gets is disabled.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::{
     app::{
         identity::link_tokens::{LinkPurpose, sign_link},
-        request::context::App,
+        request::{callers::system_caller, context::App},
     },
     error::{ApiError, Code, Result},
-    store::{Actor, AlertRule, AuditRow, OrgTxn, ReportRule, Share, rule_id},
+    store::{AlertRule, Org, OrgTxn, ReportRule, rule_id},
 };
 
 const PURPOSE: LinkPurpose = LinkPurpose("unsubscribe");
@@ -93,7 +93,25 @@ impl App {
     ///
     /// Errors: 404 for a link that is not ours, or whose rule is gone.
     pub fn mail_subscription(&self, token: &str) -> Result<MailSubscription> {
-        let subject = self.subject_of(token)?;
+        self.subscription_of(self.subject_of(token)?).map(|(_, subscription)| subscription)
+    }
+
+    /// Removes the address of a link from its rule. A second time changes nothing.
+    ///
+    /// Errors: as [`Self::mail_subscription`].
+    pub fn unsubscribe(&self, token: &str) -> Result<MailSubscription> {
+        let (subject, subscription) = self.subscription_of(self.subject_of(token)?)?;
+        // Whoever asks again writes nothing.
+        if subscription.is_active {
+            self.org_txn(&subject.org, |txn| match subject.source {
+                MailSource::Alert => self.leave_alert(txn, &subject),
+                MailSource::Report => self.leave_report(txn, &subject),
+            })?;
+        }
+        Ok(MailSubscription { is_active: false, ..subscription })
+    }
+
+    fn subscription_of(&self, subject: Subject) -> Result<(Subject, MailSubscription)> {
         let reader = self.org_reader(&subject.org);
         let id = rule_id(subject.number);
         let rule = match subject.source {
@@ -106,98 +124,69 @@ impl App {
             }),
         };
         let (name, addresses) = rule.ok_or_else(not_found)?;
-        let is_active = addresses.contains(&subject.to);
-        Ok(MailSubscription { source: subject.source, name, to: subject.to, is_active })
+        let (source, to) = (subject.source, subject.to.clone());
+        let is_active = addresses.contains(&to);
+        Ok((subject, MailSubscription { source, name, to, is_active }))
     }
 
-    /// Removes the address of a link from its rule. A second time changes nothing.
-    ///
-    /// Errors: as [`Self::mail_subscription`].
-    pub fn unsubscribe(&self, token: &str) -> Result<MailSubscription> {
-        // Whoever asks again writes nothing.
-        let found = self.mail_subscription(token)?;
-        if !found.is_active {
-            return Ok(found);
+    fn leave_alert(&self, txn: &mut OrgTxn<'_>, subject: &Subject) -> Result<()> {
+        let found = txn.find::<AlertRule>(&rule_id(subject.number))?;
+        let mut rule = found.ok_or_else(not_found)?;
+        // Two requests may have come at once.
+        if !remove(&mut rule.email_to, &subject.to) {
+            return Ok(());
         }
-        let Subject { org, source, number, to } = self.subject_of(token)?;
-        let name = self.org_txn(&org, |txn| {
-            let now = self.now_ms();
-            let id = rule_id(number);
-            let (name, environment, is_removed, metadata) = match source {
-                MailSource::Alert => {
-                    let mut rule: AlertRule = txn.find(&id)?.ok_or_else(not_found)?;
-                    let is_removed = remove(&mut rule.email_to, &to);
-                    // An evaluation under way must notice the change.
-                    rule.updated_at = now.max(rule.updated_at + 1);
-                    if is_removed {
-                        txn.put(&rule)?;
-                    }
-                    let metadata = json!({"to": to, "name": rule.name, "enabled": rule.enabled});
-                    (rule.name, rule.environment, is_removed, metadata)
-                }
-                MailSource::Report => {
-                    let mut rule: ReportRule = txn.find(&id)?.ok_or_else(not_found)?;
-                    let mut is_removed = remove(&mut rule.recipients, &to);
-                    for share in &mut rule.burst {
-                        is_removed |= remove(&mut share.recipients, &to);
-                    }
-                    rule.updated_at = now.max(rule.updated_at + 1);
-                    let tenants_before = rule.burst.clone();
-                    // A tenant's report that nobody gets is not made; one without tenants would be about all of them.
-                    if !rule.has_receivers() {
-                        let is_read = |share: &Share| !share.recipients.is_empty();
-                        match rule.burst.iter().any(is_read) {
-                            true => rule.burst.retain(is_read),
-                            false => (rule.enabled, rule.next_run_at) = (false, None),
-                        }
-                    }
-                    if is_removed {
-                        txn.put(&rule)?;
-                    }
-                    let left = |share: &Share| {
-                        rule.burst.iter().any(|one| one.tenant_id == share.tenant_id)
-                    };
-                    let tenants_removed: Vec<&str> = tenants_before
-                        .iter()
-                        .filter(|share| !left(share))
-                        .map(|share| share.tenant_id.as_str())
-                        .collect();
-                    let metadata = json!({
-                        "to": to, "name": rule.name, "enabled": rule.enabled,
-                        "tenants_removed": tenants_removed,
-                    });
-                    (rule.name, rule.environment, is_removed, metadata)
-                }
-            };
-            if is_removed {
-                self.audit_unsubscribe(txn, (source, number), (&to, metadata), environment)?;
-            }
-            Ok(name)
-        })?;
-        Ok(MailSubscription { source, name, to, is_active: false })
+        // An evaluation under way must notice the change.
+        rule.updated_at = self.now_ms().max(rule.updated_at + 1);
+        txn.put(&rule)?;
+        let metadata = json!({"to": subject.to, "name": rule.name, "enabled": rule.enabled});
+        self.audit_leave(txn, subject, &rule.environment, metadata)
     }
 
-    fn audit_unsubscribe(
+    fn leave_report(&self, txn: &mut OrgTxn<'_>, subject: &Subject) -> Result<()> {
+        let found = txn.find::<ReportRule>(&rule_id(subject.number))?;
+        let mut rule = found.ok_or_else(not_found)?;
+        let mut is_removed = remove(&mut rule.recipients, &subject.to);
+        for share in &mut rule.burst {
+            is_removed |= remove(&mut share.recipients, &subject.to);
+        }
+        if !is_removed {
+            return Ok(());
+        }
+        let mut tenants_removed = Vec::new();
+        if !rule.has_receivers() {
+            if rule.burst.iter().any(|share| !share.recipients.is_empty()) {
+                // A tenant's report that nobody gets is not made.
+                let unread = rule.burst.extract_if(.., |share| share.recipients.is_empty());
+                tenants_removed.extend(unread.map(|share| share.tenant_id));
+            } else {
+                // Without its tenants the report would be about all of them.
+                (rule.enabled, rule.next_run_at) = (false, None);
+            }
+        }
+        rule.updated_at = self.now_ms().max(rule.updated_at + 1);
+        txn.put(&rule)?;
+        let metadata = json!({
+            "to": subject.to, "name": rule.name, "enabled": rule.enabled,
+            "tenants_removed": tenants_removed,
+        });
+        self.audit_leave(txn, subject, &rule.environment, metadata)
+    }
+
+    fn audit_leave(
         &self,
         txn: &mut OrgTxn<'_>,
-        (source, number): (MailSource, u64),
-        (to, metadata): (&str, Value),
-        environment: String,
+        subject: &Subject,
+        environment: &str,
+        metadata: Value,
     ) -> Result<()> {
-        txn.put(&AuditRow {
-            id: self.new_id(),
-            action: format!("{}.unsubscribe", source.name()),
-            actor: Actor {
-                r#type: "system".to_owned(),
-                id: "mail".to_owned(),
-                label: to.to_owned(),
-            },
-            target: (source.name().to_owned(), number.to_string()),
-            metadata,
-            environment: Some(environment),
-            ip: None,
-            created_at: self.now_ms(),
-        })
+        let org = txn.find::<Org>(&subject.org)?;
+        let environment = org.as_ref().and_then(|org| org.environment_by_id(environment));
+        let caller =
+            system_caller(&subject.org, environment.ok_or_else(not_found)?, ("mail", &subject.to));
+        let source = subject.source.name();
+        let target = (source, &*subject.number.to_string());
+        self.audit(txn, &caller, &format!("{source}.unsubscribe"), target, metadata)
     }
 
     fn subject_of(&self, token: &str) -> Result<Subject> {

@@ -230,5 +230,11 @@ mod tests {
             let file = artifact(&sheet, format).unwrap();
             assert!(file.starts_with(begin), "{format:?}");
         }
+        let (rule, environment) = (rule(ReportFormat::Csv), &org.environments[0]);
+        for is_mailed in [true, false] {
+            let of = (Some("northwind"), is_mailed);
+            let file = app.make_report(&rule, environment, &dashboard, of).unwrap();
+            assert_eq!(file.view.is_some(), is_mailed, "only mails show a picture");
+        }
     }
 }

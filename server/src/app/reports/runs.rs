@@ -13,13 +13,15 @@ use tracing::warn;
 use super::schedule::RunTimes;
 use crate::{
     app::{
-        alerts::evaluation::system_caller,
         delivery::{
             backoff::wait_ms,
             queue::{Outcome, attempt_row},
             report_queue::{self, begin, is_under_way, key_of, put},
         },
-        request::{callers::Caller, context::App},
+        request::{
+            callers::{Caller, system_caller},
+            context::App,
+        },
     },
     error::{ApiError, Code, Result},
     store::{
@@ -269,7 +271,7 @@ impl App {
             records.put(&rule)?;
             records.put(&ended(run, now, &[reason.to_owned()]))?;
             if let Some(environment) = environment {
-                let caller = system_caller(&work.org, environment, "reports");
+                let caller = system_caller(&work.org, environment, ("reports", "reports"));
                 let metadata = json!({"name": rule.name, "enabled": false, "reason": reason});
                 let number = rule.number.to_string();
                 self.audit(&mut records, &caller, "report.update", ("report", &number), metadata)?;

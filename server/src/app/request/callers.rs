@@ -150,6 +150,18 @@ impl KeyCallers {
     }
 }
 
+/// The server itself as the author of a change, for the audit: the part of it that made the change, and for whom.
+pub fn system_caller(org: &str, environment: &Environment, (part, label): (&str, &str)) -> Caller {
+    let (r#type, id, label) = ("system".to_owned(), part.to_owned(), label.to_owned());
+    Caller::from(Identity {
+        principal: Principal::Anonymous,
+        org: org.to_owned(),
+        environment: environment.clone(),
+        actor: Actor { r#type, id, label },
+        session: None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

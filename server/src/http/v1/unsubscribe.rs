@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Others are passed over: what stands between a mail and its reader may add some.
+/// Unknown parameters are ignored: trackers between a mail and its reader add some.
 #[derive(Deserialize, IntoParams)]
 pub struct LinkParameters {
     /// The token of the link.

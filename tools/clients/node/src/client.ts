@@ -153,7 +153,7 @@ export class Inlay {
     const one = ready(event);
     const isFull = this.#buffer.length >= this.#options.bufferEvents;
     if (isFull || this.#isClosed) {
-      this.#tell({ kind: "dropped", events: [one], error: isFull ? "the buffer is full" : "the client is closed" });
+      this.#report({ kind: "dropped", events: [one], error: isFull ? "the buffer is full" : "the client is closed" });
       return one.event_id;
     }
     this.#buffer.push(one);
@@ -167,7 +167,7 @@ export class Inlay {
   }
 
   /**
-   * Sends events now, in as many requests as it takes; returns how many were accepted. For backfills. Those that are refused are told
+   * Sends events now, in as many requests as it takes; returns how many were accepted. For backfills. Those that are refused are reported
    * to `onProblem`. Throws `InlayError` when a request fails in the end; those before it are stored, and sending all of them again
    * counts none twice if they have ids.
    */
@@ -183,7 +183,7 @@ export class Inlay {
     while (this.#settled < target) await this.#drain(target);
   }
 
-  /** Sends what is buffered, for so long at most, and ends; what is left is told as dropped. */
+  /** Sends what is buffered, for so long at most, and ends; the rest is reported as dropped. */
   async close(ms = 10_000): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const timeout = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
@@ -195,7 +195,7 @@ export class Inlay {
     this.#buffer = [];
     clients.delete(this);
     if (left.length > 0) {
-      this.#tell({ kind: "dropped", events: left, error: "the client was closed before they were sent" });
+      this.#report({ kind: "dropped", events: left, error: "the client was closed before they were sent" });
     }
   }
 
@@ -247,7 +247,7 @@ export class Inlay {
         try {
           await this.#send(batch, this.#options.sendMs);
         } catch (error) {
-          if (!this.#isClosed) this.#tell({ kind: "dropped", events: batch, error: (error as Error).message });
+          if (!this.#isClosed) this.#report({ kind: "dropped", events: batch, error: (error as Error).message });
         }
       }
       this.#underWay = [];
@@ -268,16 +268,16 @@ export class Inlay {
         return (await this.#send(batch.slice(0, half), retryMs)) + (await this.#send(batch.slice(half), retryMs));
       }
       // None of them is valid: nothing will become better by trying again.
-      this.#tell({ kind: "rejected", events: batch, error: error.message });
+      this.#report({ kind: "rejected", events: batch, error: error.message });
       return 0;
     }
     for (const { index, message } of answer.errors) {
-      this.#tell({ kind: "rejected", events: batch.slice(index, index + 1), error: message });
+      this.#report({ kind: "rejected", events: batch.slice(index, index + 1), error: message });
     }
     return answer.accepted;
   }
 
-  #tell(problem: Problem) {
+  #report(problem: Problem) {
     const failed = (error: unknown) => console.error("inlay: onProblem failed", error);
     try {
       // One that is async may reject.

@@ -134,9 +134,9 @@ export class Http {
       return { error: new InlayError(response.status, "http", message), retryAfterMs: 0 };
     }
     if (response.ok) return { answer: body as T, retryAfterMs: 0 };
-    const told = (body ?? {}) as ErrorBody;
+    const refusal = (body ?? {}) as ErrorBody;
     const seconds = Number(response.headers.get("retry-after") ?? 0);
-    const error = new InlayError(response.status, told.code ?? "http", told.error ?? reason(response), told);
+    const error = new InlayError(response.status, refusal.code ?? "http", refusal.error ?? reason(response), refusal);
     return { error, retryAfterMs: seconds > 0 ? seconds * 1_000 : 0 };
   }
 }

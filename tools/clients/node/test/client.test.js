@@ -16,7 +16,7 @@ import { promisify } from "node:util";
 
 import { build } from "esbuild";
 
-import { startReceiver, startServer, startStub, startThief } from "./server.js";
+import { startReceiver, startServer, startStub, startDroppingProxy } from "./server.js";
 
 const folder = mkdtempSync(join(tmpdir(), "inlay-client-"));
 const bundle = join(folder, "inlay.mjs");
@@ -105,24 +105,24 @@ test("the end of a process sends what is buffered", async () => {
 });
 
 test("a lost response counts no event twice, and mints no second session", async () => {
-  const thief = await startThief(server, 2);
-  const robbed = client(thief.url);
-  for (let n = 0; n < 50; n++) robbed.track({ tenant_id: "stolen", event_name: "call" });
-  await robbed.flush();
-  assert.deepEqual([thief.left, await count("stolen"), problems], [0, 50, []]);
-  thief.left = 1;
-  const session = await robbed.embedSession({ tenant_id: "stolen", dashboard_id: await board() });
+  const proxy = await startDroppingProxy(server, 2);
+  const retrying = client(proxy.url);
+  for (let n = 0; n < 50; n++) retrying.track({ tenant_id: "dropped", event_name: "call" });
+  await retrying.flush();
+  assert.deepEqual([proxy.left, await count("dropped"), problems], [0, 50, []]);
+  proxy.left = 1;
+  const session = await retrying.embedSession({ tenant_id: "dropped", dashboard_id: await board() });
   const minted = await inlay.request("GET", "/v1/embed-sessions");
-  assert.equal(minted.data.filter((one) => one.tenant_id === "stolen").length, 1);
+  assert.equal(minted.data.filter((one) => one.tenant_id === "dropped").length, 1);
   assert.match(session.embed_url, /\/embed\//);
-  thief.stop();
+  proxy.stop();
 });
 
-test("refused events are told one by one", async () => {
-  inlay.track({ tenant_id: "told", event_name: "call" });
-  inlay.track({ tenant_id: "told", event_name: "", event_id: "nameless" });
+test("refused events are reported one by one", async () => {
+  inlay.track({ tenant_id: "reported", event_name: "call" });
+  inlay.track({ tenant_id: "reported", event_name: "", event_id: "nameless" });
   inlay.track({
-    tenant_id: "told",
+    tenant_id: "reported",
     event_name: "call",
     event_id: "ahead",
     timestamp: new Date(Date.now() + 3 * DAY_MS),
@@ -133,8 +133,8 @@ test("refused events are told one by one", async () => {
     ["rejected", "nameless"],
     ["rejected", "ahead"],
   ]);
-  assert.equal(await count("told"), 1);
-  const endless = { tenant_id: "told", event_name: "call", numeric_props: { ms: Infinity } };
+  assert.equal(await count("reported"), 1);
+  const endless = { tenant_id: "reported", event_name: "call", numeric_props: { ms: Infinity } };
   assert.throws(() => inlay.track(endless), RangeError);
 });
 
@@ -161,7 +161,7 @@ test("a backfill is sent in parts and can be repeated", async () => {
   assert.equal(await count("old"), 2_500);
 });
 
-test("a page instead of JSON, and a redirect, are told and hang nothing", async () => {
+test("HTML instead of JSON, and a redirect, are reported and do not hang", async () => {
   const stub = await startStub(() => ({ status: 200, text: "<html>log in</html>" }));
   const lost = client(stub.url);
   for (let n = 0; n < 600; n++) lost.track({ tenant_id: "lost", event_name: "call" });
@@ -191,18 +191,18 @@ test("what may not be so large is sent in halves", async () => {
   stub.stop();
 });
 
-test("what is left at the end is told, and a callback that rejects ends nothing", async () => {
-  const told = [];
+test("unsent events are reported on close, and a callback that rejects does not end the process", async () => {
+  const reported = [];
   const onProblem = async (problem) => {
-    told.push(problem);
+    reported.push(problem);
     throw new Error("the callback is away, too");
   };
   const left = client("http://127.0.0.1:1", { onProblem });
   for (let n = 0; n < 100; n++) left.track({ tenant_id: "left", event_name: "call" });
   await left.close(200);
-  assert.equal(told.flatMap(({ events }) => events).length, 100);
+  assert.equal(reported.flatMap(({ events }) => events).length, 100);
   left.track({ tenant_id: "left", event_name: "call" });
-  assert.equal(told.at(-1).error, "the client is closed");
+  assert.equal(reported.at(-1).error, "the client is closed");
 });
 
 test("an event is what it was when it was tracked", async () => {

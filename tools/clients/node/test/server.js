@@ -50,15 +50,15 @@ async function freePort() {
   return port;
 }
 
-/** Stands before a server, and takes away the responses of the first requests, which the server has carried out. */
-export async function startThief(server, stolen) {
-  const thief = { left: stolen };
+/** A proxy that drops the responses of the first requests, which the server has carried out. */
+export async function startDroppingProxy(server, dropped) {
+  const proxy = { left: dropped };
   const listener = createServer((client) => {
     const upstream = connect(server.port, "127.0.0.1");
     client.pipe(upstream);
     upstream.on("data", (data) => {
-      if (thief.left > 0) {
-        thief.left--;
+      if (proxy.left > 0) {
+        proxy.left--;
         client.destroy();
       } else {
         client.write(data);
@@ -69,9 +69,9 @@ export async function startThief(server, stolen) {
     upstream.on("error", () => client.destroy());
   });
   await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  thief.url = `http://127.0.0.1:${listener.address().port}`;
-  thief.stop = () => listener.close();
-  return thief;
+  proxy.url = `http://127.0.0.1:${listener.address().port}`;
+  proxy.stop = () => listener.close();
+  return proxy;
 }
 
 /** Answers every request as `answer` says, as something between us and the server may. */

@@ -105,7 +105,7 @@ class Inlay:
         self._buffer: deque[dict[str, Any]] = deque()
         self._under_way: list[dict[str, Any]] = []
         # Events that were tracked, those of them that are sent or dropped, and how far a flush waits.
-        self._tracked = self._settled = self._hurry = 0
+        self._tracked = self._settled = self._flush_target = 0
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
@@ -138,14 +138,14 @@ class Inlay:
                 if len(self._buffer) in (1, self._batch_events):
                     self._changed.notify_all()
         if why is not None:
-            self._tell(Dropped([event], why))
+            self._report(Dropped([event], why))
         return str(event["event_id"])
 
     def send(self, events: Iterable[Mapping[str, Any]]) -> int:
         """Sends events now, in as many requests as it takes; returns how many were accepted. For backfills.
 
         Events are as the API has them; a `timestamp` may be a `datetime`. Without an `event_id` they get one, without a time that of the
-        call. Those that are refused are told to `on_problem`. Raises `InlayError` when a request fails in the end; those before
+        call. Those that are refused are reported to `on_problem`. Raises `InlayError` when a request fails in the end; those before
         it are stored, and sending all of them again counts none twice if they have ids.
         """
         now = datetime.now(timezone.utc)
@@ -165,13 +165,13 @@ class Inlay:
             return False
         with self._changed:
             target = self._tracked
-            self._hurry = max(self._hurry, target)
+            self._flush_target = max(self._flush_target, target)
             self._start()
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._settled >= target, seconds)
 
     def close(self, seconds: float | None = 10.0) -> None:
-        """Sends what is buffered, for so long at most, and ends; what is left is told as dropped.
+        """Sends what is buffered, for so long at most, and ends; the rest is reported as dropped.
 
         The end of the process does that, too. A signal that ends it at once does not: handle SIGTERM.
         """
@@ -182,7 +182,7 @@ class Inlay:
             self._buffer.clear()
             self._changed.notify_all()
         if left:
-            self._tell(Dropped(left, "the client was closed before they were sent"))
+            self._report(Dropped(left, "the client was closed before they were sent"))
         self._http.close()
         CLIENTS.discard(self)
 
@@ -247,20 +247,20 @@ class Inlay:
             self._changed.wait_for(lambda: self._buffer or self._is_closed)
             if self._is_closed:
                 return None
-            is_due = lambda: len(self._buffer) >= self._batch_events or self._hurry > self._settled or self._is_closed  # noqa: E731
+            is_due = lambda: len(self._buffer) >= self._batch_events or self._flush_target > self._settled or self._is_closed  # noqa: E731
             self._changed.wait_for(is_due, self._flush_seconds)
             count = min(len(self._buffer), self._batch_events)
             self._under_way = [self._buffer.popleft() for _ in range(count)]
             return self._under_way
 
     def _send_all(self, events: list[dict[str, Any]]) -> None:
-        """Sends events of the buffer; whatever goes wrong is told."""
+        """Sends events of the buffer; every failure is reported."""
         for batch in batches(events):
             try:
                 self._send(batch, self._send_seconds)
             except Exception as error:
                 if not self._is_closed:
-                    self._tell(Dropped(batch, str(error)))
+                    self._report(Dropped(batch, str(error)))
 
     def _send(self, batch: list[dict[str, Any]], retry_seconds: float | None) -> int:
         try:
@@ -274,13 +274,13 @@ class Inlay:
             if error.status not in (400, 413):
                 raise
             for event in batch:
-                self._tell(Rejected(event, str(error)))
+                self._report(Rejected(event, str(error)))
             return 0
         for fault in answer["errors"]:
-            self._tell(Rejected(batch[fault["index"]], fault["message"]))
+            self._report(Rejected(batch[fault["index"]], fault["message"]))
         return int(answer["accepted"])
 
-    def _tell(self, problem: Problem) -> None:
+    def _report(self, problem: Problem) -> None:
         try:
             self._on_problem(problem)
         except Exception:

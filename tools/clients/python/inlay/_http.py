@@ -120,9 +120,9 @@ class Http:
             if answer is NO_JSON:
                 return InlayError(response.status, "http", "the response is no JSON: is this the address of Inlay?"), 0.0
             return answer, 0.0
-        told = answer if isinstance(answer, dict) else {}
-        refused = InlayError(response.status, told.get("code", "http"), told.get("error", response.reason or ""),
-                           told.get("field"), told.get("request_id"), told.get("details"))  # fmt: skip
+        body = answer if isinstance(answer, dict) else {}
+        refused = InlayError(response.status, body.get("code", "http"), body.get("error", response.reason or ""),
+                           body.get("field"), body.get("request_id"), body.get("details"))  # fmt: skip
         return refused, seconds_of(response.getheader("Retry-After"))
 
     def _take(self) -> tuple[http.client.HTTPConnection, bool]:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 
 class Server:
@@ -66,11 +66,11 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-class Thief:
-    """Stands before a server, and takes away the responses of the first requests, which the server has carried out."""
+class DroppingProxy:
+    """A proxy that drops the responses of the first requests, which the server has carried out."""
 
-    def __init__(self, server: Server, stolen: int) -> None:
-        self.server, self.left = server, stolen
+    def __init__(self, server: Server, dropped: int) -> None:
+        self.server, self.left = server, dropped
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.run, daemon=True).start()
@@ -109,20 +109,18 @@ class Thief:
 
 
 class Stub:
-    """Answers every request alike, as something between us and the server may."""
+    """An HTTP server of the test: remembers each request's headers and body, and answers it as `answer` says, with status and body."""
 
-    def __init__(self, status: int, body: bytes, bytes_max: int | None = None) -> None:
-        self.requests: list[bytes] = []
+    def __init__(self, answer: Callable[[bytes], tuple[int, bytes]]) -> None:
+        self.received: list[tuple[dict[str, str], bytes]] = []
         stub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                sent = self.rfile.read(int(self.headers["Content-Length"]))
-                stub.requests.append(sent)
-                is_large = bytes_max is not None and len(sent) > bytes_max
-                answer = json.dumps({"accepted": len(json.loads(sent).get("events", [])), "errors": []}).encode()
-                text = b"too large" if is_large else answer if bytes_max is not None else body
-                self.send_response(413 if is_large else status)
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                stub.received.append((dict(self.headers.items()), body))
+                status, text = answer(body)
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
@@ -132,32 +130,6 @@ class Stub:
 
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
-
-
-class Receiver:
-    """Receives webhooks."""
-
-    def __init__(self) -> None:
-        self.received: list[tuple[dict[str, str], bytes]] = []
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.received.append((dict(self.headers.items()), body))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/hook"
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from inlay import Dropped, Inlay, InlayError, Rejected, WebhookError, verify_webhook
-from tests.server import Receiver, Server, Stub, Thief
+from tests.server import DroppingProxy, Server, Stub
 
 WIDGET = {
     "id": "calls", "kind": "number", "title": "Calls", "viz": {}, "layout": {"x": 0, "y": 0, "w": 4, "h": 4},
@@ -78,32 +78,32 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.count("ended"), 1)
 
     def test_a_lost_response_counts_no_event_twice(self) -> None:
-        thief = Thief(self.server, 2)
-        client = self.client(thief.url)
+        proxy = DroppingProxy(self.server, 2)
+        client = self.client(proxy.url)
         for _ in range(50):
-            client.track("stolen", "call")
+            client.track("dropped", "call")
         self.assertTrue(client.flush())
-        self.assertEqual((thief.left, self.count("stolen")), (0, 50))
+        self.assertEqual((proxy.left, self.count("dropped")), (0, 50))
         self.assertEqual(self.problems, [])
         # A session whose response was lost is minted once: the second attempt has the same key.
-        thief.left = 1
+        proxy.left = 1
         board = self.board()
-        session = client.embed_session("stolen", board)
+        session = client.embed_session("dropped", board)
         minted = self.inlay.request("GET", "/v1/embed-sessions")["data"]
-        self.assertEqual([one["tenant_id"] for one in minted].count("stolen"), 1)
+        self.assertEqual([one["tenant_id"] for one in minted].count("dropped"), 1)
         self.assertIn(board, session.embed_url)
         client.close()
-        thief.close()
+        proxy.close()
 
-    def test_refused_events_are_told_one_by_one(self) -> None:
-        self.inlay.track("told", "call")
-        self.inlay.track("told", "", event_id="nameless")
-        self.inlay.track("told", "call", event_id="ahead", timestamp=datetime.now(timezone.utc) + timedelta(days=3))
+    def test_refused_events_are_reported_one_by_one(self) -> None:
+        self.inlay.track("reported", "call")
+        self.inlay.track("reported", "", event_id="nameless")
+        self.inlay.track("reported", "call", event_id="ahead", timestamp=datetime.now(timezone.utc) + timedelta(days=3))
         self.assertTrue(self.inlay.flush())
         self.assertEqual({one.event["event_id"] for one in self.problems if isinstance(one, Rejected)}, {"nameless", "ahead"})
-        self.assertEqual(self.count("told"), 1)
+        self.assertEqual(self.count("reported"), 1)
         with self.assertRaises(ValueError):
-            self.inlay.track("told", "call", numeric_props={"ms": float("nan")})
+            self.inlay.track("reported", "call", numeric_props={"ms": float("nan")})
 
     def test_a_server_that_is_away_drops_events_in_the_end_and_raises_nowhere(self) -> None:
         client = self.client("http://127.0.0.1:1", send_seconds=0.5, retry_seconds=0.2)
@@ -189,8 +189,8 @@ class ClientTest(unittest.TestCase):
         child.join()
         self.assertEqual(self.count("worker"), 1)
 
-    def test_a_page_instead_of_json_is_told_and_hangs_nothing(self) -> None:
-        stub = Stub(200, b"<html>log in</html>")
+    def test_html_instead_of_json_is_reported_and_does_not_hang(self) -> None:
+        stub = Stub(lambda _: (200, b"<html>log in</html>"))
         self.addCleanup(stub.close)
         client = self.client(stub.url)
         for _ in range(600):
@@ -201,13 +201,18 @@ class ClientTest(unittest.TestCase):
             client.sql("SELECT 1")
 
     def test_what_may_not_be_so_large_is_sent_in_halves(self) -> None:
-        stub = Stub(200, b"", bytes_max=20_000)
+        def answer(body: bytes) -> tuple[int, bytes]:
+            if len(body) > 20_000:
+                return 413, b"too large"
+            return 200, json.dumps({"accepted": len(json.loads(body)["events"]), "errors": []}).encode()
+
+        stub = Stub(answer)
         self.addCleanup(stub.close)
         events = [{"tenant_id": "a", "event_name": "call", "string_props": {"text": "x" * 1_000}} for _ in range(100)]
         self.assertEqual(self.client(stub.url).send(events), 100)
         self.assertEqual(self.problems, [])
 
-    def test_what_is_left_at_the_end_is_told(self) -> None:
+    def test_unsent_events_are_reported_on_close(self) -> None:
         client = self.client("http://127.0.0.1:1")
         for _ in range(100):
             client.track("left", "call")
@@ -215,10 +220,10 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(sum(len(one.events) for one in self.problems), 100)
 
     def test_ids_that_are_none_are_made(self) -> None:
-        thief = Thief(self.server, 1)
-        self.addCleanup(thief.close)
+        proxy = DroppingProxy(self.server, 1)
+        self.addCleanup(proxy.close)
         event = {"tenant_id": "none", "event_name": "call", "event_id": None, "timestamp": datetime.now() - timedelta(hours=1)}
-        self.assertEqual(self.client(thief.url).send([event] * 5 + [event | {"event_id": ""}]), 6)
+        self.assertEqual(self.client(proxy.url).send([event] * 5 + [event | {"event_id": ""}]), 6)
         self.assertEqual(self.count("none"), 6)
 
     def test_connections_that_the_server_closed_are_replaced_at_once(self) -> None:
@@ -252,10 +257,10 @@ class ClientTest(unittest.TestCase):
         self.assertIn(b"Usage", self.server.call("GET", path))
 
     def test_a_webhook_is_verified(self) -> None:
-        receiver = Receiver()
+        receiver = Stub(lambda _: (200, b""))
         self.addCleanup(receiver.close)
         rule = {"dashboard_id": self.board(), "widget_id": "calls", "name": "Silence", "condition_type": "no_data",
-                "webhook_url": receiver.url, "webhook_signed": True}  # fmt: skip
+                "webhook_url": receiver.url + "/hook", "webhook_signed": True}  # fmt: skip
         made = self.inlay.request("POST", "/v1/alerts", body=rule)
         self.inlay.request("POST", f"/v1/alerts/{made['id']}/test")
         headers, body = receiver.received[0]
