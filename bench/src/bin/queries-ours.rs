@@ -15,12 +15,13 @@ use std::{
     fs::File,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
+    sync::Arc,
     time::Instant,
 };
 
 use inlay_engine::{
-    Answer, CompactionLimits, Control, Engine, Event, Granularity, Limits, Metric, Namespace,
-    Options, Query, TextFilter, Value,
+    Answer, Clock, Control, Engine, Event, Granularity, ManualClock, Metric, Namespace, Options,
+    Query, SystemClock, TextFilter, Value,
 };
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
@@ -37,6 +38,9 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 type How = fn(&Engine, &Query, &dyn Control) -> inlay_engine::Result<Answer>;
 
 const BATCH_ROWS: usize = 5_000;
+const HOUR_MS: i64 = 3_600_000;
+/// A day is over six hours after its end, and quiet after another; the rest is for late rows.
+const HOURS_UNTIL_SEALED: usize = 26;
 /// Columns of the file that are not properties.
 const FIXED: [&str; 5] = ["tenant", "name", "time_ms", "event_id", "user_id"];
 
@@ -50,18 +54,28 @@ fn main() -> Result<()> {
     }
 }
 
-fn open(directory: &Path) -> Result<Engine> {
-    let limits = Limits { compaction: CompactionLimits::without_waiting(), ..Limits::default() };
+/// The machine's clock, ahead by what a load has not waited for.
+#[derive(Default)]
+struct AheadClock(ManualClock);
+
+impl Clock for AheadClock {
+    fn now_ms(&self) -> i64 {
+        SystemClock.now_ms() + self.0.now_ms()
+    }
+}
+
+fn open(directory: &Path, clock: Arc<AheadClock>) -> Result<Engine> {
     Ok(Engine::open_directory(
         directory,
-        Options { limits, background: false, ..Options::default() },
+        Options { clock, background: false, ..Options::default() },
     )?)
 }
 
-/// Rows become events in the order of the file; then everything is merged and sealed, as it would be
-/// in a server some hours later.
+/// Rows become events in the order of the file, merged beside it by the rules of a server. Then the clock goes on hour by
+/// hour until everything is sealed, as a server would have done with the rows of a minute.
 fn load(rows: &Path, directory: &Path) -> Result<()> {
-    let engine = open(directory)?;
+    let clock = Arc::new(AheadClock::default());
+    let engine = open(directory, clock.clone())?;
     let mut lines = BufReader::new(File::open(rows)?).lines();
     let header = lines.next().ok_or("the file is empty")??;
     let names: Vec<&str> = header.split('\t').collect();
@@ -96,7 +110,10 @@ fn load(rows: &Path, directory: &Path) -> Result<()> {
     }
     store(&engine, batch)?;
     engine.flush()?;
-    engine.compact()?;
+    for _ in 0..HOURS_UNTIL_SEALED {
+        clock.0.advance(HOUR_MS);
+        engine.compact()?;
+    }
     engine.close()?;
     Ok(())
 }
@@ -112,7 +129,7 @@ fn store(engine: &Engine, batch: inlay_engine::Batch) -> Result<()> {
 }
 
 fn serve(directory: &Path, how: How) -> Result<()> {
-    let engine = open(directory)?;
+    let engine = open(directory, Arc::default())?;
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let request: Json = serde_json::from_str(&line?)?;
