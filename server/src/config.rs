@@ -229,14 +229,14 @@ fn parse_rate_limits(text: &str) -> Result<RateLimits, String> {
     Ok(RateLimits(limits))
 }
 
-/// The first `INLAY_*` variable among `names` that means nothing.
-pub fn unknown_variable(names: impl Iterator<Item = String>) -> Option<String> {
-    let command = Config::augment_args(Command::new("serve"));
-    let known: Vec<&OsStr> =
-        command.get_arguments().filter_map(|argument| argument.get_env()).collect();
-    names
-        .into_iter()
-        .find(|name| name.starts_with("INLAY_") && !known.contains(&OsStr::new(name.as_str())))
+/// The first `INLAY_*` variable among `names` that means nothing to a program's commands.
+pub fn unknown_variable(
+    program: &Command,
+    mut names: impl Iterator<Item = String>,
+) -> Option<String> {
+    let arguments = program.get_subcommands().flat_map(Command::get_arguments);
+    let known: Vec<&OsStr> = arguments.filter_map(|argument| argument.get_env()).collect();
+    names.find(|name| name.starts_with("INLAY_") && !known.contains(&OsStr::new(name.as_str())))
 }
 
 #[cfg(test)]
@@ -279,7 +279,12 @@ mod tests {
 
     #[test]
     fn a_misspelt_variable_is_found() {
-        let names = |list: &[&str]| unknown_variable(list.iter().map(|name| (*name).to_owned()));
+        let program = Command::new("inlay")
+            .subcommand(Config::augment_args(Command::new("serve")))
+            .subcommand(Command::new("import").arg(clap::Arg::new("key").env("INLAY_API_KEY")));
+        let names =
+            |list: &[&str]| unknown_variable(&program, list.iter().map(|name| (*name).to_owned()));
+        assert_eq!(names(&["INLAY_API_KEY"]), None);
         assert_eq!(names(&["PATH", "INLAY_LOG", "INLAY_QUERY_MS_MAX", "INLAY_TLS_CERT"]), None);
         assert_eq!(names(&["INLAY_DATADIR"]).as_deref(), Some("INLAY_DATADIR"));
     }

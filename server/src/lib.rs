@@ -24,10 +24,12 @@ mod http;
 mod jobs;
 
 mod commands;
+mod import;
 mod serve;
 
 pub use commands::{Backup, Health, Restore, Server, Verify, backup, health, restore, verify};
 pub use config::{BillingConfig, Config, Networks, Prices, RateLimits, Waits, unknown_variable};
 pub use error::{ApiError, Code};
+pub use import::{Import, import};
 pub use inlay_engine as engine;
 pub use serve::{GRPC_CONNECTIONS_MAX, Running, serve, serve_with};

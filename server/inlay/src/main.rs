@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use inlay_server::{Backup, Config, Health, Restore, Verify};
+use inlay_server::{Backup, Config, Health, Import, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
@@ -22,6 +22,8 @@ struct Cli {
 enum Command {
     /// Run the server; the first start makes the data directory
     Serve(Box<Config>),
+    /// Send events from a file to the running server: NDJSON, CSV or Parquet
+    Import(Box<Import>),
     /// Write a backup of the running server, while it works
     Backup(Backup),
     /// Bring a backup back into an empty data directory
@@ -43,7 +45,8 @@ fn main() -> anyhow::Result<ExitCode> {
     if std::env::args_os().nth(1).is_some_and(|command| command == "sql-worker") {
         return Ok(inlay_sql::run());
     }
-    if let Some(name) = inlay_server::unknown_variable(std::env::vars().map(|(name, _)| name)) {
+    let names = std::env::vars().map(|(name, _)| name);
+    if let Some(name) = inlay_server::unknown_variable(&Cli::command(), names) {
         anyhow::bail!("{name} is set but means nothing; `inlay serve --help` lists the settings");
     }
     // What is stored is nobody else's: keys that sign tokens are among it.
@@ -55,6 +58,7 @@ fn main() -> anyhow::Result<ExitCode> {
             start_log(&config)?;
             runtime.block_on(run(*config))
         }
+        Command::Import(command) => runtime.block_on(inlay_server::import(&command)),
         Command::Backup(command) => runtime.block_on(inlay_server::backup(&command)),
         Command::Restore(command) => inlay_server::restore(&command),
         Command::Verify(command) => runtime.block_on(inlay_server::verify(&command)),

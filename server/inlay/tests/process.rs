@@ -273,7 +273,7 @@ fn the_manual_and_the_completions_know_every_command() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    let commands = ["serve", "backup", "restore", "verify", "health", "completions"];
+    let commands = ["serve", "import", "backup", "restore", "verify", "health", "completions"];
     for (shell, start) in
         [("bash", "_inlay()"), ("zsh", "#compdef inlay"), ("fish", "complete -c inlay")]
     {

@@ -1,0 +1,92 @@
+//! What every format is read as: rows that are events, or say why they are none.
+//!
+//! ```text
+//! {"tenant_id": "acme", "event_name": "order", "numeric_props": {"amount": 12.5}}      an event
+//! "line 17: expected `,` or `}` at column 4"                                           a row that is refused
+//! ```
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use anyhow::Context as _;
+use serde_json::{Map, Value as Json};
+
+/// An event as the API takes it, or the reason for which a row is none.
+pub type Row = Result<Map<String, Json>, String>;
+
+/// Rows of a file in their order. An error is one of reading, and ends the import.
+pub type RowStream = Box<dyn Iterator<Item = anyhow::Result<Row>> + Send>;
+
+/// How far a file has been read.
+#[derive(Debug, Clone, Default)]
+pub struct Position {
+    done: Arc<AtomicU64>,
+    /// Length of the file in the unit of `done`, where it is known.
+    pub total: Option<u64>,
+}
+
+impl Position {
+    /// Of a file of so many bytes, or rows.
+    pub fn of(total: Option<u64>) -> Self {
+        Self { done: Arc::default(), total }
+    }
+
+    /// Counts what was read.
+    pub fn advance(&self, by: u64) {
+        self.done.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// The part that was read, from 0 to 1, where the length is known.
+    pub fn fraction(&self) -> Option<f64> {
+        let total = self.total.filter(|total| *total > 0)?;
+        Some((self.done.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))
+    }
+}
+
+/// A reader that says how far it is.
+struct Counted<R> {
+    inner: R,
+    position: Position,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.position.advance(read as u64);
+        Ok(read)
+    }
+}
+
+/// Opens a file, or standard input for `-`; `.gz` and `.zst` are unpacked on the way.
+///
+/// Errors: a file that cannot be read.
+pub fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead + Send>, Position)> {
+    if path == Path::new("-") {
+        return Ok((Box::new(BufReader::new(io::stdin())), Position::default()));
+    }
+    let file = open_file(path)?;
+    let length = file.metadata().ok().filter(|metadata| metadata.is_file());
+    let position = Position::of(length.map(|metadata| metadata.len()));
+    let counted = BufReader::new(Counted { inner: file, position: position.clone() });
+    let reader: Box<dyn BufRead + Send> = match path.extension().and_then(|name| name.to_str()) {
+        Some("gz") => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(counted))),
+        Some("zst") => Box::new(BufReader::new(zstd::Decoder::with_buffer(counted)?)),
+        _ => Box::new(counted),
+    };
+    Ok((reader, position))
+}
+
+/// Opens a file of the user.
+///
+/// Errors: one that cannot be read.
+#[expect(clippy::disallowed_methods, reason = "a file of the user, not of the store")]
+pub fn open_file(path: &Path) -> anyhow::Result<File> {
+    File::open(path).with_context(|| format!("cannot read {}", path.display()))
+}
