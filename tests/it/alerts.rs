@@ -445,6 +445,55 @@ async fn a_rule_per_tenant_watches_each_by_himself() {
     assert_eq!(events(&org.admin, 1).await.len(), 4);
 }
 
+/// The mails of the outbox, those of before included, as text.
+fn mails(server: &TestServer) -> Vec<String> {
+    let files = std::fs::read_dir(server.directory.path().join("outbox"));
+    let texts =
+        files.into_iter().flatten().map(|file| std::fs::read_to_string(file.unwrap().path()));
+    // Soft line breaks of quoted-printable.
+    texts.map(|text| text.unwrap().replace("=\r\n", "")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_look_saw_of_many_tenants_is_one_mail_to_each_address() {
+    let (server, org, dashboard) = start().await;
+    let receiver = Receiver::start(&[Manner::Status(200, String::new())]).await;
+    let addresses = ["ops@acme.example", "cs@acme.example"];
+    let parts = json!({"per_tenant": true, "webhook_url": receiver.url, "email_to": addresses});
+    make(&org, &with(&rule(&dashboard), parts)).await;
+    for tenant in ["a", "b", "c"] {
+        send(&org, tenant, 3).await;
+    }
+    pass(&server, 1);
+    eventually(|| async { mails(&server).len() == 2 && receiver.count() == 3 }).await;
+    for mail in mails(&server) {
+        assert!(mail.contains("Subject: Firing for 3 tenants: Too many"), "{mail}");
+        for tenant in ["a", "b", "c"] {
+            assert!(mail.contains(&format!("{tenant}: firing, 3")), "{mail}");
+        }
+    }
+    // Each event says that both have their mail.
+    eventually(|| async {
+        let sent = |event: &Value| {
+            event["deliveries"].as_array().unwrap().iter().all(|one| one["status"] == "sent")
+        };
+        let events = events(&org.admin, 1).await;
+        events.len() == 3
+            && events
+                .iter()
+                .all(|event| event["deliveries"].as_array().unwrap().len() == 3 && sent(event))
+    })
+    .await;
+    // One that changes alone has its own, as a rule about one tenant has.
+    send(&org, "d", 3).await;
+    pass(&server, 1);
+    eventually(|| async { mails(&server).len() == 4 }).await;
+    assert_eq!(
+        mails(&server).iter().filter(|mail| mail.contains("Subject: Firing: Too many (d)")).count(),
+        2
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_are_signed_on_demand() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -475,7 +524,24 @@ async fn webhooks_are_signed_on_demand() {
     }
     assert_eq!(received[0].header("webhook-id"), received[1].header("webhook-id"));
     assert_ne!(received[0].header("webhook-timestamp"), received[1].header("webhook-timestamp"));
+    // A new secret signs beside the one before for a day.
+    let rotate = json!({"rotate_webhook_secret": true});
+    let rotated = org.admin.patch("/v1/alerts/1", &rotate).await.expect(200);
+    assert!(rotated["webhook_secret"].as_str().is_some_and(|new| new != secret));
+    assert!(rotated["previous_secret_until"].is_string(), "{rotated}");
+    for (later, signatures) in [(AFTER_120_S, 2), (25 * 60 * MINUTE_MS, 1)] {
+        server.clock.advance(later);
+        let before = receiver.count();
+        org.admin.post_empty("/v1/alerts/1/test").await.expect(200);
+        assert!(receiver.count() > before);
+        let received = receiver.received();
+        let signed = received.last().unwrap().header("webhook-signature").unwrap();
+        assert_eq!(signed.split(' ').count(), signatures, "{signed}");
+    }
     let off = org.admin.patch("/v1/alerts/1", &json!({"webhook_signed": false})).await.expect(200);
+    let unsigned = org.admin.patch("/v1/alerts/1", &rotate).await;
+    let field = unsigned.refused(400, "invalid_field");
+    assert_eq!(field.as_deref(), Some("rotate_webhook_secret"));
     assert!(off["webhook_signed"] == false && off.get("webhook_secret").is_none());
     let on = org.admin.patch("/v1/alerts/1", &json!({"webhook_signed": true})).await.expect(200);
     assert!(on["webhook_secret"].as_str().is_some_and(|new| new != secret));
@@ -525,16 +591,30 @@ async fn a_preview_shows_when_a_rule_would_have_fired() {
         "threshold_value": 3, "lookback_minutes": 60,
     });
     let preview = org.admin.post("/v1/alerts/preview", &ask).await.expect(200);
-    assert_eq!((&preview["step_minutes"], &preview["fired"]), (&json!(30), &json!(2)));
-    assert_eq!(preview["to"], "2026-11-20T10:00:00.000Z");
-    assert_eq!(preview["points"].as_array().unwrap().len(), 30 * 48 + 1);
+    // A minute, where this machine looks quickly enough. What lies in a window is seen at the first look after it.
+    let step = preview["step_minutes"].as_u64().unwrap();
+    assert!([1, 2, 5, 10, 15, 30].contains(&step), "{step}");
+    let points = preview["points"].as_array().unwrap().len() as u64;
+    assert!((721..=1_441).contains(&points), "{points}");
+    let seen = |state: &str, value: f64, day: u64, hour: u64, minute: u64| {
+        let minutes = (hour * 60 + minute) / step * step + step;
+        let at = format!("2026-11-{day}T{:02}:{:02}:00.000Z", minutes / 60, minutes % 60);
+        json!({"state": state, "value": value, "at": at})
+    };
     let expected = json!([
-        {"state": "firing", "value": 5.0, "at": "2026-11-10T08:30:00.000Z"},
-        {"state": "resolved", "value": 0.0, "at": "2026-11-10T09:30:00.000Z"},
-        {"state": "firing", "value": 4.0, "at": "2026-11-12T13:00:00.000Z"},
-        {"state": "resolved", "value": 2.0, "at": "2026-11-12T13:30:00.000Z"},
+        seen("firing", 5.0, 10, 8, 10),
+        seen("resolved", 0.0, 10, 9, 10),
+        seen("firing", 4.0, 12, 12, 40),
+        seen("resolved", 2.0, 12, 13, 20),
     ]);
-    assert_eq!(preview["events"], expected);
+    assert_eq!((&preview["fired"], &preview["events"]), (&json!(2), &expected));
+    let each = org.admin.post("/v1/alerts/preview", &with(&ask, json!({"per_tenant": true}))).await;
+    let each = each.expect(200);
+    assert_eq!((&each["fired"], &each["tenants"]), (&json!(2), &json!(1)));
+    assert!(each["events"].as_array().unwrap().iter().all(|event| event["tenant_id"] == "a"));
+    let firing =
+        each["points"].as_array().unwrap().iter().map(|point| point["value"].as_f64().unwrap());
+    assert_eq!(firing.fold(0.0, f64::max), 1.0, "tenants that fire");
     let other = org.admin.post("/v1/alerts/preview", &with(&ask, json!({"tenant_id": "b"}))).await;
     assert_eq!(other.expect(200)["fired"], 0);
     let wrong = org.admin.post("/v1/alerts/preview", &with(&ask, json!({"operator": null}))).await;

@@ -42,6 +42,7 @@ mod demo;
 mod expire;
 
 pub use alerts::evaluation::Check;
+pub use alerts::preview::PreviewedChange;
 pub use alerts::rules::{Alert, AlertChange, AlertSubject};
 pub use analytics::datasets::Dataset;
 pub use analytics::discover::is_rollup_dimension;
@@ -59,7 +60,7 @@ pub use dashboards::standalone_widgets::StandaloneChange;
 pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};
 pub use delivery::log::{RuleDeliveries, WINDOW_HOURS};
 pub use delivery::queue::{Outcome, Queued, UnderWay};
-pub use delivery::rule_fields::{masked_email, masked_url};
+pub use delivery::rule_fields::{SigningChange, masked_email, masked_url};
 pub use delivery::unsubscribe::{MailSource, MailSubscription};
 pub use demo::demo_tenants;
 pub use embed::limits::{Offered, WireFilters};

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::org::records;
+use super::{org::records, rules::PreviousSecret};
 
 records! {
     AlertRule "alert";
@@ -94,6 +94,9 @@ pub struct AlertRule {
     /// Secret that signs the webhooks, `whsec_` and Base64; absent: no signatures.
     #[serde(default)]
     pub webhook_secret: Option<String>,
+    /// The secret before it, for a day after a change.
+    #[serde(default)]
+    pub previous_secret: Option<PreviousSecret>,
     /// When the rule was created.
     pub created_at: i64,
     /// When the rule last changed; rises with every change by a user.

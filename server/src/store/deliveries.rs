@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{alerts::Notification, org::records};
+use super::{
+    alerts::{AlertState, Notification},
+    org::records,
+};
 
 records! {
     WebhookDelivery "webhook_delivery";
@@ -49,6 +52,22 @@ pub struct Delivery {
     /// Number of the retry by hand, from 1; 0 for an automatic attempt.
     #[serde(default)]
     pub retry: u32,
+    /// Further changes that the same look saw, which a mail tells too: of a rule that watches each tenant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<FurtherChange>,
+}
+
+/// A change of one tenant beside that of a delivery's notification.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FurtherChange {
+    /// Id of the alert event.
+    pub event: String,
+    /// The tenant that changed.
+    pub tenant_id: Option<String>,
+    /// State after the change.
+    pub state: AlertState,
+    /// Value that caused it; absent when it is not known.
+    pub value: Option<f64>,
 }
 
 /// The message of an attempt, so that it can be sent again.

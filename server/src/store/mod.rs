@@ -16,9 +16,10 @@ mod records;
 
 mod key_records;
 
+mod rules;
+
 mod alerts;
 mod boards;
-mod rules;
 mod sessions;
 
 mod deliveries;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{alerts::RecipientStatus, org::records};
+use super::{alerts::RecipientStatus, org::records, rules::PreviousSecret};
 
 records! {
     ReportRule "report";
@@ -82,6 +82,9 @@ pub struct ReportRule {
     /// Secret that signs the webhooks, `whsec_` and Base64; absent: no signatures.
     #[serde(default)]
     pub webhook_secret: Option<String>,
+    /// The secret before it, for a day after a change.
+    #[serde(default)]
+    pub previous_secret: Option<PreviousSecret>,
     /// When the report runs next; absent while the rule is disabled.
     pub next_run_at: Option<i64>,
     /// When the rule was created.

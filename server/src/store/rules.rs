@@ -1,4 +1,4 @@
-//! Numbers of alert rules and report rules: each organisation counts from 1.
+//! What alert rules and report rules have in common: numbers, which each organisation counts from 1, and secrets.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,15 @@ pub struct Sequence {
     pub id: String,
     /// The last number.
     pub last: u64,
+}
+
+/// A secret that another one has replaced. It signs beside its successor until receivers have changed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreviousSecret {
+    /// `whsec_` and Base64.
+    pub secret: String,
+    /// When it ends.
+    pub until: i64,
 }
 
 /// The id under which a rule with this number is stored: rules are in order of their numbers.

@@ -5,7 +5,7 @@
 //! at its next turn.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     collections::BTreeSet,
     time::{Duration, Instant},
 };
@@ -17,17 +17,18 @@ use super::state::{Change, fresh, is_due, next_state, percent_change, phase};
 use crate::{
     app::{
         dashboards::widgets::watch_ask,
+        delivery::queue::pending,
         request::{callers::system_caller, context::App},
     },
     error::{ApiError, Code, Result},
     store::{
-        AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard, Environment,
-        Notification, Org, OrgReader, OrgTxn, Widget, global_ids,
+        AlertEvent, AlertRule, AlertState, AlertStatus, Channel, ConditionType, Dashboard,
+        Environment, Notification, Org, OrgReader, OrgTxn, Widget, global_ids,
     },
 };
 
 const MINUTE_MS: i64 = 60_000;
-/// Deliveries that one look at a rule makes, at most: a thousand tenants with fifty addresses would be a flood.
+/// Webhooks that one look at a rule makes, at most. Its mails are one for each address.
 const TOLD_AT_ONCE: usize = 1_000;
 /// Looking at all tenants of a rule may take this long.
 const LOOK_MAX: Duration = Duration::from_secs(10);
@@ -47,8 +48,10 @@ pub struct Check {
     widget_title: String,
     at: i64,
     found: Found,
-    /// What was sent on its way because of it.
+    /// Webhooks that were sent on their way because of it.
     told: Cell<usize>,
+    /// What its mails tell, with the ids of the events.
+    mails: RefCell<Vec<(String, Notification)>>,
 }
 
 #[derive(Debug)]
@@ -95,6 +98,7 @@ impl App {
             at,
             found: Found::Gone("the dashboard was deleted"),
             told: Cell::new(0),
+            mails: RefCell::default(),
             rule,
         };
         let Some(dashboard) = dashboard else { return Ok(Some(check)) };
@@ -205,12 +209,15 @@ impl App {
         self.engine.transact(|txn| {
             for check in checks {
                 check.told.set(0);
+                check.mails.take();
                 let mut records = OrgTxn::new(txn, &check.org);
                 let rule: Option<AlertRule> = records.find(&check.rule.id)?;
                 // What was changed or deleted meanwhile was not looked at.
                 if rule.is_some_and(|rule| rule.enabled && rule.updated_at == check.rule.updated_at)
                 {
                     self.commit_check(&mut records, check)?;
+                    let changes = check.mails.take();
+                    self.enqueue_mails(&mut records, &check.org, &check.rule, &changes)?;
                 }
             }
             Ok(())
@@ -358,8 +365,12 @@ impl App {
         };
         let id = format!("{}:{}", rule.id, self.new_id());
         let room = TOLD_AT_ONCE.saturating_sub(check.told.get());
-        let deliveries = self.enqueue(records, &check.org, rule, &id, &notification, room)?;
-        check.told.set(check.told.get() + deliveries.len());
+        let message = (id.as_str(), &notification);
+        let webhook = self.enqueue_webhook(records, &check.org, rule, message, room)?;
+        check.told.set(check.told.get() + usize::from(webhook.is_some()));
+        let mails = rule.email_to.iter().map(|to| pending(Channel::Email, to));
+        let deliveries = mails.chain(webhook).collect();
+        check.mails.borrow_mut().push((id.clone(), notification.clone()));
         records.put(&AlertEvent {
             id,
             state: status.state,

@@ -7,16 +7,25 @@ use serde::Serialize;
 
 use crate::{
     app::{
-        delivery::{signature::signature_headers, unsubscribe::MailSource},
+        delivery::{
+            rule_fields::signing_secrets, signature::signature_headers, unsubscribe::MailSource,
+        },
         request::context::App,
     },
     base::{instant, text::one_line},
     error::{ApiError, Result},
     outbound::{Mail, OutboundMessage, Post},
     store::{
-        AlertRule, AlertState, Channel, ConditionType, Delivery, Notification, Operator, rule_id,
+        AlertRule, AlertState, Channel, ConditionType, Delivery, FurtherChange, Notification,
+        Operator, rule_id,
     },
 };
+
+/// Tenants that a mail lists, at most.
+const TENANTS_SHOWN: usize = 100;
+/// Colours of the two states.
+const FIRING: &str = "#c62a2f";
+const RESOLVED: &str = "#18794e";
 
 /// How long a webhook may take.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,8 +94,19 @@ struct AlertMail {
     name: String,
     sentence: String,
     facts: Vec<(&'static str, String)>,
+    /// Of a mail about several tenants, each of them, and how many more there are.
+    tenants: Vec<TenantLine>,
+    left_out: usize,
     link: String,
     unsubscribe: String,
+}
+
+/// What became of one tenant.
+struct TenantLine {
+    tenant: String,
+    state: &'static str,
+    value: String,
+    link: String,
 }
 
 impl App {
@@ -106,10 +126,12 @@ impl App {
         let body = webhook_body(&delivery.notification)?;
         let rule: Option<AlertRule> =
             self.org_reader(&delivery.org).find(&rule_id(delivery.alert))?;
-        let secret = rule.and_then(|rule| rule.webhook_secret);
-        let signature = secret.map(|secret| signature_headers(&secret, &delivery.id, at_ms, &body));
-        // Signed or not, a receiver recognises a message that it has.
-        let mut headers = signature.unwrap_or_else(|| vec![("webhook-id", delivery.id.clone())]);
+        let secrets = rule.as_ref().map_or_else(Vec::new, |rule| {
+            let (secret, previous) =
+                (rule.webhook_secret.as_deref(), rule.previous_secret.as_ref());
+            signing_secrets(secret, previous, at_ms)
+        });
+        let mut headers = signature_headers(&secrets, &delivery.id, at_ms, &body);
         headers.push(("x-service-alert-id", delivery.alert.to_string()));
         headers.push(("x-service-dashboard-id", delivery.notification.dashboard_id.clone()));
         Ok(Post {
@@ -126,7 +148,8 @@ impl App {
         let Delivery { id, to, notification, .. } = delivery;
         let rule = (MailSource::Alert, delivery.alert);
         let unsubscribe = self.unsubscribe_url(&delivery.org, rule, to)?;
-        let content = content(notification, &self.settings.base_url, unsubscribe.clone());
+        let base_url = &self.settings.base_url;
+        let content = content(notification, &delivery.further, base_url, unsubscribe.clone());
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
         Ok(Mail {
             id: id.clone(),
@@ -142,7 +165,15 @@ impl App {
     }
 }
 
-fn content(notification: &Notification, base_url: &str, unsubscribe: String) -> AlertMail {
+fn content(
+    notification: &Notification,
+    further: &[FurtherChange],
+    base_url: &str,
+    unsubscribe: String,
+) -> AlertMail {
+    if !further.is_empty() {
+        return digest(notification, further, base_url, unsubscribe);
+    }
     let plain = Notification {
         name: one_line(&notification.name),
         dashboard_name: one_line(&notification.dashboard_name),
@@ -152,20 +183,11 @@ fn content(notification: &Notification, base_url: &str, unsubscribe: String) -> 
     };
     let notification = &plain;
     let is_firing = notification.state == AlertState::Firing;
-    let (state, color) = if is_firing { ("Firing", "#c62a2f") } else { ("Resolved", "#18794e") };
-    let minutes = (notification.window_to - notification.window_from) / 60_000;
-    let unit = if notification.condition_type == ConditionType::Delta { " %" } else { "" };
-    let value = notification.value.map(|value| number(value) + unit);
+    let (state, color) = if is_firing { ("Firing", FIRING) } else { ("Resolved", RESOLVED) };
+    let value = notification.value.map(|value| shown(notification.condition_type, value));
     let mut facts = vec![("Condition", condition(notification))];
     facts.extend(value.map(|value| ("Value", value)));
-    facts.push((
-        "Window",
-        format!(
-            "{} to {} ({minutes} minutes)",
-            instant::format_minute(notification.window_from),
-            instant::format_minute(notification.window_to)
-        ),
-    ));
+    facts.push(("Window", window(notification)));
     facts.extend(notification.tenant_id.clone().map(|tenant| ("Tenant", tenant)));
     facts.push((
         "Widget",
@@ -188,9 +210,89 @@ fn content(notification: &Notification, base_url: &str, unsubscribe: String) -> 
         name: notification.name.clone(),
         sentence,
         facts,
+        tenants: Vec::new(),
+        left_out: 0,
         link: format!("{base_url}/console/alerts/{}", notification.alert),
         unsubscribe,
     }
+}
+
+/// One mail about all tenants whose state a look changed, each with a link to the dashboard as it is for the tenant.
+fn digest(
+    first: &Notification,
+    further: &[FurtherChange],
+    base_url: &str,
+    unsubscribe: String,
+) -> AlertMail {
+    let changes = || {
+        let first = (first.tenant_id.as_deref(), first.state, first.value);
+        let further = further.iter().map(|one| (one.tenant_id.as_deref(), one.state, one.value));
+        std::iter::once(first).chain(further)
+    };
+    let fires = |state: AlertState| state == AlertState::Firing;
+    let firing = changes().filter(|(_, state, _)| fires(*state)).count();
+    let resolved = changes().count() - firing;
+    let (state, color) = if firing > 0 { ("Firing", FIRING) } else { ("Resolved", RESOLVED) };
+    let of = |count: usize| format!("{count} tenant{}", if count == 1 { "" } else { "s" });
+    let (counts, sentence) = match (firing, resolved) {
+        (0, _) => {
+            (format!("Resolved for {}", of(resolved)), "Its condition does not hold any more.")
+        }
+        (_, 0) => (format!("Firing for {}", of(firing)), "Its condition holds."),
+        _ => (
+            format!("Firing for {}, resolved for {}", of(firing), of(resolved)),
+            "Its condition holds for some tenants, and for others not any more.",
+        ),
+    };
+    let sentence = match &first.reason {
+        Some(reason) => format!("It ended because {reason}. The rule is switched off."),
+        None => sentence.to_owned(),
+    };
+    let line = |(tenant, state, value): (Option<&str>, AlertState, Option<f64>)| {
+        let tenant = tenant.unwrap_or_default();
+        let query =
+            form_urlencoded::Serializer::new(String::new()).append_pair("tenant", tenant).finish();
+        TenantLine {
+            tenant: one_line(tenant),
+            state: if fires(state) { "firing" } else { "resolved" },
+            value: value.map_or(String::new(), |value| shown(first.condition_type, value)),
+            link: format!("{base_url}/console/dashboards/{}?{query}", first.dashboard_id),
+        }
+    };
+    let name = one_line(&first.name);
+    let (widget, dashboard) = (one_line(&first.widget_title), one_line(&first.dashboard_name));
+    AlertMail {
+        heading: format!("{counts}: {name}"),
+        state,
+        color,
+        name,
+        sentence,
+        facts: vec![
+            ("Condition", condition(first)),
+            ("Window", window(first)),
+            ("Widget", format!("{widget} on {dashboard}")),
+        ],
+        tenants: changes().take(TENANTS_SHOWN).map(line).collect(),
+        left_out: changes().count().saturating_sub(TENANTS_SHOWN),
+        link: format!("{base_url}/console/alerts/{}", first.alert),
+        unsubscribe,
+    }
+}
+
+/// The window of a notification, in words.
+fn window(notification: &Notification) -> String {
+    let (from, to) = (notification.window_from, notification.window_to);
+    let minutes = (to - from) / 60_000;
+    format!(
+        "{} to {} ({minutes} minutes)",
+        instant::format_minute(from),
+        instant::format_minute(to)
+    )
+}
+
+/// A value with its unit.
+fn shown(condition: ConditionType, value: f64) -> String {
+    number(value) + if condition == ConditionType::Delta { " %" } else { "" }
 }
 
 /// A condition in words.
@@ -305,6 +407,7 @@ mod tests {
             event: String::new(),
             notification: notification(),
             retry: 0,
+            further: Vec::new(),
         };
         let mail = app.alert_mail(&delivery).unwrap();
         let unsubscribe = mail.unsubscribe.as_deref().unwrap();
@@ -320,6 +423,25 @@ mod tests {
         }
         assert!(mail.text.contains("Usage & more"));
         assert!(!mail.html.contains("<errors>") && !mail.html.contains("Usage & more"));
+
+        let of = |tenant: &str, state, value| FurtherChange {
+            event: String::new(),
+            tenant_id: Some(tenant.to_owned()),
+            state,
+            value: Some(value),
+        };
+        let mut further =
+            vec![of("<b>&co", AlertState::Firing, 7.0), of("calm", AlertState::Ok, 1.0)];
+        further.extend((0..120).map(|n| of(&format!("t{n}"), AlertState::Firing, 9.0)));
+        let notification = Notification { tenant_id: Some("first".to_owned()), ..notification() };
+        let mail = app.alert_mail(&Delivery { notification, further, ..delivery }).unwrap();
+        assert!(
+            mail.subject.starts_with("Firing for 122 tenants, resolved for 1 tenant: Too many")
+        );
+        assert!(mail.text.contains("calm: resolved, 1") && mail.text.contains("t96: firing, 9"));
+        assert!(!mail.text.contains("t97:") && mail.text.contains("and 23 more"), "{}", mail.text);
+        assert!(mail.html.contains("/console/dashboards/d?tenant=%3Cb%3E%26co"), "{}", mail.html);
+        assert!(!mail.html.contains("<b>&co"));
     }
 
     #[test]

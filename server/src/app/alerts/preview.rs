@@ -1,5 +1,11 @@
 //! Trying an alert: a test to its receivers, and a look at when it would have fired.
+//!
+//! A rule is looked at each minute, and so is the past, where 43,201 looks are quick enough. Where they are not (a percentile
+//! over a week), the steps are as short as they can be, and the answer says how long.
 
+use std::time::{Duration, Instant};
+
+use inlay_engine::Namespace;
 use serde_json::json;
 
 use super::{
@@ -13,15 +19,25 @@ use crate::{
         request::{callers::Caller, context::App},
     },
     error::{ApiError, Code, Result},
-    store::{AlertState, AuditRow, Channel, Delivery, Notification, RecipientStatus},
+    store::{
+        AlertRule, AlertState, AlertStatus, AuditRow, Channel, Delivery, Notification,
+        RecipientStatus,
+    },
 };
 
 const MINUTE_MS: i64 = 60_000;
 /// How far back a rule is tried.
 const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Time between two looks, at most and at least: seldom enough that a month is answered at once, often
-/// enough that no window lies between two looks.
-const STEP_MINUTES: std::ops::RangeInclusive<i64> = 5..=30;
+/// Minutes between two looks, the shortest first.
+const STEPS: [i64; 6] = [1, 2, 5, 10, 15, 30];
+/// All looks are to take no longer, where longer steps can help.
+const LOOKS_TIME: Duration = Duration::from_secs(2);
+/// Looks by which it is guessed how long one takes.
+const SAMPLED: i64 = 24;
+/// Values that are shown, at most: more than the pixels of a chart are of no use.
+const POINTS_MAX: i64 = 1_440;
+/// Tenants of a rule that watches each, at most: those with most events.
+const TENANTS_MAX: usize = 100;
 
 /// Tests of an organisation in a minute, at most: each may reach many receivers.
 const TESTS_A_MINUTE: usize = 20;
@@ -36,10 +52,37 @@ pub struct AlertPreview {
     pub to: i64,
     /// Between two looks.
     pub step_minutes: i64,
-    /// Whether it fired or recovered, at which value, when.
-    pub events: Vec<(bool, Option<f64>, i64)>,
-    /// The value at each look.
+    /// Firings and resolutions, oldest first.
+    pub events: Vec<PreviewedChange>,
+    /// The value at each look, or at every so many of them; of a rule that watches each tenant, how many fire.
     pub points: Vec<(i64, Option<f64>)>,
+    /// Tenants that were looked at, of a rule that watches each.
+    pub tenants: Option<usize>,
+}
+
+/// A firing or a resolution that would have been.
+pub struct PreviewedChange {
+    /// Whether it fired, or was resolved.
+    pub is_firing: bool,
+    /// The tenant, of a rule that watches each.
+    pub tenant: Option<String>,
+    /// The value at that look.
+    pub value: Option<f64>,
+    /// The instant of the look.
+    pub at: i64,
+}
+
+/// The step at which all looks fit their time, in minutes, when one look takes so long. Never so long that a window, or the
+/// time that a condition must hold, lies between two looks.
+fn step_minutes(look: Duration, subjects: usize, rule: &AlertRule) -> i64 {
+    let holds = Some(i64::from(rule.for_minutes)).filter(|minutes| *minutes > 0);
+    let longest = i64::from(rule.lookback_minutes).min(holds.unwrap_or(i64::MAX)).max(1);
+    let fits = |step: &&i64| {
+        let looks = (BACK_MS / MINUTE_MS / **step) as f64 * subjects as f64;
+        looks * look.as_secs_f64() <= LOOKS_TIME.as_secs_f64()
+    };
+    let fitting = STEPS.iter().find(fits).copied().unwrap_or(30);
+    STEPS.into_iter().rev().find(|step| *step <= fitting.min(longest)).unwrap_or(1)
 }
 
 impl App {
@@ -87,6 +130,7 @@ impl App {
             event: String::new(),
             notification: notification.clone(),
             retry: 0,
+            further: Vec::new(),
         };
         let deliveries = channels.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
@@ -126,31 +170,97 @@ impl App {
         change: AlertChange,
     ) -> Result<AlertPreview> {
         let (rule, widget) = self.plan_alert(caller, subject, change)?;
-        let waits = Some(i64::from(rule.for_minutes)).filter(|minutes| *minutes > 0);
-        let wanted = i64::from(rule.lookback_minutes).min(waits.unwrap_or(i64::MAX));
-        let step_minutes = wanted.clamp(*STEP_MINUTES.start(), *STEP_MINUTES.end());
+        let namespace = caller.environment.namespace();
+        let now = self.now_ms().div_euclid(MINUTE_MS) * MINUTE_MS;
+        let mut subjects = self.preview_subjects(namespace, &rule, now)?;
+        let look =
+            |tenant: Option<&str>, at| self.watched_value(namespace, &rule, &widget, tenant, at);
+        // Of the past, evenly, each of another subject.
+        let began = Instant::now();
+        for (turn, (tenant, _)) in (0..SAMPLED).zip(subjects.iter().cycle()) {
+            look(tenant.as_deref(), now - turn * (BACK_MS / SAMPLED))?;
+        }
+        let each = began.elapsed() / SAMPLED as u32;
+        let step_minutes = step_minutes(each, subjects.len(), &rule);
         let step = step_minutes * MINUTE_MS;
-        // On whole steps most windows are whole hours, which rollups answer.
-        let to = self.now_ms().div_euclid(step) * step;
+        // On whole steps many windows are whole hours, which rollups answer.
+        let to = now.div_euclid(step) * step;
         let from = to - BACK_MS;
         let must_stop = self.query_control();
-        let mut status = fresh(String::new(), None, from);
-        let mut preview =
-            AlertPreview { from, to, step_minutes, events: Vec::new(), points: Vec::new() };
-        let namespace = caller.environment.namespace();
-        for at in (from..=to).step_by(step as usize) {
-            if must_stop() {
-                let message =
-                    "trying this rule takes too long; a shorter lookback_minutes is quicker";
-                return Err(ApiError::new(Code::QueryTimeout, message));
+        let shown_every = (BACK_MS / step / POINTS_MAX).max(1);
+        let tenants = rule.per_tenant.then_some(subjects.len());
+        let (mut events, mut points) = (Vec::new(), Vec::new());
+        for (turn, at) in (0..).zip((from..=to).step_by(step as usize)) {
+            let mut shown = None;
+            for (tenant, status) in &mut subjects {
+                if must_stop() {
+                    let message =
+                        "trying this rule takes too long; a shorter lookback_minutes is quicker";
+                    return Err(ApiError::new(Code::QueryTimeout, message));
+                }
+                let value = look(tenant.as_deref(), at)?;
+                let (next, change) = next_state(&rule, status, value, at, 0);
+                *status = next;
+                shown = value;
+                events.extend(change.map(|change| PreviewedChange {
+                    is_firing: change == Change::Fired,
+                    tenant: tenant.clone().filter(|_| rule.per_tenant),
+                    value,
+                    at,
+                }));
             }
-            let tenant = rule.tenant_id.as_deref();
-            let value = self.watched_value(namespace, &rule, &widget, tenant, at)?;
-            let (next, change) = next_state(&rule, &status, value, at, 0);
-            status = next;
-            preview.points.push((at, value));
-            preview.events.extend(change.map(|change| (change == Change::Fired, value, at)));
+            if turn % shown_every == 0 {
+                if rule.per_tenant {
+                    let fire = |(_, status): &&(_, AlertStatus)| status.state == AlertState::Firing;
+                    shown = Some(subjects.iter().filter(fire).count() as f64);
+                }
+                points.push((at, shown));
+            }
         }
-        Ok(preview)
+        Ok(AlertPreview { from, to, step_minutes, events, points, tenants })
+    }
+
+    /// The tenants that are looked at, each with its state 30 days ago; one subject for a rule about one tenant, or all together.
+    fn preview_subjects(
+        &self,
+        namespace: Namespace,
+        rule: &AlertRule,
+        now: i64,
+    ) -> Result<Vec<(Option<String>, AlertStatus)>> {
+        let from = now - BACK_MS;
+        let subject = |tenant: Option<String>| (tenant, fresh(String::new(), None, from));
+        if !rule.per_tenant {
+            return Ok(vec![subject(rule.tenant_id.clone())]);
+        }
+        let mut tenants = self.engine.tenants(namespace, from, now, &self.query_control())?;
+        tenants.truncate(TENANTS_MAX);
+        Ok(tenants.into_iter().map(|(tenant, _)| subject(Some(tenant))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Operator;
+
+    #[test]
+    fn steps_are_minutes_where_looks_are_quick_and_never_longer_than_a_window() {
+        let rule = |lookback_minutes, for_minutes| {
+            let rule = crate::app::alerts::state::tests::rule(Operator::Gt, 1.0);
+            AlertRule { lookback_minutes, for_minutes, ..rule }
+        };
+        let us = Duration::from_micros;
+        assert_eq!(step_minutes(us(20), 1, &rule(60, 0)), 1);
+        assert_eq!(step_minutes(us(200), 1, &rule(60, 0)), 5, "8,640 looks of 0.2 ms");
+        assert_eq!(
+            step_minutes(us(200_000), 1, &rule(1_440, 0)),
+            30,
+            "longer steps would not help"
+        );
+        assert_eq!(step_minutes(us(200_000), 1, &rule(7, 0)), 5);
+        assert_eq!(step_minutes(us(200_000), 1, &rule(60, 3)), 2);
+        assert_eq!(step_minutes(us(200_000), 1, &rule(1, 0)), 1);
+        assert_eq!(step_minutes(us(10), 100, &rule(60, 0)), 30);
+        assert_eq!(step_minutes(us(10), 0, &rule(60, 0)), 1, "nobody to look at");
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     app::{
         delivery::{
             queue::drop_deliveries,
-            rule_fields::{next_number, receivers, sign},
+            rule_fields::{SigningChange, next_number, receivers},
         },
         request::{callers::Caller, context::App},
     },
@@ -55,8 +55,8 @@ pub struct AlertChange {
     pub for_minutes: Option<i64>,
     /// Value at which the rule recovers; the inner `None` stands for the threshold itself.
     pub recovery_threshold: Option<Option<f64>>,
-    /// Whether webhooks are signed: `true` makes a secret if there is none, `false` removes it.
-    pub webhook_signed: Option<bool>,
+    /// How webhooks are signed.
+    pub signing: SigningChange,
 }
 
 /// Subject of a new alert rule, which does not change later.
@@ -143,6 +143,7 @@ impl App {
             recovery_threshold: None,
             per_tenant: subject.per_tenant,
             webhook_secret: None,
+            previous_secret: None,
             created_at: now,
             updated_at: now,
         };
@@ -192,7 +193,7 @@ impl App {
             rule.updated_at = now.max(before.updated_at + 1);
             txn.put(&rule)?;
             self.audit_alert(txn, caller, &rule, "alert.update")?;
-            let is_new = before.webhook_secret.is_none();
+            let is_new = before.webhook_secret != rule.webhook_secret;
             Ok(rule.webhook_secret.filter(|_| is_new))
         })?;
         Ok(Alert { new_secret, ..self.alert(caller, number)? })
@@ -245,7 +246,8 @@ impl App {
         }
         rule.recovery_threshold = change.recovery_threshold.unwrap_or(rule.recovery_threshold);
         rule.enabled = change.enabled.unwrap_or(rule.enabled);
-        sign(&mut rule.webhook_secret, change.webhook_signed, &*self.rng);
+        let (secret, previous) = (&mut rule.webhook_secret, &mut rule.previous_secret);
+        faults.take(change.signing.apply(secret, previous, self.now_ms(), &*self.rng));
         if !recovery_fits(rule) {
             let message = "recovery_threshold must lie on the side of threshold_value where the rule \
                            does not fire: not above it for gt and gte, not below it for lt and lte";

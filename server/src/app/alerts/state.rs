@@ -151,10 +151,11 @@ pub fn is_due(phase: i64, last_s: i64, now_s: i64, interval_s: i64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn rule(operator: Operator, threshold: f64) -> AlertRule {
+    /// A rule with a threshold over an hour.
+    pub fn rule(operator: Operator, threshold: f64) -> AlertRule {
         AlertRule {
             id: "1".to_owned(),
             number: 1,
@@ -174,6 +175,7 @@ mod tests {
             recovery_threshold: None,
             per_tenant: false,
             webhook_secret: None,
+            previous_secret: None,
             created_at: 0,
             updated_at: 0,
         }

@@ -115,6 +115,7 @@ mod tests {
             period: None,
             burst: Vec::new(),
             webhook_secret: None,
+            previous_secret: None,
             next_run_at: None,
             created_at: app.now_ms(),
             updated_at: app.now_ms(),

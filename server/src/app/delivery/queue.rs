@@ -15,8 +15,8 @@ use crate::{
     error::Result,
     outbound::DeliveryResult,
     store::{
-        AlertEvent, AlertRule, Channel, Delivery, Message, Notification, Org, OrgTxn,
-        RecipientStatus, WebhookDelivery, decode, global_delete, global_find, global_list,
+        AlertEvent, AlertRule, Channel, Delivery, FurtherChange, Message, Notification, Org,
+        OrgTxn, RecipientStatus, WebhookDelivery, decode, global_delete, global_find, global_list,
         global_put, global_scan, rule_id,
     },
 };
@@ -105,7 +105,10 @@ fn choose(
 ) -> Vec<Arc<Delivery>> {
     type Line<'a> = (&'a str, u64, Option<&'a str>, Channel, &'a str);
     fn line(one: &Delivery) -> Line<'_> {
-        (&one.org, one.alert, one.notification.tenant_id.as_deref(), one.channel, &one.to)
+        // A mail may be about many tenants, so that those of a rule go one after the other.
+        let tenant = one.notification.tenant_id.as_deref();
+        let tenant = tenant.filter(|_| one.channel == Channel::Webhook);
+        (&one.org, one.alert, tenant, one.channel, &one.to)
     }
     let mut heads: HashMap<Line<'_>, &str> = HashMap::new();
     for one in pending {
@@ -136,55 +139,72 @@ fn choose(
 }
 
 impl App {
-    /// Enqueues a notification to the recipients of a rule, to the first `room` of them; their statuses for
-    /// the event.
-    pub fn enqueue(
+    /// Enqueues a notification to the webhook of a rule, if there is `room`; its status for the event.
+    pub fn enqueue_webhook(
         &self,
         txn: &mut OrgTxn<'_>,
         org: &str,
         rule: &AlertRule,
+        (event, notification): (&str, &Notification),
+        room: usize,
+    ) -> Result<Option<RecipientStatus>> {
+        let Some(to) = &rule.webhook_url else { return Ok(None) };
+        let status = pending(Channel::Webhook, to);
+        if room == 0 {
+            let error = Some("too many notifications at once".to_owned());
+            return Ok(Some(RecipientStatus { status: "failed".to_owned(), error, ..status }));
+        }
+        let delivery = self.delivery(org, Channel::Webhook, to, event, notification);
+        put(txn.global(), &delivery)?;
+        Ok(Some(status))
+    }
+
+    /// Enqueues what one look at a rule saw to its mail addresses: one mail to each, however many tenants it is about.
+    pub fn enqueue_mails(
+        &self,
+        txn: &mut OrgTxn<'_>,
+        org: &str,
+        rule: &AlertRule,
+        changes: &[(String, Notification)],
+    ) -> Result<()> {
+        let Some(((event, first), rest)) = changes.split_first() else { return Ok(()) };
+        let further = |(event, change): &(String, Notification)| FurtherChange {
+            event: event.clone(),
+            tenant_id: change.tenant_id.clone(),
+            state: change.state,
+            value: change.value,
+        };
+        for to in &rule.email_to {
+            let delivery = self.delivery(org, Channel::Email, to, event, first);
+            let further = rest.iter().map(further).collect();
+            put(txn.global(), &Delivery { further, ..delivery })?;
+        }
+        Ok(())
+    }
+
+    fn delivery(
+        &self,
+        org: &str,
+        channel: Channel,
+        to: &str,
         event: &str,
         notification: &Notification,
-        room: usize,
-    ) -> Result<Vec<RecipientStatus>> {
-        let mails = rule.email_to.iter().map(|to| (Channel::Email, to));
-        let channels = mails.chain(rule.webhook_url.iter().map(|to| (Channel::Webhook, to)));
-        let mut recipient = Vec::new();
-        for (turn, (channel, to)) in channels.enumerate() {
-            if turn >= room {
-                recipient.push(RecipientStatus {
-                    kind: kind_of(channel).to_owned(),
-                    to: to.clone(),
-                    tenant_id: None,
-                    status: "failed".to_owned(),
-                    error: Some("too many notifications at once".to_owned()),
-                });
-                continue;
-            }
-            let delivery = Delivery {
-                id: self.new_id(),
-                org: org.to_owned(),
-                due_at: self.now_ms()
-                    + self.waits_s(channel).first().map_or(0, |&wait| wait as i64 * 1_000),
-                is_leased: false,
-                attempt: 1,
-                channel,
-                to: to.clone(),
-                alert: rule.number,
-                event: event.to_owned(),
-                notification: notification.clone(),
-                retry: 0,
-            };
-            put(txn.global(), &delivery)?;
-            recipient.push(RecipientStatus {
-                kind: kind_of(channel).to_owned(),
-                to: to.clone(),
-                tenant_id: None,
-                status: "pending".to_owned(),
-                error: None,
-            });
+    ) -> Delivery {
+        let wait = self.waits_s(channel).first().map_or(0, |&wait| wait as i64 * 1_000);
+        Delivery {
+            id: self.new_id(),
+            org: org.to_owned(),
+            due_at: self.now_ms() + wait,
+            is_leased: false,
+            attempt: 1,
+            channel,
+            to: to.to_owned(),
+            alert: notification.alert,
+            event: event.to_owned(),
+            notification: notification.clone(),
+            retry: 0,
+            further: Vec::new(),
         }
-        Ok(recipient)
     }
 
     /// Leases up to `room` due deliveries.
@@ -344,7 +364,18 @@ fn names(rule: &AlertRule, delivery: &Delivery) -> bool {
     }
 }
 
-/// Sets the status of a delivery in its alert event.
+/// The status of a delivery that waits.
+pub fn pending(channel: Channel, to: &str) -> RecipientStatus {
+    RecipientStatus {
+        kind: kind_of(channel).to_owned(),
+        to: to.to_owned(),
+        tenant_id: None,
+        status: "pending".to_owned(),
+        error: None,
+    }
+}
+
+/// Sets the status of a delivery in the alert events that it is about.
 pub fn set_status(
     records: &mut OrgTxn<'_>,
     delivery: &Delivery,
@@ -355,18 +386,23 @@ pub fn set_status(
     if delivery.event.is_empty() {
         return Ok(());
     }
-    let Some(mut event) = records.find::<AlertEvent>(&delivery.event)? else { return Ok(()) };
     let kind = kind_of(delivery.channel);
-    let of_it =
-        |recipient: &&mut RecipientStatus| recipient.kind == kind && recipient.to == delivery.to;
-    let Some(recipient) = event.deliveries.iter_mut().find(of_it) else { return Ok(()) };
-    // A receiver that has the message has it, also when it fails once more.
-    if delivery.retry > 0 && recipient.status == "sent" {
-        return Ok(());
+    let further = delivery.further.iter().map(|change| &change.event);
+    for event in std::iter::once(&delivery.event).chain(further) {
+        let Some(mut event) = records.find::<AlertEvent>(event)? else { continue };
+        let of_it = |recipient: &&mut RecipientStatus| {
+            recipient.kind == kind && recipient.to == delivery.to
+        };
+        let Some(recipient) = event.deliveries.iter_mut().find(of_it) else { continue };
+        // A receiver that has the message has it, also when it fails once more.
+        if delivery.retry > 0 && recipient.status == "sent" {
+            continue;
+        }
+        status.clone_into(&mut recipient.status);
+        recipient.error = error.map(str::to_owned);
+        records.put(&event)?;
     }
-    status.clone_into(&mut recipient.status);
-    recipient.error = error.map(str::to_owned);
-    records.put(&event)
+    Ok(())
 }
 
 /// Removes the queued deliveries of a rule, which then count as failed.
@@ -464,6 +500,7 @@ mod tests {
             event: String::new(),
             notification,
             retry: 0,
+            further: Vec::new(),
         }
     }
 

@@ -135,6 +135,7 @@ impl App {
             event: event.clone(),
             notification: notification.clone(),
             retry,
+            further: Vec::new(),
         };
         queue::set_status(txn, &entry, "pending", None)?;
         queue::put(txn.global(), &entry)

@@ -8,11 +8,14 @@ use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},
     outbound::check_webhook,
-    store::{Dashboard, OrgTxn, Sequence},
+    store::{Dashboard, OrgTxn, PreviousSecret, Sequence},
 };
 
 /// Mail addresses of a rule, at most.
 const RECEIVERS_MAX: usize = 50;
+
+/// How long a secret that was replaced signs beside its successor.
+const OVERLAP_MS: i64 = 24 * 3_600_000;
 
 /// The next number of a kind of rule within an organisation.
 pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
@@ -21,13 +24,53 @@ pub fn next_number(txn: &mut OrgTxn<'_>, kind: &str) -> Result<u64> {
     Ok(last + 1)
 }
 
-/// Makes or ends the secret that a rule's webhooks are signed with, when that is wished for.
-pub fn sign(secret: &mut Option<String>, wish: Option<bool>, rng: &dyn Rng) {
-    match wish {
-        Some(true) if secret.is_none() => *secret = Some(new_webhook_secret(rng)),
-        Some(false) => *secret = None,
-        _ => {}
+/// A change of how a rule's webhooks are signed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SigningChange {
+    /// `true` makes a secret if there is none, `false` ends it.
+    pub signed: Option<bool>,
+    /// Replaces the secret; the one before signs for a day on.
+    pub rotate: bool,
+}
+
+impl SigningChange {
+    /// Makes, replaces or ends the secret of a rule.
+    ///
+    /// Errors: a secret that is to be replaced and is not there.
+    pub fn apply(
+        self,
+        secret: &mut Option<String>,
+        previous: &mut Option<PreviousSecret>,
+        now: i64,
+        rng: &dyn Rng,
+    ) -> Result<()> {
+        if self.rotate && (secret.is_none() || self.signed == Some(false)) {
+            let field = "rotate_webhook_secret";
+            let message = "webhooks of this rule are not signed: webhook_signed makes a secret";
+            return Err(ApiError::field(Code::InvalidField, field, message));
+        }
+        match self.signed {
+            Some(false) => (*secret, *previous) = (None, None),
+            Some(true) if secret.is_none() => *secret = Some(new_webhook_secret(rng)),
+            _ if self.rotate => {
+                let replaced = secret.replace(new_webhook_secret(rng));
+                *previous =
+                    replaced.map(|secret| PreviousSecret { secret, until: now + OVERLAP_MS });
+            }
+            _ => {}
+        }
+        Ok(())
     }
+}
+
+/// The secrets that a rule's webhooks are signed with at an instant; none where they are not signed.
+pub fn signing_secrets<'a>(
+    secret: Option<&'a str>,
+    previous: Option<&'a PreviousSecret>,
+    at_ms: i64,
+) -> Vec<&'a str> {
+    let previous = previous.filter(|previous| at_ms < previous.until);
+    secret.into_iter().chain(previous.map(|previous| &*previous.secret)).collect()
 }
 
 /// A secret that webhooks are signed with, in the form in which libraries for it expect it.

@@ -3,7 +3,8 @@
 //! ```text
 //! webhook-id: 0197…                        the same at every attempt
 //! webhook-timestamp: 1614265330            seconds since 1970, of the attempt
-//! webhook-signature: v1,g0hM9SsE+OTP…=     HMAC-SHA256 of `id.timestamp.body` by the secret of the rule
+//! webhook-signature: v1,g0hM9SsE+OTP…=     HMAC-SHA256 of `id.timestamp.body` by the secret of the rule,
+//!                                          and after a blank by the one before, for a day after a change
 //! ```
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -11,27 +12,32 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// Headers that let a receiver check that a body is ours and new: those of Standard Webhooks. `id` is
-/// the same at every attempt, `at_ms` that of the attempt.
+/// the same at every attempt, `at_ms` that of the attempt. Without a secret there is only the id, by which a receiver recognises
+/// a message that it has.
 ///
 /// Source: <https://github.com/standard-webhooks/standard-webhooks>
 pub fn signature_headers(
-    secret: &str,
+    secrets: &[&str],
     id: &str,
     at_ms: i64,
     body: &[u8],
 ) -> Vec<(&'static str, String)> {
-    let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
     let seconds = at_ms.div_euclid(1_000).to_string();
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return Vec::new() };
-    for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
-        mac.update(part);
+    let signature = |secret: &&str| {
+        let key = STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
+        for part in [id.as_bytes(), b".", seconds.as_bytes(), b".", body] {
+            mac.update(part);
+        }
+        Some(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    };
+    let signatures: Vec<String> = secrets.iter().filter_map(signature).collect();
+    let mut headers = vec![("webhook-id", id.to_owned())];
+    if !signatures.is_empty() {
+        headers.push(("webhook-signature", signatures.join(" ")));
+        headers.push(("webhook-timestamp", seconds));
     }
-    let signature = STANDARD.encode(mac.finalize().into_bytes());
-    vec![
-        ("webhook-id", id.to_owned()),
-        ("webhook-timestamp", seconds),
-        ("webhook-signature", format!("v1,{signature}")),
-    ]
+    headers
 }
 
 #[cfg(test)]
@@ -43,12 +49,16 @@ mod tests {
     fn signatures_are_those_of_standard_webhooks() {
         let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
         let headers = signature_headers(
-            secret,
+            &[secret, "whsec_MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw"],
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             1_614_265_330_000,
             br#"{"test": 2432232314}"#,
         );
-        assert_eq!(headers[1].1, "1614265330");
-        assert_eq!(headers[2].1, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_eq!(headers[2].1, "1614265330");
+        let (first, second) = headers[1].1.split_once(' ').unwrap();
+        assert_eq!(first, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert!(second.starts_with("v1,") && second != first);
+        let unsigned = signature_headers(&[], "msg_1", 0, b"{}");
+        assert_eq!(unsigned, [("webhook-id", "msg_1".to_owned())]);
     }
 }

@@ -197,6 +197,7 @@ mod tests {
             period: None,
             burst: Vec::new(),
             webhook_secret: None,
+            previous_secret: None,
             next_run_at: None,
             created_at: 0,
             updated_at: 0,

@@ -11,7 +11,9 @@ use super::{
 };
 use crate::{
     app::{
-        delivery::{signature::signature_headers, unsubscribe::MailSource},
+        delivery::{
+            rule_fields::signing_secrets, signature::signature_headers, unsubscribe::MailSource,
+        },
         request::{callers::Caller, context::App},
     },
     base::{instant, text::one_line},
@@ -212,9 +214,10 @@ impl App {
             .tenant_id
             .as_ref()
             .map_or(run.to_owned(), |tenant| format!("{run}.{}", header(tenant)));
-        let secret = of.rule.webhook_secret.as_deref();
-        let signature = secret.map(|secret| signature_headers(secret, &id, at_ms, &file.bytes));
-        let mut headers = signature.unwrap_or_else(|| vec![("webhook-id", id)]);
+        let (secret, previous) =
+            (of.rule.webhook_secret.as_deref(), of.rule.previous_secret.as_ref());
+        let secrets = signing_secrets(secret, previous, at_ms);
+        let mut headers = signature_headers(&secrets, &id, at_ms, &file.bytes);
         headers.push(("x-service-report-id", of.rule.number.to_string()));
         headers.push(("x-service-report-name", header(&of.rule.name)));
         headers.push(("x-service-dashboard-id", of.rule.dashboard_id.clone()));

@@ -7,7 +7,7 @@ use crate::{
     app::{
         delivery::{
             report_queue::drop_runs,
-            rule_fields::{next_number, receivers, sign},
+            rule_fields::{SigningChange, next_number, receivers},
         },
         periods::parse_period,
         request::{callers::Caller, context::App},
@@ -50,8 +50,8 @@ pub struct ReportChange {
     pub period: Option<Option<String>>,
     /// Tenants that each get a report of their own, at most 200; excludes `tenant_id`.
     pub burst: Option<Vec<Share>>,
-    /// Whether webhooks are signed: `true` makes a secret if there is none, `false` removes it.
-    pub webhook_signed: Option<bool>,
+    /// How webhooks are signed.
+    pub signing: SigningChange,
 }
 
 /// A rule with its last run.
@@ -116,6 +116,7 @@ impl App {
             period: None,
             burst: Vec::new(),
             webhook_secret: None,
+            previous_secret: None,
             next_run_at: None,
             created_at: now,
             updated_at: now,
@@ -144,12 +145,13 @@ impl App {
     ) -> Result<Report> {
         let (rule, new_secret) = self.org_txn(&caller.org, |txn| {
             let mut rule = found(txn, caller, number)?;
-            let had_secret = rule.webhook_secret.is_some();
+            let secret_before = rule.webhook_secret.clone();
             self.apply_report(change, &mut rule)?;
             rule.updated_at = self.now_ms();
             txn.put(&rule)?;
             self.audit_report(txn, caller, &rule, "report.update")?;
-            let new_secret = rule.webhook_secret.clone().filter(|_| !had_secret);
+            let new_secret = rule.webhook_secret.clone();
+            let new_secret = new_secret.filter(|_| rule.webhook_secret != secret_before);
             Ok((rule, new_secret))
         })?;
         Ok(Report { new_secret, ..self.with_last_run(caller, rule)? })
@@ -205,7 +207,8 @@ impl App {
             let message = "burst names the tenants, and tenant_id is one for all";
             faults.take::<()>(Err(ApiError::field(Code::InvalidField, "burst", message)));
         }
-        sign(&mut rule.webhook_secret, change.webhook_signed, &*self.rng);
+        let (secret, previous) = (&mut rule.webhook_secret, &mut rule.previous_secret);
+        faults.take(change.signing.apply(secret, previous, self.now_ms(), &*self.rng));
         let now = self.now_ms();
         let times = faults.take(RunTimes::read(&rule.schedule, now));
         faults.end()?;

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::view::Time;
 use crate::{
-    app::{AlertChange, AlertSubject, Caller, Outcome},
+    app::{AlertChange, AlertSubject, Caller, Outcome, PreviewedChange},
     error::{ApiError, Result},
     http::{
         extract::{AlertId, Body},
@@ -52,6 +52,9 @@ pub struct PreviewAlert {
     /// One tenant; all of the environment without it.
     #[schema(min_length = 1, max_length = 256)]
     tenant_id: Option<String>,
+    /// Looks at each tenant by itself: the hundred with most events.
+    #[serde(default)]
+    per_tenant: bool,
     #[schema(minimum = 0, maximum = 1440)]
     for_minutes: Option<i64>,
     /// The value at which it recovers, when it is not the threshold.
@@ -64,14 +67,17 @@ pub struct PreviewAlert {
 pub struct PreviewView {
     from: Time,
     to: Time,
-    /// Time between two looks; a rule that exists looks more often.
+    /// Time between two looks: 1 as for a rule that exists, or up to 30 where looking each minute takes too long.
     step_minutes: i64,
     /// How often it would have fired.
     fired: usize,
     /// Firings and resolutions, oldest first.
     events: Vec<PreviewEvent>,
-    /// The value at each look, oldest first.
+    /// Values seen, oldest first, at most 1,441; with `per_tenant` how many tenants fire.
     points: Vec<PreviewPoint>,
+    /// How many tenants were looked at, with `per_tenant`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<usize>,
 }
 
 /// A firing or a resolution that would have been.
@@ -81,6 +87,9 @@ pub struct PreviewEvent {
     /// `firing` or `resolved`.
     #[schema(example = "firing")]
     state: &'static str,
+    /// With `per_tenant`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant_id: Option<String>,
     value: Option<f64>,
     at: Time,
 }
@@ -139,7 +148,7 @@ pub async fn preview(
         widget_id: body.widget_id,
         condition_type: body.condition_type,
         tenant_id: body.tenant_id,
-        per_tenant: false,
+        per_tenant: body.per_tenant,
     };
     let change = AlertChange {
         operator: body.operator,
@@ -152,18 +161,20 @@ pub async fn preview(
     let preview = http
         .run_query(&caller.org.clone(), move |app| app.preview_alert(&caller, subject, change))
         .await?;
-    let event = |(is_firing, value, at): (bool, Option<f64>, i64)| PreviewEvent {
-        state: if is_firing { "firing" } else { "resolved" },
-        value,
-        at: Time(at),
+    let event = |change: PreviewedChange| PreviewEvent {
+        state: if change.is_firing { "firing" } else { "resolved" },
+        tenant_id: change.tenant,
+        value: change.value,
+        at: Time(change.at),
     };
     let point = |(at, value): (i64, Option<f64>)| PreviewPoint { at: Time(at), value };
     Ok(Answer(PreviewView {
         from: Time(preview.from),
         to: Time(preview.to),
         step_minutes: preview.step_minutes,
-        fired: preview.events.iter().filter(|(is_firing, ..)| *is_firing).count(),
+        fired: preview.events.iter().filter(|change| change.is_firing).count(),
         events: preview.events.into_iter().map(event).collect(),
         points: preview.points.into_iter().map(point).collect(),
+        tenants: preview.tenants,
     }))
 }

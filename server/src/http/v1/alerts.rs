@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::view::{Name, Time, present, recipient_view};
 use crate::{
-    app::{Alert, AlertChange, AlertSubject, Caller, masked_email, masked_url},
+    app::{Alert, AlertChange, AlertSubject, Caller, SigningChange, masked_email, masked_url},
     error::Result,
     http::{
         extract::{AlertId, Body, Page, Params},
@@ -86,6 +86,9 @@ pub struct UpdateAlert {
     recovery_threshold: Option<Option<f64>>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,
+    /// True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours.
+    #[serde(default)]
+    rotate_webhook_secret: bool,
 }
 
 /// A rule with its state.
@@ -116,6 +119,9 @@ pub struct AlertView {
     /// What its webhooks are signed with, in the answer that made it and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
     webhook_secret: Option<String>,
+    /// Until when the secret before it signs, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret_until: Option<Time>,
     state: AlertState,
     state_since: Time,
     /// The value that was seen last; of a rule per tenant, how many fire.
@@ -224,7 +230,7 @@ pub async fn create(
         enabled: body.enabled,
         for_minutes: body.for_minutes,
         recovery_threshold: Some(body.recovery_threshold),
-        webhook_signed: body.webhook_signed,
+        signing: SigningChange { signed: body.webhook_signed, rotate: false },
     };
     let rule = http.run(move |app| app.create_alert(&caller, subject, change)).await?;
     Ok(Created(view(rule, true)))
@@ -251,7 +257,7 @@ pub async fn update(
         enabled: body.enabled,
         for_minutes: body.for_minutes,
         recovery_threshold: body.recovery_threshold,
-        webhook_signed: body.webhook_signed,
+        signing: SigningChange { signed: body.webhook_signed, rotate: body.rotate_webhook_secret },
     };
     let rule = http.run(move |app| app.update_alert(&caller, number, change)).await?;
     Ok(Answer(view(rule, true)))
@@ -296,6 +302,7 @@ fn view(alert: Alert, sees_all: bool) -> AlertView {
         per_tenant: rule.per_tenant,
         webhook_signed: rule.webhook_secret.is_some(),
         webhook_secret: new_secret,
+        previous_secret_until: rule.previous_secret.map(|previous| Time(previous.until)),
         state: status.state,
         state_since: Time(status.state_since),
         last_value: status.last_value,

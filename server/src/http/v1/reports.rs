@@ -6,7 +6,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::view::{Name, Time, present, recipient_view};
 use crate::{
-    app::{Caller, Report, ReportChange, masked_email, masked_url, next_runs, runs_after},
+    app::{
+        Caller, Report, ReportChange, SigningChange, masked_email, masked_url, next_runs,
+        runs_after,
+    },
     error::Result,
     http::{
         extract::{Body, Page, Params, ReportId},
@@ -85,6 +88,9 @@ pub struct UpdateReport {
     burst: Option<Vec<Share>>,
     /// True makes a secret when there is none, which the answer has; false ends it.
     webhook_signed: Option<bool>,
+    /// True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours.
+    #[serde(default)]
+    rotate_webhook_secret: bool,
 }
 
 /// A schedule to preview.
@@ -126,6 +132,9 @@ pub struct ReportView {
     /// What its webhooks are signed with, in the answer that made it and never again.
     #[serde(skip_serializing_if = "Option::is_none")]
     webhook_secret: Option<String>,
+    /// Until when the secret before it signs, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_secret_until: Option<Time>,
     /// Null while it is disabled.
     next_run_at: Option<Time>,
     /// The next three times, `next_run_at` first; none while it is disabled.
@@ -211,7 +220,7 @@ pub async fn create(
         tenant_id: Some(body.tenant_id),
         period: Some(body.period),
         burst: Some(body.burst),
-        webhook_signed: body.webhook_signed,
+        signing: SigningChange { signed: body.webhook_signed, rotate: false },
     };
     let (dashboard, format, schedule) = (body.dashboard_id, body.format, body.schedule);
     let rule = http
@@ -241,7 +250,7 @@ pub async fn update(
         tenant_id: body.tenant_id,
         period: body.period,
         burst: body.burst,
-        webhook_signed: body.webhook_signed,
+        signing: SigningChange { signed: body.webhook_signed, rotate: body.rotate_webhook_secret },
     };
     let rule = http.run(move |app| app.update_report(&caller, number, change)).await?;
     Ok(Answer(view(rule, true)))
@@ -305,6 +314,7 @@ fn view(report: Report, sees_all: bool) -> ReportView {
         burst: rule.burst.into_iter().map(|share| share_view(share, sees_all)).collect(),
         webhook_signed: rule.webhook_secret.is_some(),
         webhook_secret: new_secret,
+        previous_secret_until: rule.previous_secret.map(|previous| Time(previous.until)),
         recipients: rule.recipients.into_iter().map(email).collect(),
         webhook_url: rule.webhook_url.map(url),
         next_runs,

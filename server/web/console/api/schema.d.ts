@@ -1369,6 +1369,7 @@ export interface components {
             name: string;
             operator?: components["schemas"]["Operator"] | null;
             per_tenant: boolean;
+            previous_secret_until?: components["schemas"]["Time"] | null;
             /** Format: double */
             recovery_threshold?: number | null;
             state: components["schemas"]["AlertState"];
@@ -1418,13 +1419,15 @@ export interface components {
             /** @description How often it would have fired. */
             fired: number;
             from: components["schemas"]["Time"];
-            /** @description The value at each look, oldest first. */
+            /** @description Values seen, oldest first, at most 1,441; with `per_tenant` how many tenants fire. */
             points: components["schemas"]["AlertPreviewPoint"][];
             /**
              * Format: int64
-             * @description Time between two looks; a rule that exists looks more often.
+             * @description Time between two looks: 1 as for a rule that exists, or up to 30 where looking each minute takes too long.
              */
             step_minutes: number;
+            /** @description How many tenants were looked at, with `per_tenant`. */
+            tenants?: number | null;
             to: components["schemas"]["Time"];
         };
         /** @description A firing or a resolution that would have been. */
@@ -1435,6 +1438,8 @@ export interface components {
              * @example firing
              */
             state: string;
+            /** @description With `per_tenant`. */
+            tenant_id?: string | null;
             /** Format: double */
             value?: number | null;
         };
@@ -2564,6 +2569,8 @@ export interface components {
              */
             lookback_minutes?: number | null;
             operator?: components["schemas"]["Operator"] | null;
+            /** @description Looks at each tenant by itself: the hundred with most events. */
+            per_tenant?: boolean;
             /**
              * Format: double
              * @description The value at which it recovers, when it is not the threshold.
@@ -2659,6 +2666,7 @@ export interface components {
             /** @description The next three times, `next_run_at` first; none while it is disabled. */
             next_runs: components["schemas"]["Time"][];
             period?: string | null;
+            previous_secret_until?: components["schemas"]["Time"] | null;
             /** @description Masked for viewers and editors. */
             recipients: string[];
             schedule: components["schemas"]["Schedule"];
@@ -2943,6 +2951,8 @@ export interface components {
              * @description Null is the threshold.
              */
             recovery_threshold?: number | null;
+            /** @description True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours. */
+            rotate_webhook_secret?: boolean;
             /** Format: double */
             threshold_value?: number | null;
             /** @description True makes a secret when there is none, which the answer has; false ends it. */
@@ -2988,6 +2998,8 @@ export interface components {
             /** @description Null is the dashboard's. */
             period?: string | null;
             recipients?: string[] | null;
+            /** @description True replaces the secret by a new one, which the answer has. The one before signs beside it for 24 hours. */
+            rotate_webhook_secret?: boolean;
             schedule?: components["schemas"]["Schedule"] | null;
             /** @description Null is all of the environment. */
             tenant_id?: string | null;

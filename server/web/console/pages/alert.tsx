@@ -138,7 +138,7 @@ function Course({ alert }: { alert: Alert }) {
     <>
       <PreviewChart
         preview={preview.value}
-        threshold={alert.condition_type === "threshold" ? (alert.threshold_value ?? null) : null}
+        threshold={alert.condition_type === "threshold" && !alert.per_tenant ? (alert.threshold_value ?? null) : null}
       />
       <p class="note">{text.wouldHave(preview.value.fired)}</p>
     </>

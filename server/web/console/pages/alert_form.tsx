@@ -69,8 +69,10 @@ const bodyOf = (watched: Watched, condition: Condition) => ({
 });
 
 /** The preview request of a stored rule. */
-export const previewOf = ({ dashboard_id, widget_id, ...alert }: Alert) =>
-  bodyOf({ dashboard_id, widget_id }, conditionOf(alert));
+export const previewOf = ({ dashboard_id, widget_id, ...alert }: Alert) => ({
+  ...bodyOf({ dashboard_id, widget_id }, conditionOf(alert)),
+  per_tenant: alert.per_tenant,
+});
 
 /** `alert` is the rule that is changed; its widget and its tenants cannot be. */
 export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => void }) {
@@ -106,7 +108,11 @@ export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => vo
       ? await answer(
           api.PATCH("/v1/alerts/{alert_id}", {
             params: { path: { alert_id: alert.id } },
-            body: { ...changesOf(condition), ...recipients },
+            body: {
+              ...changesOf(condition),
+              ...recipients,
+              rotate_webhook_secret: value("rotate_webhook_secret") === "on",
+            },
           }),
         )
       : await answer(
@@ -180,6 +186,9 @@ export function AlertForm({ alert, onClose }: { alert?: Alert; onClose: () => vo
           />
           {receivers.url && (
             <Check name="webhook_signed" label={text.signed} defaultChecked={alert?.webhook_signed ?? false} />
+          )}
+          {receivers.url && alert?.webhook_signed && (
+            <Check name="rotate_webhook_secret" label={text.rotateSecret} hint={text.rotateSecretHint} />
           )}
           {!alert && !condition.tenant && <Check name="per_tenant" label={text.perTenant} hint={text.perTenantHint} />}
           {!receivers.mail.trim() && !receivers.url && (

@@ -46,7 +46,11 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
       ? await answer(
           api.PATCH("/v1/reports/{report_id}", {
             params: { path: { report_id: report.id } },
-            body: { ...common, ...(isRescheduled ? { schedule } : {}) },
+            body: {
+              ...common,
+              ...(isRescheduled ? { schedule } : {}),
+              rotate_webhook_secret: value("rotate_webhook_secret") === "on",
+            },
           }),
         )
       : await answer(api.POST("/v1/reports", { body: { ...common, schedule, dashboard_id: value("dashboard_id") } }));
@@ -124,6 +128,9 @@ export function ReportForm({ report, onDone }: { report?: Schemas["Report"]; onD
       />
       {url && (
         <Check name="webhook_signed" label={texts.alerts.signed} defaultChecked={report?.webhook_signed ?? false} />
+      )}
+      {url && report?.webhook_signed && (
+        <Check name="rotate_webhook_secret" label={texts.alerts.rotateSecret} hint={texts.alerts.rotateSecretHint} />
       )}
       <div class="foot">
         <button type="button" class="button plain" onClick={onDone}>

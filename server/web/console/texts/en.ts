@@ -829,6 +829,8 @@ export const texts = {
     mailsHint: "Addresses, one a line.",
     webhook: "Webhook",
     signed: "Sign what is sent to the webhook",
+    rotateSecret: "Replace the secret",
+    rotateSecretHint: "The secret before signs beside the new one for 24 hours.",
     silent: "Nobody is told: there is no address and no webhook. Its state is shown here only.",
     recovery: "Resolved at (optional)",
     perTenant: "Watch each tenant by itself",

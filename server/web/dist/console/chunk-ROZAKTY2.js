@@ -1,1 +1,0 @@
-import{a}from"./chunk-HOR5V4ZJ.js";import"./chunk-DNCVGSAU.js";import"./chunk-63NCC4L4.js";import"./chunk-7IEUGSRY.js";import"./chunk-JUG64ZTK.js";import"./chunk-MPGP7D45.js";import"./chunk-MM5N5PVS.js";import"./chunk-AVYCJZRE.js";import"./chunk-MDYZ2XPI.js";import"./chunk-SJLHYPKW.js";export{a as default};
