@@ -29,6 +29,7 @@ use crate::{
 };
 
 mod calendar;
+mod cast_names;
 mod distinct_on;
 mod in_subqueries;
 mod params;
@@ -45,6 +46,7 @@ mod sharing;
 
 mod planning;
 
+use cast_names::{is_clash, with_named_casts};
 use library::Library;
 use planning::{Planning, Tables};
 
@@ -108,11 +110,16 @@ pub async fn answer_admitted(
 ) -> Result<Done, Refusal> {
     let tables = Tables::new(&scan);
     let failed = |error: DataFusionError| refusal(&error, &tables.columns);
-    let plan = {
-        let planning = Planning::new(&session.config, &session.library, &tables);
+    let planning = Planning::new(&session.config, &session.library, &tables);
+    let planned = |statement| {
         let plan = planning.logical(statement).map_err(failed)?;
-        planning.physical(with_params(plan, &ask.params)?).map_err(failed)?
+        planning.physical(with_params(plan, &ask.params)?).map_err(failed)
     };
+    let named = with_named_casts(&statement);
+    let plan = planned(statement).or_else(|refusal| match named {
+        Some(named) if is_clash(&refusal) => planned(named),
+        _ => Err(refusal),
+    })?;
     let mut rows = execute_stream(plan, session.task()).map_err(failed)?;
     let mut writer = Writer::new(&rows.schema(), ask, out)?;
     while let Some(batch) = rows.next().await {

@@ -19,6 +19,8 @@ mod joins;
 mod named_windows;
 mod names;
 mod parts;
+mod patterns;
+mod spellings;
 
 mod limits;
 
@@ -76,6 +78,8 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
     // Before it is looked at what is compared.
     if let Statement::Query(query) = &mut statement {
         row_values::compare_values(query);
+        patterns::write_patterns(query)?;
+        spellings::write_lists(query);
     }
     let Statement::Query(query) = &statement else {
         return Err(Refusal::invalid("only SELECT and WITH statements are answered"));
@@ -90,6 +94,7 @@ pub fn admit(sql: &str) -> Result<Statement, Refusal> {
         precedence::put_right(query);
         named_windows::write_out(query);
         names::name_columns(query);
+        spellings::call_by_known_names(query);
         exists_values::count_rows(query);
         first_of_list::ask_for_first_values(query);
         time_zones::call_function(query);

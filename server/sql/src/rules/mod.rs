@@ -14,8 +14,11 @@ mod intervals;
 mod literals;
 mod milliseconds;
 mod range_frames;
-mod signed_differences;
+mod rounded_casts;
+mod signed_numbers;
+mod times_of_dates;
 mod timestamp_casts;
+mod zeros_without_sign;
 
 mod dictionary_columns;
 
@@ -48,6 +51,9 @@ pub use propagate_values::PROPAGATE_VALUES;
 pub use property_columns::PropertiesAsColumns;
 pub use range_frames::FRAMES;
 pub use rewrite::is_of_rows;
+pub use rounded_casts::ROUNDED_CASTS;
 pub use semi_joins::SEMI_JOINS_OF_GROUPS;
-pub use signed_differences::SIGNED_DIFFERENCES;
+pub use signed_numbers::SIGNED_NUMBERS;
+pub use times_of_dates::TIMES_OF_DATES;
 pub use timestamp_casts::PreserveTimestampCasts;
+pub use zeros_without_sign::ZEROS_WITHOUT_SIGN;

@@ -10,7 +10,9 @@ use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
-use super::{calendar::quick, percentiles::percentile_cont, time_zones::timezone};
+use super::{
+    calendar::quick, cast_names::cast_value, percentiles::percentile_cont, time_zones::timezone,
+};
 use crate::gate::{AGGREGATES, WINDOWS};
 
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
@@ -118,6 +120,7 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
         datetime::to_unixtime(),
         timezone(),
         // Choices.
+        cast_value(),
         core::coalesce(),
         core::greatest(),
         core::least(),

@@ -32,7 +32,8 @@ use crate::{
         ADD_DURATIONS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT, COUNT_DISTINCT_CODES,
         DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS, DISTINCT_AS_GROUPS,
         DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES, PreserveTimestampCasts,
-        PropertiesAsColumns, SEMI_JOINS_OF_GROUPS, SIGNED_DIFFERENCES, TIMES_IN_MILLISECONDS,
+        PropertiesAsColumns, ROUNDED_CASTS, SEMI_JOINS_OF_GROUPS, SIGNED_NUMBERS,
+        TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
     },
 };
 
@@ -72,7 +73,8 @@ impl Library {
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(PreserveTimestampCasts::Written));
         analyzers.insert(0, Arc::new(FRAMES));
-        analyzers.insert(0, Arc::new(SIGNED_DIFFERENCES));
+        analyzers.insert(0, Arc::new(SIGNED_NUMBERS));
+        analyzers.insert(0, Arc::new(TIMES_OF_DATES));
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.insert(0, Arc::new(DistinctOnAsWindow));
@@ -80,6 +82,7 @@ impl Library {
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
         analyzers.push(Arc::new(NULLS_OF_LISTS));
+        analyzers.push(Arc::new(ROUNDED_CASTS));
         analyzers.push(Arc::new(DistinctSetsAsUnion));
         Self {
             syntax: vec![

@@ -18,7 +18,7 @@ use datafusion_expr::{
     planner::{ContextProvider, ExprPlanner},
     registry::FunctionRegistry,
 };
-use datafusion_optimizer::{Optimizer, OptimizerConfig};
+use datafusion_optimizer::{AnalyzerRule as _, Optimizer, OptimizerConfig};
 use datafusion_physical_plan::{ExecutionPlan, execution_plan::InvariantLevel};
 use datafusion_sql::{
     planner::{ParserOptions, SqlToRel},
@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     physical::Planner,
+    rules::ZEROS_WITHOUT_SIGN,
     tables::{Source, all},
 };
 
@@ -127,6 +128,8 @@ impl<'a> Planning<'a> {
     /// The operators of a plan that the rules have improved.
     fn operators(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
+        // Once, when no other rule follows: those know products and negatives.
+        let plan = ZEROS_WITHOUT_SIGN.analyze(plan, options)?;
         let mut plan = Planner { config: self.config, props: &self.props }.plan(&plan)?;
         for rule in &library.physical.rules {
             let columns = plan.schema();

@@ -1,0 +1,121 @@
+//! Names for casts, where the library needs them to tell columns apart.
+//!
+//! The library names an expression without its casts, so that `timestamp` and `timestamp::date` are two columns of one name, and
+//! it refuses to group by both. Such a statement is planned once more with a function around each cast, which changes nothing
+//! and has a name:
+//!
+//! ```text
+//! SELECT timestamp, timestamp::date FROM events GROUP BY 1, 2
+//! SELECT timestamp, "cast value"(timestamp::date) FROM events GROUP BY 1, 2
+//! ```
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use arrow::datatypes::DataType;
+use datafusion_common::{Result, internal_err};
+use datafusion_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion_sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, Statement, VisitMut as _, VisitorMut,
+};
+use inlay_sql_protocol::Refusal;
+
+/// The function, by a name that no statement has a reason to write.
+const CAST_VALUE: &str = "cast value";
+/// Types of one statement that casts are told apart by.
+const TYPES_MAX: usize = 8;
+
+/// Whether a statement was refused because two of its columns have one name.
+pub fn is_clash(refusal: &Refusal) -> bool {
+    let clashes = ["unique expression names", "duplicate unqualified field name"];
+    clashes.iter().any(|clash| refusal.message.contains(clash))
+}
+
+/// The statement with a name for each cast; nothing where it has none.
+pub fn with_named_casts(statement: &Statement) -> Option<Statement> {
+    let mut named = statement.clone();
+    let mut casts = Casts { types: Vec::new() };
+    let _: ControlFlow<()> = named.visit(&mut casts);
+    (!casts.types.is_empty()).then_some(named)
+}
+
+struct Casts {
+    /// The types, each of which has one function more around it than the one before.
+    types: Vec<String>,
+}
+
+impl VisitorMut for Casts {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::Cast { data_type, .. } = expr else { return ControlFlow::Continue(()) };
+        let name = data_type.to_string();
+        let known = self.types.iter().position(|known| *known == name);
+        let at = known.unwrap_or(self.types.len());
+        if at == TYPES_MAX {
+            return ControlFlow::Continue(());
+        }
+        if known.is_none() {
+            self.types.push(name);
+        }
+        for _ in 0..=at {
+            *expr = unchanged(expr.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A call that gives what it is given.
+fn unchanged(expr: Expr) -> Expr {
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', CAST_VALUE)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(expr))],
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// The function that gives what it is given. Others of the kind are simplified away, with their names.
+pub fn cast_value() -> Arc<ScalarUDF> {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(CastValue { signature }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CastValue {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for CastValue {
+    fn name(&self) -> &str {
+        CAST_VALUE
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [of] => Ok(of.clone()),
+            _ => internal_err!("{CAST_VALUE} takes one value"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.into_iter().next() {
+            Some(value) => Ok(value),
+            None => internal_err!("{CAST_VALUE} takes one value"),
+        }
+    }
+}
