@@ -179,8 +179,8 @@ async fn a_table_becomes_events_and_its_bad_rows_are_listed() {
     assert_eq!(refused.iter().map(|row| row.0).collect::<Vec<_>>(), [1_501, 1_502, 1_503, 1_504]);
     assert!(refused[0].1.contains("amount is \"many\""), "{refused:?}");
     assert!(refused[1].1.contains("3 values of 5 columns"), "{refused:?}");
-    assert!(refused[2].1.starts_with("tenant_id: "), "{refused:?}");
-    assert!(refused[3].1.starts_with("timestamp: "), "{refused:?}");
+    assert!(refused[2].1.starts_with("tenant_id "), "{refused:?}");
+    assert!(refused[3].1.starts_with("timestamp "), "{refused:?}");
     let of = [("tenant_id", "acme"), ("event_name", "order"), ("f_plan", "pro, new")];
     assert_eq!(served.value(&of).await, 1_500.0);
     let sum = [&of[..], &[("metric", "sum"), ("numeric_prop", "amount")]].concat();
@@ -191,7 +191,7 @@ async fn a_table_becomes_events_and_its_bad_rows_are_listed() {
         (vec!["orders.csv", "--field", "tenant=account"], "tenant is no field of an event"),
         (vec!["orders.txt"], "--format"),
         (vec!["missing.csv"], "cannot read missing.csv"),
-        (vec!["orders.csv", "--format", "parquet"], "is no Parquet file"),
+        (vec!["orders.csv", "--format", "parquet"], "is not a Parquet file"),
     ] {
         let output = served.import(&arguments);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -252,7 +252,7 @@ async fn parquet_has_types_and_maps() {
     let whole = fs::read(served.path("events.parquet")).unwrap();
     fs::write(served.path("cut.parquet"), &whole[..whole.len() / 2]).unwrap();
     let output = served.import(&["cut.parquet", "--value", "event_name=order"]);
-    assert!(String::from_utf8(output.stderr).unwrap().contains("is no Parquet file"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is not a Parquet file"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -290,6 +290,43 @@ async fn an_interrupted_import_goes_on_where_it_says() {
     served.write("all.ndjson", &all);
     served.imported(&["all.ndjson", "--skip", &skip]);
     assert_eq!(served.value(&of).await, 6_000.0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_refused_stop_no_others_and_each_is_accounted_for() {
+    let served = serve().await;
+    // A batch without a good event, one with a bad one alone, and rows that options complete.
+    let mut lines = vec![r#"{"tenant_id":"t"}"#.to_owned(); 1_000];
+    lines.extend(vec![r#"{"tenant_id":"t","event_name":"e"}"#.to_owned(); 1_000]);
+    lines.push(r#"{"tenant_id":"t","event_name":"e","timestamp":"1650-01-01"}"#.to_owned());
+    served.write("bad.ndjson", &lines.join("\n"));
+    let output = served.import(&["bad.ndjson", "--refused", "refused.ndjson"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("1001 rows were refused"), "{said}");
+    assert!(said.contains("1000 events stored, 0 were there before, 1001 rows refused"), "{said}");
+    let refused = fs::read_to_string(served.path("refused.ndjson")).unwrap();
+    assert_eq!(refused.lines().count(), 1_001);
+    assert!(refused.contains(r#""message":"event_name is required","row":1}"#), "{refused}");
+    assert!(refused.contains(r#""message":"timestamp lies before 1970","row":2001}"#), "{refused}");
+    // What goes on adds to the list, and a name is kept out of harm.
+    served.import(&["bad.ndjson", "--refused", "refused.ndjson", "--skip", "2000"]);
+    let refused = fs::read_to_string(served.path("refused.ndjson")).unwrap();
+    assert_eq!(refused.lines().count(), 1_002);
+    let output = served.import(&["bad.ndjson", "--refused", "./bad.ndjson"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("names the file that is imported"), "{said}");
+    assert_eq!(fs::read_to_string(served.path("bad.ndjson")).unwrap().lines().count(), 2_001);
+    // Options complete empty events, and change no ids: what was corrected is stored once.
+    served.write("few.ndjson", "{}\n\n{\"tenant_id\":\"u\"}\n");
+    let output = served.import(&["few.ndjson", "--value", "event_name=e"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("1 events stored") && said.contains("row 1: tenant_id"), "{said}");
+    let said =
+        served.imported(&["few.ndjson", "--value", "event_name=e", "--value", "tenant_id=v"]);
+    assert!(said.contains("1 events stored, 1 were there before"), "{said}");
+    let output = served.import(&["few.ndjson", "--skip", "7"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("--skip 7, and there are 3 rows"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

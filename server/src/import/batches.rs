@@ -4,27 +4,28 @@
 //! row 4,211,001   {"event_name":"order","tenant_id":"acme"}   → "event_id":"8c0b…"   the same whenever the file is read again
 //! ```
 
+use anyhow::bail;
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{
     columns::{ColumnOptions, is_nothing},
-    rows::{Row, RowStream},
+    rows::{ParsedRow, RowStream},
 };
 
 /// Events of a request, at most.
 const EVENTS_MAX: usize = 1_000;
 /// Bytes of a request from which on no event is added.
 const BYTES_MAX: usize = 4 << 20;
+/// Bytes of an event, as the API has it.
+const EVENT_BYTES_MAX: usize = 64 << 10;
 
-/// Events for one request, as NDJSON.
+/// Events for one request.
 #[derive(Debug, Default)]
 pub struct ImportBatch {
-    /// The events, one a line.
-    pub body: String,
-    /// The number of each event's row in the file, from 1.
-    pub rows: Vec<u64>,
-    /// Rows that are no events, and why.
+    /// The events as JSON, each with the number of its row in the file, from 1.
+    pub events: Vec<(u64, String)>,
+    /// Rows that are not sent, and why.
     pub refused: Vec<(u64, String)>,
     /// The last row that was read for it.
     pub last_row: u64,
@@ -34,14 +35,84 @@ pub struct ImportBatch {
 pub struct BatchCutter {
     rows: RowStream,
     options: ColumnOptions,
-    next_row: u64,
+    /// Rows that were read.
+    read: u64,
+    skip: u64,
+    has_failed: bool,
 }
 
 impl BatchCutter {
     /// Of all rows but the first `skip`.
     pub fn new(rows: RowStream, options: ColumnOptions, skip: u64) -> Self {
-        let rows = rows.skip(usize::try_from(skip).unwrap_or(usize::MAX));
-        Self { rows: Box::new(rows), options, next_row: skip + 1 }
+        Self { rows, options, read: 0, skip, has_failed: false }
+    }
+
+    fn next_batch(&mut self) -> anyhow::Result<Option<ImportBatch>> {
+        while self.read < self.skip {
+            match self.rows.next() {
+                Some(row) => drop(row.map_err(|error| error.context(self.place()))?),
+                None => bail!("--skip {}, and there are {} rows", self.skip, self.read),
+            }
+            self.read += 1;
+        }
+        let mut batch = ImportBatch::default();
+        let mut bytes = 0;
+        while batch.events.len() + batch.refused.len() < EVENTS_MAX && bytes < BYTES_MAX {
+            let Some(row) = self.rows.next() else { break };
+            let row = row.map_err(|error| error.context(self.place()))?;
+            self.read += 1;
+            batch.last_row = self.read;
+            let event = row.map(|row| match row {
+                ParsedRow::Blank => None,
+                ParsedRow::Event { event, raw, is_json } => Some(self.event(event, &raw, is_json)),
+            });
+            match event {
+                Ok(None) => {}
+                Ok(Some(event)) if event.len() > EVENT_BYTES_MAX => {
+                    let message = format!("an event has at most {EVENT_BYTES_MAX} bytes");
+                    batch.refused.push((self.read, message));
+                }
+                Ok(Some(event)) => {
+                    bytes += event.len();
+                    batch.events.push((self.read, event));
+                }
+                Err(message) => batch.refused.push((self.read, message)),
+            }
+        }
+        Ok((batch.last_row > 0).then_some(batch))
+    }
+
+    fn place(&self) -> String {
+        format!("behind row {}", self.read)
+    }
+
+    /// The event of the row that was just read, with what it lacks. Lines of JSON stay as they are: what is wrong in them, such as a field
+    /// that comes twice, is for the API to say.
+    fn event(&self, mut event: Map<String, Json>, raw: &[u8], is_json: bool) -> String {
+        let mut added = Map::new();
+        let is_missing = |event: &Map<_, _>, field: &str| event.get(field).is_none_or(is_nothing);
+        for (field, value) in &self.options.values {
+            if is_missing(&event, field) {
+                added.insert(field.clone(), json!(value));
+            }
+        }
+        if is_missing(&event, "event_id") && !added.contains_key("event_id") {
+            added.insert("event_id".to_owned(), json!(event_id(self.read, raw)));
+        }
+        let text = std::str::from_utf8(raw).ok().filter(|_| is_json);
+        // A field that is empty would come twice.
+        let text = text.filter(|_| added.keys().all(|field| !event.contains_key(field)));
+        let Some(rest) = text.and_then(|text| text.strip_prefix('{')) else {
+            event.extend(added);
+            return Json::Object(event).to_string();
+        };
+        let mut whole = Json::Object(added).to_string();
+        if whole == "{}" {
+            return format!("{{{rest}");
+        }
+        whole.pop();
+        let comma = if event.is_empty() { "" } else { "," };
+        format!("{whole}{comma}{rest}")
     }
 }
 
@@ -49,48 +120,20 @@ impl Iterator for BatchCutter {
     type Item = anyhow::Result<ImportBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut batch = ImportBatch::default();
-        while batch.rows.len() + batch.refused.len() < EVENTS_MAX && batch.body.len() < BYTES_MAX {
-            let Some(row) = self.rows.next() else { break };
-            let number = self.next_row;
-            self.next_row += 1;
-            batch.last_row = number;
-            match row {
-                Ok(row) => batch.push(number, row, &self.options),
-                Err(error) => {
-                    return Some(Err(error.context(format!("behind row {}", number - 1))));
-                }
-            }
+        if self.has_failed {
+            return None;
         }
-        (batch.last_row > 0).then_some(Ok(batch))
+        let batch = self.next_batch();
+        self.has_failed = batch.is_err();
+        batch.transpose()
     }
 }
 
-impl ImportBatch {
-    fn push(&mut self, number: u64, row: Row, options: &ColumnOptions) {
-        match row {
-            // A line without anything.
-            Ok(event) if event.is_empty() => {}
-            Ok(mut event) => {
-                options.complete(&mut event);
-                if event.get("event_id").is_none_or(is_nothing) {
-                    let id = event_id(number, &event);
-                    event.insert("event_id".to_owned(), json!(id));
-                }
-                self.rows.push(number);
-                self.body += &Json::Object(event).to_string();
-                self.body.push('\n');
-            }
-            Err(message) => self.refused.push((number, message)),
-        }
-    }
-}
-
-/// The id of an event that has none: it follows from the row, and from its number, since rows may be alike.
-fn event_id(number: u64, event: &Map<String, Json>) -> String {
+/// The id of an event that has none: it follows from the row as it stands in the file, and from its number, since rows may be alike.
+fn event_id(number: u64, raw: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(number.to_le_bytes());
-    hash.update(json!(event).to_string());
+    hash.update(raw);
     let mut bytes = [0; 16];
     bytes.iter_mut().zip(hash.finalize()).for_each(|(byte, of_hash)| *byte = of_hash);
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
@@ -99,34 +142,39 @@ fn event_id(number: u64, event: &Map<String, Json>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::rows::Row;
+
+    fn line(text: &str) -> Row {
+        let event = serde_json::from_str(text).unwrap();
+        Ok(ParsedRow::Event { event, raw: text.as_bytes().to_vec(), is_json: true })
+    }
 
     fn batches(count: usize, skip: u64) -> Vec<ImportBatch> {
         let rows = (0..count).map(|n| {
             Ok(match n % 500 {
-                7 => Err("no JSON".to_owned()),
-                8 => Ok(Map::new()),
-                9 => Ok(Map::from_iter([("event_id".to_owned(), json!("mine"))])),
-                _ => Ok(Map::from_iter([("tenant_id".to_owned(), json!("a"))])),
+                7 => Err("not valid JSON".to_owned()),
+                8 => Ok(ParsedRow::Blank),
+                9 => line(r#"{"event_id":"mine"}"#),
+                _ => line(r#"{"tenant_id":"a"}"#),
             })
         });
-        BatchCutter::new(Box::new(rows), ColumnOptions::default(), skip)
-            .map(Result::unwrap)
-            .collect()
+        let cut = BatchCutter::new(Box::new(rows), ColumnOptions::default(), skip);
+        cut.map(Result::unwrap).collect()
     }
 
     #[test]
     fn each_row_has_its_number_and_an_id_of_its_own_that_is_always_the_same() {
         let all = batches(2_100, 0);
-        let sizes: Vec<_> = all.iter().map(|batch| (batch.rows.len(), batch.last_row)).collect();
+        let sizes: Vec<_> = all.iter().map(|batch| (batch.events.len(), batch.last_row)).collect();
         assert_eq!(sizes, [(998, 1_002), (998, 2_004), (94, 2_100)]);
         let refused: Vec<u64> =
             all.iter().flat_map(|batch| &batch.refused).map(|row| row.0).collect();
         assert_eq!(refused, [8, 508, 1_008, 1_508, 2_008]);
         let ids = |batches: &[ImportBatch]| -> Vec<String> {
-            let lines = batches.iter().flat_map(|batch| batch.body.lines());
-            lines
-                .map(|line| serde_json::from_str::<Json>(line).unwrap()["event_id"].to_string())
-                .collect()
+            let events = batches.iter().flat_map(|batch| &batch.events);
+            let id =
+                |text: &str| serde_json::from_str::<Json>(text).unwrap()["event_id"].to_string();
+            events.map(|(_, text)| id(text)).collect()
         };
         let first = ids(&all);
         let distinct: std::collections::BTreeSet<&String> = first.iter().collect();
@@ -138,11 +186,54 @@ mod tests {
     }
 
     #[test]
-    fn large_rows_make_small_batches() {
-        let rows =
-            (0..10).map(|_| Ok(Ok(Map::from_iter([("x".to_owned(), json!("y".repeat(1 << 20)))]))));
-        let batches =
-            BatchCutter::new(Box::new(rows), ColumnOptions::default(), 0).map(Result::unwrap);
-        assert_eq!(batches.map(|batch| batch.rows.len()).collect::<Vec<_>>(), [4, 4, 2]);
+    fn what_an_event_lacks_is_added_to_the_line_as_it_stands() {
+        let event = |text: &str, values: &[(&str, &str)]| {
+            let own = |pair: &(&str, &str)| (pair.0.to_owned(), pair.1.to_owned());
+            let options =
+                ColumnOptions { values: values.iter().map(own).collect(), ..Default::default() };
+            let rows = vec![Ok(line(text))].into_iter();
+            let mut cut = BatchCutter::new(Box::new(rows), options, 0);
+            cut.next().unwrap().unwrap().events.remove(0).1
+        };
+        let twice = r#"{"event_id":"e","tenant_id":"a","tenant_id":"b"}"#;
+        assert_eq!(event(twice, &[]), twice, "the API says that it comes twice");
+        let with = event(r#"{"event_id":"e"}"#, &[("tenant_id", "t")]);
+        assert_eq!(with, r#"{"tenant_id":"t","event_id":"e"}"#);
+        let empty = event(r#"{ "event_id":"", "tenant_id":"a"}"#, &[]);
+        let empty: Json = serde_json::from_str(&empty).unwrap();
+        assert!(empty["tenant_id"] == "a" && empty["event_id"].as_str().unwrap().len() == 36);
+        let nothing: Json = serde_json::from_str(&event("{ }", &[("tenant_id", "t")])).unwrap();
+        assert!(nothing["tenant_id"] == "t" && nothing["event_id"].is_string());
+        // Options change no ids.
+        let id = |text: &str| serde_json::from_str::<Json>(text).unwrap()["event_id"].clone();
+        let one = r#"{"tenant_id":"a"}"#;
+        assert_eq!(id(&event(one, &[])), id(&event(one, &[("event_name", "x")])));
+    }
+
+    #[test]
+    fn large_rows_make_small_batches_or_are_refused() {
+        let text = |bytes: usize| line(&format!("{{\"x\":\"{}\"}}", "y".repeat(bytes)));
+        let rows = (0..100).map(move |n| Ok(text(if n == 50 { 70_000 } else { 60_000 })));
+        let batches: Vec<_> = BatchCutter::new(Box::new(rows), ColumnOptions::default(), 0)
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(batches.iter().map(|batch| batch.events.len()).sum::<usize>(), 99);
+        assert!(batches.len() > 1 && batches[0].refused[0].0 == 51);
+    }
+
+    #[test]
+    fn errors_among_skipped_rows_and_files_that_are_shorter_end_the_import() {
+        let rows = || vec![Ok(line("{}")), Err(anyhow::anyhow!("broken"))].into_iter();
+        let fail = |skip| {
+            let mut cut = BatchCutter::new(Box::new(rows()), ColumnOptions::default(), skip);
+            let error = cut.next().unwrap().unwrap_err();
+            assert!(cut.next().is_none());
+            format!("{error:#}")
+        };
+        assert_eq!(fail(0), "behind row 1: broken");
+        assert_eq!(fail(5), "behind row 1: broken");
+        let short = vec![Ok(line("{}"))].into_iter();
+        let mut cut = BatchCutter::new(Box::new(short), ColumnOptions::default(), 5);
+        assert_eq!(cut.next().unwrap().unwrap_err().to_string(), "--skip 5, and there are 1 rows");
     }
 }

@@ -51,17 +51,6 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((field.to_owned(), value.to_owned()))
 }
 
-impl ColumnOptions {
-    /// Gives an event the fields that are the same for all rows, where it has none of its own.
-    pub fn complete(&self, event: &mut Map<String, Json>) {
-        for (field, value) in &self.values {
-            if event.get(field).is_none_or(is_nothing) {
-                event.insert(field.clone(), json!(value));
-            }
-        }
-    }
-}
-
 /// Whether a field is not there, as the API sees it.
 pub fn is_nothing(value: &Json) -> bool {
     value.is_null() || value.as_str() == Some("")
@@ -111,12 +100,22 @@ impl TableColumns {
                 bail!("there is no column {column}; these are: {}", names.join(", "));
             }
         }
+        for (field, column) in &options.fields {
+            if options.ignored.contains(column) {
+                bail!("{column} is to be {field} and to be left out");
+            }
+            if options.fields.iter().any(|(other, same)| same == column && other != field) {
+                bail!("{column} can be one field only");
+            }
+        }
         let targets: Vec<ColumnTarget> = names.iter().map(|name| target(name, options)).collect();
-        for field in FIELDS {
-            let is_field =
-                |target: &&ColumnTarget| **target == ColumnTarget::Field(field.to_owned());
-            if targets.iter().filter(is_field).count() > 1 {
-                bail!("two columns are {field}; leave one out with --ignore");
+        for (at, one) in targets.iter().enumerate() {
+            let (name, is_ignored) = (names.get(at), *one == ColumnTarget::Ignored);
+            if targets.iter().skip(at + 1).any(|other| other == one) && !is_ignored {
+                let name = name.map_or("", String::as_str);
+                bail!(
+                    "two columns would be the same, {name} and another one; leave one out with --ignore"
+                );
             }
         }
         Ok(Self { targets })
@@ -157,11 +156,11 @@ impl TableColumns {
 
 /// Gives an event a property: numbers are numeric ones, all else are strings.
 ///
-/// Errors: a number that JSON does not have.
+/// Errors: a number that JSON does not have, and a property that comes twice.
 pub fn add_property(event: &mut Map<String, Json>, name: &str, cell: Cell) -> Result<(), String> {
     let (kind, value) = match cell {
         Cell::Number(number) if !number.is_finite() => {
-            return Err(format!("{name} is {number}, which is no number of JSON"));
+            return Err(format!("{name} is {number}, which JSON cannot say"));
         }
         Cell::Number(number) => ("numeric_props", json!(number)),
         Cell::Integer(number) => ("numeric_props", json!(number)),
@@ -171,8 +170,10 @@ pub fn add_property(event: &mut Map<String, Json>, name: &str, cell: Cell) -> Re
         },
     };
     let properties = event.entry(kind).or_insert_with(|| Json::Object(Map::new()));
-    if let Json::Object(properties) = properties {
-        properties.insert(name.to_owned(), value);
+    if let Json::Object(properties) = properties
+        && properties.insert(name.to_owned(), value).is_some()
+    {
+        return Err(format!("{name} comes twice: in a column and in a map"));
     }
     Ok(())
 }
@@ -210,15 +211,19 @@ fn text(cell: Cell) -> Option<String> {
 fn time(cell: Cell) -> Result<Option<String>, String> {
     let since_1970 = |number: f64| {
         let unit = TIME_UNITS.into_iter().find(|(below, _)| number.abs() < *below);
-        let (_, ms) = unit.ok_or_else(|| format!("timestamp is {number}, which is no time"))?;
+        let (_, ms) = unit.ok_or_else(|| format!("timestamp is {number}, which is not a time"))?;
         Ok(Some(instant::format((number * ms).round() as i64)))
     };
     match cell {
         Cell::Number(number) => since_1970(number),
         Cell::Integer(number) => since_1970(number as f64),
-        Cell::Text(text) => match text.parse::<f64>() {
-            // Four digits are a year and eight may be a day, which the API refuses by name.
-            Ok(number) if text.len() >= 9 => since_1970(number),
+        // Other lengths may be `20250301` or `202503011200`, which the API refuses.
+        Cell::Text(text) => match text.split('.').next().map_or(0, str::len) {
+            9 | 10 | 13 | 16 | 19
+                if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') =>
+            {
+                text.parse().map_or(Ok(Some(text)), since_1970)
+            }
             _ => Ok((!text.is_empty()).then_some(text)),
         },
         other => Ok(text(other)),
@@ -237,7 +242,6 @@ mod tests {
     fn columns_are_fields_by_name_or_by_option_and_properties_else() {
         let options = ColumnOptions {
             fields: vec![("tenant_id".into(), "account".into())],
-            values: vec![("event_name".into(), "order".into())],
             ignored: names(&["note"]),
             ..ColumnOptions::default()
         };
@@ -251,12 +255,11 @@ mod tests {
             Cell::Text("secret".into()),
             Cell::Text("t".into()),
         ];
-        let mut event = columns.event(cells.into_iter()).unwrap();
-        options.complete(&mut event);
+        let event = columns.event(cells.into_iter()).unwrap();
         assert_eq!(
             Json::Object(event),
             json!({
-                "tenant_id": "9007199254740993", "timestamp": "2025-03-01T10:00:00.000Z", "event_name": "order",
+                "tenant_id": "9007199254740993", "timestamp": "2025-03-01T10:00:00.000Z",
                 "string_props": {"plan": "pro", "tenant_id": "t"}, "numeric_props": {"amount": 12.5},
             })
         );
@@ -270,7 +273,13 @@ mod tests {
         assert_eq!(read(Cell::Number(1_740_823_200_000.0)), noon);
         assert_eq!(read(Cell::Text("1740823200".into())), noon);
         assert_eq!(read(Cell::Integer(1_740_823_200_000_000_000)), noon);
-        assert_eq!(read(Cell::Text("2025-03-01".into())).as_deref(), Some("2025-03-01"));
+        for text in ["2025-03-01", "202503011200", "20250301120000", "1,740,823,200"] {
+            assert_eq!(
+                read(Cell::Text(text.into())).as_deref(),
+                Some(text),
+                "for the API to refuse or to take"
+            );
+        }
         assert_eq!(read(Cell::Text(String::new())), None);
         assert!(time(Cell::Number(f64::NAN)).is_err());
     }
@@ -285,6 +294,17 @@ mod tests {
             ..ColumnOptions::default()
         };
         assert!(TableColumns::new(&names(&["a", "b"]), &twice).is_err());
+        let options = |fields: &[(&str, &str)], ignored: &[&str]| ColumnOptions {
+            fields: fields.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect(),
+            ignored: names(ignored),
+            ..ColumnOptions::default()
+        };
+        let of =
+            |header: &[&str], options: ColumnOptions| TableColumns::new(&names(header), &options);
+        assert!(of(&["plan", "plan"], options(&[], &[])).is_err());
+        assert!(of(&["plan", "plan"], options(&[], &["plan"])).is_ok());
+        assert!(of(&["a"], options(&[("tenant_id", "a"), ("user_id", "a")], &[])).is_err());
+        assert!(of(&["a"], options(&[("tenant_id", "a")], &["a"])).is_err());
         assert!(assignment("tenant=account").is_err() && assignment("tenant_id").is_err());
     }
 }

@@ -22,7 +22,7 @@ use super::{
 
 /// Refused rows that are shown, at most.
 const SHOWN_MAX: u64 = 20;
-/// BatchCutter that are read ahead of the connections.
+/// Batches that are read ahead of the connections.
 const AHEAD: usize = 8;
 
 /// What `inlay import` can be told.
@@ -93,13 +93,19 @@ pub async fn import(command: &Import) -> anyhow::Result<()> {
                     tally.begin(batch.last_row);
                     requests.spawn(async move { (sender.send(&batch).await, batch) });
                 }
-                Some(Err(error)) => (failed, is_read) = (Some(error), true),
+                Some(Err(error)) => (failed, is_read) = (failed.or(Some(error)), true),
                 None => is_read = true,
             },
-            Some(done) = requests.join_next() => match done? {
-                (Ok(sent), batch) => tally.add(sent, &batch)?,
-                (Err(error), _) => (failed, is_read) = (failed.or(Some(error)), true),
-            },
+            Some(done) = requests.join_next() => {
+                let added = match done {
+                    Ok((Ok(sent), batch)) => tally.add(sent, &batch),
+                    Ok((Err(error), _)) => Err(error),
+                    Err(error) => Err(error.into()),
+                };
+                if let Err(error) = added {
+                    (failed, is_read) = (failed.or(Some(error)), true);
+                }
+            }
             _ = ticks.tick() => tally.show(),
             interrupted = &mut stop => {
                 interrupted?;
@@ -167,7 +173,7 @@ struct Tally {
     accepted: u64,
     duplicates: u64,
     refused: u64,
-    /// BatchCutter under way by their last rows, and whether they are done: all rows before the first that is not are stored.
+    /// Batches under way by their last rows, and whether they are done: all rows before the first that is not are stored.
     batches: BTreeMap<u64, bool>,
     /// The last row before which everything is stored.
     stored: u64,
@@ -176,9 +182,16 @@ struct Tally {
 
 impl Tally {
     fn new(command: &Import, position: Position) -> anyhow::Result<Self> {
-        #[expect(clippy::disallowed_methods, reason = "a file of the user, not of the store")]
         let refusals = command.refused.as_deref().map(|path| {
-            std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))
+            let same = |path: &Path| path.canonicalize().ok();
+            if same(path).is_some_and(|path| Some(path) == same(&command.file)) {
+                bail!("--refused names the file that is imported");
+            }
+            // An import that goes on adds to what the one before has found.
+            let mut file = std::fs::OpenOptions::new();
+            let (again, anew) = (command.skip > 0, command.skip == 0);
+            file.create(true).write(true).append(again).truncate(anew);
+            file.open(path).with_context(|| format!("cannot write {}", path.display()))
         });
         let is_terminal = std::io::stderr().is_terminal();
         Ok(Self {
@@ -209,7 +222,7 @@ impl Tally {
             }
             if let Some(file) = &mut self.refusals {
                 let line = serde_json::json!({"row": row, "message": message});
-                writeln!(file, "{line}").context("cannot write the refused rows")?;
+                writeln!(file, "{line}").context("cannot write the rows that are refused")?;
             }
         }
         self.batches.insert(batch.last_row, true);
@@ -248,7 +261,7 @@ impl Tally {
         let Self { accepted, duplicates, refused, stored, .. } = self;
         self.say(&format!(
             "{} events stored, {duplicates} were there before, {refused} rows refused, in {}: {:.0} a second",
-            accepted - duplicates,
+            accepted.saturating_sub(duplicates),
             duration(seconds),
             accepted as f64 / seconds,
         ));

@@ -3,14 +3,14 @@
 use std::io::{BufRead, Read as _};
 
 use anyhow::Context as _;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use super::rows::{Row, RowStream};
+use super::rows::{ParsedRow, Row, RowStream};
 
 /// Bytes of a line, at most.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// The rows of a reader. An empty line is no row of its own: it is passed over, but numbered.
+/// The rows of a reader. An empty line is a row without an event: it is passed over, but numbered.
 pub fn rows(mut reader: Box<dyn BufRead + Send>) -> RowStream {
     let mut line = Vec::new();
     Box::new(std::iter::from_fn(move || {
@@ -37,13 +37,14 @@ fn parse(line: &[u8]) -> Row {
     if line.len() > LINE_BYTES_MAX {
         return Err(format!("a line has at most {LINE_BYTES_MAX} bytes"));
     }
-    if line.trim_ascii().is_empty() {
-        return Ok(Map::new());
+    let raw = line.trim_ascii().to_vec();
+    if raw.is_empty() {
+        return Ok(ParsedRow::Blank);
     }
-    match serde_json::from_slice(line) {
-        Ok(Json::Object(event)) => Ok(event),
+    match serde_json::from_slice(&raw) {
+        Ok(Json::Object(event)) => Ok(ParsedRow::Event { event, raw, is_json: true }),
         Ok(_) => Err("a line is an object: {\"tenant_id\": …, \"event_name\": …}".to_owned()),
-        Err(error) => Err(format!("no JSON: {error}")),
+        Err(error) => Err(format!("not valid JSON: {error}")),
     }
 }
 
@@ -56,13 +57,14 @@ mod tests {
     #[test]
     fn lines_are_events_or_say_why_not() {
         let long = "x".repeat(LINE_BYTES_MAX + 10);
-        let text = format!("{{\"tenant_id\": \"a\"}}\n\n[1]\n{long}\n{{\"b\": 1}}");
+        let text = format!("{{\"tenant_id\": \"a\"}}\n \n[1]\n{long}\n{{}}");
         let rows: Vec<Row> = rows(Box::new(Cursor::new(text))).map(Result::unwrap).collect();
         assert_eq!(rows.len(), 5);
-        assert_eq!(rows[0].as_ref().unwrap()["tenant_id"], "a");
-        assert!(rows[1].as_ref().unwrap().is_empty());
+        let ParsedRow::Event { event, raw, .. } = rows[0].as_ref().unwrap() else { panic!() };
+        assert!(event["tenant_id"] == "a" && raw == b"{\"tenant_id\": \"a\"}");
+        assert_eq!(rows[1], Ok(ParsedRow::Blank));
         assert!(rows[2].as_ref().unwrap_err().contains("object"));
         assert!(rows[3].as_ref().unwrap_err().contains("at most"));
-        assert_eq!(rows[4].as_ref().unwrap()["b"], 1);
+        assert!(matches!(rows[4], Ok(ParsedRow::Event { .. })), "an event that the API refuses");
     }
 }

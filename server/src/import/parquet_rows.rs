@@ -6,18 +6,24 @@
 //!
 //! A column of maps (`string_props`, or `labels` above) gives a property for each of its keys.
 
-use std::path::Path;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+};
 
 use anyhow::{Context as _, bail};
 use parquet::{
+    basic::{LogicalType, Type as PhysicalType},
     file::reader::{FileReader as _, SerializedFileReader},
-    record::{Field, Row as Record},
+    record::{Field, Row as Record, reader::RowIter},
+    schema::types::Type,
 };
 use serde_json::{Map, Value as Json};
 
 use super::{
     columns::{Cell, ColumnOptions, TableColumns, add_property},
-    rows::{Position, Row, RowStream, open_file},
+    rows::{ParsedRow, Position, Row, RowStream, open_file},
 };
 
 /// The rows of a file, and how many there are.
@@ -27,44 +33,114 @@ pub fn rows(path: &Path, options: &ColumnOptions) -> anyhow::Result<(RowStream, 
     if path == Path::new("-") {
         bail!("Parquet is read from its end: it needs a file, and not standard input");
     }
-    let name = path.display();
-    let reader = SerializedFileReader::new(open_file(path)?)
-        .with_context(|| format!("{name} is no Parquet file"))?;
+    let name = path.display().to_string();
+    let file = open_file(path)?;
+    let reader = guarded(|| SerializedFileReader::new(file).map_err(Into::into));
+    let reader = reader.with_context(|| format!("{name} is not a Parquet file"))?;
     let metadata = reader.metadata().file_metadata();
-    let position = Position::of(u64::try_from(metadata.num_rows()).ok());
-    let fields = metadata.schema().get_fields();
+    let total = u64::try_from(metadata.num_rows()).unwrap_or_default();
+    let schema = metadata.schema();
+    let all: Vec<String> =
+        schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
+    // Options may name a column that is left out.
+    TableColumns::new(&all, options)?;
+    // What is left out is not read: it may be of a type that cannot be.
+    let is_read = |field: &&Arc<Type>| !options.ignored.iter().any(|name| name == field.name());
+    let fields: Vec<Arc<Type>> = schema.get_fields().iter().filter(is_read).cloned().collect();
     let names: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
-    let columns = TableColumns::new(&names, options)?;
-    let ignored = options.ignored.clone();
-    let records = reader.into_iter();
-    let read = position.clone();
-    let rows = records.map(move |record| {
-        read.advance(1);
-        let record = record.context("cannot read on")?;
-        Ok(row(&record, &columns, &ignored))
-    });
+    let uuids = fields.iter().map(|field| is_uuid(field)).collect();
+    let named = ColumnOptions { ignored: Vec::new(), ..options.clone() };
+    let columns = TableColumns::new(&names, &named)?;
+    let projection = Type::group_type_builder(schema.name()).with_fields(fields).build()?;
+    let records = RowIter::from_file_into(Box::new(reader)).project(Some(projection))?;
+    let position = Position::of(Some(total));
+    let rows = ParquetRows { records, columns, uuids, read: position.clone(), count: 0, total };
     Ok((Box::new(rows), position))
 }
 
-fn row(record: &Record, columns: &TableColumns, ignored: &[String]) -> Row {
+struct ParquetRows {
+    records: RowIter<'static>,
+    columns: TableColumns,
+    /// Which columns are UUIDs.
+    uuids: Vec<bool>,
+    read: Position,
+    count: u64,
+    total: u64,
+}
+
+impl Iterator for ParquetRows {
+    type Item = anyhow::Result<Row>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = guarded(|| {
+            let record = self.records.next().transpose()?;
+            Ok(record.map(|record| {
+                let raw = record.to_string().into_bytes();
+                event(&record, &self.columns, &self.uuids).map(|event| ParsedRow::Event {
+                    event,
+                    raw,
+                    is_json: false,
+                })
+            }))
+        });
+        match read {
+            Ok(Some(row)) => {
+                self.count += 1;
+                self.read.advance(1);
+                Some(Ok(row))
+            }
+            Ok(None) if self.count < self.total => {
+                let (count, total) = (self.count, self.total);
+                self.count = self.total;
+                Some(Err(anyhow::anyhow!("the file says it has {total} rows, and has {count}")))
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.count = self.total;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// Runs a call of the library, which panics at values that it has no form for, and at some damage.
+fn guarded<T>(call: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        bail!("the file is damaged, or has a column of a type that cannot be read: leave it out with --ignore")
+    })
+}
+
+fn is_uuid(field: &Type) -> bool {
+    field.is_primitive()
+        && field.get_physical_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY
+        && matches!(field.get_basic_info().logical_type_ref(), Some(LogicalType::Uuid))
+}
+
+fn event(
+    record: &Record,
+    columns: &TableColumns,
+    uuids: &[bool],
+) -> Result<Map<String, Json>, String> {
     let mut cells = Vec::with_capacity(record.len());
     let mut maps = Vec::new();
-    for (name, field) in record.get_column_iter() {
-        let is_ignored = ignored.contains(name);
+    for ((name, field), is_uuid) in record.get_column_iter().zip(uuids) {
         cells.push(match field {
-            Field::MapInternal(map) if !is_ignored => {
+            Field::MapInternal(map) => {
                 maps.push(map);
                 Cell::Nothing
             }
-            _ if is_ignored => Cell::Nothing,
+            Field::Bytes(bytes) if *is_uuid => match uuid::Uuid::from_slice(bytes.data()) {
+                Ok(id) => Cell::Text(id.to_string()),
+                Err(_) => return Err(format!("{name} is not a UUID")),
+            },
             _ => cell(name, field)?,
         });
     }
-    let mut event: Map<String, Json> = columns.event(cells.into_iter())?;
+    let mut event = columns.event(cells.into_iter())?;
     for map in maps {
         for (key, value) in map.entries() {
             let Field::Str(key) = key else {
-                return Err(format!("{key} is a key that is no string"));
+                return Err(format!("{key} is a key and not a string"));
             };
             add_property(&mut event, key, cell(key, value)?)?;
         }
@@ -91,16 +167,12 @@ fn cell(name: &str, field: &Field) -> Result<Cell, String> {
         Field::Double(number) => Cell::Number(*number),
         Field::Float16(_) | Field::Decimal(_) => match field.to_string().parse() {
             Ok(number) => Cell::Number(number),
-            Err(_) => return Err(format!("{name} is {field}, which is no number")),
+            Err(_) => return Err(format!("{name} is {field}, which is not a number")),
         },
         Field::Str(text) => Cell::Text(text.clone()),
         Field::Bytes(bytes) => match bytes.as_utf8() {
             Ok(text) => Cell::Text(text.to_owned()),
-            // An id of sixteen bytes, in the form that people read.
-            Err(_) => match uuid::Uuid::from_slice(bytes.data()) {
-                Ok(id) => Cell::Text(id.to_string()),
-                Err(_) => return Err(format!("{name} is bytes that are no text")),
-            },
+            Err(_) => return Err(format!("{name} is bytes that are not text")),
         },
         Field::TimestampMillis(ms) => Cell::Instant(*ms),
         Field::TimestampMicros(us) => Cell::Instant(us.div_euclid(1_000)),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"tenant_id": "acme", "event_name": "order", "numeric_props": {"amount": 12.5}}      an event
-//! "line 17: expected `,` or `}` at column 4"                                           a row that is refused
+//! "not valid JSON: expected `,` or `}` at line 1 column 4"                             a row that is refused
 //! ```
 
 use std::{
@@ -18,8 +18,24 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Map, Value as Json};
 
-/// An event as the API takes it, or the reason for which a row is none.
-pub type Row = Result<Map<String, Json>, String>;
+/// What a row is.
+pub type Row = Result<ParsedRow, String>;
+
+/// A row that could be read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParsedRow {
+    /// An empty line.
+    Blank,
+    /// An event as the API takes it.
+    Event {
+        /// Its fields.
+        event: Map<String, Json>,
+        /// The row as it stands in the file, from which the id of an event without one follows: whatever options make of it.
+        raw: Vec<u8>,
+        /// Whether `raw` is the event itself, as JSON.
+        is_json: bool,
+    },
+}
 
 /// Rows of a file in their order. An error is one of reading, and ends the import.
 pub type RowStream = Box<dyn Iterator<Item = anyhow::Result<Row>> + Send>;
@@ -64,24 +80,33 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Opens a file, or standard input for `-`; `.gz` and `.zst` are unpacked on the way.
+/// Opens a file, or standard input for `-`; `.gz` and `.zst` are unpacked on the way. A mark of the byte order is passed over.
 ///
 /// Errors: a file that cannot be read.
 pub fn open(path: &Path) -> anyhow::Result<(Box<dyn BufRead + Send>, Position)> {
-    if path == Path::new("-") {
-        return Ok((Box::new(BufReader::new(io::stdin())), Position::default()));
-    }
-    let file = open_file(path)?;
-    let length = file.metadata().ok().filter(|metadata| metadata.is_file());
-    let position = Position::of(length.map(|metadata| metadata.len()));
-    let counted = BufReader::new(Counted { inner: file, position: position.clone() });
-    let reader: Box<dyn BufRead + Send> = match path.extension().and_then(|name| name.to_str()) {
-        Some("gz") => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(counted))),
-        Some("zst") => Box::new(BufReader::new(zstd::Decoder::with_buffer(counted)?)),
-        _ => Box::new(counted),
+    let (mut reader, position): (Box<dyn BufRead + Send>, _) = if path == Path::new("-") {
+        (Box::new(BufReader::new(io::stdin())), Position::default())
+    } else {
+        let file = open_file(path)?;
+        let length = file.metadata().ok().filter(|metadata| metadata.is_file());
+        let position = Position::of(length.map(|metadata| metadata.len()));
+        let counted = BufReader::new(Counted { inner: file, position: position.clone() });
+        let extension =
+            path.extension().and_then(|name| name.to_str()).map(str::to_ascii_lowercase);
+        let reader: Box<dyn BufRead + Send> = match extension.as_deref() {
+            Some("gz") => Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(counted))),
+            Some("zst") => Box::new(BufReader::new(zstd::Decoder::with_buffer(counted)?)),
+            _ => Box::new(counted),
+        };
+        (reader, position)
     };
+    if reader.fill_buf().context("cannot read")?.starts_with(BYTE_ORDER_MARK) {
+        reader.consume(BYTE_ORDER_MARK.len());
+    }
     Ok((reader, position))
 }
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Opens a file of the user.
 ///

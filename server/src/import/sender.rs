@@ -3,7 +3,8 @@
 //! ```text
 //! 200   {"accepted": 998, "duplicates": 1, "errors": [{"index": 17, "field": "timestamp", …}]}   done
 //! 429, 503, no answer                                                                            again, later
-//! 401, 402, 403, 404, 413                                                                        the import ends
+//! 400, 413                                                  none of them is good: halves are sent, down to the rows that are refused
+//! 401, 402, 403, 404                                                                             the import ends
 //! ```
 
 use std::time::{Duration, Instant};
@@ -11,13 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use reqwest::{StatusCode, Url, header};
 use serde::Deserialize;
+use url::Host;
 
 use super::batches::ImportBatch;
 
-/// Longest wait between two attempts.
+/// Longest wait between two attempts, where the server names none.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 /// A server that takes no batch for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// How the answer begins when no event of a request is good; then the reason of the first one stands.
+const NONE_IS_VALID: &str = "no event is valid; the first: ";
 /// An answer must come within this time.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -32,7 +36,7 @@ pub struct Sent {
     pub refused: Vec<(u64, String)>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct IngestAnswer {
     accepted: u64,
     duplicates: u64,
@@ -50,21 +54,27 @@ struct RefusedEvent {
 #[derive(Debug, Clone)]
 pub struct Sender {
     client: reqwest::Client,
-    url: Url,
+    url: String,
     key: String,
 }
 
 impl Sender {
     /// To a server, with a key of its API.
     ///
-    /// Errors: an address that is none.
+    /// Errors: none that is expected.
     pub fn new(server: &Url, key: String) -> anyhow::Result<Self> {
-        let url = server.join("/v1/events").context("--url is no address of a server")?;
-        // A proxy of the environment is for others than a server beside us; redirects would carry the key on.
+        // A server beside us is not behind the proxy of the environment, and redirects would carry the key on.
+        let is_beside = match server.host() {
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            Some(Host::Domain(name)) => name == "localhost",
+            None => false,
+        };
         let client = reqwest::Client::builder()
             .timeout(ANSWER_TIME_MAX)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+            .redirect(reqwest::redirect::Policy::none());
+        let client = if is_beside { client.no_proxy() } else { client }.build()?;
+        let url = format!("{}/v1/events", server.as_str().trim_end_matches('/'));
         Ok(Self { client, url, key })
     }
 
@@ -73,37 +83,48 @@ impl Sender {
     /// Errors: a refusal that another attempt does not change, or a server that takes nothing for minutes.
     pub async fn send(&self, batch: &ImportBatch) -> anyhow::Result<Sent> {
         let mut sent = Sent { refused: batch.refused.clone(), ..Sent::default() };
-        if batch.rows.is_empty() {
-            return Ok(sent);
-        }
-        let began = Instant::now();
-        for attempt in 0_u32.. {
-            let (why, wait) = match self.attempt(batch).await {
-                Ok(Attempt::Done(answer)) => {
-                    (sent.accepted, sent.duplicates) = (answer.accepted, answer.duplicates);
-                    for RefusedEvent { index, field, message } in answer.errors {
-                        let row = batch.rows.get(index).copied().unwrap_or(batch.last_row);
-                        let message =
-                            field.map_or(message.clone(), |field| format!("{field}: {message}"));
-                        sent.refused.push((row, message));
-                    }
-                    return Ok(sent);
+        // The server answers with the reasons of all only where some events are good: where none is, halves are sent, down to one.
+        let mut parts = vec![batch.events.as_slice()];
+        while let Some(part) = parts.pop() {
+            match (self.send_part(part).await?, part) {
+                (Answer::Stored(answer), _) => sent.add(answer, part)?,
+                (Answer::Refused(message), [(row, _)]) => sent.refused.push((*row, message)),
+                (Answer::Refused(_), _) => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    parts.extend([first, second]);
                 }
-                Ok(Attempt::Later(why, wait)) => (why, wait),
-                Err(error) => return Err(error),
-            };
-            if began.elapsed() > PATIENCE {
-                bail!("{why}, for {} minutes", PATIENCE.as_secs() / 60);
             }
-            tokio::time::sleep(wait.unwrap_or_else(|| backoff(attempt)).min(WAIT_MAX)).await;
         }
-        bail!("it was tried too often")
+        Ok(sent)
     }
 
-    async fn attempt(&self, batch: &ImportBatch) -> anyhow::Result<Attempt> {
-        let request = self.client.post(self.url.clone()).bearer_auth(&self.key);
+    /// The answer about some events, after as many attempts as it takes.
+    async fn send_part(&self, events: &[(u64, String)]) -> anyhow::Result<Answer> {
+        if events.is_empty() {
+            return Ok(Answer::Stored(IngestAnswer::default()));
+        }
+        let lines: Vec<&str> = events.iter().map(|(_, event)| event.as_str()).collect();
+        let body = lines.join("\n");
+        let began = Instant::now();
+        let mut attempt = 0;
+        loop {
+            let (why, wait) = match self.attempt(&body).await? {
+                Attempt::Done(answer) => return Ok(answer),
+                Attempt::Later(why, wait) => (why, wait),
+            };
+            let wait = wait.unwrap_or_else(|| backoff(attempt));
+            if began.elapsed() + wait > PATIENCE {
+                bail!("{why}, for {} minutes", PATIENCE.as_secs() / 60);
+            }
+            tokio::time::sleep(wait).await;
+            attempt += 1;
+        }
+    }
+
+    async fn attempt(&self, body: &str) -> anyhow::Result<Attempt> {
+        let request = self.client.post(&self.url).bearer_auth(&self.key);
         let request = request.header(header::CONTENT_TYPE, "application/x-ndjson");
-        let answer = match request.body(batch.body.clone()).send().await {
+        let answer = match request.body(body.to_owned()).send().await {
             Ok(answer) => answer,
             Err(error) if error.is_builder() => return Err(error.into()),
             Err(error) => {
@@ -121,7 +142,7 @@ impl Sender {
         let text = answer.text().await.unwrap_or_default();
         if status == StatusCode::OK {
             return match serde_json::from_str(&text) {
-                Ok(answer) => Ok(Attempt::Done(answer)),
+                Ok(answer) => Ok(Attempt::Done(Answer::Stored(answer))),
                 Err(_) => bail!("{} does not answer as Inlay does: {}", self.url, shortened(&text)),
             };
         }
@@ -129,12 +150,48 @@ impl Sender {
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             return Ok(Attempt::Later(why, wait));
         }
+        if status == StatusCode::BAD_REQUEST || status == StatusCode::PAYLOAD_TOO_LARGE {
+            return Ok(Attempt::Done(Answer::Refused(shortened(&text))));
+        }
         bail!("{why}")
     }
 }
 
+impl Sent {
+    /// Adds the answer about some events.
+    ///
+    /// Errors: one that does not account for each of them.
+    fn add(&mut self, answer: IngestAnswer, events: &[(u64, String)]) -> anyhow::Result<()> {
+        let IngestAnswer { accepted, duplicates, errors } = answer;
+        if accepted + errors.len() as u64 != events.len() as u64 || duplicates > accepted {
+            let (count, refused) = (events.len(), errors.len());
+            bail!(
+                "of {count} events the server took {accepted}, {duplicates} of them before, and refused {refused}"
+            );
+        }
+        self.accepted += accepted;
+        self.duplicates += duplicates;
+        for RefusedEvent { index, field, message } in errors {
+            let row = events.get(index).context("the server refuses an event that was not sent")?.0;
+            let message = match field {
+                Some(field) if !message.starts_with(&field) => format!("{field}: {message}"),
+                _ => message,
+            };
+            self.refused.push((row, message));
+        }
+        Ok(())
+    }
+}
+
+/// What the server says of some events.
+enum Answer {
+    Stored(IngestAnswer),
+    /// None is stored, and why, of one of them.
+    Refused(String),
+}
+
 enum Attempt {
-    Done(IngestAnswer),
+    Done(Answer),
     /// Why not now, and how long the server asks to wait.
     Later(String, Option<Duration>),
 }
@@ -149,6 +206,6 @@ fn backoff(attempt: u32) -> Duration {
 /// The message of a refusal, or the beginning of whatever came.
 fn shortened(text: &str) -> String {
     let body: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-    let message = body["error"].as_str();
+    let message = body["error"].as_str().map(|text| text.trim_start_matches(NONE_IS_VALID));
     message.unwrap_or(text).trim().chars().take(300).collect()
 }

@@ -150,6 +150,9 @@ pub struct AlertEvent {
     /// Recipients, with the status of each.
     #[serde(default)]
     pub deliveries: Vec<RecipientStatus>,
+    /// Id of the event whose mails tell this one too: of a rule that watches each tenant, one look makes one mail to each address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mails_with: Option<String>,
     /// When the evaluation took place that changed the state.
     pub created_at: i64,
 }

@@ -60,8 +60,6 @@ pub struct Delivery {
 /// A change of one tenant beside that of a delivery's notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FurtherChange {
-    /// Id of the alert event.
-    pub event: String,
     /// The tenant that changed.
     pub tenant_id: Option<String>,
     /// State after the change.

@@ -69,10 +69,7 @@ impl VisitorMut for Lists {
             Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (left, right, true),
             _ => return ControlFlow::Continue(()),
         };
-        let mut array = &**right;
-        while let Expr::Nested(inner) = array {
-            array = inner;
-        }
+        let array = without_brackets(right);
         // Of no values nothing is true, and `IN ()` is no SQL.
         if let Expr::Array(Array { elem, .. }) = array
             && !elem.is_empty()
@@ -90,7 +87,7 @@ impl VisitorMut for KnownNames {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: number } = expr
-            && let Expr::Function(function) = &**number
+            && let Expr::Function(function) = without_brackets(number)
             && UNSIGNED.contains(&&*name_of(function))
         {
             let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
@@ -115,6 +112,13 @@ impl VisitorMut for KnownNames {
         function.name = ObjectName::from(vec![Ident::new(known)]);
         ControlFlow::Continue(())
     }
+}
+
+fn without_brackets(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
 }
 
 fn nested(expr: &Expr) -> Box<Expr> {

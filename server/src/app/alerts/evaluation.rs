@@ -35,7 +35,7 @@ const LOOK_MAX: Duration = Duration::from_secs(10);
 /// Tenants that one rule watches, at most: those with most events.
 const TENANTS_MAX: usize = 1_000;
 /// A tenant is watched when he sent something in this time, or in the rule's window.
-const TENANT_SEEN_MS: i64 = 7 * 86_400_000;
+pub const TENANT_SEEN_MS: i64 = 7 * 86_400_000;
 
 /// What a rule watches was looked at.
 #[derive(Debug)]
@@ -368,7 +368,11 @@ impl App {
         let message = (id.as_str(), &notification);
         let webhook = self.enqueue_webhook(records, &check.org, rule, message, room)?;
         check.told.set(check.told.get() + usize::from(webhook.is_some()));
-        let mails = rule.email_to.iter().map(|to| pending(Channel::Email, to));
+        let has_mails = !rule.email_to.is_empty();
+        let mails_with = check.mails.borrow().first().map(|(first, _)| first.clone());
+        let mails_with = mails_with.filter(|_| has_mails);
+        let own_mails = if mails_with.is_none() { rule.email_to.as_slice() } else { &[] };
+        let mails = own_mails.iter().map(|to| pending(Channel::Email, to));
         let deliveries = mails.chain(webhook).collect();
         check.mails.borrow_mut().push((id.clone(), notification.clone()));
         records.put(&AlertEvent {
@@ -381,6 +385,7 @@ impl App {
             tenant_id: status.tenant_id.clone(),
             reason: notification.reason,
             deliveries,
+            mails_with,
             created_at: check.at,
         })
     }

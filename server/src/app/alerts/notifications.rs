@@ -425,7 +425,6 @@ mod tests {
         assert!(!mail.html.contains("<errors>") && !mail.html.contains("Usage & more"));
 
         let of = |tenant: &str, state, value| FurtherChange {
-            event: String::new(),
             tenant_id: Some(tenant.to_owned()),
             state,
             value: Some(value),

@@ -1,15 +1,18 @@
 //! Trying an alert: a test to its receivers, and a look at when it would have fired.
 //!
 //! A rule is looked at each minute, and so is the past, where 43,201 looks are quick enough. Where they are not (a percentile
-//! over a week), the steps are as short as they can be, and the answer says how long.
+//! over a week), the steps become longer, then fewer tenants are looked at, then fewer days; the answer says how many.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::{Duration, Instant},
+};
 
 use inlay_engine::Namespace;
 use serde_json::json;
 
 use super::{
-    evaluation::{watched_widget, window_ms},
+    evaluation::{TENANT_SEEN_MS, watched_widget, window_ms},
     rules::{AlertChange, AlertSubject},
     state::{Change, fresh, next_state},
 };
@@ -26,6 +29,7 @@ use crate::{
 };
 
 const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 86_400_000;
 /// How far back a rule is tried.
 const BACK_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Minutes between two looks, the shortest first.
@@ -36,6 +40,8 @@ const LOOKS_TIME: Duration = Duration::from_secs(2);
 const SAMPLED: i64 = 24;
 /// Values that are shown, at most: more than the pixels of a chart are of no use.
 const POINTS_MAX: i64 = 1_440;
+/// Firings and resolutions that an answer lists, at most.
+const EVENTS_MAX: usize = 1_000;
 /// Tenants of a rule that watches each, at most: those with most events.
 const TENANTS_MAX: usize = 100;
 
@@ -52,12 +58,14 @@ pub struct AlertPreview {
     pub to: i64,
     /// Between two looks.
     pub step_minutes: i64,
-    /// Firings and resolutions, oldest first.
+    /// How often it fired.
+    pub fired: usize,
+    /// The newest firings and resolutions, oldest first.
     pub events: Vec<PreviewedChange>,
-    /// The value at each look, or at every so many of them; of a rule that watches each tenant, how many fire.
+    /// The value at each look, or at every so many of them and at changes; of a rule that watches each tenant, how many fire.
     pub points: Vec<(i64, Option<f64>)>,
-    /// Tenants that were looked at, of a rule that watches each.
-    pub tenants: Option<usize>,
+    /// Tenants that were looked at, of a rule that watches each, and those for which there was no time.
+    pub tenants: Option<(usize, usize)>,
 }
 
 /// A firing or a resolution that would have been.
@@ -72,17 +80,28 @@ pub struct PreviewedChange {
     pub at: i64,
 }
 
-/// The step at which all looks fit their time, in minutes, when one look takes so long. Never so long that a window, or the
-/// time that a condition must hold, lies between two looks.
-fn step_minutes(look: Duration, subjects: usize, rule: &AlertRule) -> i64 {
+/// How far a preview looks.
+#[derive(Debug, PartialEq, Eq)]
+struct Reach {
+    step_minutes: i64,
+    tenants: usize,
+    back_ms: i64,
+}
+
+/// What fits the time, when one look takes so long. Steps are never so long that a window, or the time that a condition must hold, lies
+/// between two looks; where even those do not fit, it is fewer tenants, and at last fewer days.
+fn reach(look: Duration, tenants: usize, rule: &AlertRule) -> Reach {
     let holds = Some(i64::from(rule.for_minutes)).filter(|minutes| *minutes > 0);
     let longest = i64::from(rule.lookback_minutes).min(holds.unwrap_or(i64::MAX)).max(1);
-    let fits = |step: &&i64| {
-        let looks = (BACK_MS / MINUTE_MS / **step) as f64 * subjects as f64;
-        looks * look.as_secs_f64() <= LOOKS_TIME.as_secs_f64()
-    };
-    let fitting = STEPS.iter().find(fits).copied().unwrap_or(30);
-    STEPS.into_iter().rev().find(|step| *step <= fitting.min(longest)).unwrap_or(1)
+    let looks = (LOOKS_TIME.as_secs_f64() / look.as_secs_f64().max(1e-9)) as i64;
+    let allowed = || STEPS.into_iter().filter(|step| *step <= longest);
+    let of_one = |step: i64| BACK_MS / MINUTE_MS / step;
+    let fits = |step: &i64| of_one(*step).saturating_mul(tenants as i64) <= looks;
+    let step_minutes = allowed().find(fits).or(allowed().next_back()).unwrap_or(1);
+    let fitting = usize::try_from(looks / of_one(step_minutes)).unwrap_or(usize::MAX);
+    let step_ms = step_minutes * MINUTE_MS;
+    let back_ms = if fitting > 0 { BACK_MS } else { (looks * step_ms).max(DAY_MS) };
+    Reach { step_minutes, tenants: tenants.min(fitting.max(1)), back_ms: back_ms.min(BACK_MS) }
 }
 
 impl App {
@@ -177,64 +196,105 @@ impl App {
             |tenant: Option<&str>, at| self.watched_value(namespace, &rule, &widget, tenant, at);
         // Of the past, evenly, each of another subject.
         let began = Instant::now();
-        for (turn, (tenant, _)) in (0..SAMPLED).zip(subjects.iter().cycle()) {
-            look(tenant.as_deref(), now - turn * (BACK_MS / SAMPLED))?;
+        for (turn, subject) in (0..SAMPLED).zip(subjects.iter().cycle()) {
+            look(subject.tenant.as_deref(), now - turn * (BACK_MS / SAMPLED))?;
         }
         let each = began.elapsed() / SAMPLED as u32;
-        let step_minutes = step_minutes(each, subjects.len(), &rule);
+        let Reach { step_minutes, tenants, back_ms } = reach(each, subjects.len(), &rule);
+        let left_out = subjects.len().saturating_sub(tenants);
+        subjects.truncate(tenants);
         let step = step_minutes * MINUTE_MS;
         // On whole steps many windows are whole hours, which rollups answer.
         let to = now.div_euclid(step) * step;
-        let from = to - BACK_MS;
+        let from = (to - back_ms).div_euclid(step) * step;
         let must_stop = self.query_control();
-        let shown_every = (BACK_MS / step / POINTS_MAX).max(1);
-        let tenants = rule.per_tenant.then_some(subjects.len());
-        let (mut events, mut points) = (Vec::new(), Vec::new());
+        let shown_every = (back_ms / step / POINTS_MAX).max(1);
+        let (mut events, mut points, mut fired) = (VecDeque::new(), Vec::new(), 0);
         for (turn, at) in (0..).zip((from..=to).step_by(step as usize)) {
-            let mut shown = None;
-            for (tenant, status) in &mut subjects {
+            let (mut shown, mut has_changed) = (None, false);
+            for subject in &mut subjects {
                 if must_stop() {
-                    let message =
-                        "trying this rule takes too long; a shorter lookback_minutes is quicker";
+                    let message = "trying this rule takes too long; a metric other than a percentile, or one tenant, is quicker";
                     return Err(ApiError::new(Code::QueryTimeout, message));
                 }
-                let value = look(tenant.as_deref(), at)?;
-                let (next, change) = next_state(&rule, status, value, at, 0);
-                *status = next;
+                // As the rule does: one that sends nothing any more, or nothing yet, is not watched.
+                let is_watched = subject.seen_on(at) || subject.status.state == AlertState::Firing;
+                if rule.per_tenant && !is_watched {
+                    continue;
+                }
+                let value = look(subject.tenant.as_deref(), at)?;
+                let (next, change) = next_state(&rule, &subject.status, value, at, 0);
+                subject.status = next;
                 shown = value;
-                events.extend(change.map(|change| PreviewedChange {
-                    is_firing: change == Change::Fired,
-                    tenant: tenant.clone().filter(|_| rule.per_tenant),
-                    value,
-                    at,
-                }));
+                let Some(change) = change else { continue };
+                has_changed = true;
+                let is_firing = change == Change::Fired;
+                fired += usize::from(is_firing);
+                let tenant = subject.tenant.clone().filter(|_| rule.per_tenant);
+                events.push_back(PreviewedChange { is_firing, tenant, value, at });
+                if events.len() > EVENTS_MAX {
+                    events.pop_front();
+                }
             }
-            if turn % shown_every == 0 {
+            if turn % shown_every == 0 || has_changed && points.len() < 2 * POINTS_MAX as usize {
                 if rule.per_tenant {
-                    let fire = |(_, status): &&(_, AlertStatus)| status.state == AlertState::Firing;
-                    shown = Some(subjects.iter().filter(fire).count() as f64);
+                    let fires = |subject: &&Subject| subject.status.state == AlertState::Firing;
+                    shown = Some(subjects.iter().filter(fires).count() as f64);
                 }
                 points.push((at, shown));
             }
         }
-        Ok(AlertPreview { from, to, step_minutes, events, points, tenants })
+        let tenants = rule.per_tenant.then_some((tenants, left_out));
+        Ok(AlertPreview { from, to, step_minutes, fired, events: events.into(), points, tenants })
     }
 
-    /// The tenants that are looked at, each with its state 30 days ago; one subject for a rule about one tenant, or all together.
+    /// The tenants that are looked at, those with most events first; one subject for a rule about one tenant, or all together.
     fn preview_subjects(
         &self,
         namespace: Namespace,
         rule: &AlertRule,
         now: i64,
-    ) -> Result<Vec<(Option<String>, AlertStatus)>> {
+    ) -> Result<Vec<Subject>> {
         let from = now - BACK_MS;
-        let subject = |tenant: Option<String>| (tenant, fresh(String::new(), None, from));
+        let subject = |tenant: Option<String>| Subject {
+            tenant,
+            status: fresh(String::new(), None, from),
+            days: BTreeSet::new(),
+        };
         if !rule.per_tenant {
             return Ok(vec![subject(rule.tenant_id.clone())]);
         }
-        let mut tenants = self.engine.tenants(namespace, from, now, &self.query_control())?;
+        let control = self.query_control();
+        let mut tenants = self.engine.tenants(namespace, from, now, &control)?;
         tenants.truncate(TENANTS_MAX);
-        Ok(tenants.into_iter().map(|(tenant, _)| subject(Some(tenant))).collect())
+        let mut subjects: Vec<Subject> =
+            tenants.into_iter().map(|(tenant, _)| subject(Some(tenant))).collect();
+        let lately = TENANT_SEEN_MS.max(window_ms(rule));
+        for day in from.div_euclid(DAY_MS)..=now.div_euclid(DAY_MS) {
+            let begin = day * DAY_MS;
+            let seen = self.engine.tenants(namespace, begin - lately, begin, &control)?;
+            let seen: BTreeSet<String> = seen.into_iter().map(|(tenant, _)| tenant).collect();
+            for subject in &mut subjects {
+                if subject.tenant.as_ref().is_some_and(|tenant| seen.contains(tenant)) {
+                    subject.days.insert(day);
+                }
+            }
+        }
+        Ok(subjects)
+    }
+}
+
+/// What a preview looks at.
+struct Subject {
+    tenant: Option<String>,
+    status: AlertStatus,
+    /// Days since 1970 at whose begin it had sent something lately.
+    days: BTreeSet<i64>,
+}
+
+impl Subject {
+    fn seen_on(&self, at: i64) -> bool {
+        self.days.contains(&at.div_euclid(DAY_MS))
     }
 }
 
@@ -249,18 +309,18 @@ mod tests {
             let rule = crate::app::alerts::state::tests::rule(Operator::Gt, 1.0);
             AlertRule { lookback_minutes, for_minutes, ..rule }
         };
-        let us = Duration::from_micros;
-        assert_eq!(step_minutes(us(20), 1, &rule(60, 0)), 1);
-        assert_eq!(step_minutes(us(200), 1, &rule(60, 0)), 5, "8,640 looks of 0.2 ms");
-        assert_eq!(
-            step_minutes(us(200_000), 1, &rule(1_440, 0)),
-            30,
-            "longer steps would not help"
-        );
-        assert_eq!(step_minutes(us(200_000), 1, &rule(7, 0)), 5);
-        assert_eq!(step_minutes(us(200_000), 1, &rule(60, 3)), 2);
-        assert_eq!(step_minutes(us(200_000), 1, &rule(1, 0)), 1);
-        assert_eq!(step_minutes(us(10), 100, &rule(60, 0)), 30);
-        assert_eq!(step_minutes(us(10), 0, &rule(60, 0)), 1, "nobody to look at");
+        let of = |us, tenants, rule: AlertRule| {
+            let Reach { step_minutes, tenants, back_ms } =
+                reach(Duration::from_micros(us), tenants, &rule);
+            (step_minutes, tenants, back_ms / DAY_MS)
+        };
+        assert_eq!(of(20, 1, rule(60, 0)), (1, 1, 30));
+        assert_eq!(of(200, 1, rule(60, 0)), (5, 1, 30), "8,640 looks of 0.2 ms");
+        assert_eq!(of(10, 100, rule(60, 0)), (30, 100, 30));
+        // Where the longest step is too short: fewer tenants, then fewer days, but always one.
+        assert_eq!(of(6, 100, rule(60, 1)), (1, 7, 30));
+        assert_eq!(of(1_000, 1, rule(7, 0)), (5, 1, 6));
+        assert_eq!(of(200_000, 3, rule(60, 3)), (2, 1, 1));
+        assert_eq!(of(10, 0, rule(60, 0)), (1, 0, 30), "nobody to look at");
     }
 }

@@ -1,6 +1,8 @@
 //! Alert rules: the widget that each watches, its recipients and its status. `evaluation` computes
 //! the value, `state` decides whether the rule fires.
 
+use std::collections::{BTreeMap, btree_map::Entry};
+
 use serde_json::json;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     app::{
         delivery::{
-            queue::drop_deliveries,
+            queue::{drop_deliveries, kind_of},
             rule_fields::{SigningChange, next_number, receivers},
         },
         request::{callers::Caller, context::App},
@@ -18,8 +20,8 @@ use crate::{
     base::text,
     error::{ApiError, Code, Faults, Result},
     store::{
-        AlertEvent, AlertRule, AlertState, AlertStatus, ConditionType, Dashboard, Operator,
-        OrgReader, OrgTxn, Widget, rule_id,
+        AlertEvent, AlertRule, AlertState, AlertStatus, Channel, ConditionType, Dashboard,
+        Operator, OrgReader, OrgTxn, RecipientStatus, Widget, rule_id,
     },
 };
 
@@ -105,7 +107,25 @@ impl App {
     /// The newest firings and resolutions of a rule.
     pub fn alert_events(&self, caller: &Caller, number: u64) -> Result<Vec<AlertEvent>> {
         let Alert { rule, .. } = self.alert(caller, number)?;
-        self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), EVENTS_LISTED)
+        let reader = self.org_reader(&caller.org);
+        let mut events: Vec<AlertEvent> =
+            reader.list_last_of(&format!("{}:", rule.id), EVENTS_LISTED)?;
+        // What one look saw of several tenants is in one mail to each address.
+        let mut mails: BTreeMap<String, Vec<RecipientStatus>> = BTreeMap::new();
+        for event in &mut events {
+            let Some(first) = &event.mails_with else { continue };
+            let of_first = match mails.entry(first.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let found: Option<AlertEvent> = reader.find(first)?;
+                    let deliveries = found.map(|event| event.deliveries).unwrap_or_default();
+                    let mail = kind_of(Channel::Email);
+                    unknown.insert(deliveries.into_iter().filter(|one| one.kind == mail).collect())
+                }
+            };
+            event.deliveries.splice(0..0, of_first.iter().cloned());
+        }
+        Ok(events)
     }
 
     /// A rule that is not stored, and the widget that it watches. 404 without the dashboard or the
@@ -178,6 +198,7 @@ impl App {
 
     /// Changes a rule. When its condition changes or it is switched off, it starts anew.
     pub fn update_alert(&self, caller: &Caller, number: u64, change: AlertChange) -> Result<Alert> {
+        let is_rotated = change.signing.rotate;
         let new_secret = self.org_txn(&caller.org, |txn| {
             let mut rule = found(txn, caller, number)?;
             let before = rule.clone();
@@ -193,6 +214,9 @@ impl App {
             rule.updated_at = now.max(before.updated_at + 1);
             txn.put(&rule)?;
             self.audit_alert(txn, caller, &rule, "alert.update")?;
+            if is_rotated {
+                self.audit_alert(txn, caller, &rule, "alert.rotate_secret")?;
+            }
             let is_new = before.webhook_secret != rule.webhook_secret;
             Ok(rule.webhook_secret.filter(|_| is_new))
         })?;

@@ -187,6 +187,7 @@ mod tests {
                 tenant_id: None,
                 reason: None,
                 deliveries: Vec::new(),
+                mails_with: None,
                 created_at: 1,
             })
         })

@@ -168,8 +168,7 @@ impl App {
         changes: &[(String, Notification)],
     ) -> Result<()> {
         let Some(((event, first), rest)) = changes.split_first() else { return Ok(()) };
-        let further = |(event, change): &(String, Notification)| FurtherChange {
-            event: event.clone(),
+        let further = |(_, change): &(String, Notification)| FurtherChange {
             tenant_id: change.tenant_id.clone(),
             state: change.state,
             value: change.value,
@@ -375,7 +374,7 @@ pub fn pending(channel: Channel, to: &str) -> RecipientStatus {
     }
 }
 
-/// Sets the status of a delivery in the alert events that it is about.
+/// Sets the status of a delivery in its alert event. Of a mail about several, that is the first; the others refer to it.
 pub fn set_status(
     records: &mut OrgTxn<'_>,
     delivery: &Delivery,
@@ -386,23 +385,18 @@ pub fn set_status(
     if delivery.event.is_empty() {
         return Ok(());
     }
+    let Some(mut event) = records.find::<AlertEvent>(&delivery.event)? else { return Ok(()) };
     let kind = kind_of(delivery.channel);
-    let further = delivery.further.iter().map(|change| &change.event);
-    for event in std::iter::once(&delivery.event).chain(further) {
-        let Some(mut event) = records.find::<AlertEvent>(event)? else { continue };
-        let of_it = |recipient: &&mut RecipientStatus| {
-            recipient.kind == kind && recipient.to == delivery.to
-        };
-        let Some(recipient) = event.deliveries.iter_mut().find(of_it) else { continue };
-        // A receiver that has the message has it, also when it fails once more.
-        if delivery.retry > 0 && recipient.status == "sent" {
-            continue;
-        }
-        status.clone_into(&mut recipient.status);
-        recipient.error = error.map(str::to_owned);
-        records.put(&event)?;
+    let of_it =
+        |recipient: &&mut RecipientStatus| recipient.kind == kind && recipient.to == delivery.to;
+    let Some(recipient) = event.deliveries.iter_mut().find(of_it) else { return Ok(()) };
+    // A receiver that has the message has it, also when it fails once more.
+    if delivery.retry > 0 && recipient.status == "sent" {
+        return Ok(());
     }
-    Ok(())
+    status.clone_into(&mut recipient.status);
+    recipient.error = error.map(str::to_owned);
+    records.put(&event)
 }
 
 /// Removes the queued deliveries of a rule, which then count as failed.
@@ -527,6 +521,7 @@ mod tests {
                 status: "pending".to_owned(),
                 error: None,
             }],
+            mails_with: None,
             created_at: 0,
         };
         let under_way = Delivery {

@@ -44,7 +44,8 @@ impl SigningChange {
         now: i64,
         rng: &dyn Rng,
     ) -> Result<()> {
-        if self.rotate && (secret.is_none() || self.signed == Some(false)) {
+        if self.rotate && (self.signed == Some(false) || self.signed.is_none() && secret.is_none())
+        {
             let field = "rotate_webhook_secret";
             let message = "webhooks of this rule are not signed: webhook_signed makes a secret";
             return Err(ApiError::field(Code::InvalidField, field, message));

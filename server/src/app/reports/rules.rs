@@ -143,6 +143,7 @@ impl App {
         number: u64,
         change: ReportChange,
     ) -> Result<Report> {
+        let is_rotated = change.signing.rotate;
         let (rule, new_secret) = self.org_txn(&caller.org, |txn| {
             let mut rule = found(txn, caller, number)?;
             let secret_before = rule.webhook_secret.clone();
@@ -150,6 +151,9 @@ impl App {
             rule.updated_at = self.now_ms();
             txn.put(&rule)?;
             self.audit_report(txn, caller, &rule, "report.update")?;
+            if is_rotated {
+                self.audit_report(txn, caller, &rule, "report.rotate_secret")?;
+            }
             let new_secret = rule.webhook_secret.clone();
             let new_secret = new_secret.filter(|_| rule.webhook_secret != secret_before);
             Ok((rule, new_secret))

@@ -65,19 +65,23 @@ pub struct PreviewAlert {
 #[derive(Serialize, ToSchema)]
 #[schema(as = AlertPreview)]
 pub struct PreviewView {
+    /// 30 days ago, or less where looking takes too long.
     from: Time,
     to: Time,
     /// Time between two looks: 1 as for a rule that exists, or up to 30 where looking each minute takes too long.
     step_minutes: i64,
     /// How often it would have fired.
     fired: usize,
-    /// Firings and resolutions, oldest first.
+    /// Firings and resolutions, oldest first: the newest thousand.
     events: Vec<PreviewEvent>,
-    /// Values seen, oldest first, at most 1,441; with `per_tenant` how many tenants fire.
+    /// Values seen, oldest first, at even times and at changes; with `per_tenant` how many tenants fire.
     points: Vec<PreviewPoint>,
     /// How many tenants were looked at, with `per_tenant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenants: Option<usize>,
+    /// How many more there are, for which there was no time, with `per_tenant`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants_left_out: Option<usize>,
 }
 
 /// A firing or a resolution that would have been.
@@ -172,9 +176,10 @@ pub async fn preview(
         from: Time(preview.from),
         to: Time(preview.to),
         step_minutes: preview.step_minutes,
-        fired: preview.events.iter().filter(|change| change.is_firing).count(),
+        fired: preview.fired,
         events: preview.events.into_iter().map(event).collect(),
         points: preview.points.into_iter().map(point).collect(),
-        tenants: preview.tenants,
+        tenants: preview.tenants.map(|(looked_at, _)| looked_at),
+        tenants_left_out: preview.tenants.map(|(_, left_out)| left_out),
     }))
 }

@@ -1414,12 +1414,13 @@ export interface components {
         };
         /** @description When a rule would have fired. */
         AlertPreview: {
-            /** @description Firings and resolutions, oldest first. */
+            /** @description Firings and resolutions, oldest first: the newest thousand. */
             events: components["schemas"]["AlertPreviewEvent"][];
             /** @description How often it would have fired. */
             fired: number;
+            /** @description 30 days ago, or less where looking takes too long. */
             from: components["schemas"]["Time"];
-            /** @description Values seen, oldest first, at most 1,441; with `per_tenant` how many tenants fire. */
+            /** @description Values seen, oldest first, at even times and at changes; with `per_tenant` how many tenants fire. */
             points: components["schemas"]["AlertPreviewPoint"][];
             /**
              * Format: int64
@@ -1428,6 +1429,8 @@ export interface components {
             step_minutes: number;
             /** @description How many tenants were looked at, with `per_tenant`. */
             tenants?: number | null;
+            /** @description How many more there are, for which there was no time, with `per_tenant`. */
+            tenants_left_out?: number | null;
             to: components["schemas"]["Time"];
         };
         /** @description A firing or a resolution that would have been. */
