@@ -243,7 +243,7 @@ class Grammar:
             lambda: put("num", "CAST({} AS double precision)", sub("int")),
             lambda: put("num", self.one("-({})", "abs({})", "floor({})", "ceil({})"), sub()),
             lambda: put("num", self.one("sqrt(abs({}))", "sign({})"), sub()),
-            lambda: put("num", "round({})", sub(), theirs="round_even({}, 0)"),
+            lambda: put("num", "round({})", sub(), theirs="round({}, 0)"),
             lambda: put("num", self.one("trunc({})", "power({}, 2)", "ln(abs({}) + 1)", "cbrt({})"), sub()),
             lambda: put("num", "extract(epoch FROM {})", sub("time")),
             lambda: put("num", "extract(epoch FROM {} - {})", sub("time"), sub("time")),

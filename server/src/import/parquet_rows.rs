@@ -22,7 +22,7 @@ use parquet::{
 use serde_json::{Map, Value as Json};
 
 use super::{
-    columns::{Cell, ColumnOptions, TableColumns, add_property},
+    columns::{Cell, ColumnOptions, TableColumns, add_property, is_nothing},
     rows::{ParsedRow, Position, Row, RowStream, open_file},
 };
 
@@ -75,12 +75,11 @@ impl Iterator for ParquetRows {
         let read = guarded(|| {
             let record = self.records.next().transpose()?;
             Ok(record.map(|record| {
-                let raw = record.to_string().into_bytes();
-                event(&record, &self.columns, &self.uuids).map(|event| ParsedRow::Event {
-                    event,
-                    raw,
-                    is_json: false,
-                })
+                let event = event(&record, &self.columns, &self.uuids)?;
+                // It takes as long as all else, and only the id of an event without one needs it.
+                let has_id = event.get("event_id").is_some_and(|id| !is_nothing(id));
+                let raw = if has_id { Vec::new() } else { record.to_string().into_bytes() };
+                Ok(ParsedRow::Event { event, raw, is_json: false })
             }))
         });
         match read {

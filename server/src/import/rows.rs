@@ -28,7 +28,7 @@ pub enum ParsedRow {
     Blank,
     /// An event as the API takes it.
     Event {
-        /// Its fields.
+        /// Fields of the event by their names.
         event: Map<String, Json>,
         /// The row as it stands in the file, from which the id of an event without one follows: whatever options make of it.
         raw: Vec<u8>,

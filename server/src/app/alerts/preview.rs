@@ -238,7 +238,8 @@ impl App {
             }
             if turn % shown_every == 0 || has_changed && points.len() < 2 * POINTS_MAX as usize {
                 if rule.per_tenant {
-                    let fires = |subject: &&Subject| subject.status.state == AlertState::Firing;
+                    let fires =
+                        |subject: &&PreviewSubject| subject.status.state == AlertState::Firing;
                     shown = Some(subjects.iter().filter(fires).count() as f64);
                 }
                 points.push((at, shown));
@@ -254,9 +255,9 @@ impl App {
         namespace: Namespace,
         rule: &AlertRule,
         now: i64,
-    ) -> Result<Vec<Subject>> {
+    ) -> Result<Vec<PreviewSubject>> {
         let from = now - BACK_MS;
-        let subject = |tenant: Option<String>| Subject {
+        let subject = |tenant: Option<String>| PreviewSubject {
             tenant,
             status: fresh(String::new(), None, from),
             days: BTreeSet::new(),
@@ -267,7 +268,7 @@ impl App {
         let control = self.query_control();
         let mut tenants = self.engine.tenants(namespace, from, now, &control)?;
         tenants.truncate(TENANTS_MAX);
-        let mut subjects: Vec<Subject> =
+        let mut subjects: Vec<PreviewSubject> =
             tenants.into_iter().map(|(tenant, _)| subject(Some(tenant))).collect();
         let lately = TENANT_SEEN_MS.max(window_ms(rule));
         for day in from.div_euclid(DAY_MS)..=now.div_euclid(DAY_MS) {
@@ -285,14 +286,14 @@ impl App {
 }
 
 /// What a preview looks at.
-struct Subject {
+struct PreviewSubject {
     tenant: Option<String>,
     status: AlertStatus,
     /// Days since 1970 at whose begin it had sent something lately.
     days: BTreeSet<i64>,
 }
 
-impl Subject {
+impl PreviewSubject {
     fn seen_on(&self, at: i64) -> bool {
         self.days.contains(&at.div_euclid(DAY_MS))
     }
