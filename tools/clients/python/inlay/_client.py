@@ -110,8 +110,11 @@ class Inlay:
         self._is_closed = False
 
     def _after_fork(self) -> None:
-        # What the parent buffered is the parent's to send.
+        # What the parent buffered is the parent's to send, and a lock that one of its threads held is nobody's to release: closed
+        # clients have one, too.
+        is_closed = self._is_closed
         self._begin()
+        self._is_closed = is_closed
         self._http.after_fork()
 
     # Events
@@ -175,6 +178,8 @@ class Inlay:
 
         The end of the process does that, too. A signal that ends it at once does not: handle SIGTERM.
         """
+        if self._is_closed:
+            return
         is_done = self.flush(seconds)
         with self._changed:
             left = [] if is_done or self._is_closed else [*self._under_way, *self._buffer]
@@ -184,7 +189,6 @@ class Inlay:
         if left:
             self._report(Dropped(left, "the client was closed before they were sent"))
         self._http.close()
-        CLIENTS.discard(self)
 
     def __enter__(self) -> Inlay:
         return self

@@ -184,9 +184,25 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.count("forked"), 1, "what the parent buffered, no child sends again")
 
     def test_events_of_a_multiprocessing_child_arrive(self) -> None:
+        # A client that was closed, whose lock a thread of ours holds while the child begins.
+        closed = self.client(self.server.url)
+        closed.close()
+        is_held, may_go = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with closed._changed:
+                is_held.set()
+                may_go.wait(60)
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        is_held.wait(10)
         child = multiprocessing.get_context("fork").Process(target=lambda: self.inlay.track("worker", "call"))
         child.start()
-        child.join()
+        child.join(30)
+        may_go.set()
+        holder.join()
+        self.assertEqual(child.exitcode, 0, "it has ended")
         self.assertEqual(self.count("worker"), 1)
 
     def test_html_instead_of_json_is_reported_and_does_not_hang(self) -> None:
