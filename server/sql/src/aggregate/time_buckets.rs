@@ -49,7 +49,8 @@ const INTEGER_MAX: u64 = 1 << 31;
 const CLOCK_PARTS: [&str; 10] =
     ["hour", "day", "dow", "isodow", "doy", "week", "month", "quarter", "year", "isoyear"];
 /// Functions of one argument that rise with it.
-const RISING: [&str; 8] = [
+const RISING: [&str; 9] = [
+    "nearest",
     "floor",
     "ceil",
     "round",

@@ -7,7 +7,7 @@
 //!
 //! The library takes the pattern of `SIMILAR TO` for a regular expression of any part of a text, and no other character that escapes.
 
-use std::ops::ControlFlow;
+use std::{iter::Peekable, ops::ControlFlow, str::Chars};
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, Value, ValueWithSpan, VisitMut as _, VisitorMut,
@@ -83,33 +83,7 @@ fn similar(
         return Err(Refusal::invalid("the pattern of SIMILAR TO is a literal here"));
     };
     let sign = escape.map_or(Ok(Some('\\')), escape_sign)?;
-    let mut regex = "^(?s:".to_owned();
-    let mut is_in_brackets = false;
-    let mut chars = pattern.chars();
-    while let Some(char) = chars.next() {
-        if Some(char) == sign {
-            let escaped = chars.next().ok_or_else(ends_with_escape)?;
-            if !escaped.is_alphanumeric() && escaped != '_' && escaped.is_ascii() {
-                regex.push('\\');
-            }
-            regex.push(escaped);
-            continue;
-        }
-        match char {
-            '[' => is_in_brackets = true,
-            ']' => is_in_brackets = false,
-            _ => {}
-        }
-        match char {
-            '%' if !is_in_brackets => regex.push_str(".*"),
-            '_' if !is_in_brackets => regex.push('.'),
-            '.' | '$' if !is_in_brackets => regex.extend(['\\', char]),
-            '^' if !is_in_brackets => regex.push_str("\\^"),
-            '\\' => regex.push_str("\\\\"),
-            _ => regex.push(char),
-        }
-    }
-    regex.push_str(")$");
+    let regex = Similar { chars: pattern.chars().peekable(), sign, out: String::new() }.regex()?;
     let op = match negated {
         false => BinaryOperator::PGRegexMatch,
         true => BinaryOperator::PGRegexNotMatch,
@@ -117,6 +91,131 @@ fn similar(
     let matched =
         Expr::BinaryOp { left: Box::new(text.clone()), op, right: Box::new(text_of(regex)) };
     Ok(Expr::Nested(Box::new(matched)))
+}
+
+/// A pattern of `SIMILAR TO` that is read from left to right.
+struct Similar<'a> {
+    chars: Peekable<Chars<'a>>,
+    /// The character that escapes.
+    sign: Option<char>,
+    out: String,
+}
+
+impl Similar<'_> {
+    fn regex(mut self) -> Result<String, Refusal> {
+        self.out.push_str("^(?s:");
+        let mut is_repeated = false;
+        while let Some(char) = self.chars.next() {
+            let repeats = matches!(char, '*' | '+' | '?' | '{') && Some(char) != self.sign;
+            if repeats && is_repeated {
+                return Err(wrong("what is repeated is repeated once more"));
+            }
+            is_repeated = repeats;
+            if Some(char) == self.sign {
+                self.escaped()?;
+                continue;
+            }
+            match char {
+                '%' => self.out.push_str(".*"),
+                '_' => self.out.push('.'),
+                '.' | '$' | '^' | '\\' => self.out.extend(['\\', char]),
+                '[' => self.bracket()?,
+                '{' => self.bounds()?,
+                '(' if self.chars.peek() == Some(&'?') => return Err(wrong("(? has no meaning")),
+                _ => self.out.push(char),
+            }
+        }
+        self.out.push_str(")$");
+        Ok(self.out)
+    }
+
+    /// What follows the character that escapes: itself, or a class of characters.
+    fn escaped(&mut self) -> Result<(), Refusal> {
+        let char = self.chars.next().ok_or_else(ends_with_escape)?;
+        match char {
+            'd' | 'w' | 's' | 'D' | 'W' | 'S' | 'n' | 't' | 'r' => self.out.extend(['\\', char]),
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '"' => {
+                return Err(wrong(&format!("\\{char} is not answered")));
+            }
+            _ if char.is_ascii() && char != '_' => self.out.extend(['\\', char]),
+            _ => self.out.push(char),
+        }
+        Ok(())
+    }
+
+    /// `{3}`, `{3,}` or `{3,5}`.
+    fn bounds(&mut self) -> Result<(), Refusal> {
+        let mut text = String::new();
+        for char in self.chars.by_ref() {
+            if char == '}' {
+                break;
+            }
+            text.push(char);
+        }
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_right = match text.split_once(',') {
+            None => is_number(&text),
+            Some((least, most)) => is_number(least) && (most.is_empty() || is_number(most)),
+        };
+        if !is_right {
+            return Err(wrong("{ begins how often something is repeated, such as {2} or {2,5}"));
+        }
+        self.out += &format!("{{{text}}}");
+        Ok(())
+    }
+
+    /// A set of characters, up to its end. What only this library's expressions know in one is escaped.
+    fn bracket(&mut self) -> Result<(), Refusal> {
+        self.out.push('[');
+        if self.chars.next_if_eq(&'^').is_some() {
+            self.out.push('^');
+        }
+        if self.chars.next_if_eq(&']').is_some() {
+            self.out.push_str("\\]");
+        }
+        let (mut is_first, mut is_range) = (!self.out.ends_with(']'), false);
+        while let Some(char) = self.chars.next() {
+            let was_range = std::mem::take(&mut is_range);
+            if Some(char) == self.sign {
+                self.escaped()?;
+            } else {
+                match char {
+                    ']' => {
+                        self.out.push(']');
+                        return Ok(());
+                    }
+                    '[' if self.chars.peek() == Some(&':') => self.class()?,
+                    '-' => {
+                        is_range = !is_first && !was_range && self.chars.peek() != Some(&']');
+                        self.out.push_str(if is_range { "-" } else { "\\-" });
+                    }
+                    '[' | '&' | '~' | '^' | '\\' => self.out.extend(['\\', char]),
+                    _ => self.out.push(char),
+                }
+            }
+            is_first = false;
+        }
+        Err(wrong("a [ is not closed"))
+    }
+
+    /// `[:alpha:]` and the like, behind its first sign.
+    fn class(&mut self) -> Result<(), Refusal> {
+        let mut name = String::new();
+        for char in self.chars.by_ref() {
+            name.push(char);
+            if name.len() > 2 && name.ends_with(":]") {
+                self.out.push('[');
+                self.out += &name;
+                return Ok(());
+            }
+        }
+        Err(wrong("a [: is not closed"))
+    }
+}
+
+fn wrong(why: &str) -> Refusal {
+    Refusal::invalid(format!("the pattern of SIMILAR TO: {why}"))
 }
 
 /// The character that escapes; nothing where none does.
@@ -138,7 +237,11 @@ fn ends_with_escape() -> Refusal {
 
 fn literal(expr: &Expr) -> Option<&str> {
     match expr {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => Some(text),
+        Expr::Value(ValueWithSpan { value, .. }) => match value {
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text),
+            Value::DollarQuotedString(text) => Some(&text.value),
+            _ => None,
+        },
         Expr::Nested(inner) => literal(inner),
         _ => None,
     }
@@ -162,6 +265,10 @@ mod tests {
             (r"a NOT ILIKE 'x!_\' ESCAPE '!'", r"a NOT ILIKE 'x\_\\'"),
             ("a SIMILAR TO 'pro|team_'", "(a ~ '^(?s:pro|team.)$')"),
             (r"a NOT SIMILAR TO '%a.b\%[%_]'", r"(a !~ '^(?s:.*a\.b\%[%_])$')"),
+            ("a SIMILAR TO '[[:alnum:]_]+'", "(a ~ '^(?s:[[:alnum:]_]+)$')"),
+            ("a SIMILAR TO '[]%][^]a-z-]'", r"(a ~ '^(?s:[\]%][^\]a-z\-])$')"),
+            ("a SIMILAR TO '[a-z&&b~~[+--]{2,}'", r"(a ~ '^(?s:[a-z\&\&b\~\~\[+-\-]{2,})$')"),
+            (r"a SIMILAR TO E'a\\d\\_'", r"(a ~ '^(?s:a\d_)$')"),
             ("a SIMILAR TO '1#%' ESCAPE '#'", r"(a ~ '^(?s:1\%)$')"),
         ] {
             let statement = admit(&format!("SELECT 1 FROM t WHERE {written}")).unwrap();
@@ -171,6 +278,11 @@ mod tests {
         }
         for (written, why) in [
             ("a SIMILAR TO b", "literal"),
+            ("a SIMILAR TO '[a'", "not closed"),
+            ("a SIMILAR TO 'a{,3}'", "how often"),
+            ("a SIMILAR TO 'a**'", "once more"),
+            ("a SIMILAR TO '(?i)a'", "no meaning"),
+            (r"a SIMILAR TO '\y'", "not answered"),
             ("a LIKE 'x' ESCAPE 'ab'", "one character"),
             ("a LIKE 'x!' ESCAPE '!'", "must not end"),
         ] {

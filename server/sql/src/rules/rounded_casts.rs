@@ -1,4 +1,4 @@
-//! Analyzer rule: a number with a point becomes the nearest integer, and of two the even one.
+//! Analyzer rule: a number with a point becomes the nearest integer, and of two the even one; of a `numeric` the one further from zero.
 //!
 //! ```text
 //! CAST(3.5 AS bigint)     4, where the library cuts off: 3
@@ -29,22 +29,29 @@ pub const ROUNDED_CASTS: ExprRule = ExprRule {
     rewrite: rounded_casts,
 };
 
-/// The nearest whole number.
-static NEAREST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+/// The nearest whole number, and of two the even one.
+static NEAREST: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| function("nearest", f64::round_ties_even));
+
+/// The nearest whole number, and of two the one further from zero.
+static NEAREST_OF_NUMERIC: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| function("nearest_of_numeric", f64::round));
+
+fn function(name: &str, round: fn(f64) -> f64) -> Arc<ScalarUDF> {
     let number = DataType::Float64;
-    Arc::new(create_udf(
-        "nearest",
-        vec![number.clone()],
-        number,
-        Volatility::Immutable,
-        Arc::new(nearest),
-    ))
-});
+    let call = move |args: &[ColumnarValue]| nearest(args, round);
+    let of = vec![number.clone()];
+    Arc::new(create_udf(name, of, number, Volatility::Immutable, Arc::new(call)))
+}
 
 fn rounded_casts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let rounded = |number: &Expr| {
-        let is_float = matches!(number.get_type(schema), Ok(DataType::Float64 | DataType::Float32));
-        is_float.then(|| Box::new(NEAREST.call(vec![cast(number.clone(), DataType::Float64)])))
+        let nearest = match number.get_type(schema) {
+            Ok(DataType::Float64 | DataType::Float32) => &*NEAREST,
+            Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) => &*NEAREST_OF_NUMERIC,
+            _ => return None,
+        };
+        Some(Box::new(nearest.call(vec![cast(number.clone(), DataType::Float64)])))
     };
     Ok(match expr {
         Expr::Cast(mut part) if part.field.data_type().is_integer() => match rounded(&part.expr) {
@@ -67,15 +74,15 @@ fn rounded_casts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-fn nearest(args: &[ColumnarValue]) -> Result<ColumnarValue> {
+fn nearest(args: &[ColumnarValue], round: fn(f64) -> f64) -> Result<ColumnarValue> {
     match args {
         [ColumnarValue::Scalar(ScalarValue::Float64(number))] => {
-            let rounded = number.map(f64::round_ties_even);
+            let rounded = number.map(round);
             Ok(ColumnarValue::Scalar(ScalarValue::Float64(rounded)))
         }
         [ColumnarValue::Array(numbers)] => {
             let numbers = numbers.as_primitive::<Float64Type>();
-            let rounded: Float64Array = numbers.unary(f64::round_ties_even);
+            let rounded: Float64Array = numbers.unary(round);
             Ok(ColumnarValue::Array(Arc::new(rounded) as ArrayRef))
         }
         _ => internal_err!("nearest takes one number"),

@@ -33,23 +33,25 @@ pub fn is_clash(refusal: &Refusal) -> bool {
     clashes.iter().any(|clash| refusal.message.contains(clash))
 }
 
-/// The statement with a name for each cast; nothing where it has none.
+/// The statement with a name for each cast; nothing where it has none, or sets of groups, whose columns the library would confuse.
 pub fn with_named_casts(statement: &Statement) -> Option<Statement> {
     let mut named = statement.clone();
-    let mut casts = Casts { types: Vec::new() };
+    let mut casts = Casts { types: Vec::new(), has_sets: false };
     let _: ControlFlow<()> = named.visit(&mut casts);
-    (!casts.types.is_empty()).then_some(named)
+    (!casts.types.is_empty() && !casts.has_sets).then_some(named)
 }
 
 struct Casts {
     /// The types, each of which has one function more around it than the one before.
     types: Vec<String>,
+    has_sets: bool,
 }
 
 impl VisitorMut for Casts {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.has_sets |= matches!(expr, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
         let Expr::Cast { data_type, .. } = expr else { return ControlFlow::Continue(()) };
         let name = data_type.to_string();
         let known = self.types.iter().position(|known| *known == name);

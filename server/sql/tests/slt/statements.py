@@ -316,6 +316,7 @@ STATEMENTS = {
     "postgres": [
         # As PostgreSQL has it, found by comparing generated statements with DuckDB.
         ("SELECT 'Zürich' SIMILAR TO 'Z%', 'abc' SIMILAR TO 'b', 'abc' SIMILAR TO 'a_c', 'abc' SIMILAR TO 'x|a(b|c)+', 'a.c' SIMILAR TO 'a.c', 'abc' SIMILAR TO 'a.c'", "SELECT true, false, true, true, true, false", None),
+        ("SELECT 'foo_bar' SIMILAR TO '[[:alnum:]_]+', 'foo.bar' SIMILAR TO '[[:alnum:]_]+', 'a&b' SIMILAR TO '[a-z&&b]+', 'a-b' SIMILAR TO 'a[+--]b', '~' SIMILAR TO '[~~a]', '[' SIMILAR TO '[[]', 'a5' SIMILAR TO 'a\\d', ']' SIMILAR TO '[]%]'", "SELECT true, false, true, true, true, true, true, true", None),
         (f"SELECT {M}, count(*) FROM events WHERE {M} SIMILAR TO '(s|l)%|Gr__e' AND {P} NOT SIMILAR TO 'p_o' GROUP BY 1", f"SELECT {M}, count(*) FROM events WHERE regexp_full_match({M}, '(s|l).*|Gr..e') AND NOT regexp_full_match({P}, 'p.o') GROUP BY 1", None),
         "SELECT '50%' LIKE '50!%' ESCAPE '!', '500' LIKE '50!%' ESCAPE '!', 'a!' LIKE 'a!!' ESCAPE '!', 'ax' LIKE 'a!_' ESCAPE '!'",
         "SELECT count(*) FROM events WHERE tenant_id = ANY(ARRAY['t1', 't2']) AND event_name <> ALL(ARRAY['login', 'export'])",
@@ -323,6 +324,7 @@ STATEMENTS = {
         ("SELECT tenant_id, every(user_id IS NOT NULL) FROM events GROUP BY 1", "SELECT tenant_id, bool_and(user_id IS NOT NULL) FROM events GROUP BY 1", None),
         ("SELECT DISTINCT tenant_id FROM events ORDER BY tenant_id OFFSET 1 ROWS FETCH FIRST 2 ROWS ONLY", "SELECT DISTINCT tenant_id FROM events ORDER BY tenant_id LIMIT 2 OFFSET 1", None),
         "SELECT CAST(3.5 AS BIGINT), CAST(2.5::DOUBLE AS BIGINT), CAST(-0.75 AS BIGINT), CAST(0.4 AS INT), CAST(-3.5::DOUBLE AS INT)",
+        "SELECT 2.5::NUMERIC(5, 2)::INT, CAST('7.9' AS DECIMAL(5, 2))::BIGINT, CAST(-2.5 AS DECIMAL(4, 1))::BIGINT",
         f"SELECT CAST({MS} AS BIGINT) AS n, count(*) FROM events WHERE {MS} < 9 GROUP BY 1",
         "SELECT DATE '2026-03-01' + INTERVAL '1 hour', DATE '2026-03-31' - INTERVAL '1 month', INTERVAL '2 days' + DATE '2026-02-27'",
         "SELECT tenant_id, min(timestamp::DATE + INTERVAL '90 minutes') FROM events GROUP BY 1",
