@@ -1,1 +1,0 @@
-import{a}from"./chunk-QHEINXYU.js";import"./chunk-TOYZAF72.js";import"./chunk-6TRUJUYU.js";import"./chunk-KUNJVD3L.js";import"./chunk-V3EDF5NN.js";import"./chunk-GX3YWPVI.js";import"./chunk-VCD4TYIE.js";import"./chunk-NW72HNLN.js";import"./chunk-3FKN6JGD.js";import"./chunk-SJLHYPKW.js";export{a as default};
