@@ -22,6 +22,9 @@ use super::{
 
 /// Refused rows that are shown, at most.
 const SHOWN_MAX: u64 = 20;
+/// Rows of the first batch that are refused, without a good one, at which an import ends where nobody asked for their list: the next
+/// ones would be, too.
+const HOPELESS: usize = 900;
 /// Batches that are read ahead of the connections.
 const AHEAD: usize = 8;
 
@@ -213,6 +216,8 @@ impl Tally {
     }
 
     fn add(&mut self, sent: Sent, batch: &ImportBatch) -> anyhow::Result<()> {
+        let is_first = self.accepted == 0 && self.refused == 0;
+        let is_all = sent.accepted == 0 && sent.refused.len() >= HOPELESS;
         self.accepted += sent.accepted;
         self.duplicates += sent.duplicates;
         for (row, message) in sent.refused {
@@ -224,6 +229,12 @@ impl Tally {
                 let line = serde_json::json!({"row": row, "message": message});
                 writeln!(file, "{line}").context("cannot write the rows that are refused")?;
             }
+        }
+        if is_first && is_all && self.refusals.is_none() {
+            bail!(
+                "none of the first {} rows is an event: is a column named wrongly? With --refused FILE all are tried",
+                batch.last_row
+            );
         }
         self.batches.insert(batch.last_row, true);
         while let Some(first) = self.batches.first_entry()
@@ -265,6 +276,11 @@ impl Tally {
             duration(seconds),
             accepted as f64 / seconds,
         ));
+        if accepted > 0 && accepted == duplicates && failed.is_none() {
+            self.say(
+                "every event was there before: what is stored is not changed by other options",
+            );
+        }
         if let Some(error) = failed {
             bail!("{error:#}; everything up to row {stored} is done: go on with --skip {stored}");
         }

@@ -91,7 +91,7 @@ impl Sender {
                 (Answer::Refused(message), [(row, _)]) => sent.refused.push((*row, message)),
                 (Answer::Refused(_), _) => {
                     let (first, second) = part.split_at(part.len() / 2);
-                    parts.extend([first, second]);
+                    parts.extend([second, first]);
                 }
             }
         }

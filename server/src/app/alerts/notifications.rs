@@ -21,6 +21,8 @@ use crate::{
     },
 };
 
+/// Content id of the chart in a mail.
+const CHART_ID: &str = "value";
 /// Tenants that a mail lists, at most.
 const TENANTS_SHOWN: usize = 100;
 /// Colours of the two states.
@@ -97,6 +99,8 @@ struct AlertMail {
     /// Of a mail about several tenants, each of them, and how many more there are.
     tenants: Vec<TenantLine>,
     left_out: usize,
+    /// Whether the mail has a picture of the value.
+    has_chart: bool,
     link: String,
     unsubscribe: String,
 }
@@ -149,7 +153,11 @@ impl App {
         let rule = (MailSource::Alert, delivery.alert);
         let unsubscribe = self.unsubscribe_url(&delivery.org, rule, to)?;
         let base_url = &self.settings.base_url;
+        // What is about many tenants has no one value.
+        let is_of_one = delivery.further.is_empty();
+        let chart = is_of_one.then(|| self.alert_chart(delivery)).flatten();
         let content = content(notification, &delivery.further, base_url, unsubscribe.clone());
+        let content = AlertMail { has_chart: chart.is_some(), ..content };
         let failed = |error: askama::Error| ApiError::internal(error.to_string());
         Ok(Mail {
             id: id.clone(),
@@ -159,7 +167,7 @@ impl App {
             text: AlertMailText { mail: &content }.render().map_err(failed)?,
             html: AlertMailHtml { mail: &content }.render().map_err(failed)?,
             unsubscribe: Some(unsubscribe),
-            picture: None,
+            picture: chart.map(|chart| (CHART_ID, chart.to_vec())),
             file: None,
         })
     }
@@ -212,6 +220,7 @@ fn content(
         facts,
         tenants: Vec::new(),
         left_out: 0,
+        has_chart: false,
         link: format!("{base_url}/console/alerts/{}", notification.alert),
         unsubscribe,
     }
@@ -274,6 +283,7 @@ fn digest(
         ],
         tenants: changes().take(TENANTS_SHOWN).map(line).collect(),
         left_out: changes().count().saturating_sub(TENANTS_SHOWN),
+        has_chart: false,
         link: format!("{base_url}/console/alerts/{}", first.alert),
         unsubscribe,
     }

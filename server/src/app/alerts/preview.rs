@@ -191,17 +191,21 @@ impl App {
         let (rule, widget) = self.plan_alert(caller, subject, change)?;
         let namespace = caller.environment.namespace();
         let now = self.now_ms().div_euclid(MINUTE_MS) * MINUTE_MS;
-        let mut subjects = self.preview_subjects(namespace, &rule, now)?;
+        let (mut subjects, unseen) = self.preview_subjects(namespace, &rule, now)?;
         let look =
             |tenant: Option<&str>, at| self.watched_value(namespace, &rule, &widget, tenant, at);
         // Of the past, evenly, each of another subject.
-        let began = Instant::now();
+        let (began, mut sampled) = (Instant::now(), 0);
         for (turn, subject) in (0..SAMPLED).zip(subjects.iter().cycle()) {
+            if began.elapsed() > LOOKS_TIME {
+                break;
+            }
             look(subject.tenant.as_deref(), now - turn * (BACK_MS / SAMPLED))?;
+            sampled += 1;
         }
-        let each = began.elapsed() / SAMPLED as u32;
+        let each = began.elapsed() / sampled.max(1);
         let Reach { step_minutes, tenants, back_ms } = reach(each, subjects.len(), &rule);
-        let left_out = subjects.len().saturating_sub(tenants);
+        let left_out = unseen + subjects.len().saturating_sub(tenants);
         subjects.truncate(tenants);
         let step = step_minutes * MINUTE_MS;
         // On whole steps many windows are whole hours, which rollups answer.
@@ -223,6 +227,10 @@ impl App {
                     continue;
                 }
                 let value = look(subject.tenant.as_deref(), at)?;
+                subject.has_begun |= value.is_some_and(|value| value != 0.0);
+                if !subject.has_begun {
+                    continue;
+                }
                 let (next, change) = next_state(&rule, &subject.status, value, at, 0);
                 subject.status = next;
                 shown = value;
@@ -249,39 +257,43 @@ impl App {
         Ok(AlertPreview { from, to, step_minutes, fired, events: events.into(), points, tenants })
     }
 
-    /// The tenants that are looked at, those with most events first; one subject for a rule about one tenant, or all together.
+    /// The tenants that are looked at, those with most events first, and how many more there are; one subject for a rule about one tenant, or
+    /// all together.
     fn preview_subjects(
         &self,
         namespace: Namespace,
         rule: &AlertRule,
         now: i64,
-    ) -> Result<Vec<PreviewSubject>> {
+    ) -> Result<(Vec<PreviewSubject>, usize)> {
         let from = now - BACK_MS;
         let subject = |tenant: Option<String>| PreviewSubject {
             tenant,
             status: fresh(String::new(), None, from),
             days: BTreeSet::new(),
+            has_begun: !rule.per_tenant,
         };
         if !rule.per_tenant {
-            return Ok(vec![subject(rule.tenant_id.clone())]);
+            return Ok((vec![subject(rule.tenant_id.clone())], 0));
         }
         let control = self.query_control();
         let mut tenants = self.engine.tenants(namespace, from, now, &control)?;
+        let unseen = tenants.len().saturating_sub(TENANTS_MAX);
         tenants.truncate(TENANTS_MAX);
         let mut subjects: Vec<PreviewSubject> =
             tenants.into_iter().map(|(tenant, _)| subject(Some(tenant))).collect();
         let lately = TENANT_SEEN_MS.max(window_ms(rule));
         for day in from.div_euclid(DAY_MS)..=now.div_euclid(DAY_MS) {
-            let begin = day * DAY_MS;
-            let seen = self.engine.tenants(namespace, begin - lately, begin, &control)?;
+            let end = (day + 1) * DAY_MS;
+            let seen = self.engine.tenants(namespace, end - DAY_MS - lately, end, &control)?;
             let seen: BTreeSet<String> = seen.into_iter().map(|(tenant, _)| tenant).collect();
             for subject in &mut subjects {
                 if subject.tenant.as_ref().is_some_and(|tenant| seen.contains(tenant)) {
                     subject.days.insert(day);
+                    subject.has_begun |= day == from.div_euclid(DAY_MS);
                 }
             }
         }
-        Ok(subjects)
+        Ok((subjects, unseen))
     }
 }
 
@@ -289,8 +301,10 @@ impl App {
 struct PreviewSubject {
     tenant: Option<String>,
     status: AlertStatus,
-    /// Days since 1970 at whose begin it had sent something lately.
+    /// Days since 1970 on which, or not long before which, it sent something.
     days: BTreeSet<i64>,
+    /// Whether it has sent something by now: before that, nothing is missing of it.
+    has_begun: bool,
 }
 
 impl PreviewSubject {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use inlay_engine::{Clock, Engine, Rng, Txn};
+use parking_lot::Mutex;
 
 use super::{
     callers::{Caller, KeyCallers},
@@ -35,6 +36,8 @@ pub struct AppState {
     pub counters: Counters,
     /// Callers of API keys that were decoded before.
     pub key_callers: KeyCallers,
+    /// The chart of the last alert that was mailed, by its event: all its addresses get the same.
+    pub last_alert_chart: Mutex<Option<(String, Arc<Vec<u8>>)>>,
 }
 
 /// The product: its state, and what is known of the request under way. Each request has a clone: one counter of references for
@@ -148,7 +151,15 @@ impl App {
         let (ids, counters) = (Ids::default(), Counters::default());
         let key_callers = KeyCallers::default();
         Self {
-            state: Arc::new(AppState { engine, clock, rng, ids, counters, key_callers }),
+            state: Arc::new(AppState {
+                engine,
+                clock,
+                rng,
+                ids,
+                counters,
+                key_callers,
+                last_alert_chart: Mutex::default(),
+            }),
             settings,
             acting: None,
             named: None,

@@ -122,7 +122,9 @@ pub async fn test(
         let attempt = tokio::spawn(async move {
             let _place = places.acquire_owned().await;
             let began_at = app.now_ms();
-            let message = app.alert_message(&delivery, began_at)?;
+            let (making, of) = (app.clone(), delivery.clone());
+            let message = spawn_blocking(move || making.alert_message(&of, began_at)).await;
+            let message = message.map_err(|error| ApiError::internal(error.to_string()))??;
             let outcome = Outcome { began_at, result: dispatcher.send(message).await };
             let recipient = spawn_blocking(move || app.record_test(delivery, outcome)).await;
             recipient.map_err(|error| ApiError::internal(error.to_string()))?
