@@ -1,4 +1,4 @@
-// What the console promises of itself: it can do what a session may, and says everything in one file.
+// What the console promises of itself: it can do what a session may, and says everything in the texts.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -14,6 +14,11 @@ const files = readdirSync(join(web, "console"), { recursive: true })
 /** @param {string} name */
 const read = (name) => readFileSync(join(web, "console", name), "utf8");
 const source = files.map(read).join("\n");
+// Of one language, a file for each room of the console.
+const texts = files
+  .filter((name) => name.startsWith("texts/en"))
+  .map(read)
+  .join("\n");
 
 test("every operation that a session may do has its control in the console", () => {
   const table = readFileSync(join(web, "../README.md"), "utf8").matchAll(
@@ -26,7 +31,7 @@ test("every operation that a session may do has its control in the console", () 
     new Set(
       [...code.matchAll(/api\.(GET|POST|PATCH|DELETE)\(\s*"([^"]+)"/g)].map(([, method, path]) => `${method} ${path}`),
     );
-  const said = new Set([...read("texts/en.ts").matchAll(/: "([^"\n]+)"/g)].map(([, words]) => words));
+  const said = new Set([...texts.matchAll(/: "([^"\n]+)"/g)].map(([, words]) => words));
   for (const [operation, [file, words]] of Object.entries(CONTROLS)) {
     assert.ok(asks(read(file)).has(operation), `${file} does not ask ${operation}`);
     assert.ok(said.has(words), `${operation}: nothing says “${words}”`);
@@ -74,7 +79,7 @@ test("the audit log has words for every action of the server", () => {
   const rust = readdirSync(app, { recursive: true })
     .filter((name) => String(name).endsWith(".rs"))
     .map((name) => readFileSync(join(app, name), "utf8"));
-  const words = read("texts/en.ts").match(/  audit: \{.*?\n  \},/s)?.[0] ?? "";
+  const words = texts.match(/  audit: \{.*?\n  \},/s)?.[0] ?? "";
   const known = new Set([...words.matchAll(/^ {6}(\w+): "/gm)].map(([, name]) => name));
   const found = (/** @type {RegExp} */ pattern) =>
     rust.flatMap((code) => [...code.matchAll(pattern)].map(([, name]) => name));

@@ -1,1 +1,0 @@
-import{a}from"./chunk-NMKHJG5F.js";import"./chunk-AFRRJHJ6.js";import"./chunk-HLTOFD3C.js";import"./chunk-WWCNY64A.js";import"./chunk-R4OY37YP.js";import"./chunk-TE32ZVU2.js";import"./chunk-NGXJW6OA.js";import"./chunk-A5LA4YAA.js";import"./chunk-IUGSKNIZ.js";import"./chunk-SJLHYPKW.js";export{a as default};
