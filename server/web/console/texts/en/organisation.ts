@@ -117,7 +117,7 @@ export const organisation = {
       widget_delete: "widget removed",
       revoke: "revoked",
       rotate: "changed",
-      rotate_secret: "replaced the secret of",
+      rotate_secret: "got a new secret",
       test: "tested",
       run: "run",
       retry: "sent again",

@@ -1,1 +1,0 @@
-import{a}from"./chunk-2PWAM26F.js";import"./chunk-6S7QCUP2.js";import"./chunk-TTXWW4BC.js";import"./chunk-5YVTDBFU.js";import"./chunk-VQPBAT32.js";import"./chunk-VZFMV45X.js";import"./chunk-BPJ3XIRL.js";import"./chunk-OZ4EYRYE.js";import"./chunk-2MXTGD6G.js";import"./chunk-SJLHYPKW.js";export{a as default};
