@@ -3,15 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "files of a user, not of the store")]
 
+mod common;
+
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Write as _},
+    io::Write as _,
     path::Path,
     process::{Child, Command, Output, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use common::{base_of, client, register};
 use parquet::{
     data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type},
     file::{properties::WriterProperties, writer::SerializedFileWriter},
@@ -33,29 +36,18 @@ impl Drop for Served {
     }
 }
 
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
-}
-
 /// A server with an organisation, and a folder for files beside its data.
 async fn serve() -> Served {
+    serve_with(&[]).await
+}
+
+/// The same with settings.
+async fn serve_with(settings: &[(&str, &str)]) -> Served {
     let directory = tempfile::tempdir().unwrap();
-    let mut process = Command::new(env!("CARGO_BIN_EXE_inlay"))
-        .arg("serve")
-        .env("INLAY_DATA_DIR", directory.path().join("data"))
-        .env("INLAY_HTTP_ADDR", "127.0.0.1:0")
-        .env("INLAY_GRPC_ADDR", "127.0.0.1:0")
-        .env("INLAY_LOG", "warn")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let base = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
-    let account = json!({"email": "i@example.com", "password": "long enough password", "name": "I", "org_name": "I"});
-    let url = format!("{base}/v1/auth/register");
-    let body: Json = client().post(url).json(&account).send().await.unwrap().json().await.unwrap();
-    let key = body["api_key"]["key"].as_str().unwrap().to_owned();
+    let mut command = common::command(&directory.path().join("data"));
+    let (process, line) = common::start(command.envs(settings.iter().copied()));
+    let base = base_of(&line);
+    let key = register(&base).await;
     Served { process, base, key, directory }
 }
 
@@ -316,6 +308,11 @@ async fn rows_that_are_refused_stop_no_others_and_each_is_accounted_for() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("names the file that is imported"), "{said}");
     assert_eq!(fs::read_to_string(served.path("bad.ndjson")).unwrap().lines().count(), 2_001);
+    // Without a list the first batch says that nothing fits.
+    let output = served.import(&["bad.ndjson"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("none of the first 1000 rows is an event"), "{said}");
+    assert!(!output.status.success() && said.contains("--skip 0"), "{said}");
     // Options complete empty events, and change no ids: what was corrected is stored once.
     served.write("few.ndjson", "{}\n\n{\"tenant_id\":\"u\"}\n");
     let output = served.import(&["few.ndjson", "--value", "event_name=e"]);
@@ -327,6 +324,16 @@ async fn rows_that_are_refused_stop_no_others_and_each_is_accounted_for() {
     let output = served.import(&["few.ndjson", "--skip", "7"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("--skip 7, and there are 3 rows"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_of_requests_is_waited_for() {
+    let served = serve_with(&[("INLAY_RATE_LIMITS", "ingest=2")]).await;
+    let line = "{\"tenant_id\":\"t\",\"event_name\":\"e\"}\n";
+    served.write("many.ndjson", &line.repeat(6_000));
+    let said = served.imported(&["many.ndjson", "--connections", "6"]);
+    assert!(said.contains("6000 events stored, 0 were there before, 0 rows refused"), "{said}");
+    assert_eq!(served.value(&[("tenant_id", "t"), ("event_name", "e")]).await, 6_000.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod common;
+
 use std::{
     io::{BufRead, BufReader},
     path::Path,
@@ -11,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use common::{base_of, client, command, register};
 use serde_json::json;
 
 /// Kills in one run; `INLAY_KILLS` asks for more.
@@ -22,24 +25,10 @@ struct Process {
     grpc: String,
 }
 
-fn command(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_inlay"));
-    command
-        .arg("serve")
-        .env("INLAY_DATA_DIR", directory)
-        .env("INLAY_HTTP_ADDR", "127.0.0.1:0")
-        .env("INLAY_GRPC_ADDR", "127.0.0.1:0")
-        .env("INLAY_LOG", "warn");
-    command
-}
-
 fn start(directory: &Path) -> Process {
-    let mut child = command(directory).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let base = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    let (child, line) = common::start(&mut command(directory));
     let grpc = line.split("(gRPC on ").nth(1).unwrap().trim().trim_end_matches(')').to_owned();
-    Process { child, base, grpc }
+    Process { child, base: base_of(&line), grpc }
 }
 
 impl Drop for Process {
@@ -47,17 +36,6 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
-}
-
-async fn register(base: &str) -> String {
-    let body = json!({"email": "p@example.com", "password": "long enough password", "name": "P", "org_name": "P"});
-    let reply = client().post(format!("{base}/v1/auth/register")).json(&body).send().await.unwrap();
-    let body: serde_json::Value = reply.json().await.unwrap();
-    body["api_key"]["key"].as_str().unwrap().to_owned()
 }
 
 async fn value(base: &str, key: &str, metric: &str) -> i64 {

@@ -46,7 +46,7 @@ mod sharing;
 
 mod planning;
 
-use cast_names::{is_clash, with_named_casts};
+use cast_names::{is_clash, may_clash, with_named_casts};
 use library::Library;
 use planning::{Planning, Tables};
 
@@ -115,9 +115,9 @@ pub async fn answer_admitted(
         let plan = planning.logical(statement).map_err(failed)?;
         planning.physical(with_params(plan, &ask.params)?).map_err(failed)
     };
-    let named = with_named_casts(&statement);
-    let plan = planned(statement).or_else(|refusal| match named {
-        Some(named) if is_clash(&refusal) => planned(named),
+    let spare = may_clash(&statement).then(|| statement.clone());
+    let plan = planned(statement).or_else(|refusal| match spare {
+        Some(spare) if is_clash(&refusal) => planned(with_named_casts(spare)),
         _ => Err(refusal),
     })?;
     let mut rows = execute_stream(plan, session.task()).map_err(failed)?;

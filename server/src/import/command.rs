@@ -88,7 +88,9 @@ pub async fn import(command: &Import) -> anyhow::Result<()> {
     let mut failed: Option<anyhow::Error> = None;
     let mut is_read = false;
     while !(is_read && requests.is_empty()) {
-        let has_room = !is_read && (requests.len() as u64) < command.connections;
+        // The first batch goes alone: by it one sees whether the columns are named rightly.
+        let at_once = if tally.has_answer() { command.connections } else { 1 };
+        let has_room = !is_read && (requests.len() as u64) < at_once;
         tokio::select! {
             batch = batches.recv(), if has_room => match batch {
                 Some(Ok(batch)) => {
@@ -215,8 +217,12 @@ impl Tally {
         self.batches.insert(last_row, false);
     }
 
+    fn has_answer(&self) -> bool {
+        self.accepted > 0 || self.refused > 0
+    }
+
     fn add(&mut self, sent: Sent, batch: &ImportBatch) -> anyhow::Result<()> {
-        let is_first = self.accepted == 0 && self.refused == 0;
+        let is_first = !self.has_answer();
         let is_all = sent.accepted == 0 && sent.refused.len() >= HOPELESS;
         self.accepted += sent.accepted;
         self.duplicates += sent.duplicates;

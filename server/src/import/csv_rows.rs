@@ -88,12 +88,11 @@ fn row(
     for ((value, name), kind) in record.iter().zip(names).zip(kinds) {
         raw.extend_from_slice(value.as_bytes());
         raw.push(0x1f);
-        let number = number(value);
         cells.push(if value.trim().is_empty() {
             Cell::Nothing
-        } else if !*kind.get_or_insert(number.is_some()) {
+        } else if !*kind.get_or_insert_with(|| number(value).is_some()) {
             Cell::Text(value.to_owned())
-        } else if let Some(number) = number {
+        } else if let Some(number) = number(value) {
             Cell::Number(number)
         } else {
             return Err(format!(

@@ -18,7 +18,7 @@ use datafusion_expr::{
 };
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Statement, VisitMut as _, VisitorMut,
+    ObjectName, Statement, Visit, VisitMut, Visitor, VisitorMut,
 };
 use inlay_sql_protocol::Refusal;
 
@@ -33,25 +33,43 @@ pub fn is_clash(refusal: &Refusal) -> bool {
     clashes.iter().any(|clash| refusal.message.contains(clash))
 }
 
-/// The statement with a name for each cast; nothing where it has none, or sets of groups, whose columns the library would confuse.
-pub fn with_named_casts(statement: &Statement) -> Option<Statement> {
-    let mut named = statement.clone();
-    let mut casts = Casts { types: Vec::new(), has_sets: false };
-    let _: ControlFlow<()> = named.visit(&mut casts);
-    (!casts.types.is_empty() && !casts.has_sets).then_some(named)
+/// Whether a statement has casts that may need names. In sets of groups they have none: the library would confuse their columns.
+pub fn may_clash(statement: &Statement) -> bool {
+    let mut search = Search { has_casts: false, has_sets: false };
+    let _: ControlFlow<()> = Visit::visit(statement, &mut search);
+    search.has_casts && !search.has_sets
 }
 
-struct Casts {
-    /// The types, each of which has one function more around it than the one before.
-    types: Vec<String>,
+struct Search {
+    has_casts: bool,
     has_sets: bool,
 }
 
-impl VisitorMut for Casts {
+impl Visitor for Search {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.has_casts |= matches!(expr, Expr::Cast { .. });
+        self.has_sets |= matches!(expr, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
+        ControlFlow::Continue(())
+    }
+}
+
+/// The statement with a name for each cast.
+pub fn with_named_casts(mut statement: Statement) -> Statement {
+    let _: ControlFlow<()> = VisitMut::visit(&mut statement, &mut NameCasts { types: Vec::new() });
+    statement
+}
+
+struct NameCasts {
+    /// The types, each of which has one function more around it than the one before.
+    types: Vec<String>,
+}
+
+impl VisitorMut for NameCasts {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        self.has_sets |= matches!(expr, Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_));
         let Expr::Cast { data_type, .. } = expr else { return ControlFlow::Continue(()) };
         let name = data_type.to_string();
         let known = self.types.iter().position(|known| *known == name);

@@ -29,7 +29,7 @@ use crate::{
 
 const MINUTE_MS: i64 = 60_000;
 /// Webhooks that one look at a rule makes, at most. Its mails are one for each address.
-const TOLD_AT_ONCE: usize = 1_000;
+const WEBHOOKS_AT_ONCE: usize = 1_000;
 /// Looking at all tenants of a rule may take this long.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 /// Tenants that one rule watches, at most: those with most events.
@@ -49,7 +49,7 @@ pub struct Check {
     at: i64,
     found: Found,
     /// Webhooks that were sent on their way because of it.
-    told: Cell<usize>,
+    webhooks: Cell<usize>,
     /// What its mails tell, with the ids of the events.
     mails: RefCell<Vec<(String, Notification)>>,
 }
@@ -97,7 +97,7 @@ impl App {
             widget_title: String::new(),
             at,
             found: Found::Gone("the dashboard was deleted"),
-            told: Cell::new(0),
+            webhooks: Cell::new(0),
             mails: RefCell::default(),
             rule,
         };
@@ -208,7 +208,7 @@ impl App {
         }
         self.engine.transact(|txn| {
             for check in checks {
-                check.told.set(0);
+                check.webhooks.set(0);
                 check.mails.take();
                 let mut records = OrgTxn::new(txn, &check.org);
                 let rule: Option<AlertRule> = records.find(&check.rule.id)?;
@@ -364,10 +364,10 @@ impl App {
             reason: reason.map(str::to_owned),
         };
         let id = format!("{}:{}", rule.id, self.new_id());
-        let room = TOLD_AT_ONCE.saturating_sub(check.told.get());
+        let room = WEBHOOKS_AT_ONCE.saturating_sub(check.webhooks.get());
         let message = (id.as_str(), &notification);
         let webhook = self.enqueue_webhook(records, &check.org, rule, message, room)?;
-        check.told.set(check.told.get() + usize::from(webhook.is_some()));
+        check.webhooks.set(check.webhooks.get() + usize::from(webhook.is_some()));
         let has_mails = !rule.email_to.is_empty();
         let mails_with = check.mails.borrow().first().map(|(first, _)| first.clone());
         let mails_with = mails_with.filter(|_| has_mails);

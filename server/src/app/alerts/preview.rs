@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     app::{
-        delivery::queue::{Outcome, alert_attempt, kind_of},
+        delivery::queue::{Outcome, alert_attempt, pending},
         request::{callers::Caller, context::App},
     },
     error::{ApiError, Code, Result},
@@ -137,19 +137,8 @@ impl App {
             let message = "this rule has no receivers: no email_to and no webhook_url";
             return Err(ApiError::new(Code::Conflict, message));
         }
-        let delivery = |(channel, to): (Channel, &String)| Delivery {
-            id: self.new_id(),
-            org: caller.org.clone(),
-            due_at: now,
-            is_leased: false,
-            attempt: 1,
-            channel,
-            to: to.clone(),
-            alert: rule.number,
-            event: String::new(),
-            notification: notification.clone(),
-            retry: 0,
-            further: Vec::new(),
+        let delivery = |(channel, to): (Channel, &String)| {
+            self.delivery(&caller.org, channel, to, "", &notification)
         };
         let deliveries = channels.into_iter().map(delivery).collect();
         self.org_txn(&caller.org, |txn| {
@@ -172,12 +161,11 @@ impl App {
             let row = alert_attempt(self.new_id(), &delivery, &outcome);
             self.org_txn(&delivery.org, |txn| txn.put(&row))?;
         }
+        let status = if outcome.result.error.is_none() { "sent" } else { "failed" };
         Ok(RecipientStatus {
-            kind: kind_of(delivery.channel).to_owned(),
-            to: delivery.to,
-            tenant_id: None,
-            status: if outcome.result.error.is_none() { "sent" } else { "failed" }.to_owned(),
+            status: status.to_owned(),
             error: outcome.result.error,
+            ..pending(delivery.channel, &delivery.to)
         })
     }
 

@@ -181,7 +181,8 @@ impl App {
         Ok(())
     }
 
-    fn delivery(
+    /// A delivery of a notification, which is not in the queue yet. `event` is empty for a test.
+    pub fn delivery(
         &self,
         org: &str,
         channel: Channel,
