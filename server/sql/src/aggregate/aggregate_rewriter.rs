@@ -15,23 +15,26 @@ use datafusion_common::{
     tree_node::{Transformed, TreeNode as _, TreeNodeRecursion},
 };
 use datafusion_expr::{
-    Case, Cast, Expr, ExprSchemable as _, Operator, TableScan, cast,
+    BinaryExpr, Case, Cast, Expr, ExprSchemable as _, Operator, TableScan, cast,
     expr::AggregateFunction,
     lit,
     utils::{conjunction, split_conjunction},
     when,
 };
-use datafusion_functions_aggregate::expr_fn::{max, min, sum};
-use inlay_engine::rows::Grain;
+use datafusion_functions_aggregate::expr_fn::{bool_and, bool_or, max, min, sum};
+use inlay_engine::rows::{Grain, TimeBuckets};
 
 use super::{
     aggregate_spec::{AggregateSpec, GroupKey, ROWS, SPAN, USER},
     case_branches::{Branch, branches},
     distinct_values::{DISTINCT_MAX, Distinct},
     groups_table::GroupsTable,
+    literal_ranks::ranked,
     measures::{Measure, MeasureStat},
     partitioned_work,
+    row_values::{NumberValues, RowValues},
     time_buckets::{Times, is_time, truncated},
+    time_values::TimeValues,
     user_groups_table::UserGroupsTable,
 };
 use crate::tables::{
@@ -88,6 +91,12 @@ pub struct PartialAggregates {
 impl PartialAggregates {
     fn one(aggregate: Expr) -> Self {
         Self { aggregates: vec![aggregate], finish: Box::new(first) }
+    }
+
+    /// The same, and something made of its result.
+    fn then(self, more: impl FnOnce(Expr) -> Result<Expr> + 'static) -> Self {
+        let Self { aggregates, finish } = self;
+        Self { aggregates, finish: Box::new(|parts| more(finish(parts)?)) }
     }
 
     /// A count: of no groups it is zero, not nothing.
@@ -226,6 +235,13 @@ impl<'a> AggregateRewriter<'a> {
     ///
     /// Errors: none that is expected.
     pub fn takes_key(&mut self, expr: &Expr) -> Result<bool> {
+        let Some(found) = self.keys_of(expr)? else { return Ok(false) };
+        found.into_iter().for_each(|(name, key)| self.add_key(name, key));
+        Ok(true)
+    }
+
+    /// The keys that an expression is of, if it is of nothing else.
+    fn keys_of(&self, expr: &Expr) -> Result<Option<Vec<(String, GroupKey)>>> {
         let mut is_taken = true;
         let mut found: Vec<(String, GroupKey)> = Vec::new();
         expr.apply(|part| {
@@ -240,10 +256,7 @@ impl<'a> AggregateRewriter<'a> {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if is_taken {
-            found.into_iter().for_each(|(name, key)| self.add_key(name, key));
-        }
-        Ok(is_taken)
+        Ok(is_taken.then_some(found))
     }
 
     fn add_key(&mut self, name: String, key: GroupKey) {
@@ -304,9 +317,6 @@ impl<'a> AggregateRewriter<'a> {
 
     /// What an expression comes to by the texts of one column, if it is over one and cannot fail.
     fn text_values(&self, expr: &Expr) -> Result<Option<Arc<TextValues>>> {
-        if !self.is_by_user || !is_total(expr) {
-            return Ok(None);
-        }
         let columns = expr.column_refs();
         let column = match columns.iter().next() {
             Some(column) if columns.len() == 1 && column.name == EVENT => TextColumn::Event,
@@ -320,7 +330,100 @@ impl<'a> AggregateRewriter<'a> {
             },
             _ => return Ok(None),
         };
+        if !is_total(expr) {
+            return Ok(None);
+        }
         Ok(Some(Arc::new(TextValues::new(column, expr.clone())?)))
+    }
+
+    /// What an expression of the time comes to by buckets of time, if it cannot fail. Where times tell groups apart, they are keys.
+    fn time_values(&self, expr: &Expr) -> Result<Option<Arc<TimeValues>>> {
+        let is_by_time = self.keys.iter().any(|(_, key)| matches!(key, GroupKey::Time(_)));
+        if !self.is_by_user || is_by_time {
+            return Ok(None);
+        }
+        let (mut buckets, mut is_of_time, mut is_total) = (TimeBuckets::default(), false, true);
+        expr.apply(|part| {
+            if let Some(found) = self.times.buckets(part)? {
+                buckets.merge(&found);
+                is_of_time = true;
+                return Ok(TreeNodeRecursion::Jump);
+            }
+            is_total = !matches!(part, Expr::Column(_)) && is_total_part(part);
+            Ok(if is_total { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        })?;
+        Ok((is_of_time && is_total).then(|| TimeValues::new(expr.clone(), buckets)))
+    }
+
+    /// What an expression of numeric properties comes to, if it is a condition that cannot fail.
+    fn number_values(&self, expr: &Expr) -> Result<Option<Arc<NumberValues>>> {
+        let mut columns: Vec<&Column> = expr.column_refs().into_iter().collect();
+        columns.sort_unstable();
+        let properties = columns.iter().map(|column| self.property(&column.name, NUMBERS));
+        let properties = properties.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty());
+        let Some(properties) = properties.filter(|_| is_total(expr)) else { return Ok(None) };
+        let kind = expr.get_type(&*self.scan.projected_schema);
+        if !matches!(kind, Ok(DataType::Boolean)) && !is_number_of_few(expr) {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(NumberValues::new(&properties, expr.clone())?)))
+    }
+
+    /// What a condition, or one of a few written numbers, comes to in each row, if it can be computed without a batch of rows and
+    /// cannot fail.
+    fn row_values(&self, expr: &Expr) -> Result<Option<RowValues>> {
+        if let Some(values) = self.text_values(expr)? {
+            return Ok(Some(RowValues::Text(values)));
+        }
+        if let Some(values) = self.time_values(expr)? {
+            return Ok(Some(RowValues::Time(values)));
+        }
+        if let Some(values) = self.number_values(expr)? {
+            return Ok(Some(RowValues::Numbers(values)));
+        }
+        let boxed = |expr| Ok::<_, DataFusionError>(self.row_values(expr)?.map(Box::new));
+        Ok(match expr {
+            Expr::Alias(alias) => self.row_values(&alias.expr)?,
+            Expr::Not(inner) => boxed(inner)?.map(RowValues::Not),
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
+                boxed(left)?.zip(boxed(right)?).map(|(left, right)| RowValues::And(left, right))
+            }
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+                boxed(left)?.zip(boxed(right)?).map(|(left, right)| RowValues::Or(left, right))
+            }
+            Expr::Literal(value, _) if is_number_of_few(expr) => match value {
+                ScalarValue::Int64(Some(number)) => Some(RowValues::Constant(*number as f64)),
+                ScalarValue::Float64(Some(number)) => Some(RowValues::Constant(*number)),
+                _ => Some(RowValues::Constant(f64::NAN)),
+            },
+            Expr::Cast(Cast { expr: inner, .. }) if is_number_of_few(expr) => {
+                self.row_values(inner)?
+            }
+            Expr::Case(Case { expr: None, when_then_expr, else_expr })
+                if is_number_of_few(expr) =>
+            {
+                let mut branches = Vec::with_capacity(when_then_expr.len());
+                for (condition, then) in when_then_expr {
+                    let (condition, then) = (self.row_values(condition)?, self.row_values(then)?);
+                    let Some(branch) = condition.zip(then) else { return Ok(None) };
+                    branches.push(branch);
+                }
+                let otherwise = match else_expr {
+                    Some(expr) => self.row_values(expr)?,
+                    None => Some(RowValues::Constant(f64::NAN)),
+                };
+                otherwise.map(|otherwise| RowValues::Case(branches, Box::new(otherwise)))
+            }
+            _ => None,
+        })
+    }
+
+    /// The same where rows need not be told apart for it by keys.
+    fn row_values_first(&self, expr: &Expr) -> Result<Option<RowValues>> {
+        match self.is_by_user || self.keys_of(expr)?.is_none() {
+            true => self.row_values(expr),
+            false => Ok(None),
+        }
     }
 
     /// A measure, and what of it an aggregate is asked for: `CASE WHEN event_name = 'call' THEN timestamp END`, where the
@@ -340,7 +443,7 @@ impl<'a> AggregateRewriter<'a> {
             return self.measured_where(measure, condition.into_iter().chain(filter), is_else_zero);
         }
         if is_number_of_few(expr)
-            && let Some(values) = self.text_values(expr)?
+            && let Some(values) = self.row_values_first(expr)?
         {
             return self.measured_where(Measure::Computed(values), filter, false);
         }
@@ -356,7 +459,7 @@ impl<'a> AggregateRewriter<'a> {
     ) -> Result<Option<Measured>> {
         let mut of_groups = Vec::new();
         for condition in conditions.into_iter().flat_map(split_conjunction) {
-            if let Some(condition) = self.text_values(condition)? {
+            if let Some(condition) = self.row_values_first(condition)? {
                 measure = Measure::Where { of: Box::new(measure), condition, is_else_zero };
             } else if self.takes_key(condition)? {
                 of_groups.push(condition.clone());
@@ -473,12 +576,32 @@ impl<'a> AggregateRewriter<'a> {
         {
             return Ok(Some(parts));
         }
+        if let "min" | "max" = func.name()
+            && let Some((numbers, literals)) = ranked(&only)
+            && let Some(measured) = self.measured(func.name(), &numbers, filter)?
+        {
+            return Ok(measured
+                .aggregate(func.name())?
+                .map(|parts| parts.then(move |number| literals.value(number))));
+        }
+        if let "bool_or" | "bool_and" = func.name()
+            && let Some(values) = self.row_values_first(&only)?
+            && let Some(measured) = self.measured_where(Measure::Computed(values), filter, false)?
+        {
+            let name = if func.name() == "bool_or" { "max" } else { "min" };
+            let parts = measured.aggregate(name)?;
+            return Ok(parts.map(|parts| parts.then(|number| Ok(number.eq(lit(1.0))))));
+        }
         let is_all = matches!(&only, Expr::Literal(value, _) if !value.is_null());
-        if self.is_by_user && func.name() == "count" && (filter.is_some() || !is_all) {
-            let is_there = only.is_not_null();
+        if func.name() == "count" && (filter.is_some() || !is_all) {
+            let is_there = only.clone().is_not_null();
             let conditions = (!is_all).then_some(&is_there).into_iter().chain(filter);
-            let measured = self.measured_where(Measure::Rows, conditions, false)?;
-            return measured.map_or(Ok(None), |measured| measured.aggregate("count"));
+            let is_of_keys = |condition: &Expr| Ok(self.keys_of(condition)?.is_some());
+            let are_of_keys = conditions.clone().map(is_of_keys).collect::<Result<Vec<_>>>()?;
+            if self.is_by_user || are_of_keys.contains(&false) {
+                let measured = self.measured_where(Measure::Rows, conditions, false)?;
+                return measured.map_or(Ok(None), |measured| measured.aggregate("count"));
+            }
         }
         if let Some(filter) = filter {
             // Only rows are counted by a condition; sums of keys would need a state for each answer to it.
@@ -511,6 +634,8 @@ impl<'a> AggregateRewriter<'a> {
             }
             ("min", Ok(_)) => Some(PartialAggregates::one(min(only))),
             ("max", Ok(_)) => Some(PartialAggregates::one(max(only))),
+            ("bool_or", Ok(_)) => Some(PartialAggregates::one(bool_or(only))),
+            ("bool_and", Ok(_)) => Some(PartialAggregates::one(bool_and(only))),
             _ => None,
         })
     }
@@ -605,47 +730,50 @@ fn counts_users(expr: &Expr) -> bool {
     counted_once(expr).is_some_and(is_user)
 }
 
-/// Whether an expression has a value, or none, for every text: it may be computed for texts of rows that a condition leaves out.
+/// Whether an expression has a value, or none, for all values of its columns: it may be computed for rows that a condition leaves out.
 fn is_total(expr: &Expr) -> bool {
-    let is_failing = expr.exists(|part| {
-        Ok(!match part {
-            Expr::Column(_)
-            | Expr::Literal(..)
-            | Expr::Alias(_)
-            | Expr::Case(_)
-            | Expr::Like(_)
-            | Expr::InList(_)
-            | Expr::Between(_)
-            | Expr::Not(_)
-            | Expr::IsNull(_)
-            | Expr::IsNotNull(_)
-            | Expr::IsTrue(_)
-            | Expr::IsFalse(_)
-            | Expr::IsUnknown(_)
-            | Expr::IsNotTrue(_)
-            | Expr::IsNotFalse(_)
-            | Expr::IsNotUnknown(_) => true,
-            Expr::BinaryExpr(binary) => matches!(
-                binary.op,
-                Operator::Eq
-                    | Operator::NotEq
-                    | Operator::Lt
-                    | Operator::LtEq
-                    | Operator::Gt
-                    | Operator::GtEq
-                    | Operator::IsDistinctFrom
-                    | Operator::IsNotDistinctFrom
-                    | Operator::And
-                    | Operator::Or
-            ),
-            Expr::Cast(Cast { expr, field }) => {
-                *field.data_type() == DataType::Float64 && is_number_of_few(expr)
-            }
-            Expr::ScalarFunction(call) => TOTAL_FUNCTIONS.contains(&call.func.name()),
-            _ => false,
-        })
-    });
+    let is_failing = expr.exists(|part| Ok(!is_total_part(part)));
     is_failing.is_ok_and(|is_failing| !is_failing)
+}
+
+/// Whether a part of an expression has a value, or none, for all values of its own parts.
+fn is_total_part(part: &Expr) -> bool {
+    match part {
+        Expr::Column(_)
+        | Expr::Literal(..)
+        | Expr::Alias(_)
+        | Expr::Case(_)
+        | Expr::Like(_)
+        | Expr::InList(_)
+        | Expr::Between(_)
+        | Expr::Not(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_) => true,
+        Expr::BinaryExpr(binary) => matches!(
+            binary.op,
+            Operator::Eq
+                | Operator::NotEq
+                | Operator::Lt
+                | Operator::LtEq
+                | Operator::Gt
+                | Operator::GtEq
+                | Operator::IsDistinctFrom
+                | Operator::IsNotDistinctFrom
+                | Operator::And
+                | Operator::Or
+        ),
+        Expr::Cast(Cast { expr, field }) => {
+            *field.data_type() == DataType::Float64 && is_number_of_few(expr)
+        }
+        Expr::ScalarFunction(call) => TOTAL_FUNCTIONS.contains(&call.func.name()),
+        _ => false,
+    }
 }
 
 /// Functions of texts that fail for none.

@@ -156,6 +156,7 @@ impl AggregateSpec {
         let mut finest = self.buckets();
         let of_distinct = self.distinct.iter().filter_map(Distinct::grain).max();
         finest.grain = finest.grain.max(self.span).max(of_distinct);
+        self.measures.iter().for_each(|measure| measure.refine(&mut finest));
         finest
     }
 

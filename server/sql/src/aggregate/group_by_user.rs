@@ -25,6 +25,7 @@ use super::{
     aggregate_spec::{AggregateSpec, GroupKey, RankCombinations},
     distinct_values::Distinct,
     group_columns::{Batches, EventBucket, GroupColumns, GroupLabels},
+    time_values::MorselRows,
 };
 use crate::tables::broken;
 
@@ -405,8 +406,9 @@ impl<'a> UserAggregator<'a> {
                 *row = slot as u32;
             }
         }
+        let read = MorselRows { source, morsel, bucket_runs: &bucket_runs };
         for (at, measure) in self.spec.measures.iter().enumerate() {
-            let values = measure.read(source, morsel)?;
+            let values = measure.read(read)?;
             let slots = rows.iter().zip(values).filter(|(slot, _)| **slot != NONE);
             slots.for_each(|(slot, value)| self.columns.add(at, *slot as usize, value));
         }

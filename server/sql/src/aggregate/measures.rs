@@ -1,7 +1,7 @@
 //! Count, sum, minimum and maximum of a number within a group of rows.
 //!
 //! `min(timestamp), avg(numeric_props['ms']) … GROUP BY user_id` has two measures: the time, and a property. So has `max(string_props['plan']),
-//! count(*) FILTER (WHERE string_props['status'] = 'error')`: the rank of a text, and a number that is computed from one.
+//! count(*) FILTER (WHERE string_props['status'] = 'error')`: the rank of a text, and rows that meet a condition.
 
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use arrow::{
     datatypes::{DataType, Field, TimeUnit},
 };
 use datafusion_common::{DataFusionError, Result};
-use inlay_engine::rows::{Column, Morsel, Source, Values};
+use inlay_engine::rows::{Column, TimeBuckets, Values};
 
-use crate::tables::{TextOrder, TextValues, broken};
+use super::{row_values::RowValues, time_values::MorselRows};
+use crate::tables::{TextOrder, broken};
 
 /// What is added up.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,26 +26,27 @@ pub enum Measure {
     Property(String),
     /// A string property, of which the first and the last in order are known; its sum means nothing.
     Text(Arc<TextOrder>),
-    /// A number that is computed of a string property, or of the event's name.
-    Computed(Arc<TextValues>),
-    /// Another measure in rows whose string property, or event's name, meets a condition; other rows lack it, or have zero.
-    Where { of: Box<Measure>, condition: Arc<TextValues>, is_else_zero: bool },
+    /// A number that is computed of a row.
+    Computed(RowValues),
+    /// Another measure in rows that meet a condition; other rows lack it, or have zero.
+    Where { of: Box<Measure>, condition: RowValues, is_else_zero: bool },
 }
 
 impl Measure {
     /// Of each row of a morsel; NaN where the row lacks it.
     ///
     /// Errors: damage of a segment.
-    pub fn read(&self, source: &Source, morsel: &Morsel) -> Result<Vec<f64>> {
+    pub fn read(&self, rows: MorselRows<'_>) -> Result<Vec<f64>> {
+        let MorselRows { source, morsel, .. } = rows;
         let column = match self {
             Self::Rows => return Ok(vec![1.0; morsel.rows()]),
             Self::Time => Column::Time,
             Self::Property(name) => Column::Number(name.clone()),
             Self::Text(order) => return order.read(source, morsel),
-            Self::Computed(values) => return values.read(source, morsel),
+            Self::Computed(values) => return values.read(rows),
             Self::Where { of, condition, is_else_zero } => {
-                let mut values = of.read(source, morsel)?;
-                let passes = condition.read(source, morsel)?;
+                let mut values = of.read(rows)?;
+                let passes = condition.read(rows)?;
                 let other = if *is_else_zero { 0.0 } else { f64::NAN };
                 let left_out = values.iter_mut().zip(passes).filter(|(_, passes)| *passes != 1.0);
                 left_out.for_each(|(value, _)| *value = other);
@@ -57,6 +59,18 @@ impl Measure {
             Values::Codes(..) | Values::Texts(_) => Err(DataFusionError::Internal(
                 "a measure of a number has a value that is not a number".to_owned(),
             )),
+        }
+    }
+
+    /// Makes buckets of time as fine as they need to be for it.
+    pub fn refine(&self, buckets: &mut TimeBuckets) {
+        match self {
+            Self::Computed(values) => values.refine(buckets),
+            Self::Where { of, condition, .. } => {
+                of.refine(buckets);
+                condition.refine(buckets);
+            }
+            Self::Rows | Self::Time | Self::Property(_) | Self::Text(_) => {}
         }
     }
 

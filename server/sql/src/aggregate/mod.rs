@@ -11,11 +11,16 @@
 mod case_branches;
 mod code_set;
 mod distinct_values;
+mod literal_ranks;
 mod state_functions;
 
 mod count_codes;
 
 mod partitioned_work;
+
+mod time_values;
+
+mod row_values;
 
 mod measures;
 

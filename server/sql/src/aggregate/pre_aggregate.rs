@@ -22,6 +22,7 @@ use inlay_engine::rows::{Column, Morsel, Source, TextTable, TimeBuckets, Values}
 use super::{
     aggregate_spec::{AggregateSpec, DENSE_GROUPS_BYTES, GroupKey},
     measures::{Measure, MeasureState},
+    time_values::MorselRows,
 };
 use crate::tables::{BATCH_ROWS, broken};
 
@@ -183,8 +184,10 @@ impl<'a> SourceAggregator<'a> {
         for &index in &indexes {
             self.counts[index as usize] += 1;
         }
+        // Times tell groups apart here: no measure needs them.
+        let read = MorselRows { source: self.source, morsel, bucket_runs: &[] };
         for (measure, states) in spec.measures.iter().zip(&mut self.states) {
-            let mut values = measure.read(self.source, morsel)?;
+            let mut values = measure.read(read)?;
             if let Some(marks) = &marks {
                 let mut marks = marks.iter();
                 values.retain(|_| marks.next().is_some_and(|mark| *mark));

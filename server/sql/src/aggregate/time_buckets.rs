@@ -19,24 +19,18 @@ use std::{
 };
 
 use arrow::{
-    array::{
-        Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch, TimestampMillisecondArray,
-    },
+    array::{Array as _, AsArray as _, BooleanArray},
     compute::{
         cast,
         kernels::cmp::{distinct, not_distinct},
     },
     datatypes::{DataType, Int64Type},
 };
-use datafusion_common::{DFSchema, Result, ScalarValue};
-use datafusion_expr::{
-    BinaryExpr, Cast, Expr, Operator, execution_props::ExecutionProps, expr::ScalarFunction,
-    physical_planning_context::PhysicalPlanningContext,
-};
-use datafusion_physical_expr::create_physical_expr;
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{BinaryExpr, Cast, Expr, Operator, expr::ScalarFunction};
 use inlay_engine::rows::{Grain, Scan, TimeBuckets};
 
-use super::aggregate_spec::bounds;
+use super::{aggregate_spec::bounds, time_values::values};
 use crate::tables::{Kind, kept_cast, time_boundaries};
 
 /// Weeks, days or hours of a table at whose ends an expression is computed, at most: hours of four years.
@@ -178,21 +172,6 @@ impl Times {
         // A clock that is set back shows an hour again.
         Ok(Some(Steps { buckets, is_injective: clock.is_none() }))
     }
-}
-
-/// An expression of the time for some times, if it can be computed for all of them.
-fn values(expr: &Expr, times: Vec<i64>) -> Result<Option<ArrayRef>> {
-    let rows = times.len();
-    let mut columns = Kind::Events.columns().into_iter();
-    let Some(field) = columns.find(|field| field.name() == Kind::Events.time_column()) else {
-        return Ok(None);
-    };
-    let schema = DFSchema::from_unqualified_fields([field].into_iter().collect(), HashMap::new())?;
-    let (props, subqueries) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-    let evaluated = create_physical_expr(expr, &schema, &props, &subqueries)?;
-    let times = Arc::new(TimestampMillisecondArray::from(times));
-    let batch = RecordBatch::try_new(Arc::clone(schema.inner()), vec![times])?;
-    Ok(evaluated.evaluate(&batch).and_then(|values| values.into_array(rows)).ok())
 }
 
 /// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more.

@@ -337,6 +337,8 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
         "SELECT string_props['plan'], event_name, sum(numeric_props['ms']) FROM events GROUP BY ROLLUP (string_props['plan'], event_name)",
         "SELECT tenant_id, user_id, min(CASE WHEN event_name = 'login' THEN timestamp END) FROM events GROUP BY 1, 2",
         "SELECT date_part('hour', e.timestamp), sum(CASE WHEN string_props['plan'] = 'pro' THEN 1 ELSE 0 END), count(*) FILTER (WHERE tenant_id = 'acme') FROM events e GROUP BY 1",
+        "SELECT event_name, count(*) FILTER (WHERE numeric_props['ms'] > 3) FROM events GROUP BY 1",
+        "SELECT tenant_id, user_id, max(CASE WHEN extract(month FROM timestamp) = 8 THEN 'a' ELSE '-' END), bool_or(numeric_props['ms'] > 3), count(*) FILTER (WHERE timestamp >= '2024-10-01' OR event_name = 'login') FROM events GROUP BY 1, 2",
     ] {
         let plan = planned(sql);
         assert!(plan.contains("PartitionedExec"), "{sql}\n{plan}");
@@ -365,7 +367,7 @@ fn properties_are_read_as_columns_and_conditions_by_the_engine() {
     assert!(!counted.contains("RowsExec"), "the number of rows is known: {counted}");
 }
 
-/// Statements that are answered from groups have the answers that they have from rows: asked for a time of each row,
+/// Statements that are answered from groups have the answers that they have from rows: asked for the id of each row,
 /// which groups do not know, all is read.
 #[test]
 fn groups_come_to_what_their_rows_come_to() {
@@ -413,6 +415,16 @@ fn groups_come_to_what_rows_do(every: u32) {
     let numbers =
         "count(*), sum(numeric_props['ms']), min(numeric_props['n']), max(numeric_props['ms'])";
     let spans = "min(date_trunc('week', timestamp)), max(date_trunc('day', timestamp)), count(*)";
+    let conditions = "count(*) FILTER (WHERE timestamp >= TIMESTAMP '2024-09-25 07:00:00'), \
+        count(numeric_props['n']) FILTER (WHERE event_name = 'call' AND numeric_props['ms'] > 40), \
+        sum(CASE WHEN event_name = 'pay' OR numeric_props['ms'] > 40 THEN 1 ELSE 0 END), \
+        sum(CASE WHEN NOT (numeric_props['n'] = 3 AND string_props['plan'] = 'a') THEN 2 WHEN \
+        timestamp < TIMESTAMP '2024-09-25' OR string_props['plan'] = 'b' THEN 5 END)";
+    let choices = "max(CASE WHEN extract(day FROM timestamp) = 20 THEN 'last' ELSE '-' END), \
+        min(CASE WHEN string_props['plan'] = 'a' THEN 'x' WHEN numeric_props['n'] < 2 THEN 'b' END), \
+        max(CASE WHEN event_name = 'pay' THEN DATE '2024-01-01' ELSE DATE '2023-12-31' END), \
+        bool_or(numeric_props['n'] = 3 OR event_name = 'pay'), bool_and(string_props['plan'] = 'a'), \
+        bool_or(timestamp > TIMESTAMP '2024-09-25') FILTER (WHERE event_name = 'login')";
     for (keys, count, asked) in [
         ("string_props['plan']", 1, numbers),
         ("string_props['path']", 1, numbers),
@@ -433,6 +445,13 @@ fn groups_come_to_what_rows_do(every: u32) {
         ("tenant_id, date_trunc('week', timestamp)", 2, "count(DISTINCT user_id)"),
         ("tenant_id, date_trunc('month', timestamp)", 2, "count(*), count(DISTINCT user_id)"),
         ("tenant_id", 1, "count(DISTINCT user_id), sum(numeric_props['n']), count(*)"),
+        ("tenant_id, user_id", 2, conditions),
+        ("tenant_id, user_id", 2, choices),
+        ("tenant_id, user_id, date_trunc('week', timestamp)", 3, conditions),
+        ("tenant_id, event_name, user_id", 3, choices),
+        ("tenant_id, string_props['plan']", 2, conditions),
+        ("event_name", 1, choices),
+        ("tenant_id", 1, "bool_or(event_name = 'pay'), bool_and(event_name <> 'pay')"),
     ] {
         for condition in [
             "true",
@@ -449,11 +468,12 @@ fn groups_come_to_what_rows_do(every: u32) {
                 )
             };
             let early = rows(&engine, &statement(""));
-            let mut all = rows(&engine, &statement(", max(timestamp)"));
+            let mut all = rows(&engine, &statement(", count(DISTINCT event_id)"));
             for row in all.as_array_mut().unwrap() {
                 row.as_array_mut().unwrap().pop();
             }
             assert!(!early.as_array().unwrap().is_empty(), "{keys}");
+            assert!(plan(&engine, &statement(", count(DISTINCT event_id)")).contains("RowsExec"));
             assert!(early == all, "{keys}, {asked} where {condition}");
         }
     }

@@ -6,12 +6,12 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow::{
     array::{
-        ArrayRef, Float64Array, MapArray, StringArray, StringBuilder, StringViewArray, StructArray,
-        TimestampMillisecondArray, UInt32Array,
+        ArrayRef, AsArray as _, Float64Array, MapArray, StringArray, StringBuilder,
+        StringViewArray, StructArray, TimestampMillisecondArray, UInt32Array,
     },
     buffer::{Buffer, NullBuffer, OffsetBuffer},
     compute::take,
-    datatypes::{DataType, Field},
+    datatypes::{DataType, Field, Float64Type},
     error::{ArrowError, Result},
 };
 use inlay_engine::rows::{TextTable, Values};
@@ -92,7 +92,14 @@ pub fn strings(table: &TextTable) -> Result<StringArray> {
     )
 }
 
-fn number_array(mut numbers: Vec<f64>) -> Float64Array {
+/// The numbers of an array of doubles; NaN for null.
+pub fn doubles(array: &ArrayRef) -> Vec<f64> {
+    let numbers = array.as_primitive::<Float64Type>().iter();
+    numbers.map(|number| number.unwrap_or(f64::NAN)).collect()
+}
+
+/// Numbers as an array; NaN stands for null.
+pub fn number_array(mut numbers: Vec<f64>) -> Float64Array {
     // There is one zero: some operators of the library would tell two of them apart.
     numbers.iter_mut().for_each(|number| *number += 0.0);
     let nulls = numbers

@@ -13,9 +13,9 @@
 use std::{collections::HashMap, fmt, sync::Arc};
 
 use arrow::{
-    array::{Array as _, ArrayRef, AsArray as _, RecordBatch, StringViewArray, UInt32Array},
+    array::{Array as _, ArrayRef, RecordBatch, StringViewArray, UInt32Array},
     compute::{cast, take},
-    datatypes::{DataType, Field, Float64Type},
+    datatypes::{DataType, Field},
 };
 use datafusion_common::{DFSchema, DataFusionError, Result};
 use datafusion_expr::{
@@ -26,7 +26,11 @@ use datafusion_physical_plan::PhysicalExpr;
 use inlay_engine::rows::{Column, Morsel, Scan, Source, TextTable, Values};
 use parking_lot::Mutex;
 
-use super::{arrays::strings, errors::broken, schema::Property};
+use super::{
+    arrays::{doubles, strings},
+    errors::broken,
+    schema::Property,
+};
 
 /// The column of names of events.
 pub const EVENT: &str = "event_name";
@@ -134,12 +138,7 @@ impl TextValues {
         let schema = Arc::clone(self.schema.inner());
         let batch = RecordBatch::try_new(schema, vec![Arc::new(texts)])?;
         let values = self.evaluated.evaluate(&batch)?.into_array(rows)?;
-        let values = cast(&values, &DataType::Float64)?;
-        Ok(values
-            .as_primitive::<Float64Type>()
-            .iter()
-            .map(|value| value.unwrap_or(f64::NAN))
-            .collect())
+        Ok(doubles(&cast(&values, &DataType::Float64)?).into())
     }
 }
 
