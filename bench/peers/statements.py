@@ -11,7 +11,7 @@ more each, beside DuckDB alone, that were written from the documentation by some
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
 statement, the answer as JSON. The others answer within their own process, already connected, in the form
-that is fastest to fetch. All have two threads, everything is in files and warm, and there is a pause
+that is fastest to fetch. All have two threads, and our server and DuckDB four fifths of the machine's memory; everything is in files and warm, and there is a pause
 before and behind each statement of ours, in which a process is started ahead and opens the organisation's segments, as
 there is between an analyst's statements.
 
@@ -134,6 +134,13 @@ class Refused(Exception):
     """Our server gives no answer."""
 
 
+def memory_mb() -> int:
+    """Memory of a server: four fifths of the machine's, as DuckDB takes by default."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    kib = next(int(line.split()[1]) for line in lines if line.startswith("MemTotal:"))
+    return kib * 4 // 5 // 1_024
+
+
 class Ours:
     """The server, asked over HTTP."""
 
@@ -145,7 +152,8 @@ class Ours:
         if not key_file.exists():
             # A load that was broken off.
             shutil.rmtree(data, ignore_errors=True)
-        self.server = Server(str(binary), data, environment={"INLAY_SQL_IDLE_WORKERS": "2"})
+        settings = {"INLAY_SQL_IDLE_WORKERS": "2", "INLAY_MEMORY_MB": str(memory_mb())}
+        self.server = Server(str(binary), data, environment=settings)
         try:
             if not key_file.exists():
                 key = register(self.server.host)

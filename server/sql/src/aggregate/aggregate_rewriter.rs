@@ -352,7 +352,10 @@ impl<'a> AggregateRewriter<'a> {
             is_total = !matches!(part, Expr::Column(_)) && is_total_part(part);
             Ok(if is_total { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
         })?;
-        Ok((is_of_time && is_total).then(|| TimeValues::new(expr.clone(), buckets)))
+        if !is_of_time || !is_total {
+            return Ok(None);
+        }
+        TimeValues::new(expr.clone(), buckets, self.times.span())
     }
 
     /// What an expression of numeric properties comes to, if it is a condition that cannot fail.

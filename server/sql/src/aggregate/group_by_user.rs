@@ -19,7 +19,7 @@ use arrow::{
 use datafusion_common::{DataFusionError, Result, hash_utils::RandomState, resources_err};
 use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;
-use inlay_engine::rows::{BucketRun, Column, Morsel, Source, TimeBuckets, Values};
+use inlay_engine::rows::{BucketRun, Column, Morsel, RowRange, Source, TimeBuckets, Values};
 
 use super::{
     aggregate_spec::{AggregateSpec, GroupKey, RankCombinations},
@@ -35,6 +35,8 @@ const NONE: u32 = u32::MAX;
 /// by their hashes.
 const LISTED_MAX: usize = if cfg!(test) { 3_000 } else { 4 << 20 };
 const LISTS_MAX: usize = 4_096;
+/// Where fewer than one row of so many meets a filter, the others are not read further.
+const FEW: usize = 8;
 /// Bytes of a text that its view has room for.
 const VIEW_BYTES: usize = 12;
 
@@ -368,7 +370,12 @@ impl<'a> UserAggregator<'a> {
     /// Errors: damage of a segment; more memory than there may be.
     pub fn add(&mut self, at: usize, source: &Source, morsel: &Morsel) -> Result<()> {
         self.memory.try_resize(self.bytes_used(morsel.rows()))?;
-        let marks = source.passing(morsel, &self.spec.filter).map_err(broken)?;
+        let mut marks = source.passing(morsel, &self.spec.filter).map_err(broken)?;
+        let few = marks.take_if(|marks| is_few(marks)).map(|marks| rows_of_marks(morsel, &marks));
+        let morsel = few.as_ref().unwrap_or(morsel);
+        if morsel.row_ranges.is_empty() {
+            return Ok(());
+        }
         let bucket_runs = source.bucket_runs(morsel, &self.layout.finest).map_err(broken)?;
         // Users, then where their groups are.
         let mut rows = self.users(at, source, morsel, marks.as_deref())?;
@@ -479,6 +486,30 @@ impl<'a> UserAggregator<'a> {
         };
         Ok(Batches::new(self.spec.clone(), self.columns, labels, self.memory))
     }
+}
+
+/// Whether so few rows are marked that they are better read alone.
+fn is_few(marks: &[bool]) -> bool {
+    marks.iter().filter(|mark| **mark).count() < marks.len() / FEW
+}
+
+/// The marked rows of a morsel.
+fn rows_of_marks(morsel: &Morsel, marks: &[bool]) -> Morsel {
+    let mut row_ranges = Vec::new();
+    let mut marks = marks;
+    for row_range in &morsel.row_ranges {
+        let (here, behind) = marks.split_at(row_range.rows.len());
+        marks = behind;
+        let mut row = row_range.rows.start;
+        for run in here.chunk_by(|one, other| one == other) {
+            let rows = row..row + run.len() as u32;
+            row = rows.end;
+            if run.first() == Some(&true) {
+                row_ranges.push(RowRange { series: row_range.series, rows });
+            }
+        }
+    }
+    Morsel { row_ranges }
 }
 
 /// The text of a view.

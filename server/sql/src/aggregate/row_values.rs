@@ -54,7 +54,7 @@ impl RowValues {
         match self {
             Self::Constant(number) => Ok(vec![*number; rows.morsel.rows()]),
             Self::Text(values) => values.read(rows.source, rows.morsel),
-            Self::Time(values) => values.read(rows),
+            Self::Time(values) => Ok(values.read(rows)),
             Self::Numbers(values) => values.read(rows),
             Self::Not(inner) => {
                 let mut values = inner.read(rows)?;

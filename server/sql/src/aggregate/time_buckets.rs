@@ -105,6 +105,14 @@ impl Times {
         Ok(steps.map(|steps| steps.buckets))
     }
 
+    /// The first and the last time of the table's rows.
+    pub fn span(&self) -> (i64, i64) {
+        let sources = self.scan.sources().iter();
+        let span =
+            || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        *self.span.get_or_init(|| span().unwrap_or_default())
+    }
+
     /// Buckets of a monotone expression, if it has one value in each week, day or hour.
     fn steps(&self, expr: &Expr) -> Result<Option<Steps>> {
         let clock = clock_of(expr);
@@ -132,10 +140,7 @@ impl Times {
     /// Its values at the first and the last millisecond of each step are compared, and those of neighbours: what is monotone has no
     /// value again. Of what is computed from a clock, the clock must go through each step without being set.
     fn steps_of(&self, expr: &Expr, clock: Option<&Expr>, grain: Grain) -> Result<Option<Steps>> {
-        let sources = self.scan.sources().iter();
-        let span =
-            || sources.map(bounds).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
-        let (first, last) = *self.span.get_or_init(|| span().unwrap_or_default());
+        let (first, last) = self.span();
         let (first, step) = (grain.start(first), grain.step_ms());
         let steps = (last - first) / step + 1;
         if steps > STEPS_MAX {

@@ -1,8 +1,8 @@
 //! Numbers that stand for times: what an expression of the time alone comes to in each bucket of time.
 //!
 //! ```text
-//! CASE WHEN extract(month FROM timestamp) = 8 THEN 1 ELSE 0 END      2026-08-31 1, 2026-09-01 0, …
-//! timestamp >= TIMESTAMP '2026-11-06 00:00:00'                        until then 0, from then on 1
+//! CASE WHEN extract(month FROM timestamp) = 8 THEN 1 ELSE 0 END      from 2026-08-01 on 1, from 2026-09-01 on 0
+//! timestamp >= TIMESTAMP '2026-11-06 00:00:00'                        before that 0, from then on 1
 //! ```
 
 use std::{collections::HashMap, sync::Arc};
@@ -12,15 +12,19 @@ use arrow::{
     compute::cast,
     datatypes::DataType,
 };
-use datafusion_common::{DFSchema, DataFusionError, Result};
+use datafusion_common::{DFSchema, Result};
 use datafusion_expr::{
     Expr, execution_props::ExecutionProps, physical_planning_context::PhysicalPlanningContext,
 };
 use datafusion_physical_expr::create_physical_expr;
 use inlay_engine::rows::{BucketRun, Morsel, Source, TimeBuckets};
-use parking_lot::Mutex;
 
 use crate::tables::{Kind, doubles};
+
+/// Buckets in which an expression is computed, at most.
+const BUCKETS_MAX: usize = 40_000;
+/// Buckets are those of its values where these change once in so many others, at most.
+const FEW: usize = 4;
 
 /// Rows of a morsel of a source.
 #[derive(Clone, Copy)]
@@ -31,12 +35,14 @@ pub struct MorselRows<'a> {
     pub bucket_runs: &'a [BucketRun],
 }
 
-/// What an expression comes to, by the instants that stand for buckets.
+/// What an expression comes to in each bucket of time.
 #[derive(Debug)]
 pub struct TimeValues {
     expr: Expr,
     buckets: TimeBuckets,
-    known: Mutex<HashMap<i64, f64>>,
+    /// Where each of its values begins, rising; times before the first have that value, too.
+    starts: Vec<i64>,
+    values: Vec<f64>,
 }
 
 impl PartialEq for TimeValues {
@@ -46,10 +52,34 @@ impl PartialEq for TimeValues {
 }
 
 impl TimeValues {
-    /// Of an expression that is true, false, a number or null, the same in each of these buckets, and can be computed for
-    /// each of them.
-    pub fn new(expr: Expr, buckets: TimeBuckets) -> Arc<Self> {
-        Arc::new(Self { expr, buckets, known: Mutex::default() })
+    /// Of an expression that is true, false, a number or null, the same in each of these buckets; nothing where it cannot be
+    /// computed for all times from one to another, or has too many buckets there.
+    ///
+    /// Buckets that follow each other and have the same value become one: a month is thirty days, and a row need be told apart only
+    /// at its ends.
+    ///
+    /// Errors: none that is expected; what the library says.
+    pub fn new(
+        expr: Expr,
+        buckets: TimeBuckets,
+        (first_ms, last_ms): (i64, i64),
+    ) -> Result<Option<Arc<Self>>> {
+        if buckets.count(first_ms, last_ms) > BUCKETS_MAX {
+            return Ok(None);
+        }
+        let next = |start: &i64| Some(buckets.end(*start)).filter(|end| *end <= last_ms);
+        let starts: Vec<i64> = std::iter::successors(Some(first_ms), next).collect();
+        let Some(values) = values(&expr, starts.clone())? else { return Ok(None) };
+        let values = doubles(&cast(&values, &DataType::Float64)?);
+        let all = starts.len();
+        let mut changes: Vec<(i64, f64)> = starts.into_iter().zip(values).collect();
+        changes.dedup_by_key(|(_, value)| value.to_bits());
+        let is_few = changes.len() <= all / FEW + 1;
+        let (starts, values): (Vec<i64>, Vec<f64>) = changes.into_iter().unzip();
+        let boundaries = || starts.get(1..).unwrap_or_default().to_vec();
+        let buckets =
+            if is_few { TimeBuckets { grain: None, boundaries: boundaries() } } else { buckets };
+        Ok(Some(Arc::new(Self { expr, buckets, starts, values })))
     }
 
     /// Buckets in each of which it has one value.
@@ -58,27 +88,14 @@ impl TimeValues {
     }
 
     /// A number for each row: 1 and 0 for true and false, NaN for null.
-    ///
-    /// Errors: none that is expected; what the library says.
-    pub fn read(&self, rows: MorselRows<'_>) -> Result<Vec<f64>> {
-        let mut known = self.known.lock();
-        let starts = rows.bucket_runs.iter().map(|run| run.start_ms);
-        let mut missing: Vec<i64> = starts.filter(|start| !known.contains_key(start)).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        if !missing.is_empty() {
-            let found = values(&self.expr, missing.clone())?;
-            let found = found.ok_or_else(|| {
-                DataFusionError::Internal(format!("{} cannot be computed for a time", self.expr))
-            })?;
-            known.extend(missing.into_iter().zip(doubles(&cast(&found, &DataType::Float64)?)));
-        }
+    pub fn read(&self, rows: MorselRows<'_>) -> Vec<f64> {
         let mut out = Vec::with_capacity(rows.morsel.rows());
         for run in rows.bucket_runs {
-            let value = known.get(&run.start_ms).copied().unwrap_or(f64::NAN);
+            let until = self.starts.partition_point(|start| *start <= run.start_ms);
+            let value = self.values.get(until.saturating_sub(1)).copied().unwrap_or(f64::NAN);
             out.resize(out.len() + run.rows as usize, value);
         }
-        Ok(out)
+        out
     }
 }
 

@@ -24,6 +24,9 @@ mod dictionary_columns;
 
 mod aggregate_pushdown;
 mod known_values;
+mod value_counts;
+
+mod aggregate_below_joins;
 
 mod dictionary_group_by;
 mod dictionary_joins;
@@ -35,6 +38,7 @@ mod propagate_values;
 mod property_columns;
 mod semi_joins;
 
+pub use aggregate_below_joins::AGGREGATE_BELOW_JOINS;
 pub use aggregate_pushdown::AGGREGATE_PUSHDOWN;
 pub use dictionary_columns::{numbered, plain};
 pub use dictionary_group_by::{COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY};
@@ -56,4 +60,5 @@ pub use semi_joins::SEMI_JOINS_OF_GROUPS;
 pub use signed_numbers::SIGNED_NUMBERS;
 pub use times_of_dates::TIMES_OF_DATES;
 pub use timestamp_casts::PreserveTimestampCasts;
+pub use value_counts::value_count;
 pub use zeros_without_sign::ZEROS_WITHOUT_SIGN;

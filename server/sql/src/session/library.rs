@@ -29,11 +29,11 @@ use crate::{
     aggregate::aggregates,
     physical::{KEEP_NAMES_APART, READ_FIRST_ROWS},
     rules::{
-        ADD_DURATIONS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT, COUNT_DISTINCT_CODES,
-        DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS, DISTINCT_AS_GROUPS,
-        DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES, PreserveTimestampCasts,
-        PropertiesAsColumns, ROUNDED_CASTS, SEMI_JOINS_OF_GROUPS, SIGNED_NUMBERS,
-        TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
+        ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
+        COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS,
+        DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES,
+        PreserveTimestampCasts, PropertiesAsColumns, ROUNDED_CASTS, SEMI_JOINS_OF_GROUPS,
+        SIGNED_NUMBERS, TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
     },
 };
 
@@ -116,7 +116,8 @@ enum PlanFeature {
 }
 
 /// Rules that do nothing in plans without a feature. Each walks through the whole plan to find that out, once or several times.
-const RULES_BY_FEATURE: [(&str, PlanFeature); 13] = [
+const RULES_BY_FEATURE: [(&str, PlanFeature); 14] = [
+    ("aggregate_below_joins", PlanFeature::Join),
     ("rewrite_set_comparison", PlanFeature::Subquery),
     ("decorrelate_predicate_subquery", PlanFeature::Subquery),
     ("scalar_subquery_to_join", PlanFeature::Subquery),
@@ -167,7 +168,8 @@ const LEFT_OUT: [&str; 3] = [
     "single_distinct_aggregation_to_group_by",
 ];
 
-/// The rules of the library, and two of ours: before the one that makes one list of two, and before conditions are moved to tables.
+/// The rules of the library, and ours: before the one that makes one list of two, when constants are computed, before conditions are moved to
+/// tables, and at the end.
 fn rules_of_the_library() -> Optimizer {
     let mut rules = Optimizer::new().rules;
     rules.retain(|rule| !LEFT_OUT.contains(&rule.name()));
@@ -178,6 +180,7 @@ fn rules_of_the_library() -> Optimizer {
     rules.insert(computed + 1, Arc::new(TIMES_IN_MILLISECONDS));
     let moving = rules.iter().position(|rule| rule.name() == "push_down_filter").unwrap_or(0);
     rules.insert(moving, Arc::new(PROPAGATE_VALUES));
+    rules.push(Arc::new(AGGREGATE_BELOW_JOINS));
     Optimizer::with_rules(rules)
 }
 
@@ -307,7 +310,7 @@ mod tests {
             let gone = names(&library.optimizer).into_iter().filter(|name| !left.contains(name));
             gone.collect::<Vec<_>>()
         };
-        assert_eq!(left_out(one()).len(), 11);
+        assert_eq!(left_out(one()).len(), 12);
         let joined =
             one().cross_join(one().project([lit(1).alias("n")]).unwrap().build().unwrap()).unwrap();
         assert!(!left_out(joined).contains(&"eliminate_cross_join".to_owned()));

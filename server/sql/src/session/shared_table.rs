@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::{
     physical::SharedPlan,
-    rules::{known_values, numbered},
+    rules::{known_values, numbered, value_count},
     tables::{
         NumberColumn, Provider, ScanRequest, Source, StatementDictionary, WithNumbers,
         number_column,
@@ -206,6 +206,14 @@ impl Provider for SharedTable {
         let find =
             || known_values(plan, &Column::from(plan.schema().qualified_field(column.place?)));
         column.known_values.get_or_insert_with(find).clone()
+    }
+
+    fn value_count(&self, column: &str) -> Result<Option<usize>> {
+        let state = self.state.lock();
+        let at = state.schema.index_of(column).ok();
+        let place = at.and_then(|at| state.columns.get(at)).and_then(|column| column.place);
+        let Some(place) = place else { return Ok(None) };
+        value_count(&state.plan, &Column::from(state.plan.schema().qualified_field(place)))
     }
 
     fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {

@@ -16,9 +16,10 @@ use super::{
     rollup_tables::Sums,
     row_reader::{ColumnSource, Reading},
     rows_exec::{RowsExec, ScanUnit},
-    schema::{Kind, Property, number_column, schema_with},
+    schema::{Kind, Property, STRINGS, number_column, schema_with},
     source::{NumberColumn, Provider, ScanRequest, WithNumbers},
     statement_dictionary::StatementDictionaries,
+    text_values::EVENT,
 };
 
 /// A table over a snapshot.
@@ -151,6 +152,21 @@ impl Provider for Table {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,
         }
+    }
+
+    fn value_count(&self, column: &str) -> Result<Option<usize>> {
+        let is_it = |property: &&Property| property.field().name() == column;
+        let property = self.properties.iter().filter(|one| one.map == STRINGS).find(is_it);
+        let mut most = 0;
+        for source in self.scan.sources() {
+            most = most.max(match (property, column) {
+                (Some(property), _) => source.values(&property.name).map_err(broken)?,
+                (None, EVENT) => source.names().len(),
+                (None, "tenant_id") => source.tenants().len(),
+                (None, _) => return Ok(None),
+            });
+        }
+        Ok(Some(most + 1))
     }
 
     fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {

@@ -45,6 +45,15 @@ pub trait Provider: Any + Debug + Send + Sync {
         None
     }
 
+    /// About how many values a column has, one for null among them: those of the segment that has most of them. Nothing where
+    /// the table does not know.
+    ///
+    /// Errors: damage of a segment.
+    fn value_count(&self, column: &str) -> Result<Option<usize>> {
+        let _ = column;
+        Ok(None)
+    }
+
     /// The same with a column of numbers for each of these columns of texts, and these: nothing where the table has no numbers of one.
     /// Columns that it had stay where they are, or have the same names.
     ///

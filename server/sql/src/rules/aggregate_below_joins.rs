@@ -1,0 +1,224 @@
+//! Optimizer rule: rows of a join are added up before further inputs are joined to them, where they have few groups.
+//!
+//! ```text
+//! SELECT a.endpoint, b.endpoint, count(*), p.users FROM used a JOIN used b ON b.user_id = a.user_id
+//! JOIN popular p ON p.endpoint = a.endpoint GROUP BY 1, 2, 4
+//!
+//! SELECT ab.a, ab.b, sum(n), p.users FROM (SELECT a.endpoint AS a, b.endpoint AS b, count(*) AS n FROM used a JOIN used b
+//! ON b.user_id = a.user_id GROUP BY 1, 2) ab JOIN popular p ON p.endpoint = ab.a GROUP BY 1, 2, 4
+//! ```
+//!
+//! A million pairs are a thousand groups, of which each is looked up once. All rows of a group have the same matches, since what
+//! further joins compare is among its keys.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use datafusion_common::{Column, JoinType, Result};
+use datafusion_expr::{
+    Aggregate, Expr, Join, LogicalPlan, Projection, expr::AggregateFunction, lit,
+    utils::expr_to_columns, when,
+};
+use datafusion_functions_aggregate::expr_fn::{max, min, sum};
+use datafusion_optimizer::ApplyOrder;
+
+use super::{
+    aggregate_pushdown::with_columns_of, dictionary_columns::with_inputs, rewrite::NodeRule,
+    value_counts::value_count,
+};
+
+/// Groups that are few, whatever the rows are.
+const GROUPS_MAX: usize = 65_536;
+
+/// What the names of columns of groups begin with.
+const EARLY: &str = "early\0";
+
+/// Aggregates of joins of joins.
+pub const AGGREGATE_BELOW_JOINS: NodeRule = NodeRule {
+    name: "aggregate_below_joins",
+    order: ApplyOrder::TopDown,
+    rewrite: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => added_up_below(aggregate),
+        _ => Ok(None),
+    },
+};
+
+/// A node between an aggregate and the join whose rows are added up first.
+enum Above<'a> {
+    Projection(&'a Projection),
+    /// A join, and whether its left input is the one that is added up.
+    Join(&'a Join, bool),
+}
+
+fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let is_set = matches!(&*aggregate.group_expr, [Expr::GroupingSet(_)]);
+    // Of no rows there is a group, where there are no keys.
+    if is_set || aggregate.group_expr.is_empty() || aggregate.aggr_expr.is_empty() {
+        return Ok(None);
+    }
+    let calls = aggregate.aggr_expr.iter().map(call_of).collect::<Option<Vec<_>>>();
+    let Some(calls) = calls else { return Ok(None) };
+    let mut arguments = BTreeSet::new();
+    for call in &calls {
+        arguments.extend(call.params.args.iter().flat_map(Expr::column_refs).cloned());
+    }
+    // It was added up already.
+    if arguments.iter().any(|column| column.name.starts_with(EARLY)) {
+        return Ok(None);
+    }
+    let mut keys = BTreeSet::new();
+    for group in &aggregate.group_expr {
+        keys.extend(group.column_refs().into_iter().cloned());
+    }
+    // Down to the last join whose rows have few groups.
+    let (mut path, mut node) = (Vec::new(), &*aggregate.input);
+    let mut found = None;
+    loop {
+        match node {
+            LogicalPlan::Projection(projection) => {
+                let below = |columns| below(projection, columns);
+                let (Some(new_keys), Some(new_arguments)) = (below(&keys), below(&arguments))
+                else {
+                    break;
+                };
+                // Arguments stay as they are written.
+                if new_arguments != arguments {
+                    break;
+                }
+                keys = new_keys;
+                path.push((node, Above::Projection(projection)));
+                node = &projection.input;
+            }
+            LogicalPlan::Join(join) if join.join_type == JoinType::Inner && !join.null_aware => {
+                let has_all = |side: &LogicalPlan| {
+                    arguments.iter().all(|column| side.schema().has_column(column))
+                };
+                let is_left = match (is_join(&join.left), is_join(&join.right)) {
+                    (true, _) if has_all(&join.left) => true,
+                    (_, true) if has_all(&join.right) => false,
+                    _ => break,
+                };
+                let side = if is_left { &join.left } else { &join.right };
+                let mut needed: BTreeSet<Column> = keys.clone();
+                for (left, right) in &join.on {
+                    needed.extend(left.column_refs().into_iter().cloned());
+                    needed.extend(right.column_refs().into_iter().cloned());
+                }
+                let mut compared = std::collections::HashSet::new();
+                if let Some(filter) = &join.filter {
+                    expr_to_columns(filter, &mut compared)?;
+                }
+                needed.extend(compared);
+                needed.retain(|column| side.schema().has_column(column));
+                keys = needed;
+                path.push((node, Above::Join(join, is_left)));
+                node = side;
+                if has_few_groups(node, &keys)? {
+                    found = Some((path.len(), Arc::clone(side), keys.clone()));
+                }
+            }
+            _ => break,
+        }
+    }
+    let Some((above, rows, keys)) = found else { return Ok(None) };
+    let mut early = Vec::new();
+    let mut late = Vec::new();
+    let mut outputs = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let name = format!("{EARLY}{at}");
+        early.push(Expr::AggregateFunction((*call).clone()).alias(&name));
+        let part = Expr::Column(Column::new_unqualified(&name));
+        let late_name = format!("late {at}");
+        let whole = Expr::Column(Column::new_unqualified(&late_name));
+        let (merged, output) = match call.func.name() {
+            "min" => (min(part), whole),
+            "max" => (max(part), whole),
+            "sum" => (sum(part), whole),
+            // A count is never null.
+            _ => (sum(part), when(whole.clone().is_not_null(), whole).otherwise(lit(0i64))?),
+        };
+        late.push(merged.alias(late_name));
+        outputs.push(output);
+    }
+    let groups = keys.into_iter().map(Expr::Column).collect();
+    let mut plan = LogicalPlan::Aggregate(Aggregate::try_new(rows, groups, early)?);
+    let part = |at| Expr::Column(Column::new_unqualified(format!("{EARLY}{at}")));
+    let parts: Vec<Expr> = (0..calls.len()).map(part).collect();
+    for (_, node) in path[..above].iter().rev() {
+        let input = Arc::new(plan);
+        plan = match node {
+            Above::Projection(projection) => {
+                let has = |expr: &&Expr| {
+                    expr.column_refs().iter().all(|column| input.schema().has_column(column))
+                };
+                let exprs = projection.expr.iter().filter(has).chain(&parts).cloned().collect();
+                LogicalPlan::Projection(Projection::try_new(exprs, input)?)
+            }
+            Above::Join(join, is_left) => {
+                let (left, right) = match is_left {
+                    true => (input, Arc::clone(&join.right)),
+                    false => (Arc::clone(&join.left), input),
+                };
+                match with_inputs(join, left, right, join.on.clone()) {
+                    Some(join) => join,
+                    None => return Ok(None),
+                }
+            }
+        };
+    }
+    let names = (0..aggregate.group_expr.len()).map(|at| format!("group {at}"));
+    let names: Vec<String> = names.collect();
+    let groups = aggregate.group_expr.iter().zip(&names);
+    let groups = groups.map(|(group, name)| group.clone().alias(name)).collect();
+    let whole = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, late)?);
+    let groups = names.into_iter().map(|name| Expr::Column(Column::new_unqualified(name)));
+    with_columns_of(&aggregate.schema, groups.chain(outputs), whole).map(Some)
+}
+
+/// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows.
+fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::Alias(alias) => call_of(&alias.expr),
+        Expr::AggregateFunction(call) => {
+            let params = &call.params;
+            let is_plain = !params.distinct
+                && params.filter.is_none()
+                && params.order_by.is_empty()
+                && params.null_treatment.is_none();
+            let is_added_up = ["count", "sum", "min", "max"].contains(&call.func.name());
+            (is_plain && is_added_up && !expr.is_volatile()).then_some(call)
+        }
+        _ => None,
+    }
+}
+
+/// The columns that a projection makes some of its columns of; nothing where a column is none of its own.
+fn below(projection: &Projection, columns: &BTreeSet<Column>) -> Option<BTreeSet<Column>> {
+    let mut found = BTreeSet::new();
+    for column in columns {
+        let at = projection.schema.index_of_column(column).ok()?;
+        let expr = projection.expr.get(at)?;
+        if expr.is_volatile() {
+            return None;
+        }
+        found.extend(expr.column_refs().into_iter().cloned());
+    }
+    Some(found)
+}
+
+/// Whether rows come from a join, with other columns or fewer.
+fn is_join(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Join(join) => join.join_type == JoinType::Inner,
+        LogicalPlan::Projection(projection) => is_join(&projection.input),
+        _ => false,
+    }
+}
+
+fn has_few_groups(plan: &LogicalPlan, keys: &BTreeSet<Column>) -> Result<bool> {
+    let mut groups = 1usize;
+    for key in keys {
+        let Some(values) = value_count(plan, key)? else { return Ok(false) };
+        groups = groups.saturating_mul(values);
+    }
+    Ok(groups <= GROUPS_MAX)
+}
