@@ -40,6 +40,7 @@ fn main() {
     let options = Options { background: false, ..Options::default() };
     let engine = Engine::open_directory(directory, options).unwrap();
     let snapshot = engine.snapshot(Namespace(namespace.parse().unwrap())).hand_over();
+    let memory_mb = std::env::var("MEMORY_MB").map_or(512, |text| text.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .thread_stack_size(STACK_BYTES)
@@ -61,7 +62,7 @@ fn main() {
                 bytes_max: 64 << 20,
                 wall_ms: 0,
             };
-            let state = blank(THREADS, 512 << 20).unwrap();
+            let state = blank(THREADS, memory_mb << 20).unwrap();
             // As in a worker, which never takes it down.
             let shared = Arc::clone(&scan);
             let started = Instant::now();

@@ -29,6 +29,7 @@ use crate::{
     answer::Out,
     confine::{self, Seal},
     gate,
+    memory::AskForMemory,
     session::{self, Session},
 };
 
@@ -36,8 +37,11 @@ use crate::{
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
 pub const STACK_BYTES: usize = 64 << 20;
-/// Of the bytes that a process begins with, what operators may take that count what they take.
-const POOL_SHARE: u64 = 2;
+/// Of the bytes that a process begins with, what operators may take that count what they take, before they ask for more: stacks take a
+/// third of these bytes, and what operators do not count is as much as what they count.
+const POOL_SHARE: u64 = 4;
+/// Bytes of the process for each that operators count, where the server has so many.
+const UNCOUNTED: usize = 2;
 /// Says that it is ready.
 const READY: &[u8] = b"+";
 /// Says that it never will be; why comes behind it.
@@ -66,13 +70,15 @@ const FIRST: [&str; 2] = [
 pub struct Prepared {
     session: Session,
     seal: Seal,
+    /// Bytes that operators may take besides, of those that the process begins with, where the server has no more.
+    reserve: usize,
 }
 
 /// Waits for a statement on the standard input, answers it on the standard output, and ends. Memory with rows comes over a
 /// socket of its own.
 ///
 /// Errors: when nobody is there to ask or to listen; when memory does not come.
-pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Result<()> {
+pub fn serve(Prepared { session, seal, reserve }: Prepared, memory: UnixStream) -> io::Result<()> {
     let mut stdout = io::stdout();
     let (runtime, end_after) = match runtime().and_then(|runtime| Ok((runtime, spawn_end()?))) {
         Ok(threads) => threads,
@@ -120,6 +126,8 @@ pub fn serve(Prepared { session, seal }: Prepared, memory: UnixStream) -> io::Re
     }
     // It is never taken down: the process ends as it is.
     let _session = session.clone();
+    // Operators run when rows have come: what the server sends then is memory.
+    session.ask_for_memory(asking(reserve));
     // On a thread of the runtime, which has the stack for it. It says the last word itself: another thread would have to
     // wake up for it.
     let has_recent = request.head.has_recent;
@@ -160,8 +168,6 @@ async fn answer(
         }
         false => Vec::new(),
     };
-    // Rows have come: what the server sends from now on is memory.
-    session.ask_for_memory(Box::new(ask_for_memory));
     let scan = opened.with_rows(shared, recent);
     let scan = scan.map_err(|error| Refusal::new(Reason::Broken, error.to_string()))?;
     // The last one is nobody's: what it shows is never taken down either.
@@ -170,19 +176,38 @@ async fn answer(
     session::answer_admitted(session, scan, statement, ask, out).await
 }
 
-/// Asks the server for memory. One that is gone grants none.
+/// Asks the server for memory, and takes what the process has where the server has none.
+fn asking(mut reserve: usize) -> AskForMemory {
+    Box::new(move |bytes| match ask_for_memory(bytes) {
+        0 if bytes <= reserve => {
+            reserve -= bytes;
+            bytes
+        }
+        granted => granted,
+    })
+}
+
+/// Asks the server for memory that operators count, and for as much again that they do not count: copies while rows become one
+/// batch, batches between operators. Where there is not so much, for what is counted alone. A server that is gone grants none.
 fn ask_for_memory(bytes: usize) -> usize {
-    let granted = || -> io::Result<u64> {
+    let granted = |wanted: usize| -> io::Result<u64> {
         {
             let mut stdout = io::stdout().lock();
-            Frame::MoreMemory(bytes as u64).write(&mut stdout)?;
+            Frame::MoreMemory(wanted as u64).write(&mut stdout)?;
             stdout.flush()?;
         }
         let granted = read_granted(&mut io::stdin().lock())?;
         confine::grow_memory(granted)?;
         Ok(granted)
     };
-    granted().ok().and_then(|granted| usize::try_from(granted).ok()).unwrap_or(0)
+    let counted = |wanted| match granted(wanted) {
+        Ok(granted) => usize::try_from(granted).unwrap_or(0).min(bytes),
+        Err(_) => 0,
+    };
+    match counted(bytes.saturating_mul(UNCOUNTED)) {
+        0 => counted(bytes),
+        counted => counted,
+    }
 }
 
 /// A thread that ends the process so long after it was told to.
@@ -281,7 +306,7 @@ pub fn prepare(base_bytes: u64, most_bytes: u64) -> io::Result<Prepared> {
     let warming = warming.spawn(move || warm(pool_bytes)).map_err(step("its threads"))?;
     let warmed = warming.join().unwrap_or_else(|_| Err(io::Error::other("the library fails")));
     let session = warmed.map_err(step("its first statement"))?;
-    Ok(Prepared { session, seal: Seal::new()? })
+    Ok(Prepared { session, seal: Seal::new()?, reserve: pool_bytes })
 }
 
 /// Says that there will be no worker, and why.
