@@ -11,6 +11,11 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use inlay_server::{Backup, Config, Health, Import, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
+/// Statements take buffers of columns.
+#[cfg(feature = "sql")]
+#[global_allocator]
+static MEMORY: inlay_sql::AlignedMemory = inlay_sql::AlignedMemory;
+
 #[derive(Parser)]
 #[command(name = "inlay", version, about = "Embedded analytics in one binary")]
 struct Cli {

@@ -21,6 +21,8 @@
 //!
 //! What server and workers say to each other is the crate `inlay-sql-protocol`, which is all that the server needs.
 
+mod aligned_memory;
+
 mod gate;
 
 mod tables;
@@ -46,6 +48,7 @@ mod worker;
 
 mod template;
 
+pub use aligned_memory::AlignedMemory;
 pub use answer::Out;
 pub use session::{answer, blank};
 pub use template::run;
