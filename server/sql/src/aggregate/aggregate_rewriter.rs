@@ -31,10 +31,12 @@ use super::{
     groups_table::GroupsTable,
     literal_ranks::ranked,
     measures::{Measure, MeasureStat},
+    partial_aggregates::{Measured, PartialAggregates, of_scan},
     partitioned_work,
     row_values::{NumberValues, RowValues},
     time_buckets::{Times, is_time, truncated},
     time_values::TimeValues,
+    total_exprs::{conditional, is_number_of_few, is_total, is_total_part},
     user_groups_table::UserGroupsTable,
 };
 use crate::tables::{
@@ -46,8 +48,6 @@ use crate::tables::{
 const RANKED_MAX: usize = 4_096;
 /// Texts of a property that are put in order or looked up, at most.
 const ORDERED_MAX: usize = 65_536;
-/// With four thousand million rows, a sum stays below 2^52.
-const SUMMED_MAX: i64 = 1 << 20;
 
 /// Keys and measures of the groups to read, collected while expressions are rewritten.
 pub struct AggregateRewriter<'a> {
@@ -78,45 +78,6 @@ pub enum RowsPerGroup {
     OneOfUser,
     /// One row, which is the result of the group.
     One,
-}
-
-/// The aggregates over groups that an aggregate over rows becomes, and what is made of them.
-pub struct PartialAggregates {
-    /// Sums, least and most of something.
-    pub aggregates: Vec<Expr>,
-    /// What is made of their columns.
-    pub finish: Box<dyn FnOnce(Vec<Expr>) -> Result<Expr>>,
-}
-
-impl PartialAggregates {
-    fn one(aggregate: Expr) -> Self {
-        Self { aggregates: vec![aggregate], finish: Box::new(first) }
-    }
-
-    /// The same, and something made of its result.
-    fn then(self, more: impl FnOnce(Expr) -> Result<Expr> + 'static) -> Self {
-        let Self { aggregates, finish } = self;
-        Self { aggregates, finish: Box::new(|parts| more(finish(parts)?)) }
-    }
-
-    /// A count: of no groups it is zero, not nothing.
-    fn count(aggregate: Expr) -> Self {
-        let finish = |parts| {
-            let sum = first(parts)?;
-            // In this order it is known that it is never nothing, as a count is.
-            when(sum.clone().is_not_null(), sum).otherwise(lit(0i64))
-        };
-        Self { aggregates: vec![aggregate], finish: Box::new(finish) }
-    }
-}
-
-fn first(parts: Vec<Expr>) -> Result<Expr> {
-    let first = parts.into_iter().next();
-    first.ok_or_else(|| DataFusionError::Internal("no part".to_owned()))
-}
-
-fn of_scan(name: impl Into<String>) -> Expr {
-    Expr::Column(Column::new_unqualified(name))
 }
 
 impl<'a> AggregateRewriter<'a> {
@@ -644,70 +605,6 @@ impl<'a> AggregateRewriter<'a> {
     }
 }
 
-/// A measure of the groups that meet a condition.
-struct Measured {
-    /// By its place.
-    measure: usize,
-    condition: Option<Expr>,
-    /// Whether other groups count as zero, rather than not at all.
-    is_else_zero: bool,
-}
-
-impl Measured {
-    fn part(&self, part: MeasureStat) -> Result<Expr> {
-        let column = of_scan(part.column(self.measure));
-        match &self.condition {
-            Some(condition) if self.is_else_zero => {
-                when(condition.clone(), column).otherwise(lit(0.0))
-            }
-            Some(condition) => when(condition.clone(), column).end(),
-            None => Ok(column),
-        }
-    }
-
-    /// An aggregate of it, by its name.
-    fn aggregate(&self, name: &str) -> Result<Option<PartialAggregates>> {
-        if self.is_else_zero && name != "sum" {
-            return Ok(None);
-        }
-        // Times are neither added nor averaged: the library has refused it.
-        Ok(Some(match name {
-            "count" => PartialAggregates::count(sum(self.part(MeasureStat::Count)?)),
-            "sum" => PartialAggregates::one(sum(self.part(MeasureStat::Sum)?)),
-            "min" => PartialAggregates::one(min(self.part(MeasureStat::Least)?)),
-            "max" => PartialAggregates::one(max(self.part(MeasureStat::Most)?)),
-            "avg" => PartialAggregates {
-                aggregates: vec![
-                    sum(self.part(MeasureStat::Sum)?),
-                    sum(self.part(MeasureStat::Count)?),
-                ],
-                finish: Box::new(|parts| {
-                    let mut parts = parts.into_iter();
-                    let (sum, count) = (parts.next(), parts.next());
-                    let both = sum.zip(count).map(|(sum, count)| {
-                        sum / Expr::Cast(Cast::new(Box::new(count), DataType::Float64))
-                    });
-                    first(both.into_iter().collect())
-                }),
-            },
-            _ => return Ok(None),
-        }))
-    }
-}
-
-/// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise.
-fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
-    let Expr::Case(Case { expr: None, when_then_expr, else_expr }) = expr else { return None };
-    let [(condition, then)] = &**when_then_expr else { return None };
-    let is_else_zero = match else_expr.as_deref() {
-        None => false,
-        Some(Expr::Literal(value, _)) if value.is_null() => false,
-        Some(Expr::Literal(ScalarValue::Float64(Some(0.0)), _)) => true,
-        Some(_) => return None,
-    };
-    Some((then, Some(condition), is_else_zero))
-}
-
 fn is_user(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.name == USER)
 }
@@ -731,75 +628,4 @@ fn counted_once(expr: &Expr) -> Option<&Expr> {
 /// Whether an expression counts users, each once.
 fn counts_users(expr: &Expr) -> bool {
     counted_once(expr).is_some_and(is_user)
-}
-
-/// Whether an expression has a value, or none, for all values of its columns: it may be computed for rows that a condition leaves out.
-fn is_total(expr: &Expr) -> bool {
-    let is_failing = expr.exists(|part| Ok(!is_total_part(part)));
-    is_failing.is_ok_and(|is_failing| !is_failing)
-}
-
-/// Whether a part of an expression has a value, or none, for all values of its own parts.
-fn is_total_part(part: &Expr) -> bool {
-    match part {
-        Expr::Column(_)
-        | Expr::Literal(..)
-        | Expr::Alias(_)
-        | Expr::Case(_)
-        | Expr::Like(_)
-        | Expr::InList(_)
-        | Expr::Between(_)
-        | Expr::Not(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsTrue(_)
-        | Expr::IsFalse(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsNotUnknown(_) => true,
-        Expr::BinaryExpr(binary) => matches!(
-            binary.op,
-            Operator::Eq
-                | Operator::NotEq
-                | Operator::Lt
-                | Operator::LtEq
-                | Operator::Gt
-                | Operator::GtEq
-                | Operator::IsDistinctFrom
-                | Operator::IsNotDistinctFrom
-                | Operator::And
-                | Operator::Or
-        ),
-        Expr::Cast(Cast { expr, field }) => {
-            *field.data_type() == DataType::Float64 && is_number_of_few(expr)
-        }
-        Expr::ScalarFunction(call) => TOTAL_FUNCTIONS.contains(&call.func.name()),
-        _ => false,
-    }
-}
-
-/// Functions of texts that fail for none.
-const TOTAL_FUNCTIONS: [&str; 5] = ["coalesce", "nullif", "lower", "upper", "starts_with"];
-
-/// Whether an expression is one of a few written numbers, of which a double has the exact sum over all rows.
-fn is_number_of_few(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(value, _) => match value {
-            ScalarValue::Int64(number) => number.is_none_or(|number| number.abs() <= SUMMED_MAX),
-            // Rows without a value are told by NaN.
-            ScalarValue::Float64(number) => number.is_none_or(f64::is_finite),
-            ScalarValue::Null => true,
-            _ => false,
-        },
-        Expr::Alias(alias) => is_number_of_few(&alias.expr),
-        Expr::Cast(Cast { expr, field }) => {
-            *field.data_type() == DataType::Float64 && is_number_of_few(expr)
-        }
-        Expr::Case(Case { when_then_expr, else_expr, .. }) => {
-            let values = when_then_expr.iter().map(|(_, value)| value).chain(else_expr);
-            values.into_iter().all(|value| is_number_of_few(value))
-        }
-        _ => false,
-    }
 }

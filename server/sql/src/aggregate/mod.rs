@@ -13,6 +13,7 @@ mod code_set;
 mod distinct_values;
 mod literal_ranks;
 mod state_functions;
+mod total_exprs;
 
 mod count_codes;
 
@@ -23,6 +24,8 @@ mod time_values;
 mod row_values;
 
 mod measures;
+
+mod partial_aggregates;
 
 mod aggregate_spec;
 
