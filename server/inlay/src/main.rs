@@ -11,7 +11,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use inlay_server::{Backup, Config, Health, Import, Restore, Verify};
 use tracing_subscriber::EnvFilter;
 
-/// Statements take buffers of columns.
+/// Buffers of columns that statements take are found again when they were freed.
 #[cfg(feature = "sql")]
 #[global_allocator]
 static MEMORY: inlay_sql::AlignedMemory = inlay_sql::AlignedMemory;

@@ -37,10 +37,9 @@ use crate::{
 const THREADS: usize = 2;
 /// Plans are trees that are walked by recursion; what the gate lets through fits.
 pub const STACK_BYTES: usize = 64 << 20;
-/// Of the bytes that a process begins with, what operators may take that count what they take, before they ask for more: stacks take a
-/// third of these bytes, and what operators do not count is as much as what they count.
+/// Of the bytes that a process begins with, what operators may take that count what they take, before they ask for more: stacks and the library take 140 MiB of these bytes, and what operators do not count is as much as what they count.
 const POOL_SHARE: u64 = 4;
-/// Bytes of the process for each that operators count, where the server has so many.
+/// Bytes that the process asks for, for each that operators count.
 const UNCOUNTED: usize = 2;
 /// Says that it is ready.
 const READY: &[u8] = b"+";
@@ -126,14 +125,13 @@ pub fn serve(Prepared { session, seal, reserve }: Prepared, memory: UnixStream) 
     }
     // It is never taken down: the process ends as it is.
     let _session = session.clone();
-    // Operators run when rows have come: what the server sends then is memory.
-    session.ask_for_memory(asking(reserve));
     // On a thread of the runtime, which has the stack for it. It says the last word itself: another thread would have to
     // wake up for it.
     let has_recent = request.head.has_recent;
     let answering = runtime.spawn(async move {
         let mut out = Stdout::default();
-        let answered = answer(session, opened, shared, has_recent, &ask, &mut out);
+        let rows = RowSources { opened, shared, has_recent };
+        let answered = answer(session, rows, reserve, &ask, &mut out);
         let last = answered.await.map_or_else(Frame::Refused, Frame::Done);
         end_behind(out, &last)
     });
@@ -150,15 +148,22 @@ pub fn serve(Prepared { session, seal, reserve }: Prepared, memory: UnixStream) 
     end(&Frame::Refused(refusal))
 }
 
-/// Answers a statement over segments, rows that were mapped, and rows that are still to come, if there are any.
-async fn answer(
-    session: Session,
+/// What a statement is answered from: segments, rows that were mapped, and rows that are still to come, if there are any.
+struct RowSources {
     opened: OpenSegments,
     shared: Vec<View>,
     has_recent: bool,
+}
+
+/// Answers a statement. Where the server has no more memory, operators may take `reserve` bytes besides.
+async fn answer(
+    session: Session,
+    rows: RowSources,
+    reserve: usize,
     ask: &Ask,
     out: &mut Stdout,
 ) -> Result<Done, Refusal> {
+    let RowSources { opened, shared, has_recent } = rows;
     let broken = |error: io::Error| Refusal::new(Reason::Broken, error.to_string());
     let statement = gate::admit(&ask.sql)?;
     let recent = match has_recent {
@@ -168,6 +173,8 @@ async fn answer(
         }
         false => Vec::new(),
     };
+    // Rows have come: what the server sends from now on is memory.
+    session.ask_for_memory(asking(reserve));
     let scan = opened.with_rows(shared, recent);
     let scan = scan.map_err(|error| Refusal::new(Reason::Broken, error.to_string()))?;
     // The last one is nobody's: what it shows is never taken down either.
@@ -176,38 +183,36 @@ async fn answer(
     session::answer_admitted(session, scan, statement, ask, out).await
 }
 
-/// Asks the server for memory, and takes what the process has where the server has none.
+/// Asks the server for memory that operators count, and for as much again that they do not count: copies while rows become one
+/// batch, batches between operators. Where the server has not so much it is asked for what is counted alone, and then what was not
+/// counted is counted.
 fn asking(mut reserve: usize) -> AskForMemory {
-    Box::new(move |bytes| match ask_for_memory(bytes) {
-        0 if bytes <= reserve => {
-            reserve -= bytes;
-            bytes
+    Box::new(move |bytes| {
+        let granted = match ask_for_memory(bytes.saturating_mul(UNCOUNTED)) {
+            0 => ask_for_memory(bytes),
+            granted => granted,
+        };
+        if granted == 0 && bytes > reserve {
+            return 0;
         }
-        granted => granted,
+        reserve = reserve.saturating_add(granted).saturating_sub(bytes);
+        bytes
     })
 }
 
-/// Asks the server for memory that operators count, and for as much again that they do not count: copies while rows become one
-/// batch, batches between operators. Where there is not so much, for what is counted alone. A server that is gone grants none.
+/// Asks the server for so many bytes: all of them or none are granted. A server that is gone grants none.
 fn ask_for_memory(bytes: usize) -> usize {
-    let granted = |wanted: usize| -> io::Result<u64> {
+    let granted = || -> io::Result<u64> {
         {
             let mut stdout = io::stdout().lock();
-            Frame::MoreMemory(wanted as u64).write(&mut stdout)?;
+            Frame::MoreMemory(bytes as u64).write(&mut stdout)?;
             stdout.flush()?;
         }
         let granted = read_granted(&mut io::stdin().lock())?;
         confine::grow_memory(granted)?;
         Ok(granted)
     };
-    let counted = |wanted| match granted(wanted) {
-        Ok(granted) => usize::try_from(granted).unwrap_or(0).min(bytes),
-        Err(_) => 0,
-    };
-    match counted(bytes.saturating_mul(UNCOUNTED)) {
-        0 => counted(bytes),
-        counted => counted,
-    }
+    granted().ok().and_then(|granted| usize::try_from(granted).ok()).unwrap_or(0)
 }
 
 /// A thread that ends the process so long after it was told to.

@@ -59,6 +59,8 @@ impl MemoryGrant {
         state.free -= bytes;
         state.of_org.insert(self.org.clone(), sum);
         self.bytes += bytes;
+        // Who was refused much and got less may go on.
+        self.was_short = false;
         bytes
     }
 

@@ -319,7 +319,7 @@ impl<'a> AggregateRewriter<'a> {
         TimeValues::new(expr.clone(), buckets, self.times.span())
     }
 
-    /// What an expression of numeric properties comes to, if it is a condition that cannot fail.
+    /// What an expression of numeric properties comes to, if it is a condition or one of a few written numbers, and cannot fail.
     fn number_values(&self, expr: &Expr) -> Result<Option<Arc<NumberValues>>> {
         let mut columns: Vec<&Column> = expr.column_refs().into_iter().collect();
         columns.sort_unstable();
@@ -391,7 +391,7 @@ impl<'a> AggregateRewriter<'a> {
     }
 
     /// A measure, and what of it an aggregate is asked for: `CASE WHEN event_name = 'call' THEN timestamp END`, where the
-    /// condition is the same for all rows of a group, or can be told by one text of a row.
+    /// condition is the same for all rows of a group, or is computed for each row.
     fn measured(
         &mut self,
         function: &str,
@@ -399,11 +399,11 @@ impl<'a> AggregateRewriter<'a> {
         filter: Option<&Expr>,
     ) -> Result<Option<Measured>> {
         let (of, condition, is_else_zero) = conditional(expr).unwrap_or((expr, None, false));
-        // Rows that a filter leaves out are not zero.
-        if is_else_zero && filter.is_some() {
-            return Ok(None);
-        }
         if let Some(measure) = self.plain_measure(of, function)? {
+            // Rows that a filter leaves out are not zero.
+            if is_else_zero && filter.is_some() {
+                return Ok(None);
+            }
             return self.measured_where(measure, condition.into_iter().chain(filter), is_else_zero);
         }
         if is_number_of_few(expr)

@@ -1,4 +1,4 @@
-//! Written texts, dates or times that an expression selects from, as numbers in their order: the first and the last of them are then
+//! Written texts, dates, times or truth values that an expression selects from, as numbers in their order: the first and the last of them are then
 //! those of numbers.
 //!
 //! ```text

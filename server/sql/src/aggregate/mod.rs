@@ -45,3 +45,4 @@ pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup};
 pub use aggregate_spec::USER_NUMBER;
 pub use count_codes::count_codes;
 pub use state_functions::aggregates;
+pub use total_exprs::is_total;

@@ -17,7 +17,10 @@ use arrow::{
     compute::cast,
     datatypes::{DataType, Schema, SchemaRef},
 };
-use datafusion_common::{DFSchema, DataFusionError, Result};
+use datafusion_common::{
+    DFSchema, DataFusionError, Result, ScalarValue,
+    tree_node::{Transformed, TreeNode as _},
+};
 use datafusion_expr::{
     Expr, execution_props::ExecutionProps, physical_planning_context::PhysicalPlanningContext,
 };
@@ -131,7 +134,7 @@ impl PartialEq for NumberValues {
 }
 
 impl NumberValues {
-    /// Of an expression of these properties that is true, false or null, and cannot fail for any numbers.
+    /// Of an expression of these properties that is true, false, one of a few written numbers or null, and cannot fail for any numbers.
     ///
     /// Errors: none that is expected; what the library says.
     pub fn new(properties: &[&Property], expr: Expr) -> Result<Self> {
@@ -139,7 +142,14 @@ impl NumberValues {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let (props, subqueries) = (ExecutionProps::new(), PhysicalPlanningContext::default());
         let of = DFSchema::try_from(Arc::clone(&schema))?;
-        let evaluated = create_physical_expr(&expr, &of, &props, &subqueries)?;
+        // Constants that were computed may be zeros with a sign, which kernels tell from those of rows.
+        let compared = expr.clone().transform(|part| match part {
+            Expr::Literal(ScalarValue::Float64(Some(0.0)), metadata) => {
+                Ok(Transformed::yes(Expr::Literal(ScalarValue::Float64(Some(0.0)), metadata)))
+            }
+            part => Ok(Transformed::no(part)),
+        })?;
+        let evaluated = create_physical_expr(&compared.data, &of, &props, &subqueries)?;
         let properties = properties.iter().map(|property| property.name.clone()).collect();
         Ok(Self { properties, expr, evaluated, schema })
     }

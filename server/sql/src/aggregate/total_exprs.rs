@@ -7,7 +7,7 @@ use datafusion_common::{ScalarValue, tree_node::TreeNode as _};
 use datafusion_expr::{Case, Cast, Expr, Operator};
 
 /// With four thousand million rows, a sum stays below 2^52.
-const SUMMED_MAX: i64 = 1 << 20;
+const SUMMED_MAX: u64 = 1 << 20;
 
 /// What `CASE WHEN condition THEN value END` is of, the condition, and whether it is zero otherwise.
 pub fn conditional(expr: &Expr) -> Option<(&Expr, Option<&Expr>, bool)> {
@@ -68,14 +68,16 @@ pub fn is_total_part(part: &Expr) -> bool {
     }
 }
 
-/// Functions of texts that fail for none.
+/// Functions that fail for no values.
 const TOTAL_FUNCTIONS: [&str; 5] = ["coalesce", "nullif", "lower", "upper", "starts_with"];
 
-/// Whether an expression is one of a few written numbers, of which a double has the exact sum over all rows.
+/// Whether an expression is one of a few written numbers; of integers a double has the exact sum over all rows.
 pub fn is_number_of_few(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => match value {
-            ScalarValue::Int64(number) => number.is_none_or(|number| number.abs() <= SUMMED_MAX),
+            ScalarValue::Int64(number) => {
+                number.is_none_or(|number| number.unsigned_abs() <= SUMMED_MAX)
+            }
             // Rows without a value are told by NaN.
             ScalarValue::Float64(number) => number.is_none_or(f64::is_finite),
             ScalarValue::Null => true,

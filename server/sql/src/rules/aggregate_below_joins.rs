@@ -25,6 +25,7 @@ use super::{
     aggregate_pushdown::with_columns_of, dictionary_columns::with_inputs, rewrite::NodeRule,
     value_counts::value_count,
 };
+use crate::aggregate::is_total;
 
 /// Groups that are few, whatever the rows are.
 const GROUPS_MAX: usize = 65_536;
@@ -75,13 +76,9 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     loop {
         match node {
             LogicalPlan::Projection(projection) => {
-                let below = |columns| below(projection, columns);
-                let (Some(new_keys), Some(new_arguments)) = (below(&keys), below(&arguments))
-                else {
-                    break;
-                };
+                let Some(new_keys) = below(projection, &keys) else { break };
                 // Arguments stay as they are written.
-                if new_arguments != arguments {
+                if !arguments.iter().all(|column| is_passed_on(projection, column)) {
                     break;
                 }
                 keys = new_keys;
@@ -112,7 +109,8 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
                 keys = needed;
                 path.push((node, Above::Join(join, is_left)));
                 node = side;
-                if has_few_groups(node, &keys)? {
+                // Without keys there is a group of no rows.
+                if !keys.is_empty() && has_few_groups(node, &keys)? {
                     found = Some((path.len(), Arc::clone(side), keys.clone()));
                 }
             }
@@ -185,7 +183,9 @@ fn call_of(expr: &Expr) -> Option<&AggregateFunction> {
                 && params.order_by.is_empty()
                 && params.null_treatment.is_none();
             let is_added_up = ["count", "sum", "min", "max"].contains(&call.func.name());
-            (is_plain && is_added_up && !expr.is_volatile()).then_some(call)
+            // They are computed for rows, too, that have no match further up.
+            let is_total = params.args.iter().all(is_total);
+            (is_plain && is_added_up && is_total && !expr.is_volatile()).then_some(call)
         }
         _ => None,
     }
@@ -203,6 +203,13 @@ fn below(projection: &Projection, columns: &BTreeSet<Column>) -> Option<BTreeSet
         found.extend(expr.column_refs().into_iter().cloned());
     }
     Some(found)
+}
+
+/// Whether a column of a projection is the same one of its input.
+fn is_passed_on(projection: &Projection, column: &Column) -> bool {
+    let at = projection.schema.index_of_column(column).ok();
+    let expr = at.and_then(|at| projection.expr.get(at));
+    matches!(expr, Some(Expr::Column(inner)) if inner == column)
 }
 
 /// Whether rows come from a join, with other columns or fewer.

@@ -1,7 +1,7 @@
 //! About how many values a column of a plan has, as dictionaries below say.
 //!
-//! `SELECT e.string_props['plan'] FROM events e JOIN seats s ON …` has as many plans as the dictionary of a segment, however many rows the join
-//! has.
+//! `SELECT e.string_props['plan'] FROM events e JOIN seats s ON …` has as many plans as the dictionaries of segments, however many rows the
+//! join has.
 
 use datafusion_common::{Column, Result};
 use datafusion_expr::{LogicalPlan, expr::Expr};

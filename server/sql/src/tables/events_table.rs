@@ -22,6 +22,9 @@ use super::{
     text_values::EVENT,
 };
 
+/// Values of a dictionary that are likely to be those of others, too.
+const SHORT_DICTIONARY: usize = 1_024;
+
 /// A table over a snapshot.
 #[derive(Clone)]
 pub struct Table {
@@ -157,16 +160,19 @@ impl Provider for Table {
     fn value_count(&self, column: &str) -> Result<Option<usize>> {
         let is_it = |property: &&Property| property.field().name() == column;
         let property = self.properties.iter().filter(|one| one.map == STRINGS).find(is_it);
-        let mut most = 0;
+        let (mut most, mut sum) = (0, 0usize);
         for source in self.scan.sources() {
-            most = most.max(match (property, column) {
+            let here = match (property, column) {
                 (Some(property), _) => source.values(&property.name).map_err(broken)?,
                 (None, EVENT) => source.names().len(),
                 (None, "tenant_id") => source.tenants().len(),
                 (None, _) => return Ok(None),
-            });
+            };
+            most = most.max(here);
+            sum = sum.saturating_add(here);
         }
-        Ok(Some(most + 1))
+        // Short dictionaries are nearly the same in all segments; long ones may have nothing in common.
+        Ok(Some(1 + if most <= SHORT_DICTIONARY { most } else { sum }))
     }
 
     fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {

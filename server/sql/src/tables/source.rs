@@ -45,8 +45,7 @@ pub trait Provider: Any + Debug + Send + Sync {
         None
     }
 
-    /// About how many values a column has, one for null among them: those of the segment that has most of them. Nothing where
-    /// the table does not know.
+    /// About how many values a column has, one for null among them. Nothing where the table does not know.
     ///
     /// Errors: damage of a segment.
     fn value_count(&self, column: &str) -> Result<Option<usize>> {
