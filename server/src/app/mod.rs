@@ -59,7 +59,7 @@ pub use dashboards::drafts::{DashboardChange, NewDashboard, Status, WidgetChange
 pub use dashboards::standalone_widgets::StandaloneChange;
 pub use dashboards::widgets::{Preview, ViewFilters, WIDGET_KINDS, WidgetAnswer};
 pub use delivery::log::{RuleDeliveries, WINDOW_HOURS};
-pub use delivery::queue::{Outcome, Queued, UnderWay};
+pub use delivery::queue::{Outcome, Queued};
 pub use delivery::rule_fields::{SigningChange, masked_email, masked_url};
 pub use delivery::unsubscribe::{MailSource, MailSubscription};
 pub use demo::demo_tenants;

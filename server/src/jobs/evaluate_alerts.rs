@@ -26,7 +26,7 @@ type Samples = Mutex<Vec<Check>>;
 pub async fn run(app: App, mut stopped: watch::Receiver<bool>) {
     let app = with_short_queries(&app);
     let interval_s = app.settings.alert_interval_s;
-    let (samples, lanes) = (Arc::new(Samples::default()), EvaluationLanes::new());
+    let (samples, lanes) = (Arc::new(Samples::default()), EvaluationLanes::new(&app.pools));
     let mut last_s = app.now_ms().div_euclid(1_000);
     loop {
         tokio::select! {

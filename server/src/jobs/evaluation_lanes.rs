@@ -9,7 +9,9 @@
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
+
+use crate::base::permit_pools::{PermitPool, PermitPools};
 
 /// Evaluations of the quick lane at the same time.
 const AT_ONCE: usize = 4;
@@ -34,20 +36,19 @@ struct RuleStates {
 /// The lanes, and what is known of the rules.
 pub struct EvaluationLanes {
     states: Mutex<RuleStates>,
-    quick: Arc<Semaphore>,
-    slow: Arc<Semaphore>,
-    late: Arc<Semaphore>,
+    quick: Arc<PermitPool>,
+    slow: Arc<PermitPool>,
+    late: Arc<PermitPool>,
 }
 
 impl EvaluationLanes {
     /// Lanes without evaluations.
-    pub fn new() -> Arc<Self> {
-        let lanes = |count| Arc::new(Semaphore::new(count));
+    pub fn new(pools: &PermitPools) -> Arc<Self> {
         Arc::new(Self {
             states: Mutex::default(),
-            quick: lanes(AT_ONCE),
-            slow: lanes(SLOW_AT_ONCE),
-            late: lanes(LATE_AT_ONCE),
+            quick: pools.pool("evaluations_quick", AT_ONCE),
+            slow: pools.pool("evaluations_slow", SLOW_AT_ONCE),
+            late: pools.pool("evaluations_late", LATE_AT_ONCE),
         })
     }
 
@@ -61,14 +62,14 @@ impl EvaluationLanes {
             states.slow.contains(&key)
         };
         let lanes = if is_slow { &self.slow } else { &self.quick };
-        let mut permit = Arc::clone(lanes).acquire_owned().await;
+        let mut permit = lanes.acquire_in_turn().await;
         let began = Instant::now();
         let mut evaluation = std::pin::pin!(evaluation);
         let outcome = match tokio::time::timeout(SLOW, evaluation.as_mut()).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                if !is_slow && let Ok(late) = Arc::clone(&self.late).try_acquire_owned() {
-                    permit = Ok(late);
+                if !is_slow && let Some(late) = self.late.try_acquire() {
+                    permit = Some(late);
                 }
                 evaluation.await
             }
@@ -128,7 +129,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn slow_rules_delay_no_quick_one() {
-        let lanes = EvaluationLanes::new();
+        let lanes = EvaluationLanes::new(&PermitPools::default());
         let (alone, _) = minute(&lanes, 10_000, 0).await;
         // One slow rule a second, as yet unknown: they move on when they turn out slow.
         let (first, evaluated) = minute(&lanes, 10_000, 60).await;
@@ -142,7 +143,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rule_that_is_quick_again_has_a_quick_lane() {
-        let lanes = EvaluationLanes::new();
+        let lanes = EvaluationLanes::new(&PermitPools::default());
         let key = ("org".to_owned(), "1".to_owned());
         for (seconds, is_slow) in [(1, true), (0, false)] {
             lanes.evaluate(key.clone(), tokio::time::sleep(Duration::from_secs(seconds))).await;

@@ -2,6 +2,7 @@
 //! a lost run loses time and nothing else.
 
 mod evaluation_lanes;
+mod leased_work;
 mod periodic;
 
 mod deliver;

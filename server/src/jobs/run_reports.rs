@@ -1,4 +1,6 @@
 //! Runs reports: begins what is due, makes the files, brings them to their receivers.
+//!
+//! Which runs go, and what follows from what became of their receivers: `app/reports/runs.rs`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,103 +8,73 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, watch},
     task::{JoinSet, spawn_blocking},
 };
 use tracing::warn;
 
+use super::leased_work::{self, LeasedWork};
 use crate::{
     app::{App, NextMessage, Outcome, ReportFile, ReportWork},
+    base::permit_pools::PermitPool,
     error::{ApiError, Result},
     outbound::Dispatcher,
     store::RecipientStatus,
 };
 
-const TICK: Duration = Duration::from_secs(1);
-/// Runs at once, of as many organisations: most of them wait for receivers.
-const AT_ONCE: usize = 32;
 /// Files that are drawn at once: each takes a core.
 const DRAWN_AT_ONCE: usize = 2;
-/// A clock that was set back by less changes nothing that matters.
-const CLOCK_SLACK_MS: i64 = 60_000;
 /// A run takes no longer than this; who did not get his part by then gets none.
 const RUN_MAX: Duration = Duration::from_secs(10 * 60);
 /// Receivers of a run at once.
 const RECEIVERS_AT_ONCE: usize = 4;
-/// What is under way when the server stops gets this long to end.
-const DRAIN: Duration = Duration::from_secs(20);
-
-/// Runs under way, with their organisations.
-type UnderWay = Arc<Mutex<HashMap<String, String>>>;
-
-/// Takes a run from what is under way when it is left, however that comes.
-struct RunGuard(UnderWay, String);
-
-impl Drop for RunGuard {
-    fn drop(&mut self) {
-        self.0.lock().remove(&self.1);
-    }
-}
 
 /// Runs until the server stops; then what is under way ends, or is gone on with at the next start.
-pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<bool>) {
-    let under_way = UnderWay::default();
-    let drawing = Arc::new(Semaphore::new(DRAWN_AT_ONCE));
-    let mut last_ms = i64::MAX;
-    loop {
-        let now_ms = app.now_ms();
-        // At the start, and when the clock was set back, what waits may wait for nothing.
-        if now_ms < last_ms.saturating_sub(CLOCK_SLACK_MS) {
-            let working = app.clone();
-            let aligned = spawn_blocking(move || {
-                working.release_runs()?;
-                working.realign_reports()
-            });
-            if let Ok(Err(error)) = aligned.await {
-                warn!(code = error.code.name(), %error, "reports wait until their time has come");
-            }
-        }
-        last_ms = now_ms;
-        tokio::select! {
-            _ = stopped.changed() => break,
-            () = tokio::time::sleep(TICK) => {}
-        }
-        let busy = under_way.lock().clone();
-        let working = app.clone();
-        let claimed = spawn_blocking(move || {
-            working.start_due_reports()?;
-            working.claim_runs(&busy, AT_ONCE.saturating_sub(busy.len()))
-        });
-        let claimed = match claimed.await {
-            Ok(Ok(claimed)) => claimed,
-            Ok(Err(error)) => {
-                warn!(code = error.code.name(), %error, "cannot begin reports");
-                continue;
-            }
-            Err(error) => {
-                warn!(%error, "the job ended early");
-                continue;
-            }
-        };
-        for work in claimed {
-            under_way.lock().insert(work.run.id.clone(), work.work.org.clone());
-            let place = RunGuard(Arc::clone(&under_way), work.run.id.clone());
-            let (app, dispatcher, drawing) =
-                (app.clone(), dispatcher.clone(), Arc::clone(&drawing));
-            tokio::spawn(async move {
-                let _place = place;
-                if let Err(error) = make(&app, &dispatcher, &drawing, Arc::new(work)).await {
-                    // It stays claimed, and is gone on with when that ends.
-                    warn!(code = error.code.name(), %error, "cannot go on with a report");
-                }
-            });
-        }
+pub async fn run(app: App, dispatcher: Dispatcher, stopped: watch::Receiver<bool>) {
+    let drawing = app.pools.pool("report_files", DRAWN_AT_ONCE);
+    leased_work::run(Reports { dispatcher, drawing }, app, stopped).await;
+}
+
+/// Runs of reports, of each organisation one at a time.
+#[derive(Clone)]
+struct Reports {
+    dispatcher: Dispatcher,
+    drawing: Arc<PermitPool>,
+}
+
+impl LeasedWork for Reports {
+    type Item = ReportWork;
+    /// Id of the organisation, of which one run goes at a time.
+    type Claimed = String;
+
+    const TICK: Duration = Duration::from_secs(1);
+    /// Most of them wait for receivers.
+    const AT_ONCE: usize = 32;
+    const DRAIN: Duration = Duration::from_secs(20);
+    const NAME: &'static str = "reports";
+
+    fn release(&self, app: &App) -> Result<()> {
+        app.release_runs()?;
+        app.realign_reports()
     }
-    let began = Instant::now();
-    while !under_way.lock().is_empty() && began.elapsed() < DRAIN {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+
+    fn claim(
+        &self,
+        app: &App,
+        under_way: &HashMap<String, String>,
+        room: usize,
+    ) -> Result<Vec<ReportWork>> {
+        app.start_due_reports()?;
+        app.claim_runs(under_way, room)
+    }
+
+    fn claimed(work: &ReportWork) -> (String, String) {
+        (work.run.id.clone(), work.work.org.clone())
+    }
+
+    async fn perform(self, app: App, work: ReportWork) -> Result<()> {
+        make(&app, &self.dispatcher, &self.drawing, Arc::new(work)).await
     }
 }
 
@@ -110,7 +82,7 @@ pub async fn run(app: App, dispatcher: Dispatcher, mut stopped: watch::Receiver<
 async fn make(
     app: &App,
     dispatcher: &Dispatcher,
-    drawing: &Semaphore,
+    drawing: &PermitPool,
     work: Arc<ReportWork>,
 ) -> Result<()> {
     let mut of_tenants: BTreeMap<Option<String>, Vec<(usize, RecipientStatus)>> = BTreeMap::new();
@@ -130,14 +102,14 @@ async fn make(
         }
         if began.elapsed() > RUN_MAX {
             faults.push("the run took too long".to_owned());
-            let places = receivers.iter().map(|(at, _)| *at).collect();
-            fail(app, &work, places, "the run took too long").await?;
+            let indices = receivers.iter().map(|(at, _)| *at).collect();
+            fail(app, &work, indices, "the run took too long").await?;
             continue;
         }
         let (working, of) = (app.clone(), Arc::clone(&work));
         let is_mailed = receivers.iter().any(|(_, receiver)| receiver.kind == "email");
         let file = {
-            let _place = drawing.acquire().await;
+            let _permit = drawing.acquire_in_turn().await;
             spawn_blocking(move || {
                 let ReportWork { rule, environment, dashboard, .. } = &*of;
                 let tenant = (tenant.as_deref(), is_mailed);
@@ -171,11 +143,11 @@ async fn make(
 async fn fail(
     app: &App,
     work: &Arc<ReportWork>,
-    places: Vec<usize>,
+    receivers: Vec<usize>,
     why: &'static str,
 ) -> Result<()> {
     let (app, work) = (app.clone(), Arc::clone(work));
-    let failed = spawn_blocking(move || app.fail_told(&work, &places, why)).await;
+    let failed = spawn_blocking(move || app.fail_receivers(&work, &receivers, why)).await;
     failed.map_err(|error| ApiError::internal(error.to_string()))?
 }
 
@@ -187,13 +159,13 @@ async fn bring(
     receivers: Vec<(usize, RecipientStatus)>,
     file: ReportFile,
 ) -> Result<()> {
-    let places = Arc::new(Semaphore::new(RECEIVERS_AT_ONCE));
+    let permits = Arc::new(Semaphore::new(RECEIVERS_AT_ONCE));
     let mut attempts = JoinSet::new();
     for (at, recipient) in receivers {
         let (app, dispatcher, work) = (app.clone(), dispatcher.clone(), Arc::clone(work));
-        let (file, places) = (file.clone(), Arc::clone(&places));
+        let (file, permits) = (file.clone(), Arc::clone(&permits));
         attempts.spawn(async move {
-            let _place = places.acquire_owned().await;
+            let _permit = permits.acquire_owned().await;
             let began_at = app.now_ms();
             let (making, of) = (app.clone(), Arc::clone(&work));
             let message = spawn_blocking(move || {
@@ -209,7 +181,7 @@ async fn bring(
                 }
             };
             let outcome = Outcome { began_at, result: dispatcher.send(message).await };
-            let written = spawn_blocking(move || app.record_told(&work, at, &outcome)).await;
+            let written = spawn_blocking(move || app.record_receiver(&work, at, &outcome)).await;
             written.map_err(|error| ApiError::internal(error.to_string()))?
         });
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     alerts::{AlertState, Notification},
+    durable_queue::QueueEntry,
     org::records,
 };
 
@@ -55,6 +56,26 @@ pub struct Delivery {
     /// Further changes that the same look saw, which a mail tells too: of a rule that watches each tenant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherChange>,
+}
+
+impl QueueEntry for Delivery {
+    const KIND: &'static str = "delivery";
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn due_at(&self) -> i64 {
+        self.due_at
+    }
+
+    fn is_leased(&self) -> bool {
+        self.is_leased
+    }
+
+    fn due(self, due_at: i64, is_leased: bool) -> Self {
+        Self { due_at, is_leased, ..self }
+    }
 }
 
 /// A change of one tenant beside that of a delivery's notification.

@@ -14,6 +14,7 @@ mod org;
 
 mod records;
 
+mod durable_queue;
 mod key_records;
 
 mod rules;
@@ -28,6 +29,9 @@ mod reports;
 pub use alerts::*;
 pub use boards::*;
 pub use deliveries::*;
+pub use durable_queue::{
+    QueueEntry, dequeue, enqueue, first_due, lease, queued, release, remove_of, stored_key,
+};
 pub use key_records::KeyRecords;
 pub use keys::{
     Keys, decode, forget_org, global_delete, global_find, global_list, global_put, global_scan,

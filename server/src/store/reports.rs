@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{alerts::RecipientStatus, org::records, rules::PreviousSecret};
+use super::{
+    alerts::RecipientStatus, durable_queue::QueueEntry, org::records, rules::PreviousSecret,
+};
 
 records! {
     ReportRule "report";
@@ -136,6 +138,26 @@ pub struct RunWork {
     /// Whether the run repeats deliveries of an ended run by hand.
     #[serde(default)]
     pub is_retry: bool,
+}
+
+impl QueueEntry for RunWork {
+    const KIND: &'static str = "report_work";
+
+    fn id(&self) -> &str {
+        &self.run
+    }
+
+    fn due_at(&self) -> i64 {
+        self.due_at
+    }
+
+    fn is_leased(&self) -> bool {
+        self.is_leased
+    }
+
+    fn due(self, due_at: i64, is_leased: bool) -> Self {
+        Self { due_at, is_leased, ..self }
+    }
 }
 
 /// How a report's run went.

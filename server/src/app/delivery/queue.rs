@@ -1,8 +1,6 @@
-//! The delivery queue: durable, ordered, one attempt of a delivery at a time.
+//! The queue of deliveries (`store/durable_queue.rs`): one attempt of a delivery at a time, leased for longer than any attempt takes.
 //!
-//! An entry is leased by moving its due time behind the longest time that an attempt takes. After a crash the
-//! lease ends and the entry is due again, so nothing is lost, and at most the attempt that was under way is
-//! repeated. Notifications of one rule to one recipient go in order: a recovery never overtakes the alarm
+//! Notifications of one rule to one recipient go in order: a recovery never overtakes the alarm
 //! that it ends.
 
 use std::{collections::HashMap, sync::Arc};
@@ -16,13 +14,11 @@ use crate::{
     outbound::DeliveryResult,
     store::{
         AlertEvent, AlertRule, Channel, Delivery, FurtherChange, Message, Notification, Org,
-        OrgTxn, RecipientStatus, WebhookDelivery, decode, global_delete, global_find, global_list,
-        global_put, global_scan, rule_id,
+        OrgTxn, QueueEntry as _, RecipientStatus, WebhookDelivery, decode, dequeue, enqueue,
+        first_due, global_scan, lease, release, remove_of, rule_id, stored_key,
     },
 };
 
-/// Kind of its records, which belong to no organisation.
-pub const KIND: &str = "delivery";
 /// Longer than any attempt takes.
 const LEASE_MS: i64 = 60_000;
 /// Attempts of one organisation at once, at most, for each way: its slow receivers hold up its own only,
@@ -76,7 +72,7 @@ impl Queued {
     fn read(&mut self, keys: &KeyReader) -> Result<Vec<Arc<Delivery>>> {
         let mut known = HashMap::new();
         let mut pending = Vec::new();
-        for (key, bytes) in global_scan(keys, KIND) {
+        for (key, bytes) in global_scan(keys, Delivery::KIND) {
             let one = match self.0.remove(&key) {
                 Some(one) => one,
                 None => Arc::new(decode(&bytes)?),
@@ -90,7 +86,7 @@ impl Queued {
 
     /// Forgets an entry that is taken from its key: another one may come there.
     fn forget(&mut self, one: &Delivery) {
-        self.0.remove(format!("g/{KIND}/{}", key_of(one)).as_bytes());
+        self.0.remove(&stored_key(one));
     }
 }
 
@@ -155,7 +151,7 @@ impl App {
             return Ok(Some(RecipientStatus { status: "failed".to_owned(), error, ..status }));
         }
         let delivery = self.delivery(org, Channel::Webhook, to, event, notification);
-        put(txn.global(), &delivery)?;
+        enqueue(txn.global(), &delivery)?;
         Ok(Some(status))
     }
 
@@ -176,7 +172,7 @@ impl App {
         for to in &rule.email_to {
             let delivery = self.delivery(org, Channel::Email, to, event, first);
             let further = rest.iter().map(further).collect();
-            put(txn.global(), &Delivery { further, ..delivery })?;
+            enqueue(txn.global(), &Delivery { further, ..delivery })?;
         }
         Ok(())
     }
@@ -208,7 +204,7 @@ impl App {
     }
 
     /// Leases up to `room` due deliveries.
-    pub fn claim(
+    pub fn claim_deliveries(
         &self,
         known: &mut Queued,
         under_way: &UnderWay,
@@ -217,8 +213,7 @@ impl App {
         let keys = self.engine.keys();
         let now = self.now_ms();
         // Most of the time nothing is due, and the first key says so.
-        let first = keys.first(b"g/delivery/", b"g/delivery/");
-        if room == 0 || first.is_none_or(|(key, _)| due_of(&key) > now) {
+        if room == 0 || first_due::<Delivery>(&keys).is_none_or(|due_at| due_at > now) {
             return Ok(Vec::new());
         }
         let chosen = choose(&known.read(&keys)?, under_way, now, room);
@@ -229,18 +224,14 @@ impl App {
         self.engine.transact(|txn| {
             let mut claimed = Vec::new();
             for one in &chosen {
-                if global_find::<Delivery>(txn, KIND, &key_of(one))?.is_none() {
+                if !dequeue(txn, &**one)? {
                     continue;
                 }
-                global_delete(txn, KIND, &key_of(one));
                 let rule: Option<AlertRule> =
                     OrgTxn::new(txn, &one.org).find(&rule_id(one.alert))?;
                 // A rule that is gone, or has other receivers now, notifies this one no more.
                 if rule.is_some_and(|rule| names(&rule, one)) {
-                    let due_at = now + LEASE_MS;
-                    let leased = Delivery { due_at, is_leased: true, ..(**one).clone() };
-                    put(txn, &leased)?;
-                    claimed.push(leased);
+                    claimed.push(lease(txn, &**one, now + LEASE_MS)?);
                 } else {
                     let mut records = OrgTxn::new(txn, &one.org);
                     set_status(&mut records, one, "failed", Some(RULE_CHANGED))?;
@@ -252,33 +243,20 @@ impl App {
 
     /// Releases the leases of the process before, and entries that are due later than any backoff allows,
     /// because the clock was set back.
-    pub fn release(&self) -> Result<()> {
+    pub fn release_deliveries(&self) -> Result<()> {
         let now = self.now_ms();
-        let left = global_list::<Delivery>(&self.engine.keys(), KIND)?;
         let longest = [Channel::Email, Channel::Webhook]
             .into_iter()
             .flat_map(|channel| self.waits_s(channel))
             .max();
         let latest = now + longest.map_or(0, |&wait| longest_ms(wait)).max(LEASE_MS);
-        let is_left = |one: &Delivery| one.is_leased || one.due_at > latest;
-        let left: Vec<_> = left.into_iter().filter(|(_, one)| is_left(one)).collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        self.engine.transact(|txn| {
-            for (key, one) in &left {
-                global_delete(txn, KIND, key);
-                put(txn, &Delivery { due_at: now, is_leased: false, ..one.clone() })?;
-            }
-            Ok(())
-        })
+        release::<Delivery>(&self.engine, now, latest)
     }
 
     /// Stores the outcome of an attempt, and enqueues the next one.
     pub fn settle(&self, delivery: &Delivery, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
-            let is_pending = global_find::<Delivery>(txn, KIND, &key_of(delivery))?.is_some();
-            global_delete(txn, KIND, &key_of(delivery));
+            let is_pending = dequeue(txn, delivery)?;
             let mut records = OrgTxn::new(txn, &delivery.org);
             if records.find::<Org>(&delivery.org)?.is_none() {
                 return Ok(());
@@ -302,8 +280,8 @@ impl App {
                 let attempt = delivery.attempt + 1;
                 let retry_after_s = outcome.result.retry_after_s;
                 let due_at = self.now_ms() + wait_ms(wait_s, retry_after_s, self.chance());
-                let again = Delivery { attempt, due_at, is_leased: false, ..delivery.clone() };
-                put(records.global(), &again)?;
+                let again = Delivery { attempt, ..delivery.clone() }.due(due_at, false);
+                enqueue(records.global(), &again)?;
             }
             Ok(())
         })
@@ -402,17 +380,9 @@ pub fn set_status(
 
 /// Removes the queued deliveries of a rule, which then count as failed.
 pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
-    for (key, bytes) in global_scan(txn, KIND) {
-        // Most entries are those of others, and are not read for that.
-        let is_ours = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains(org));
-        if !is_ours {
-            continue;
-        }
-        let one: Delivery = decode(&bytes)?;
-        if one.org == org && one.alert == alert {
-            txn.delete(&key);
-            set_status(&mut OrgTxn::new(txn, org), &one, "failed", Some(RULE_CHANGED))?;
-        }
+    let is_of_rule = |one: &Delivery| one.org == org && one.alert == alert;
+    for one in remove_of(txn, org, is_of_rule)? {
+        set_status(&mut OrgTxn::new(txn, org), &one, "failed", Some(RULE_CHANGED))?;
     }
     Ok(())
 }
@@ -425,22 +395,6 @@ pub fn kind_of(channel: Channel) -> &'static str {
     }
 }
 
-/// Key of an entry: the queue is in order of due times.
-pub fn key_of(delivery: &Delivery) -> String {
-    format!("{:020}:{}", delivery.due_at.max(0), delivery.id)
-}
-
-fn due_of(key: &[u8]) -> i64 {
-    let text = key.get(b"g/delivery/".len()..).and_then(|rest| rest.get(..20));
-    let digits = text.and_then(|text| std::str::from_utf8(text).ok());
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
-}
-
-/// Stores an entry under its due time.
-pub fn put(txn: &mut Txn, delivery: &Delivery) -> Result<()> {
-    global_put(txn, KIND, &key_of(delivery), delivery)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -448,7 +402,7 @@ mod tests {
     use super::*;
     use crate::{
         app::Client,
-        store::{AlertState, ConditionType},
+        store::{AlertState, ConditionType, queued},
     };
 
     fn outcome(error: Option<&str>, is_final: bool) -> Outcome {
@@ -533,14 +487,14 @@ mod tests {
         };
         app.org_txn(&org, |txn| {
             txn.put(&event)?;
-            put(txn.global(), &under_way)?;
+            enqueue(txn.global(), &under_way)?;
             drop_deliveries(txn.global(), &org, 1)
         })
         .unwrap();
         app.settle(&under_way, &outcome(Some("no answer"), false)).unwrap();
         let stored: AlertEvent = app.org_reader(&org).find(&event.id).unwrap().unwrap();
         assert_eq!(stored.deliveries[0].status, "failed");
-        assert!(global_list::<Delivery>(&app.engine.keys(), KIND).unwrap().is_empty());
+        assert!(queued::<Delivery>(&app.engine.keys()).unwrap().is_empty());
     }
 
     fn chosen(pending: &[Delivery], under_way: &[Delivery], now: i64, room: usize) -> Vec<String> {

@@ -18,8 +18,8 @@ use crate::{
     app::request::{callers::Caller, context::App},
     error::{ApiError, Code, Result},
     store::{
-        AlertRule, Channel, Delivery, Message, Notification, OrgTxn, ReportRule, ReportRun,
-        RunStatus, WebhookDelivery, global_delete, global_list, rule_id,
+        AlertRule, Channel, Delivery, Message, Notification, OrgTxn, QueueEntry as _, ReportRule,
+        ReportRun, RunStatus, WebhookDelivery, dequeue, enqueue, queued, rule_id,
     },
 };
 
@@ -100,19 +100,18 @@ impl App {
                 &attempt.webhook_url,
             )
         };
-        let queued = global_list::<Delivery>(txn.global(), queue::KIND)?;
-        let line: Vec<Delivery> =
-            queued.into_iter().map(|(_, one)| one).filter(|one| same_line(one)).collect();
+        let mut line: Vec<Delivery> = queued(txn.global())?;
+        line.retain(same_line);
         // Messages of one rule to one receiver go in order.
         if line.iter().any(|one| one.id < *delivery) {
             return Err(conflict("an earlier message of this rule is still being sent"));
         }
-        if let Some(queued) = line.into_iter().find(|one| one.id == *delivery) {
-            if queued.is_leased || queued.retry > 0 {
+        if let Some(waiting) = line.into_iter().find(|one| one.id == *delivery) {
+            if waiting.is_leased || waiting.retry > 0 {
                 return Err(conflict("this message is being sent"));
             }
-            global_delete(txn.global(), queue::KIND, &queue::key_of(&queued));
-            return queue::put(txn.global(), &Delivery { due_at, ..queued });
+            dequeue(txn.global(), &waiting)?;
+            return enqueue(txn.global(), &waiting.due(due_at, false));
         }
         // An attempt that was stored since `counts` was read is among the last.
         let reader = self.org_reader(&caller.org);
@@ -138,7 +137,7 @@ impl App {
             further: Vec::new(),
         };
         queue::set_status(txn, &entry, "pending", None)?;
-        queue::put(txn.global(), &entry)
+        enqueue(txn.global(), &entry)
     }
 
     fn retry_report(

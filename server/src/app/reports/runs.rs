@@ -16,7 +16,7 @@ use crate::{
         delivery::{
             backoff::wait_ms,
             queue::{Outcome, attempt_row},
-            report_queue::{self, begin, is_under_way, key_of, put},
+            report_queue::{begin, is_under_way},
         },
         request::{
             callers::{Caller, system_caller},
@@ -25,9 +25,9 @@ use crate::{
     },
     error::{ApiError, Code, Result},
     store::{
-        Dashboard, Environment, Message, Org, OrgReader, OrgTxn, RecipientStatus, ReportRule,
-        ReportRun, RunStatus, RunWork, WebhookDelivery, global_delete, global_find, global_ids,
-        global_list, global_records,
+        Dashboard, Environment, Message, Org, OrgReader, OrgTxn, QueueEntry as _, RecipientStatus,
+        ReportRule, ReportRun, RunStatus, RunWork, WebhookDelivery, dequeue, enqueue, global_ids,
+        global_records, lease, queued, release,
     },
 };
 
@@ -198,20 +198,8 @@ impl App {
 
     /// Makes due what was worked on when the server stopped last, and what waits for too long.
     pub fn release_runs(&self) -> Result<()> {
-        let left = global_list::<RunWork>(&self.engine.keys(), report_queue::KIND)?;
         let now = self.now_ms();
-        let is_left = |work: &RunWork| work.is_leased || work.due_at > now + LEASE_MS;
-        let left: Vec<_> = left.into_iter().filter(|(_, work)| is_left(work)).collect();
-        if left.is_empty() {
-            return Ok(());
-        }
-        self.engine.transact(|txn| {
-            for (key, work) in &left {
-                global_delete(txn, report_queue::KIND, key);
-                put(txn, &RunWork { due_at: now, is_leased: false, ..work.clone() })?;
-            }
-            Ok(())
-        })
+        release::<RunWork>(&self.engine, now, now + LEASE_MS)
     }
 
     /// Claims up to `room` runs that are due. `under_way` are ids of runs with their organisations.
@@ -222,10 +210,7 @@ impl App {
     ) -> Result<Vec<ReportWork>> {
         let now = self.now_ms();
         let keys = self.engine.keys();
-        let mut due: Vec<RunWork> = global_list::<RunWork>(&keys, report_queue::KIND)?
-            .into_iter()
-            .map(|(_, work)| work)
-            .collect();
+        let mut due = queued::<RunWork>(&keys)?;
         due.retain(|work| work.due_at <= now && !under_way.contains_key(&work.run));
         // One of an organisation at a time.
         let mut busy: Vec<&String> = under_way.values().collect();
@@ -242,8 +227,7 @@ impl App {
         self.engine.transact(|txn| {
             let mut claimed = Vec::new();
             for &work in &chosen {
-                if global_find::<RunWork>(txn, report_queue::KIND, &key_of(work))?.is_some() {
-                    global_delete(txn, report_queue::KIND, &key_of(work));
+                if dequeue(txn, work)? {
                     claimed.extend(self.open_run(txn, work, now)?);
                 }
             }
@@ -284,14 +268,13 @@ impl App {
             return Ok(None);
         }
         records.put(&run)?;
-        let (due_at, starts) = (now + LEASE_MS, work.starts + 1);
-        let work = RunWork { due_at, starts, is_leased: true, ..work.clone() };
-        put(records.global(), &work)?;
+        let started = RunWork { starts: work.starts + 1, ..work.clone() };
+        let work = lease(records.global(), &started, now + LEASE_MS)?;
         Ok(Some(ReportWork { work, environment: environment.clone(), rule, dashboard, run }))
     }
 
     /// Writes down what became of one receiver of a run. A mail that may get through later stays pending.
-    pub fn record_told(&self, of: &ReportWork, at: usize, outcome: &Outcome) -> Result<()> {
+    pub fn record_receiver(&self, of: &ReportWork, at: usize, outcome: &Outcome) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(recipient) = of.run.deliveries.get(at) else { return Ok(()) };
@@ -323,12 +306,12 @@ impl App {
     }
 
     /// Writes down that some receivers of a run get nothing, and why.
-    pub fn fail_told(&self, of: &ReportWork, places: &[usize], why: &str) -> Result<()> {
+    pub fn fail_receivers(&self, of: &ReportWork, receivers: &[usize], why: &str) -> Result<()> {
         self.engine.transact(|txn| {
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(mut run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             for (_, recipient) in
-                run.deliveries.iter_mut().enumerate().filter(|(at, _)| places.contains(at))
+                run.deliveries.iter_mut().enumerate().filter(|(at, _)| receivers.contains(at))
             {
                 "failed".clone_into(&mut recipient.status);
                 recipient.error = Some(why.to_owned());
@@ -347,7 +330,7 @@ impl App {
     /// made, `faults` what could not be shown or made.
     pub fn close_run(&self, of: &ReportWork, bytes: u64, faults: &[String]) -> Result<()> {
         self.engine.transact(|txn| {
-            global_delete(txn, report_queue::KIND, &key_of(&of.work));
+            dequeue(txn, &of.work)?;
             let mut records = OrgTxn::new(txn, &of.work.org);
             let Some(run) = records.find::<ReportRun>(&of.run.id)? else { return Ok(()) };
             // What is gone on with makes only the files that are still needed.
@@ -358,8 +341,8 @@ impl App {
             if let Some(&wait_s) = wait_s {
                 let due_at = self.now_ms() + wait_ms(wait_s, None, self.chance());
                 let attempt = of.work.attempt + 1;
-                let again = RunWork { due_at, attempt, is_leased: false, ..of.work.clone() };
-                put(records.global(), &again)?;
+                let again = RunWork { attempt, ..of.work.clone() }.due(due_at, false);
+                enqueue(records.global(), &again)?;
                 return records.put(&run);
             }
             records.put(&ended(run, self.now_ms(), faults))
