@@ -418,8 +418,9 @@ async fn serve_grpc(
         Ok(reflection) => reflection,
         Err(error) => return warn!(%error, "the gRPC server cannot describe itself"),
     };
+    let connections = app.pools.pool("grpc_connections", connections_max);
     let service = InlayServer::new(grpc::service(app)).max_decoding_message_size(GRPC_BYTES_MAX);
-    let incoming = grpc::incoming(listener, connections_max, HEADER_TIMEOUT);
+    let incoming = grpc::incoming(listener, connections, HEADER_TIMEOUT);
     let served = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(GRPC_ALIVE_EVERY))
         .http2_keepalive_timeout(Some(GRPC_ALIVE_EVERY))

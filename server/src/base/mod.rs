@@ -6,6 +6,7 @@ pub mod instant;
 pub mod json;
 pub mod json_schema;
 pub mod memory;
+pub mod permit_pools;
 pub mod query_threads;
 pub mod secret;
 pub mod text;

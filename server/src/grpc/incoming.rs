@@ -11,7 +11,7 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::mpsc,
 };
 use tonic::{
     codegen::tokio_stream::{Stream, wrappers::ReceiverStream},
@@ -19,31 +19,32 @@ use tonic::{
 };
 use tracing::warn;
 
+use crate::base::permit_pools::{Permit, PermitPool};
+
 /// After a connection could not be accepted, most likely for want of descriptors, others may close theirs.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A connection, and its place among those that there may be.
+/// A connection, and its permit.
 pub struct Held {
     stream: TcpStream,
-    _place: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
-/// The connections of a listener that began to speak within `first_bytes`, at most `connections_max` at once,
+/// The connections of a listener that began to speak within `first_bytes`, as many at once as there are permits,
 /// until nobody takes them any more. Further ones wait to be accepted.
 pub fn incoming(
     listener: TcpListener,
-    connections_max: usize,
+    connections: Arc<PermitPool>,
     first_bytes: Duration,
 ) -> impl Stream<Item = io::Result<Held>> {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(connections_max));
         loop {
             let accept = async {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                let Some(permit) = connections.acquire_in_turn().await else { return };
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let held = Held { stream, _place: place };
+                        let held = Held { stream, _permit: permit };
                         tokio::spawn(hand_on(held, first_bytes, sender.clone()));
                     }
                     Err(error) => {
@@ -66,8 +67,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Between looks at what has come of them.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Who connects and does not begin to speak HTTP/2 gives the place back: until then nobody else asks whether he
-/// is still there.
+/// A client that connects and does not begin to speak HTTP/2 gives its permit back: until then nobody asks whether it is still there.
 async fn hand_on(held: Held, first_bytes: Duration, to: mpsc::Sender<io::Result<Held>>) {
     // Small answers must not wait for more to come.
     let _ = held.stream.set_nodelay(true);
@@ -150,10 +150,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_does_not_begin_gives_his_place_back() {
+    async fn a_client_that_does_not_begin_gives_its_permit_back() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut incoming = Box::pin(incoming(listener, 3, Duration::from_millis(200)));
+        let mut incoming = Box::pin(incoming(
+            listener,
+            PermitPool::new("grpc_connections", 3),
+            Duration::from_millis(200),
+        ));
         let _silent = TcpStream::connect(address).await.unwrap();
         let mut stops = TcpStream::connect(address).await.unwrap();
         stops.write_all(b"P").await.unwrap();

@@ -3,12 +3,21 @@
 //! No organisation keeps the others out: its second statement runs only while a slot stays free for them, and the bytes of its
 //! unread answers are limited.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::error::{ApiError, Code, Result};
+use crate::{
+    base::permit_pools::PoolCounts,
+    error::{ApiError, Code, Result},
+};
 
 /// Statements of an organisation at once.
 const OF_ORG: usize = 2;
@@ -21,6 +30,8 @@ pub struct StatementAdmission {
     at_once: usize,
     in_use: Mutex<Usages>,
     freed: Notify,
+    /// Statements and answers that found no room in time.
+    refused: AtomicU64,
 }
 
 #[derive(Default)]
@@ -47,7 +58,7 @@ pub struct StatementPermit {
 impl StatementAdmission {
     /// Limits with so many statements at the same time.
     pub fn new(at_once: usize) -> Self {
-        Self { at_once, in_use: Mutex::default(), freed: Notify::new() }
+        Self { at_once, in_use: Mutex::default(), freed: Notify::new(), refused: AtomicU64::new(0) }
     }
 
     /// A permit to run a statement of an organisation; waits for it until `deadline`.
@@ -85,6 +96,13 @@ impl StatementAdmission {
         })
     }
 
+    /// How many statements may run, and how many do.
+    pub fn counts(&self) -> PoolCounts {
+        let in_use = self.in_use.lock().all.statements;
+        let refused = self.refused.load(Ordering::Relaxed);
+        PoolCounts { name: "statements", all: self.at_once, in_use, refused }
+    }
+
     /// Waits until there is room. The error says whether the organisation itself has too much.
     async fn take(
         self: &Arc<Self>,
@@ -108,6 +126,7 @@ impl StatementAdmission {
                 Err(refused) => refused,
             };
             if tokio::time::timeout_at(deadline, freed).await.is_err() {
+                self.refused.fetch_add(1, Ordering::Relaxed);
                 return Err(refused);
             }
         }

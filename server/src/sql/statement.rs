@@ -24,7 +24,7 @@ use tokio::{
 };
 
 use super::{
-    admission::StatementPermit,
+    admission::{StatementAdmission, StatementPermit},
     memory_pool::MemoryGrant,
     worker::{ResultStream, SnapshotHandles},
     worker_pool::WorkerPool,
@@ -101,6 +101,11 @@ impl StatementRunner {
     /// Runs statements over the events of `app` in the workers of a pool.
     pub fn new(app: App, workers: Arc<WorkerPool>) -> Self {
         Self { app, workers }
+    }
+
+    /// Limits on statements that run.
+    pub fn admission(&self) -> &StatementAdmission {
+        self.workers.admission()
     }
 
     /// Begins to answer a statement over the caller's events.

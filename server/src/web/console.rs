@@ -3,12 +3,13 @@
 //! `console(&ConsolePage { title: "Inlay", … })`. The script and what it imports are named in the head, with the module of
 //! the page that the address asks for, so that the browser fetches them at once.
 
-use std::fmt::Write as _;
+use askama::Template;
 
 use super::{
-    markup::{escape, escape_json},
+    markup::{escape_json, rendered},
     page::Assets,
 };
+use crate::error::Result;
 
 /// Everything in the document.
 #[derive(Debug)]
@@ -21,31 +22,20 @@ pub struct ConsolePage<'a> {
     pub boot_json: &'a str,
 }
 
+#[derive(Template)]
+#[template(path = "console.html")]
+struct ConsoleDocument<'a> {
+    assets: &'a Assets,
+    mode: Option<&'a str>,
+    boot: String,
+}
+
 /// Draws the document.
-pub fn console(page: &ConsolePage<'_>) -> String {
-    let base = escape(&page.assets.base);
-    let mode =
-        page.mode.map_or_else(String::new, |mode| format!(" data-mode=\"{}\"", escape(mode)));
-    let mut html = format!(
-        "<!doctype html><html lang=\"en\"{mode}><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <link rel=\"icon\" href=\"data:,\"><title>Inlay</title>\
-         <link rel=\"stylesheet\" href=\"{base}/dist/console.css\">\
-         <link rel=\"preload\" href=\"{base}/fonts/inter.woff2\" as=\"font\" type=\"font/woff2\" crossorigin>"
-    );
-    for module in &page.assets.modules {
-        let _ = write!(html, "<link rel=\"modulepreload\" href=\"{base}/{}\">", escape(module));
-    }
-    let entry = page.assets.modules.first().map(|entry| escape(entry)).unwrap_or_default();
-    let _ = write!(
-        html,
-        "<script type=\"module\" src=\"{base}/{entry}\"></script></head><body><div id=\"app\"></div>\
-         <noscript>The console needs JavaScript. The API does not: <a href=\"/docs\">/docs</a>.</noscript>\
-         <script type=\"application/json\" id=\"boot\">{}</script></body></html>",
-        escape_json(page.boot_json)
-    );
-    html
+///
+/// Errors: none that is expected; what the template says.
+pub fn console(page: &ConsolePage<'_>) -> Result<String> {
+    let boot = escape_json(page.boot_json);
+    rendered(&ConsoleDocument { assets: page.assets, mode: page.mode, boot })
 }
 
 /// The module of the page at a path below `/console/`: `alerts/7` is drawn by `alert`.
@@ -87,8 +77,9 @@ mod tests {
             modules: vec!["dist/console/main.js".to_owned()],
         };
         let boot_json = "{\"org\":\"</script><b>\"}";
-        let html = console(&ConsolePage { assets: &assets, mode: Some("dark\">"), boot_json });
+        let html =
+            console(&ConsolePage { assets: &assets, mode: Some("dark\">"), boot_json }).unwrap();
         assert!(!html.contains("</script><b>"), "{html}");
-        assert!(html.contains("data-mode=\"dark&quot;&gt;\""));
+        assert!(html.contains("data-mode=\"dark&#34;&#62;\""));
     }
 }

@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use askama::Template;
+
+use crate::error::{ApiError, Result};
+
 /// Text for element content and for attributes in double quotes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -16,6 +20,15 @@ pub fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// A document of a template.
+///
+/// Errors: none that is expected; what the template says.
+pub fn rendered(document: &impl Template) -> Result<String> {
+    document
+        .render()
+        .map_err(|error| ApiError::internal(format!("a page cannot be drawn: {error}")))
 }
 
 /// JSON that can stand inside a script element. These characters occur in JSON only within

@@ -12,22 +12,19 @@
 
 use std::fmt::Write as _;
 
+use askama::Template;
+
 use super::{
-    markup::{escape, escape_json},
+    markup::{escape_json, rendered},
     theme::Theme,
 };
-use crate::app::WIDGET_KINDS;
+use crate::{app::WIDGET_KINDS, error::Result};
 
 /// Columns of the grid.
 const COLUMNS: u32 = 12;
 
 /// Largest height of a card in rows; beyond it a stored layout is a mistake.
 const ROWS_MAX: u32 = 40;
-
-/// Style sheets of every document.
-const STYLES: [&str; 1] = ["dist/embed.css"];
-
-const FONT: &str = "fonts/inter.woff2";
 
 /// The language of a page, as far as the shell must know it: what is written is English, and the script
 /// says it again. Direction and name are right from the start.
@@ -43,6 +40,10 @@ impl Language {
         let first = wanted.split([',', ';', '-', '_']).next().unwrap_or_default().trim();
         let known = LANGUAGES.iter().find(|known| first.eq_ignore_ascii_case(known));
         Self(known.copied().unwrap_or(LANGUAGES[0]))
+    }
+
+    fn name(self) -> &'static str {
+        self.0
     }
 
     fn direction(self) -> &'static str {
@@ -110,6 +111,13 @@ pub struct Assets {
     pub modules: Vec<String>,
 }
 
+impl Assets {
+    /// The module that the page begins with.
+    pub fn entry(&self) -> &str {
+        self.modules.first().map_or("", String::as_str)
+    }
+}
+
 /// Why there is no dashboard to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
@@ -161,191 +169,96 @@ impl Message {
     }
 }
 
+/// A document of the embed: what all have.
+#[derive(Template)]
+#[template(path = "embed_dashboard.html")]
+struct DashboardDocument<'a> {
+    title: &'a str,
+    language: Language,
+    theme: &'a Theme,
+    assets: &'a Assets,
+    nonce: &'a str,
+    rules: String,
+    boot: String,
+    page: &'a DashboardPage<'a>,
+    cards: Vec<DrawnCard<'a>>,
+}
+
+/// A card as the template draws it.
+struct DrawnCard<'a> {
+    of: &'a Card,
+    /// A kind that has a skeleton of its own, or `other`.
+    kind: &'static str,
+    /// Whether it takes the whole width of a narrow page.
+    is_lone: bool,
+}
+
 /// The document of a dashboard.
-pub fn dashboard(page: &DashboardPage) -> String {
+///
+/// Errors: none that is expected; what the template says.
+pub fn dashboard(page: &DashboardPage) -> Result<String> {
     let mut cards: Vec<&Card> = page.cards.iter().collect();
     cards.sort_by_key(|card| (card.y, card.x));
-
-    let mut html = String::with_capacity(4096 + cards.len() * 512 + page.boot_json.len());
-    open_document(&mut html, page.name, page.assets, (page.theme, page.language));
-    put(&mut html, format_args!("<style nonce=\"{}\">", escape(page.nonce)));
-    html.push_str(&page.theme.rules());
+    let mut rules = page.theme.rules();
     for (index, card) in cards.iter().enumerate() {
-        place(&mut html, index, card);
+        place(&mut rules, index, card);
     }
-    html.push_str("</style></head><body><main id=\"app\"><header class=\"head\">");
-    put(&mut html, format_args!("<h1>{}</h1><p class=\"updated\"></p>", escape(page.name)));
-    periods(&mut html, page.periods, page.period, page.has_dates);
-    tools(&mut html, page.has_filter);
-    html.push_str("</header>");
-    chips(&mut html, page.locked);
-    html.push_str("<div class=\"grid\">");
     let lone = lone_numbers(&cards);
-    for (index, card) in cards.iter().enumerate() {
-        section(&mut html, index, card, lone.contains(&index));
-    }
-    html.push_str("</div></main>");
-    close_document(&mut html, page.boot_json);
-    html
+    let drawn = cards.into_iter().enumerate().map(|(index, of)| DrawnCard {
+        of,
+        kind: WIDGET_KINDS.iter().find(|kind| **kind == of.kind).copied().unwrap_or("other"),
+        is_lone: lone.contains(&index),
+    });
+    let cards = drawn.collect();
+    rendered(&DashboardDocument {
+        title: page.name,
+        language: page.language,
+        theme: page.theme,
+        assets: page.assets,
+        nonce: page.nonce,
+        rules,
+        boot: escape_json(page.boot_json),
+        page,
+        cards,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "embed_message.html")]
+struct MessageDocument<'a> {
+    title: &'a str,
+    language: Language,
+    theme: &'a Theme,
+    assets: &'a Assets,
+    nonce: &'a str,
+    rules: String,
+    boot: String,
+    kind: Message,
 }
 
 /// The document that says why there is no dashboard. Its script posts `error` and `resize` to the
 /// host, so `boot_json` carries the error's code.
+///
+/// Errors: none that is expected; what the template says.
 pub fn message(
     kind: Message,
     assets: &Assets,
     (theme, language): (&Theme, Language),
     boot_json: &str,
     nonce: &str,
-) -> String {
-    let mut html = String::with_capacity(2048);
-    open_document(&mut html, kind.heading(), assets, (theme, language));
-    let (nonce, rules) = (escape(nonce), theme.rules());
-    put(&mut html, format_args!("<style nonce=\"{nonce}\">{rules}</style></head><body>"));
-    put(
-        &mut html,
-        format_args!(
-            "<main id=\"app\"><div class=\"message\">\
-             <svg width=\"30\" height=\"30\" aria-hidden=\"true\">{}</svg><h1>{}</h1><p>{}</p></div></main>",
-            kind.icon(),
-            kind.heading(),
-            kind.text()
-        ),
-    );
-    close_document(&mut html, boot_json);
-    html
-}
-
-fn open_document(
-    html: &mut String,
-    title: &str,
-    assets: &Assets,
-    (theme, language): (&Theme, Language),
-) {
-    let base = escape(&assets.base);
-    let mode = theme.mode().map_or_else(String::new, |mode| format!(" data-mode=\"{mode}\""));
-    let (name, direction) = (language.0, language.direction());
-    put(
-        html,
-        format_args!(
-            "<!doctype html><html lang=\"{name}\" dir=\"{direction}\"{mode}><head><meta charset=\"utf-8\">"
-        ),
-    );
-    html.push_str(
-        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><meta name=\"color-scheme\" content=\"light dark\">\
-         <link rel=\"icon\" href=\"data:,\">",
-    );
-    put(html, format_args!("<title>{}</title>", escape(title)));
-    for style in STYLES {
-        put(html, format_args!("<link rel=\"stylesheet\" href=\"{base}/{style}\">"));
-    }
-    // Fonts are fetched without credentials even from the own origin, hence `crossorigin`.
-    put(
-        html,
-        format_args!(
-            "<link rel=\"preload\" href=\"{base}/{FONT}\" as=\"font\" type=\"font/woff2\" crossorigin>"
-        ),
-    );
-    for module in &assets.modules {
-        put(html, format_args!("<link rel=\"modulepreload\" href=\"{base}/{}\">", escape(module)));
-    }
-    let entry = assets.modules.first().map(|entry| escape(entry)).unwrap_or_default();
-    put(html, format_args!("<script type=\"module\" src=\"{base}/{entry}\"></script>"));
-}
-
-fn close_document(html: &mut String, boot_json: &str) {
-    html.push_str("<script type=\"application/json\" id=\"boot\">");
-    html.push_str(&escape_json(boot_json));
-    html.push_str("</script></body></html>");
+) -> Result<String> {
+    let (title, rules, boot) = (kind.heading(), theme.rules(), escape_json(boot_json));
+    rendered(&MessageDocument { title, language, theme, assets, nonce, rules, boot, kind })
 }
 
 /// The rule that puts a card at its place. Grid lines count from 1.
-fn place(html: &mut String, index: usize, card: &Card) {
+fn place(rules: &mut String, index: usize, card: &Card) {
     let x = card.x.min(COLUMNS - 1);
     let w = card.w.clamp(1, COLUMNS - x);
     let h = card.h.clamp(1, ROWS_MAX);
     let (x, y) = (x + 1, card.y.saturating_add(1));
-    put(html, format_args!(".c{index}{{--x:{x};--y:{y};--w:{w};--h:{h}}}"));
-}
-
-/// The period control, not yet alive: the script enables it.
-fn periods(html: &mut String, periods: &[String], current: &str, has_dates: bool) {
-    if periods.len() < 2 {
-        return;
-    }
-    html.push_str("<div class=\"segments\" role=\"group\" aria-label=\"Period\">");
-    for period in periods {
-        let pressed = if period == current { " aria-pressed=\"true\"" } else { "" };
-        let text = escape(period);
-        put(html, format_args!("<button type=\"button\" disabled{pressed}>{text}</button>"));
-    }
-    if has_dates {
-        html.push_str("<button type=\"button\" disabled>Custom</button>");
-    }
-    html.push_str("</div>");
-}
-
-/// The filter button and the menu, at the places where the script makes them live.
-fn tools(html: &mut String, has_filter: bool) {
-    if has_filter {
-        html.push_str(
-            "<button type=\"button\" class=\"tool\" disabled><svg width=\"14\" height=\"12\" aria-hidden=\"true\">\
-             <path d=\"M1 2h12M3 6h8M5 10h4\"/></svg>Filter</button>",
-        );
-    }
-    html.push_str(
-        "<button type=\"button\" class=\"tool menu-of\" disabled aria-label=\"Download\">\
-         <svg width=\"16\" height=\"16\" aria-hidden=\"true\"><path d=\"M8 2v8M4.5 6.5L8 10l3.5-3.5M2.5 13.5h11\"/></svg></button>",
-    );
-}
-
-fn chips(html: &mut String, locked: &[(String, String)]) {
-    if locked.is_empty() {
-        return;
-    }
-    html.push_str("<ul class=\"chips\" aria-label=\"Filters\">");
-    for (name, value) in locked {
-        let (name, value) = (escape(&humanize(name)), escape(value));
-        put(
-            html,
-            format_args!(
-                "<li class=\"locked\"><svg width=\"12\" height=\"12\" aria-hidden=\"true\">\
-                 <path d=\"M2.5 5.5h7v5h-7zM4 5.5V3.8a2 2 0 0 1 4 0v1.7\"/></svg>\
-                 <span>{name}</span><b><bdi>{value}</bdi></b><span class=\"vh\">locked</span></li>"
-            ),
-        );
-    }
-    html.push_str("</ul>");
-}
-
-fn section(html: &mut String, index: usize, card: &Card, lone: bool) {
-    let kind = WIDGET_KINDS.iter().find(|kind| **kind == card.kind).copied().unwrap_or("other");
-    let lone = if lone { " lone" } else { "" };
-    let title = escape(&card.title);
-    put(
-        html,
-        format_args!(
-            "<section class=\"card is-{kind}{lone} c{index}\" aria-labelledby=\"t{index}\" aria-busy=\"true\">\
-             <header><h2 id=\"t{index}\">{title}</h2>"
-        ),
-    );
-    if let Some(subtitle) = &card.subtitle {
-        put(html, format_args!("<p>{}</p>", escape(subtitle)));
-    }
-    html.push_str("</header><div class=\"body\">");
-    if let Some(text) = card.text.as_deref().filter(|_| kind == "text") {
-        put(html, format_args!("<p class=\"prose\">{}</p>", escape(text)));
-    }
-    if kind != "text" {
-        put(
-            html,
-            format_args!(
-                "<div class=\"skeleton is-{kind}\" aria-hidden=\"true\"><i></i><i></i></div>"
-            ),
-        );
-    }
-    html.push_str("</div></section>");
+    // Writing to a string cannot fail.
+    let _ = write!(rules, ".c{index}{{--x:{x};--y:{y};--w:{w};--h:{h}}}");
 }
 
 /// Numbers stand two abreast on narrow pages; the last of an odd run takes the whole width.
@@ -369,11 +282,6 @@ fn humanize(name: &str) -> String {
         name.split(['_', '-']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let mut chars = spaced.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-fn put(html: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = html.write_fmt(text);
 }
 
 #[cfg(test)]
@@ -412,6 +320,7 @@ mod tests {
             assets: &assets(),
             nonce: "n0",
         })
+        .unwrap()
     }
 
     #[test]
@@ -435,15 +344,15 @@ mod tests {
             render("<script>alert(1)</script>", &[card("line", "\"><img>", 0, 0)], &[], "{}");
         assert!(!html.contains("<script>alert"));
         assert!(!html.contains("<img>"));
-        assert!(html.contains("<h1>&lt;script&gt;alert(1)&lt;/script&gt;</h1>"));
-        assert!(html.contains("<span>Work space</span><b><bdi>&lt;b&gt;</bdi></b>"));
+        assert!(html.contains("<h1>&#60;script&#62;alert(1)&#60;/script&#62;</h1>"));
+        assert!(html.contains("<span>Work space</span><b><bdi>&#60;b&#62;</bdi></b>"));
     }
 
     #[test]
     fn a_text_is_there_before_any_script_and_stays_text() {
         let text = Card { text: Some("a <b>\n\"c\"".into()), ..card("text", "t", 0, 0) };
         let html = render("a", std::slice::from_ref(&text), &[], "{}");
-        assert!(html.contains("<p class=\"prose\">a &lt;b&gt;\n&quot;c&quot;</p>"));
+        assert!(html.contains("<p class=\"prose\">a &#60;b&#62;\n&#34;c&#34;</p>"));
         let other = Card { kind: "line".into(), ..text };
         assert!(!render("a", &[other], &[], "{}").contains("prose"));
     }
@@ -464,7 +373,8 @@ mod tests {
                 (&Theme::default(), Language::of("en")),
                 "{}",
                 "n0",
-            ),
+            )
+            .unwrap(),
         ] {
             assert!(!html.contains(" style="));
             assert!(!html.contains("<script>"));
@@ -525,7 +435,8 @@ mod tests {
                 (&Theme::default(), Language::of("en")),
                 "{\"error\":{}}",
                 "n0",
-            );
+            )
+            .unwrap();
             assert!(html.contains(kind.heading()) && html.contains(kind.text()));
             assert!(html.contains("src=\"/assets/ab12/dist/message.js\""));
         }

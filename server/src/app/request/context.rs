@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     app::{counters::Counters, settings::Settings},
-    base::{ids::Ids, query_permits::QueryPermit},
+    base::{ids::Ids, permit_pools::PermitPools, query_permits::QueryPermit},
     error::{ApiError, Result},
     store::{Org, OrgReader, OrgTxn},
 };
@@ -36,6 +36,8 @@ pub struct AppState {
     pub counters: Counters,
     /// Callers of API keys that were decoded before.
     pub key_callers: KeyCallers,
+    /// Pools of permits for work that is not shared between organisations.
+    pub pools: PermitPools,
     /// The chart of the last alert that was mailed, by its event: all its addresses get the same.
     pub last_alert_chart: Mutex<Option<(String, Arc<Vec<u8>>)>>,
 }
@@ -158,6 +160,7 @@ impl App {
                 ids,
                 counters,
                 key_callers,
+                pools: PermitPools::default(),
                 last_alert_chart: Mutex::default(),
             }),
             settings,

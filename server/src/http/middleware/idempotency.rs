@@ -67,7 +67,7 @@ pub async fn once(
     let (parts, body) = request.into_parts();
     let said = parts.headers.get(header::CONTENT_LENGTH);
     let said = said.and_then(|value| value.to_str().ok()?.parse().ok());
-    let place = http.body_place(said.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX)).await?;
+    let place = http.body_permit(said.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX)).await?;
     let received = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
     let body = received
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?

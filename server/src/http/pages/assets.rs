@@ -71,7 +71,7 @@ pub async fn demo(State(http): State<Http>) -> Result<Response> {
     }
     let base = http.files.base();
     let (style, script) = (format!("{base}/dist/demo.css"), format!("{base}/dist/demo.js"));
-    let page = web::demo(&style, &script, &settings.base_url, &demo_tenants());
+    let page = web::demo(&style, &script, &settings.base_url, &demo_tenants())?;
     let policy = HeaderValue::from_str(&format!("{DEMO_POLICY} {}", settings.base_url))
         .unwrap_or_else(|_| HeaderValue::from_static(DEMO_POLICY));
     let headers = [

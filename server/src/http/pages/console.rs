@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::{
     base::secret,
+    error::Result,
     http::{
         middleware::caller::{cookie_named, cookie_of},
         state::context::Http,
@@ -30,7 +31,7 @@ pub async fn root() -> Response {
 }
 
 /// The console's first page.
-pub async fn index(state: State<Http>, headers: HeaderMap) -> Response {
+pub async fn index(state: State<Http>, headers: HeaderMap) -> Result<Response> {
     page(state, Path(String::new()), headers).await
 }
 
@@ -39,7 +40,7 @@ pub async fn page(
     State(http): State<Http>,
     Path(path): Path<String>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response> {
     let mut nonce = [0; 16];
     http.app.rng.fill(&mut nonce);
     let nonce = secret::hex(&nonce);
@@ -61,8 +62,8 @@ pub async fn page(
     let assets =
         Assets { base: http.files.base().to_owned(), modules: http.files.console_modules(&page) };
     let mode = cookie_named(&headers, MODE_COOKIE).filter(|mode| matches!(*mode, "light" | "dark"));
-    let html = web::console(&ConsolePage { assets: &assets, mode, boot_json: &boot.to_string() });
-    document(&http, html, &nonce)
+    let html = web::console(&ConsolePage { assets: &assets, mode, boot_json: &boot.to_string() })?;
+    Ok(document(&http, html, &nonce))
 }
 
 /// The embed that the console shows is framed from this server, by whichever of its names.

@@ -77,8 +77,13 @@ pub async fn page(
             // It may wait for its turn, too.
             let data = tokio::time::timeout(2 * FIRST_DATA, data).await;
             let data = data.ok().and_then(Result::ok).unwrap_or_default();
-            let html = draw(&http, &known.0, &known.1, (&display, language), &data, &nonce);
-            document(StatusCode::OK, html, &nonce, &known.1.config.settings.allowed_origins)
+            match draw(&http, &known.0, &known.1, (&display, language), &data, &nonce) {
+                Ok(html) => {
+                    let origins = &known.1.config.settings.allowed_origins;
+                    document(StatusCode::OK, html, &nonce, origins)
+                }
+                Err(error) => refuse(&http, error, (&Theme::of(&display), language), &nonce),
+            }
         }
         Err(error) => refuse(&http, error, (&Theme::of(&display), language), &nonce),
     }
@@ -150,6 +155,10 @@ fn refuse(
         &boot.to_string(),
         nonce,
     );
+    let html = html.unwrap_or_else(|error| {
+        tracing::error!(cause = error.cause, "the page of a message cannot be drawn");
+        message.to_owned()
+    });
     let mut response = document(status, html, nonce, &[]);
     response.extensions_mut().remove::<ErrorNote>();
     response
@@ -162,7 +171,7 @@ fn draw(
     (display, language): (&Map<String, Value>, web::Language),
     data: &FirstData,
     nonce: &str,
-) -> String {
+) -> Result<String> {
     let cards: Vec<Card> = view.config.widgets.iter().map(card).collect();
     let locked: Vec<(String, String)> = viewer
         .permissions

@@ -20,7 +20,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    base::query_permits::QueryCounts,
+    base::{permit_pools::PoolCounts, query_permits::QueryCounts},
     error::{ApiError, Result},
     http::state::{
         context::Http,
@@ -35,8 +35,9 @@ const MICROS: f64 = 1e6;
 /// All numbers as of now.
 pub async fn metrics(State(http): State<Http>) -> Result<Response> {
     let (requests, rejected) = (http.requests.read(), http.requests.rejected());
-    let queries = http.query_counts();
-    let text = http.run(move |app| text(&app.engine, requests, rejected, queries)).await?;
+    let (queries, pools) = (http.query_counts(), http.pool_counts());
+    let permits = Permits { queries, pools };
+    let text = http.run(move |app| text(&app.engine, requests, rejected, permits)).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
@@ -44,11 +45,11 @@ fn text(
     engine: &Arc<Engine>,
     requests: BTreeMap<Answered, Taken>,
     rejected: u64,
-    queries: QueryCounts,
+    permits: Permits,
 ) -> Result<String> {
     let mut registry = Registry::with_prefix("inlay");
     let engine = Arc::clone(engine);
-    registry.register_collector(Box::new(StoreNumbers { engine, rejected, queries }));
+    registry.register_collector(Box::new(StoreNumbers { engine, rejected, permits }));
     registry.register_collector(Box::new(RequestNumbers { requests }));
     let mut out = String::new();
     encode(&mut out, &registry)
@@ -104,9 +105,15 @@ impl Collector for RequestNumbers {
 struct StoreNumbers {
     /// Events that were refused one by one.
     rejected: u64,
+    permits: Permits,
+    engine: Arc<Engine>,
+}
+
+/// How much is under way.
+struct Permits {
     /// Queries that hold a permit or wait for one.
     queries: QueryCounts,
-    engine: Arc<Engine>,
+    pools: Vec<PoolCounts>,
 }
 
 impl fmt::Debug for StoreNumbers {
@@ -125,7 +132,7 @@ impl Collector for StoreNumbers {
         page.background(&now)?;
         page.memory(&now)?;
         page.queries(&self.engine, &now)?;
-        page.permits(self.queries)?;
+        page.permits(&self.permits)?;
         let up = u64::from(self.engine.closed().is_none());
         page.gauge("store_writable", "1 while the store takes writes", None, up)
     }
@@ -248,8 +255,17 @@ impl Page<'_> {
         self.gauge("queries_running", "Queries that run now", None, now.queries_running)
     }
 
-    fn permits(&mut self, queries: QueryCounts) -> fmt::Result {
-        let QueryCounts { running, paused, waiting } = queries;
+    fn permits(&mut self, Permits { queries, pools }: &Permits) -> fmt::Result {
+        let of = |count: fn(&PoolCounts) -> u64| -> Vec<(&str, u64)> {
+            pools.iter().map(|pool| (pool.name, count(pool))).collect()
+        };
+        let all = of(|pool| pool.all as u64);
+        self.gauges("permits", "Work of a kind that may be under way at once", None, "pool", &all)?;
+        let in_use = of(|pool| pool.in_use as u64);
+        self.gauges("permits_in_use", "Work of a kind that is under way", None, "pool", &in_use)?;
+        let refused = of(|pool| pool.refused);
+        self.counters("permits_refused", "Work that got no permit in time", "pool", &refused)?;
+        let QueryCounts { running, paused, waiting } = *queries;
         let counts = [("running", running), ("paused", paused), ("waiting", waiting)];
         let counts = counts.map(|(state, count)| (state, count as u64));
         let help = "Queries on threads of their own, by whether they hold a permit";

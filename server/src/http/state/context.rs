@@ -5,8 +5,6 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::{
     in_flight::InFlight, request_metrics::Requests, schema_cache::SchemaCache, throttle::Throttle,
 };
@@ -14,6 +12,7 @@ use crate::{
     app::{App, Attempt, Caller, NamedRequest},
     base::{
         memory::Shares,
+        permit_pools::{Permit, PermitPool, PoolCounts},
         query_permits::{QueryCounts, QueryPermit, QueryPermits},
         query_threads::QueryThreads,
     },
@@ -23,6 +22,8 @@ use crate::{
     web::Files,
 };
 
+/// Bytes of a permit for memory.
+const KIB: usize = 1_024;
 /// What a request costs at least, whatever it sends.
 const REQUEST_BYTES: usize = 64 << 10;
 /// A body becomes parsed events, rows in columns and a log record beside itself.
@@ -70,12 +71,14 @@ pub struct HttpState {
     pub dispatcher: Dispatcher,
     /// Runs SQL statements in worker processes.
     pub statements: StatementRunner,
-    ingest: Bytes,
+    /// Permits for the memory of work on bodies: one for each KiB.
+    ingest: Arc<PermitPool>,
     /// Permits for mails that are sent after the answer of their request.
-    pub mailing: Arc<Semaphore>,
-    hashing: Arc<Semaphore>,
-    drawing: Arc<Semaphore>,
-    bodies: Bytes,
+    pub mailing: Arc<PermitPool>,
+    hashing: Arc<PermitPool>,
+    drawing: Arc<PermitPool>,
+    /// Permits for the memory of bodies that are received.
+    bodies: Arc<PermitPool>,
     queries: Arc<QueryPermits>,
     query_threads: Arc<QueryThreads>,
 }
@@ -98,6 +101,13 @@ impl Http {
         workers: Arc<WorkerPool>,
     ) -> Self {
         let statements = StatementRunner::new(app.clone(), workers);
+        let pool = |name, all| app.pools.pool(name, all);
+        let memory = |name, bytes| pool(name, usize::try_from(bytes).unwrap_or(usize::MAX) / KIB);
+        let (ingest, bodies) =
+            (memory("ingest_kib", shares.ingest), memory("body_kib", shares.bodies));
+        let mailing = pool("mails", MAILS_AT_ONCE);
+        let hashing = pool("password_hashes", HASHES_AT_ONCE);
+        let drawing = pool("drawings", DRAWINGS_AT_ONCE);
         Self(Arc::new(HttpState {
             app,
             files: Files::load(),
@@ -107,11 +117,11 @@ impl Http {
             throttle,
             dispatcher,
             statements,
-            ingest: Bytes::new(shares.ingest),
-            mailing: Arc::new(Semaphore::new(MAILS_AT_ONCE)),
-            hashing: Arc::new(Semaphore::new(HASHES_AT_ONCE)),
-            drawing: Arc::new(Semaphore::new(DRAWINGS_AT_ONCE)),
-            bodies: Bytes::new(shares.bodies),
+            ingest,
+            mailing,
+            hashing,
+            drawing,
+            bodies,
             queries: Arc::new(QueryPermits::new(
                 std::thread::available_parallelism().map_or(1, usize::from),
             )),
@@ -144,12 +154,12 @@ impl Http {
     /// client has left.
     pub async fn run_in<T: Send + 'static>(
         &self,
-        place: Option<OwnedSemaphorePermit>,
+        permit: Option<Permit>,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (app, _waits) = self.app_of_request(None);
         let work = move || {
-            let _place = place;
+            let _permit = permit;
             work(&app)
         };
         tokio::task::spawn_blocking(work)
@@ -172,10 +182,9 @@ impl Http {
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let waits = Arc::clone(&self.hashing).acquire_owned();
-        match tokio::time::timeout(HASHING_WAIT, waits).await {
-            Ok(Ok(place)) => self.run_in(Some(place), work).await,
-            _ => Err(ApiError {
+        match self.hashing.acquire(1, HASHING_WAIT).await {
+            Some(permit) => self.run_in(Some(permit), work).await,
+            None => Err(ApiError {
                 retry_after: Some(HASHING_WAIT.as_secs() as u32),
                 ..ApiError::new(Code::RateLimited, "too many passwords at once; retry soon")
             }),
@@ -200,6 +209,13 @@ impl Http {
     /// How many queries of organisations run and wait.
     pub fn query_counts(&self) -> QueryCounts {
         self.queries.counts()
+    }
+
+    /// How much of each kind of work is under way, that of statements of SQL among it.
+    pub fn pool_counts(&self) -> Vec<PoolCounts> {
+        let mut counts = self.app.pools.counts();
+        counts.push(self.statements.admission().counts());
+        counts
     }
 
     /// Runs work of an organisation that reads events and is mostly short: on this thread, and anew as
@@ -246,47 +262,28 @@ impl Http {
         &self,
         work: impl FnOnce(&App) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run_in(Some(place(&self.drawing, 1).await?), work).await
+        self.run_in(Some(acquired(&self.drawing, 1).await?), work).await
     }
 
     /// Memory for a body of `bytes` that is received: a slow sender holds none of what work needs.
-    pub async fn body_place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
-        self.bodies.place(bytes).await
+    pub async fn body_permit(&self, bytes: usize) -> Result<Permit> {
+        memory(&self.bodies, bytes).await
     }
 
     /// Memory for the work on a body of `bytes`.
-    pub async fn ingest_place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
-        self.ingest.place(bytes.saturating_mul(INGEST_FACTOR)).await
+    pub async fn ingest_permit(&self, bytes: usize) -> Result<Permit> {
+        memory(&self.ingest, bytes.saturating_mul(INGEST_FACTOR)).await
     }
 }
 
-/// An amount of memory that requests take parts of.
-struct Bytes {
-    places: Arc<Semaphore>,
-    all: usize,
+/// Waits for memory. A request for more than there is gets all of it.
+async fn memory(pool: &PermitPool, bytes: usize) -> Result<Permit> {
+    acquired(pool, bytes.max(REQUEST_BYTES) / KIB).await
 }
 
-impl Bytes {
-    const PLACE_BYTES: usize = 1_024;
-
-    fn new(bytes: u64) -> Self {
-        let all = usize::try_from(bytes).unwrap_or(usize::MAX) / Self::PLACE_BYTES;
-        let all = all.min(Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(all)), all }
-    }
-
-    /// Waits for memory. A request for more than there is gets all of it.
-    async fn place(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
-        place(&self.places, (bytes.max(REQUEST_BYTES) / Self::PLACE_BYTES).min(self.all)).await
-    }
-}
-
-async fn place(of: &Arc<Semaphore>, count: usize) -> Result<OwnedSemaphorePermit> {
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    match tokio::time::timeout(WAIT, Arc::clone(of).acquire_many_owned(count)).await {
-        Ok(Ok(permit)) => Ok(permit),
-        _ => Err(ApiError::new(Code::Overloaded, "the server is busy; retry soon")),
-    }
+async fn acquired(pool: &PermitPool, count: usize) -> Result<Permit> {
+    let permit = pool.acquire(count, WAIT).await;
+    permit.ok_or_else(|| ApiError::new(Code::Overloaded, "the server is busy; retry soon"))
 }
 
 /// A client that waits for an answer. When the client leaves, its request is dropped, and this

@@ -114,13 +114,13 @@ pub async fn test(
 ) -> Result<Answer<TestView>> {
     let (app, dispatcher) = (http.app.clone(), http.dispatcher.clone());
     let deliveries = http.run(move |app| app.test_deliveries(&caller, number)).await?;
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut attempts = JoinSet::new();
     for (turn, delivery) in deliveries.into_iter().enumerate() {
-        let (app, dispatcher, places) = (app.clone(), dispatcher.clone(), Arc::clone(&places));
+        let (app, dispatcher, permits) = (app.clone(), dispatcher.clone(), Arc::clone(&permits));
         // A task of its own writes its row, whether or not the client still waits.
         let attempt = tokio::spawn(async move {
-            let _place = places.acquire_owned().await;
+            let _permit = permits.acquire_owned().await;
             let began_at = app.now_ms();
             let (making, of) = (app.clone(), delivery.clone());
             let message = spawn_blocking(move || making.alert_message(&of, began_at)).await;

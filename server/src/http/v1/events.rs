@@ -147,7 +147,7 @@ pub async fn ingest(
         }
     };
     let encoding = Encoding::of(&headers)?;
-    let receiving = http.body_place(encoding.body_bytes(&headers)).await?;
+    let receiving = http.body_permit(encoding.body_bytes(&headers)).await?;
     let received = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
     let body = received
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?
@@ -156,7 +156,7 @@ pub async fn ingest(
         Encoding::Identity => body,
         _ => http.run(move |_| encoding.decode(&body)).await?,
     };
-    let place = http.ingest_place(body.len()).await?;
+    let place = http.ingest_permit(body.len()).await?;
     drop(receiving);
     let work = move |app: &App| app.ingest(&caller, &body, is_ndjson);
     let accepted = http.run_in(Some(place), work).await?;

@@ -1,6 +1,6 @@
 //! `/v1/auth`: passwords that are forgotten or changed.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::{extract::State, http::HeaderMap};
 use serde::Deserialize;
@@ -57,14 +57,14 @@ pub async fn forgot(State(http): State<Http>, body: Body<ForgotPassword>) -> Res
     let body = body.read()?;
     count_account(&http, Quota::Login, &body.email)?;
     let email = text::email("email", &body.email)?;
-    match Arc::clone(&http.mailing).try_acquire_owned() {
-        Ok(permit) => {
+    match http.mailing.try_acquire() {
+        Some(permit) => {
             tokio::spawn(async move {
                 send_link(&http, email).await;
                 drop(permit);
             });
         }
-        Err(_) => tracing::warn!("too many links to new passwords at once; one is not sent"),
+        None => tracing::warn!("too many links to new passwords at once; one is not sent"),
     }
     Ok(AcceptedEmpty)
 }
