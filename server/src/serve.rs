@@ -12,7 +12,7 @@ use inlay_engine::{Clock, Engine, Limits, Options, Rng, SystemClock, SystemRng};
 use inlay_proto::v1::inlay_server::InlayServer;
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
     task::JoinHandle,
 };
 use tokio_io_timeout::TimeoutStream;
@@ -28,7 +28,7 @@ use tracing::{info, warn};
 
 use crate::{
     app::{App, BillingSettings, Settings},
-    base::memory,
+    base::{memory, permit_pools::Permit},
     config::{BillingConfig, Config},
     error::ApiError,
     grpc,
@@ -307,21 +307,21 @@ async fn serve_http(
     connections_max: usize,
     mut stopped: watch::Receiver<bool>,
 ) {
+    let permits = http.app.pools.pool("http_connections", connections_max);
     let router = router(http);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(connections_max));
     loop {
-        let place = tokio::select! {
+        let permit = tokio::select! {
             _ = stopped.changed() => break,
-            place = Arc::clone(&places).acquire_owned() => place,
+            permit = permits.acquire_in_turn() => permit,
         };
-        let Ok(place) = place else { break };
+        let Some(permit) = permit else { break };
         tokio::select! {
             _ = stopped.changed() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
                     let tls = tls.clone();
-                    connect(stream, tls, peer, &router, &graceful, stopped.clone(), place);
+                    connect(stream, tls, peer, &router, &graceful, stopped.clone(), permit);
                 }
                 Err(error) => {
                     // Out of descriptors, usually: waiting lets others close theirs.
@@ -344,7 +344,7 @@ fn connect(
     router: &axum::Router,
     graceful: &GracefulShutdown,
     mut stopped: watch::Receiver<bool>,
-    place: OwnedSemaphorePermit,
+    permit: Permit,
 ) {
     // Small answers must not wait for more to come.
     let _ = stream.set_nodelay(true);
@@ -395,7 +395,7 @@ fn connect(
                 watcher.watch(connection.into_owned()).await
             }
         };
-        drop(place);
+        drop(permit);
     });
 }
 

@@ -542,6 +542,8 @@ async fn webhooks_are_signed_on_demand() {
         let received = receiver.received();
         let signed = received.last().unwrap().header("webhook-signature").unwrap();
         assert_eq!(signed.split(' ').count(), signatures, "{signed}");
+        let shown = org.admin.get("/v1/alerts/1").await.expect(200);
+        assert_eq!(shown.get("previous_secret_until").is_some(), signatures == 2, "{shown}");
     }
     let off = org.admin.patch("/v1/alerts/1", &json!({"webhook_signed": false})).await.expect(200);
     let unsigned = org.admin.patch("/v1/alerts/1", &rotate).await;

@@ -196,7 +196,7 @@ pub fn bytes_of(groups: &[Group], cells: &PartialStates) -> usize {
 
 /// The cache key of a query: queries with the same key have the same cells. The window, the buckets
 /// and the choice of groups are left out, since cells hold whole parts and all groups.
-pub fn question(query: &Query) -> Arc<[u8]> {
+pub fn cache_key(query: &Query) -> Arc<[u8]> {
     let mut out = Vec::with_capacity(128);
     out.put_u32(query.namespace.0);
     let put_optional = |out: &mut Vec<u8>, text: Option<&str>| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     groups::{Groups, NO_GROUP},
-    partial_cache::{Known, Positions, Table, question},
+    partial_cache::{Known, Positions, Table, cache_key},
     partial_states::PartialStates,
     query_cache::{Part, QueryCache},
     scan_stats::ScanStats,
@@ -22,7 +22,7 @@ const UNKNOWN: u32 = NO_GROUP - 1;
 /// The partial results of a question, as one query uses them.
 pub struct PartialReuse<'a> {
     kept: &'a QueryCache,
-    question: Arc<[u8]>,
+    cache_key: Arc<[u8]>,
     table: Arc<Table>,
     has_changed: bool,
     is_first: bool,
@@ -58,8 +58,8 @@ impl<'a> PartialReuse<'a> {
             return None;
         }
         let cells = PartialStates::of(query.metric);
-        let question = question(query);
-        let before = kept.partials(&question);
+        let cache_key = cache_key(query);
+        let before = kept.partials(&cache_key);
         let is_first = before.is_none();
         let table = match before {
             Some(table) if table.is_of(segments.id(), users) => table,
@@ -80,7 +80,7 @@ impl<'a> PartialReuse<'a> {
         let positions = Positions::default();
         // A table without results says that the question was asked, and not only tried.
         let has_changed = is_first && !is_attempt;
-        Some(Self { kept, question, table, has_changed, is_first, numbers, positions })
+        Some(Self { kept, cache_key, table, has_changed, is_first, numbers, positions })
     }
 
     /// Whether a part has no cached result and may get one.
@@ -143,8 +143,8 @@ impl<'a> PartialReuse<'a> {
 impl Drop for PartialReuse<'_> {
     fn drop(&mut self) {
         let is_mark = self.table.names().is_empty();
-        if self.has_changed && !(is_mark && self.kept.partials(&self.question).is_some()) {
-            self.kept.keep_partials(Arc::clone(&self.question), Arc::clone(&self.table));
+        if self.has_changed && !(is_mark && self.kept.partials(&self.cache_key).is_some()) {
+            self.kept.keep_partials(Arc::clone(&self.cache_key), Arc::clone(&self.table));
         }
     }
 }

@@ -256,7 +256,7 @@ impl QueryCache {
         parts
     }
 
-    /// Cached partial results by the key that `partial_cache::question` gives.
+    /// Cached partial results by the key that `partial_cache::cache_key` gives.
     pub fn partials(&self, question: &Arc<[u8]>) -> Option<Arc<Table>> {
         match self.entries.get(&CacheKey::PartialReuse(Arc::clone(question))) {
             Some(CacheEntry::PartialReuse(table)) => Some(table),

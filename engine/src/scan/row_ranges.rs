@@ -113,7 +113,7 @@ impl TimeBuckets {
         self.start_behind(self.boundaries.partition_point(|boundary| *boundary <= ms), ms)
     }
 
-    /// The same for a time that `boundaries` boundaries are not after.
+    /// The same for a time, where so many of the boundaries are at it or before it.
     fn start_behind(&self, boundaries: usize, ms: i64) -> i64 {
         let last = boundaries.checked_sub(1).and_then(|at| self.boundaries.get(at)).copied();
         let of_grain = self.grain.map(|grain| grain.start(ms));

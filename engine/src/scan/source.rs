@@ -370,9 +370,10 @@ impl Source {
             let Some(series) = self.series().get(row_range.series) else { continue };
             let until = |ms: i64| buckets.boundaries.partition_point(|boundary| *boundary <= ms);
             let (mut first_ms, mut last_ms) = (series.first_ms, series.last_ms);
-            // Of few rows, times are read as quickly as the first and the last.
-            let is_long = row_range.rows.len() > VECTOR_ROWS;
-            if is_long && until(last_ms) - until(first_ms) > FEW_BOUNDARIES {
+            // Of few rows of a segment, times are read as quickly as the first and the last.
+            let has_cheap_ends =
+                row_range.rows.len() > VECTOR_ROWS || matches!(self.0, SourceKind::Recent(_));
+            if has_cheap_ends && until(last_ms) - until(first_ms) > FEW_BOUNDARIES {
                 (first_ms, last_ms) = self.ends(row_range)?;
             }
             let within = until(first_ms)..until(last_ms);

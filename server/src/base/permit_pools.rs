@@ -39,7 +39,7 @@ pub struct PoolCounts {
     pub name: &'static str,
     /// Permits, free or not.
     pub all: usize,
-    /// Permits that work under way has.
+    /// Permits that work under way has, and those that the first of those who wait has collected so far.
     pub in_use: usize,
     /// How often nothing was granted, since the server started.
     pub refused: u64,
@@ -75,6 +75,11 @@ impl PermitPool {
             Ok(permit) => Some(permit),
             Err(_) => self.refuse(),
         }
+    }
+
+    /// A permit if one is free; work that goes on without one is not refused.
+    pub fn acquire_if_free(&self) -> Option<Permit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
     /// Permits that are free.

@@ -30,7 +30,7 @@ struct Deliveries {
 
 impl LeasedWork for Deliveries {
     type Item = Delivery;
-    type Claimed = Arc<Delivery>;
+    type Summary = Arc<Delivery>;
 
     const TICK: Duration = Duration::from_millis(250);
     const AT_ONCE: usize = 64;
@@ -50,7 +50,7 @@ impl LeasedWork for Deliveries {
         app.claim_deliveries(&mut self.queued.lock(), under_way, room)
     }
 
-    fn claimed(delivery: &Delivery) -> (String, Arc<Delivery>) {
+    fn summary_of(delivery: &Delivery) -> (String, Arc<Delivery>) {
         (delivery.id.clone(), Arc::new(delivery.clone()))
     }
 

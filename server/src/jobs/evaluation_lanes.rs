@@ -68,7 +68,7 @@ impl EvaluationLanes {
         let outcome = match tokio::time::timeout(SLOW, evaluation.as_mut()).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                if !is_slow && let Some(late) = self.late.try_acquire() {
+                if !is_slow && let Some(late) = self.late.acquire_if_free() {
                     permit = Some(late);
                 }
                 evaluation.await

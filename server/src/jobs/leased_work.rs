@@ -32,7 +32,7 @@ pub trait LeasedWork: Clone + Send + Sync + 'static {
     /// What is claimed.
     type Item: Send + 'static;
     /// What the job has to know of an item while it is under way.
-    type Claimed: Clone + Send + 'static;
+    type Summary: Clone + Send + 'static;
 
     /// Pace of the loop.
     const TICK: Duration;
@@ -54,12 +54,12 @@ pub trait LeasedWork: Clone + Send + Sync + 'static {
     fn claim(
         &self,
         app: &App,
-        under_way: &HashMap<String, Self::Claimed>,
+        under_way: &HashMap<String, Self::Summary>,
         room: usize,
     ) -> Result<Vec<Self::Item>>;
 
     /// The id of an item, and what the job has to know of it while it is under way.
-    fn claimed(item: &Self::Item) -> (String, Self::Claimed);
+    fn summary_of(item: &Self::Item) -> (String, Self::Summary);
 
     /// Works on an item. What fails stays leased, and is tried again when the lease ends.
     fn perform(self, app: App, item: Self::Item) -> impl Future<Output = Result<()>> + Send;
@@ -83,7 +83,7 @@ impl<C> Drop for Guard<C> {
 
 /// Runs until the server stops; then what is under way ends, or is tried again at the next start.
 pub async fn run<W: LeasedWork>(job: W, app: App, mut stopped: watch::Receiver<bool>) {
-    let under_way: UnderWay<W::Claimed> = UnderWay::default();
+    let under_way: UnderWay<W::Summary> = UnderWay::default();
     let permits = app.pools.pool(W::NAME, W::AT_ONCE);
     let mut last_ms = i64::MAX;
     loop {
@@ -92,7 +92,7 @@ pub async fn run<W: LeasedWork>(job: W, app: App, mut stopped: watch::Receiver<b
         if now_ms < last_ms.saturating_sub(CLOCK_SLACK_MS) {
             let (job, app) = (job.clone(), app.clone());
             if let Ok(Err(error)) = spawn_blocking(move || job.release(&app)).await {
-                warn!(code = error.code.name(), %error, "{} wait until their time is over", W::NAME);
+                warn!(code = error.code.name(), %error, "leased {} wait until their leases end", W::NAME);
             }
         }
         last_ms = now_ms;
@@ -117,14 +117,15 @@ pub async fn run<W: LeasedWork>(job: W, app: App, mut stopped: watch::Receiver<b
         for item in claimed {
             // There are as many as were free, and nobody else takes one.
             let Some(permit) = permits.acquire_in_turn().await else { continue };
-            let (id, claimed) = W::claimed(&item);
-            under_way.lock().insert(id.clone(), claimed);
+            let (id, summary) = W::summary_of(&item);
+            under_way.lock().insert(id.clone(), summary);
             let guard = Guard { under_way: Arc::clone(&under_way), id, _permit: permit };
             let (job, app) = (job.clone(), app.clone());
             tokio::spawn(async move {
                 let _guard = guard;
                 if let Err(error) = job.perform(app, item).await {
-                    warn!(code = error.code.name(), %error, "one of {} failed, and is tried again later", W::NAME);
+                    let code = error.code.name();
+                    warn!(code, %error, "work on {} could not be recorded; it is repeated when its lease ends", W::NAME);
                 }
             });
         }

@@ -25,12 +25,12 @@ use crate::{
 
 /// Files that are drawn at once: each takes a core.
 const DRAWN_AT_ONCE: usize = 2;
-/// A run takes no longer than this; who did not get his part by then gets none.
+/// A run takes no longer than this; receivers whose file is not made by then get none.
 const RUN_MAX: Duration = Duration::from_secs(10 * 60);
 /// Receivers of a run at once.
 const RECEIVERS_AT_ONCE: usize = 4;
 
-/// Runs until the server stops; then what is under way ends, or is gone on with at the next start.
+/// Runs until the server stops; then what is under way ends, or goes on at the next start.
 pub async fn run(app: App, dispatcher: Dispatcher, stopped: watch::Receiver<bool>) {
     let drawing = app.pools.pool("report_files", DRAWN_AT_ONCE);
     leased_work::run(Reports { dispatcher, drawing }, app, stopped).await;
@@ -46,7 +46,7 @@ struct Reports {
 impl LeasedWork for Reports {
     type Item = ReportWork;
     /// Id of the organisation, of which one run goes at a time.
-    type Claimed = String;
+    type Summary = String;
 
     const TICK: Duration = Duration::from_secs(1);
     /// Most of them wait for receivers.
@@ -69,7 +69,7 @@ impl LeasedWork for Reports {
         app.claim_runs(under_way, room)
     }
 
-    fn claimed(work: &ReportWork) -> (String, String) {
+    fn summary_of(work: &ReportWork) -> (String, String) {
         (work.run.id.clone(), work.work.org.clone())
     }
 

@@ -30,7 +30,7 @@ pub struct StatementAdmission {
     at_once: usize,
     in_use: Mutex<Usages>,
     freed: Notify,
-    /// Statements and answers that found no room in time.
+    /// Statements that got no permit in time.
     refused: AtomicU64,
 }
 
@@ -126,7 +126,7 @@ impl StatementAdmission {
                 Err(refused) => refused,
             };
             if tokio::time::timeout_at(deadline, freed).await.is_err() {
-                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.refused.fetch_add(usage.statements as u64, Ordering::Relaxed);
                 return Err(refused);
             }
         }

@@ -39,12 +39,14 @@ pub struct MemoryGrant {
     bytes: u64,
     /// Whether it was refused memory that other statements have.
     was_short: bool,
+    /// The request that was refused last, and whether it was short before.
+    refused: Option<(u64, bool)>,
 }
 
 impl MemoryGrant {
     /// Of no memory yet, to a statement of an organisation.
     pub fn none(of: &Arc<MemoryPool>, org: &str) -> Self {
-        Self { of: Arc::clone(of), org: org.to_owned(), bytes: 0, was_short: false }
+        Self { of: Arc::clone(of), org: org.to_owned(), bytes: 0, was_short: false, refused: None }
     }
 
     /// All of these bytes or none, which the number of them that it has got says.
@@ -53,14 +55,19 @@ impl MemoryGrant {
         let of_org = state.of_org.get(&self.org).copied().unwrap_or_default();
         let sum = of_org.saturating_add(bytes);
         if bytes > state.free || sum > self.of.max_of_org {
+            self.refused = Some((bytes, self.was_short));
             self.was_short |= self.bytes.saturating_add(bytes) <= self.of.max_of_org;
             return 0;
         }
         state.free -= bytes;
         state.of_org.insert(self.org.clone(), sum);
         self.bytes += bytes;
-        // Who was refused much and got less may go on.
-        self.was_short = false;
+        // A worker asks for half of what was refused if it can do without the rest.
+        if let Some((refused, was_short)) = self.refused.take()
+            && refused / 2 == bytes
+        {
+            self.was_short = was_short;
+        }
         bytes
     }
 
@@ -111,6 +118,11 @@ mod tests {
         drop(first);
         assert_eq!(second.grow(70), 70);
         drop((second, other));
+        let (mut half, mut whole) = (of("a"), of("b"));
+        assert_eq!((whole.grow(60), half.grow(50), half.was_short()), (60, 0, true));
+        assert_eq!((half.grow(25), half.was_short()), (25, false), "it does with half");
+        assert_eq!((half.grow(30), half.grow(5), half.was_short()), (0, 5, true), "it lacks 25");
+        drop((half, whole));
         assert_eq!(pool.state.lock().free, 100);
         assert!(pool.state.lock().of_org.is_empty());
         assert_eq!(of("a").grow(u64::MAX), 0);

@@ -1,4 +1,4 @@
-//! Has the kernel look for what is more urgent each millisecond while workers compute.
+//! Wakes a thread on each processor every millisecond while workers compute, so that the kernel looks for a more urgent thread.
 //!
 //! Workers are less urgent than the server. A kernel that is built for throughput may nevertheless let a thread of the
 //! server that has something to do wait until its next tick, up to 4 ms, when workers keep all processors busy: that is
@@ -47,11 +47,11 @@ struct State {
     /// After the last holder.
     until: Option<Instant>,
     /// How often a thread woke up.
-    beats: u64,
+    ticks: u64,
 }
 
 impl State {
-    fn beats(&self, now: Instant) -> bool {
+    fn ticks(&self, now: Instant) -> bool {
         self.holders > 0 || self.until.is_some_and(|until| now < until)
     }
 }
@@ -85,7 +85,7 @@ impl Drop for TickerGuard {
     }
 }
 
-/// A thread on each processor that this process may use. Without them all works, and others may wait longer.
+/// A thread on each processor that this process may use. Where there are none, queries may wait longer for a processor, and nothing else changes.
 fn start(shared: &Arc<Shared>) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let processors = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
@@ -112,13 +112,13 @@ impl Shared {
         loop {
             {
                 let mut state = self.state.lock();
-                while !state.is_over && !state.beats(Instant::now()) {
+                while !state.is_over && !state.ticks(Instant::now()) {
                     self.began.wait(&mut state);
                 }
                 if state.is_over {
                     return;
                 }
-                state.beats += 1;
+                state.ticks += 1;
             }
             thread::sleep(BEAT);
         }
@@ -130,20 +130,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_beats_while_somebody_holds_it_and_a_little_longer() {
+    fn it_ticks_while_somebody_holds_it_and_a_little_longer() {
         let preemption_ticker = PreemptionTicker::default();
         let now = Instant::now();
-        assert!(!preemption_ticker.shared.state.lock().beats(now));
+        assert!(!preemption_ticker.shared.state.lock().ticks(now));
         let (one, two) = (preemption_ticker.start(), preemption_ticker.start());
         drop(one);
         assert!(
-            preemption_ticker.shared.state.lock().beats(now + 10 * LINGER),
+            preemption_ticker.shared.state.lock().ticks(now + 10 * LINGER),
             "the other one is held"
         );
         drop(two);
         let after = Instant::now();
-        assert!(preemption_ticker.shared.state.lock().beats(after));
-        assert!(!preemption_ticker.shared.state.lock().beats(after + LINGER));
+        assert!(preemption_ticker.shared.state.lock().ticks(after));
+        assert!(!preemption_ticker.shared.state.lock().ticks(after + LINGER));
     }
 
     fn wait_until(what: &str, is: impl Fn() -> bool) {
@@ -160,15 +160,15 @@ mod tests {
             return;
         }
         let preemption_ticker = PreemptionTicker::default();
-        let beats = || preemption_ticker.shared.state.lock().beats;
+        let ticks = || preemption_ticker.shared.state.lock().ticks;
         for _ in 0..2 {
-            let (before, ticker) = (beats(), preemption_ticker.start());
-            wait_until("no thread wakes up", || beats() > before + 3);
+            let (before, ticker) = (ticks(), preemption_ticker.start());
+            wait_until("no thread wakes up", || ticks() > before + 3);
             drop(ticker);
             wait_until("threads do not rest", || {
-                let before = beats();
+                let before = ticks();
                 thread::sleep(2 * LINGER);
-                beats() == before
+                ticks() == before
             });
         }
         let shared = Arc::downgrade(&preemption_ticker.shared);

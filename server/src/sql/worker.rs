@@ -250,7 +250,7 @@ impl ResultStream {
         // An allocation that fails, a stack that overflows, the kernel that needs memory elsewhere.
         if [Signal::ABORT, Signal::SEGV, Signal::BUS, Signal::KILL].into_iter().any(is) {
             let message = "the statement takes more memory than there is for it";
-            return Refusal::new(Reason::TooLarge, message);
+            return self.judged(Refusal::new(Reason::TooLarge, message));
         }
         Refusal::new(Reason::Broken, "a worker ended without an answer")
     }

@@ -65,6 +65,10 @@ impl QueueEntry for Delivery {
         &self.id
     }
 
+    fn org(&self) -> &str {
+        &self.org
+    }
+
     fn due_at(&self) -> i64 {
         self.due_at
     }
@@ -73,7 +77,7 @@ impl QueueEntry for Delivery {
         self.is_leased
     }
 
-    fn due(self, due_at: i64, is_leased: bool) -> Self {
+    fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
         Self { due_at, is_leased, ..self }
     }
 }

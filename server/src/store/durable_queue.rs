@@ -27,6 +27,9 @@ pub trait QueueEntry: Clone + Serialize + DeserializeOwned {
     /// What it is told apart by; the same however often it is due.
     fn id(&self) -> &str;
 
+    /// The organisation that it belongs to.
+    fn org(&self) -> &str;
+
     /// When it is due, or when its lease ends.
     fn due_at(&self) -> i64;
 
@@ -34,7 +37,7 @@ pub trait QueueEntry: Clone + Serialize + DeserializeOwned {
     fn is_leased(&self) -> bool;
 
     /// The same entry, due at another time.
-    fn due(self, at: i64, is_leased: bool) -> Self;
+    fn rescheduled(self, due_at: i64, is_leased: bool) -> Self;
 }
 
 /// Where an entry stands in its queue.
@@ -67,7 +70,7 @@ pub fn dequeue<E: QueueEntry>(txn: &mut Txn, entry: &E) -> Result<bool> {
 ///
 /// Errors: none that is expected.
 pub fn lease<E: QueueEntry>(txn: &mut Txn, entry: &E, until: i64) -> Result<E> {
-    let leased = entry.clone().due(until, true);
+    let leased = entry.clone().rescheduled(until, true);
     enqueue(txn, &leased)?;
     Ok(leased)
 }
@@ -103,7 +106,7 @@ pub fn remove_of<E: QueueEntry>(
             continue;
         }
         let entry: E = decode(&bytes)?;
-        if is_one(&entry) {
+        if entry.org() == org && is_one(&entry) {
             txn.delete(&key);
             removed.push(entry);
         }
@@ -115,14 +118,17 @@ pub fn remove_of<E: QueueEntry>(
 ///
 /// Errors: when the store cannot write.
 pub fn release<E: QueueEntry>(engine: &Engine, now: i64, latest: i64) -> Result<()> {
-    let is_left = |entry: &E| entry.is_leased() || entry.due_at() > latest;
-    if !queued::<E>(&engine.keys())?.iter().any(is_left) {
+    let mut left = queued::<E>(&engine.keys())?;
+    left.retain(|entry| entry.is_leased() || entry.due_at() > latest);
+    if left.is_empty() {
         return Ok(());
     }
     engine.transact(|txn| {
-        for entry in queued::<E>(txn)?.into_iter().filter(is_left) {
-            dequeue(txn, &entry)?;
-            enqueue(txn, &entry.due(now, false))?;
+        for entry in left {
+            // It may have been settled meanwhile.
+            if dequeue(txn, &entry)? {
+                enqueue(txn, &entry.rescheduled(now, false))?;
+            }
         }
         Ok(())
     })
@@ -150,6 +156,10 @@ mod tests {
             &self.id
         }
 
+        fn org(&self) -> &str {
+            &self.org
+        }
+
         fn due_at(&self) -> i64 {
             self.due_at
         }
@@ -158,7 +168,7 @@ mod tests {
             self.is_leased
         }
 
-        fn due(self, due_at: i64, is_leased: bool) -> Self {
+        fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
             Self { due_at, is_leased, ..self }
         }
     }

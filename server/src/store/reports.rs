@@ -147,6 +147,10 @@ impl QueueEntry for RunWork {
         &self.run
     }
 
+    fn org(&self) -> &str {
+        &self.org
+    }
+
     fn due_at(&self) -> i64 {
         self.due_at
     }
@@ -155,7 +159,7 @@ impl QueueEntry for RunWork {
         self.is_leased
     }
 
-    fn due(self, due_at: i64, is_leased: bool) -> Self {
+    fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
         Self { due_at, is_leased, ..self }
     }
 }

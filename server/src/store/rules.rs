@@ -26,6 +26,13 @@ pub struct PreviousSecret {
     pub until: i64,
 }
 
+impl PreviousSecret {
+    /// Whether it signs at a time, beside the new one.
+    pub fn signs(&self, now: i64) -> bool {
+        now < self.until
+    }
+}
+
 /// The id under which a rule with this number is stored: rules are in order of their numbers.
 pub fn rule_id(number: u64) -> String {
     format!("{number:020}")

@@ -169,7 +169,7 @@ impl Message {
     }
 }
 
-/// A document of the embed: what all have.
+/// The document of a dashboard, as its template knows it.
 #[derive(Template)]
 #[template(path = "embed_dashboard.html")]
 struct DashboardDocument<'a> {
@@ -379,6 +379,8 @@ mod tests {
             assert!(!html.contains(" style="));
             assert!(!html.contains("<script>"));
             assert!(!html.contains(" on"), "no event attribute");
+            // The browser would make texts of them, which the scripts do not expect.
+            assert!(!html.contains('\n') && !html.contains("> <"), "{html}");
         }
     }
 

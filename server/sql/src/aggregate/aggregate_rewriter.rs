@@ -161,7 +161,7 @@ impl<'a> AggregateRewriter<'a> {
         if matches!(rows, RowsPerGroup::Many | RowsPerGroup::Numbered) && is_by_hour {
             return Ok(None);
         }
-        // What two rows of a group have both counted cannot be told from their numbers.
+        // Distinct counts of two rows of a group cannot be added: both may have counted a value.
         if rows != RowsPerGroup::One && !spec.distinct.is_empty() {
             return Ok(None);
         }
@@ -174,7 +174,7 @@ impl<'a> AggregateRewriter<'a> {
             .then(|| (Arc::new(partitioned_work::Table(per_user)) as Arc<_>, rows)))
     }
 
-    /// Whether groups are told apart by an expression.
+    /// Makes keys of what an expression of `GROUP BY` is of; false where it is of anything else.
     ///
     /// Errors: none that is expected.
     pub fn takes_group(&mut self, expr: &Expr) -> Result<bool> {
@@ -192,7 +192,8 @@ impl<'a> AggregateRewriter<'a> {
         self.takes_key(expr)
     }
 
-    /// Whether an expression says the same of all rows of a group; its columns become keys.
+    /// Makes keys of the columns of an expression, so that it is the same for all rows of a group; false, and no keys, where it is of
+    /// anything else.
     ///
     /// Errors: none that is expected.
     pub fn takes_key(&mut self, expr: &Expr) -> Result<bool> {
@@ -382,8 +383,8 @@ impl<'a> AggregateRewriter<'a> {
         })
     }
 
-    /// The same where rows need not be told apart for it by keys.
-    fn row_values_first(&self, expr: &Expr) -> Result<Option<RowValues>> {
+    /// The same; nothing where keys tell rows apart as well, and groups are few.
+    fn row_values_unless_keys(&self, expr: &Expr) -> Result<Option<RowValues>> {
         match self.is_by_user || self.keys_of(expr)?.is_none() {
             true => self.row_values(expr),
             false => Ok(None),
@@ -407,7 +408,7 @@ impl<'a> AggregateRewriter<'a> {
             return self.measured_where(measure, condition.into_iter().chain(filter), is_else_zero);
         }
         if is_number_of_few(expr)
-            && let Some(values) = self.row_values_first(expr)?
+            && let Some(values) = self.row_values_unless_keys(expr)?
         {
             return self.measured_where(Measure::Computed(values), filter, false);
         }
@@ -423,7 +424,7 @@ impl<'a> AggregateRewriter<'a> {
     ) -> Result<Option<Measured>> {
         let mut of_groups = Vec::new();
         for condition in conditions.into_iter().flat_map(split_conjunction) {
-            if let Some(condition) = self.row_values_first(condition)? {
+            if let Some(condition) = self.row_values_unless_keys(condition)? {
                 measure = Measure::Where { of: Box::new(measure), condition, is_else_zero };
             } else if self.takes_key(condition)? {
                 of_groups.push(condition.clone());
@@ -549,7 +550,7 @@ impl<'a> AggregateRewriter<'a> {
                 .map(|parts| parts.then(move |number| literals.value(number))));
         }
         if let "bool_or" | "bool_and" = func.name()
-            && let Some(values) = self.row_values_first(&only)?
+            && let Some(values) = self.row_values_unless_keys(&only)?
             && let Some(measured) = self.measured_where(Measure::Computed(values), filter, false)?
         {
             let name = if func.name() == "bool_or" { "max" } else { "min" };

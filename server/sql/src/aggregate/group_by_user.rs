@@ -31,8 +31,8 @@ use crate::tables::broken;
 
 /// No number: of a row that is left out, of what is not met yet.
 const NONE: u32 = u32::MAX;
-/// Numbers in lists of a chunk, at most, and how many lists: where users could have more groups than that, these are found
-/// by their hashes.
+/// Entries of all dense lists of a chunk, at most, and how many lists: where users could have more groups than that, a hash table finds
+/// them.
 const LISTED_MAX: usize = if cfg!(test) { 3_000 } else { 4 << 20 };
 const LISTS_MAX: usize = 4_096;
 /// Where fewer than one row of so many meets a filter, the others are not read further.
@@ -309,8 +309,8 @@ impl<'a> UserAggregator<'a> {
         Ok(at)
     }
 
-    /// Makes lists long enough for all users.
-    fn list(&mut self, bucket: usize) {
+    /// Makes the dense list of a bucket long enough for all users.
+    fn grow_list(&mut self, bucket: usize) {
         let Slots::Listed(lists, listed) = &mut self.slots else { return };
         let list = &mut lists[bucket];
         let missing = self.users.len().saturating_sub(list.len());
@@ -396,7 +396,7 @@ impl<'a> UserAggregator<'a> {
             let ranks_here;
             (ranks_here, ranks) = ranks.split_at_checked(here.len()).unwrap_or_default();
             if ranks_here.is_empty() {
-                self.list(bucket);
+                self.grow_list(bucket);
             }
             let mut ranks = ranks_here.iter();
             for row in here.iter_mut() {
@@ -406,7 +406,7 @@ impl<'a> UserAggregator<'a> {
                 }
                 let bucket = bucket + rank.map_or(0, |rank| *rank as usize);
                 if rank.is_some() {
-                    self.list(bucket);
+                    self.grow_list(bucket);
                 }
                 let slot = self.slot(*row, bucket);
                 self.columns.count(slot, bucket_run.start_ms);

@@ -80,7 +80,7 @@ impl GroupColumns {
         }
     }
 
-    /// Notes what a row has of what is counted once, by its number.
+    /// Sets the bit of a value in the distinct set of a group.
     pub fn note(&mut self, distinct: usize, slot: usize, number: usize) {
         self.distinct[distinct].set(slot, number);
     }
@@ -93,7 +93,7 @@ impl GroupColumns {
 
 /// What keys of groups stand for.
 pub struct GroupLabels {
-    /// The number of the first; each has the one behind that of the user before.
+    /// The number of the first user; the others are numbered on from it.
     pub first_number: u64,
     /// The text of each user; nothing for rows without one.
     pub texts: ArrayRef,
@@ -153,9 +153,9 @@ impl Batches {
                 GroupKey::User => take(&labels.texts, &users, None)?,
                 GroupKey::Rank(order) => {
                     let ranks = &labels.ranks;
-                    let of_place =
+                    let combinations =
                         keys.iter().map(|(_, bucket)| *bucket as usize % ranks.combinations);
-                    ranks.texts(order, of_place)?
+                    ranks.texts(order, combinations)?
                 }
                 GroupKey::Text(_) => {
                     return Err(DataFusionError::Internal(

@@ -38,7 +38,7 @@ pub struct SourceAggregator<'a> {
     /// The outer group that was met last.
     last: Option<((u32, u32, i64), u32)>,
     /// The outer groups by their numbers.
-    names: Vec<(u32, u32, i64)>,
+    outer_groups: Vec<(u32, u32, i64)>,
     /// String properties that are keys: their dictionary, once it is known, and how many indexes each value takes.
     texts: Vec<(String, Arc<TextTable>, usize)>,
     /// Groups of an outer group: a group's index is the number of its outer group times the stride, plus what its codes add.
@@ -63,8 +63,8 @@ impl<'a> SourceAggregator<'a> {
                 stride = stride.saturating_mul(values.saturating_add(1));
             }
         }
-        let bytes = spec.outer_groups(source).saturating_mul(stride);
-        let is_dense = bytes.saturating_mul(spec.group_bytes()) <= DENSE_GROUPS_BYTES;
+        let groups = spec.outer_groups(source).saturating_mul(stride);
+        let is_dense = groups.saturating_mul(spec.group_bytes()) <= DENSE_GROUPS_BYTES;
         Ok(Self {
             spec,
             source,
@@ -72,7 +72,7 @@ impl<'a> SourceAggregator<'a> {
             buckets: spec.buckets(),
             outer: HashMap::default(),
             last: None,
-            names: Vec::new(),
+            outer_groups: Vec::new(),
             texts,
             stride,
             sparse: (!is_dense).then(Default::default),
@@ -91,10 +91,10 @@ impl<'a> SourceAggregator<'a> {
         {
             return number as usize;
         }
-        let next = self.names.len() as u32;
+        let next = self.outer_groups.len() as u32;
         let number = *self.outer.entry(key).or_insert(next);
         if number == next {
-            self.names.push(key);
+            self.outer_groups.push(key);
             if self.sparse.is_none() {
                 self.make_slots(self.stride);
             }
@@ -216,7 +216,7 @@ impl<'a> SourceAggregator<'a> {
         let indexes: Vec<usize> = slots.iter().map(index).collect();
         let spec = self.spec;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(spec.schema.fields().len());
-        let outer = |index: &usize| self.names[index / self.stride];
+        let outer = |index: &usize| self.outer_groups[index / self.stride];
         let mut texts = self.texts.iter();
         for (_, key) in &spec.keys {
             arrays.push(match key {

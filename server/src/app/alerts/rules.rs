@@ -93,7 +93,8 @@ impl App {
         let reader = self.org_reader(&caller.org);
         let mut rules: Vec<AlertRule> = reader.list()?;
         rules.retain(|rule| rule.environment == caller.environment.id);
-        rules.into_iter().rev().map(|rule| with_status(&reader, rule)).collect()
+        let now = self.now_ms();
+        rules.into_iter().rev().map(|rule| with_status(&reader, rule, now)).collect()
     }
 
     /// A rule with its status. 404 when the environment has no rule of this number.
@@ -101,7 +102,7 @@ impl App {
         let reader = self.org_reader(&caller.org);
         let found: Option<AlertRule> = reader.find(&rule_id(number))?;
         let rule = found.filter(|rule| rule.environment == caller.environment.id);
-        with_status(&reader, rule.ok_or_else(not_found)?)
+        with_status(&reader, rule.ok_or_else(not_found)?, self.now_ms())
     }
 
     /// The newest firings and resolutions of a rule.
@@ -308,7 +309,8 @@ fn reset(txn: &mut OrgTxn<'_>, rule: &AlertRule, now: i64) -> Result<()> {
     txn.put(&fresh(rule.id.clone(), None, since))
 }
 
-fn with_status(reader: &OrgReader, rule: AlertRule) -> Result<Alert> {
+fn with_status(reader: &OrgReader, mut rule: AlertRule, now: i64) -> Result<Alert> {
+    rule.previous_secret = rule.previous_secret.filter(|previous| previous.signs(now));
     let status = reader.find(&rule.id)?;
     let status = status.unwrap_or_else(|| fresh(rule.id.clone(), None, rule.created_at));
     let tenants = if rule.per_tenant { tenant_statuses(reader, &rule.id)? } else { Vec::new() };

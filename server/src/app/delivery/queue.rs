@@ -280,7 +280,7 @@ impl App {
                 let attempt = delivery.attempt + 1;
                 let retry_after_s = outcome.result.retry_after_s;
                 let due_at = self.now_ms() + wait_ms(wait_s, retry_after_s, self.chance());
-                let again = Delivery { attempt, ..delivery.clone() }.due(due_at, false);
+                let again = Delivery { attempt, ..delivery.clone() }.rescheduled(due_at, false);
                 enqueue(records.global(), &again)?;
             }
             Ok(())
@@ -380,7 +380,7 @@ pub fn set_status(
 
 /// Removes the queued deliveries of a rule, which then count as failed.
 pub fn drop_deliveries(txn: &mut Txn, org: &str, alert: u64) -> Result<()> {
-    let is_of_rule = |one: &Delivery| one.org == org && one.alert == alert;
+    let is_of_rule = |one: &Delivery| one.alert == alert;
     for one in remove_of(txn, org, is_of_rule)? {
         set_status(&mut OrgTxn::new(txn, org), &one, "failed", Some(RULE_CHANGED))?;
     }

@@ -10,7 +10,7 @@ use crate::{
 /// Forgets the runs of a rule that are not done.
 pub fn drop_runs(txn: &mut Txn, org: &str, rule: &str) -> Result<()> {
     let prefix = format!("{rule}:");
-    let is_of_rule = |work: &RunWork| work.org == org && work.run.starts_with(&prefix);
+    let is_of_rule = |work: &RunWork| work.run.starts_with(&prefix);
     remove_of(txn, org, is_of_rule).map(|_| ())
 }
 

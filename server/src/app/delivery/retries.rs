@@ -111,7 +111,7 @@ impl App {
                 return Err(conflict("this message is being sent"));
             }
             dequeue(txn.global(), &waiting)?;
-            return enqueue(txn.global(), &waiting.due(due_at, false));
+            return enqueue(txn.global(), &waiting.rescheduled(due_at, false));
         }
         // An attempt that was stored since `counts` was read is among the last.
         let reader = self.org_reader(&caller.org);

@@ -70,7 +70,7 @@ pub fn signing_secrets<'a>(
     previous: Option<&'a PreviousSecret>,
     at_ms: i64,
 ) -> Vec<&'a str> {
-    let previous = previous.filter(|previous| at_ms < previous.until);
+    let previous = previous.filter(|previous| previous.signs(at_ms));
     secret.into_iter().chain(previous.map(|previous| &*previous.secret)).collect()
 }
 

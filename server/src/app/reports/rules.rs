@@ -79,7 +79,9 @@ impl App {
         self.with_last_run(caller, rule.ok_or_else(not_found)?)
     }
 
-    fn with_last_run(&self, caller: &Caller, rule: ReportRule) -> Result<Report> {
+    fn with_last_run(&self, caller: &Caller, mut rule: ReportRule) -> Result<Report> {
+        let now = self.now_ms();
+        rule.previous_secret = rule.previous_secret.filter(|previous| previous.signs(now));
         let newest = self.org_reader(&caller.org).list_last_of(&format!("{}:", rule.id), 1)?;
         Ok(Report { rule, last_run: newest.into_iter().next(), new_secret: None })
     }

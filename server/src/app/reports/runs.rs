@@ -341,7 +341,7 @@ impl App {
             if let Some(&wait_s) = wait_s {
                 let due_at = self.now_ms() + wait_ms(wait_s, None, self.chance());
                 let attempt = of.work.attempt + 1;
-                let again = RunWork { attempt, ..of.work.clone() }.due(due_at, false);
+                let again = RunWork { attempt, ..of.work.clone() }.rescheduled(due_at, false);
                 enqueue(records.global(), &again)?;
                 return records.put(&run);
             }

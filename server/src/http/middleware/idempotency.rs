@@ -67,7 +67,7 @@ pub async fn once(
     let (parts, body) = request.into_parts();
     let said = parts.headers.get(header::CONTENT_LENGTH);
     let said = said.and_then(|value| value.to_str().ok()?.parse().ok());
-    let place = http.body_permit(said.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX)).await?;
+    let permit = http.body_permit(said.unwrap_or(BODY_BYTES_MAX).min(BODY_BYTES_MAX)).await?;
     let received = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
     let body = received
         .map_err(|_| ApiError::new(Code::Overloaded, "the body took too long to arrive"))?
@@ -89,7 +89,7 @@ pub async fn once(
         return repeat(&kept);
     }
     // What works on the body takes memory for it again.
-    drop(place);
+    drop(permit);
     let request = Request::from_parts(parts, Body::from(body));
     let http = http.clone();
     // A client that goes away comes back for the answer: the work goes on without it.

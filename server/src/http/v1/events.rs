@@ -156,10 +156,10 @@ pub async fn ingest(
         Encoding::Identity => body,
         _ => http.run(move |_| encoding.decode(&body)).await?,
     };
-    let place = http.ingest_permit(body.len()).await?;
+    let permit = http.ingest_permit(body.len()).await?;
     drop(receiving);
     let work = move |app: &App| app.ingest(&caller, &body, is_ndjson);
-    let accepted = http.run_in(Some(place), work).await?;
+    let accepted = http.run_in(Some(permit), work).await?;
     http.requests.reject(accepted.rejected.len());
     Ok(Answer(Ingested {
         accepted: accepted.accepted,
