@@ -41,34 +41,37 @@ unsafe fn aligned(block: *mut u8, align: usize) -> *mut u8 {
     }
 }
 
+/// Bytes of a layout, in a block that `from` takes of the C library.
+///
+/// # Safety
+///
+/// That of [`GlobalAlloc::alloc`].
+#[expect(unsafe_code, reason = "an allocator is made of pointers")]
+unsafe fn take(layout: Layout, from: unsafe fn(&System, Layout) -> *mut u8) -> *mut u8 {
+    if layout.align() <= BLOCK_ALIGN {
+        // SAFETY: as the caller promises.
+        return unsafe { from(&System, layout) };
+    }
+    let Some(block) = block_of(layout) else { return std::ptr::null_mut() };
+    // SAFETY: the block has at least as many bytes as its alignment, and is as large as `aligned` expects.
+    unsafe {
+        let block = from(&System, block);
+        if block.is_null() { block } else { aligned(block, layout.align()) }
+    }
+}
+
 // SAFETY: blocks come from `System` and go back to it with the layout that they were taken with. Bytes that are handed out lie within
 // their block, are aligned, and do not overlap the address that is written below them.
 #[expect(unsafe_code, reason = "an allocator is made of pointers")]
 unsafe impl GlobalAlloc for AlignedMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= BLOCK_ALIGN {
-            // SAFETY: as the caller promises.
-            return unsafe { System.alloc(layout) };
-        }
-        let Some(block) = block_of(layout) else { return std::ptr::null_mut() };
-        // SAFETY: the block has at least as many bytes as its alignment, and is as large as `aligned` expects.
-        unsafe {
-            let block = System.alloc(block);
-            if block.is_null() { block } else { aligned(block, layout.align()) }
-        }
+        // SAFETY: as the caller promises.
+        unsafe { take(layout, System::alloc) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.align() <= BLOCK_ALIGN {
-            // SAFETY: as the caller promises.
-            return unsafe { System.alloc_zeroed(layout) };
-        }
-        let Some(block) = block_of(layout) else { return std::ptr::null_mut() };
-        // SAFETY: as in `alloc`.
-        unsafe {
-            let block = System.alloc_zeroed(block);
-            if block.is_null() { block } else { aligned(block, layout.align()) }
-        }
+        // SAFETY: as the caller promises.
+        unsafe { take(layout, System::alloc_zeroed) }
     }
 
     unsafe fn dealloc(&self, bytes: *mut u8, layout: Layout) {

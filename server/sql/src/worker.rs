@@ -174,7 +174,7 @@ async fn answer(
         false => Vec::new(),
     };
     // Rows have come: what the server sends from now on is memory.
-    session.ask_for_memory(asking(reserve));
+    session.ask_for_memory(asking(reserve, ask_for_memory));
     let scan = opened.with_rows(shared, recent);
     let scan = scan.map_err(|error| Refusal::new(Reason::Broken, error.to_string()))?;
     // The last one is nobody's: what it shows is never taken down either.
@@ -186,10 +186,13 @@ async fn answer(
 /// Asks the server for memory that operators count, and for as much again that they do not count: copies while rows become one
 /// batch, batches between operators. Where the server has not so much it is asked for what is counted alone, and then what was not
 /// counted is counted.
-fn asking(mut reserve: usize) -> AskForMemory {
+fn asking(
+    mut reserve: usize,
+    mut ask: impl FnMut(usize) -> usize + Send + 'static,
+) -> AskForMemory {
     Box::new(move |bytes| {
-        let granted = match ask_for_memory(bytes.saturating_mul(UNCOUNTED)) {
-            0 => ask_for_memory(bytes),
+        let granted = match ask(bytes.saturating_mul(UNCOUNTED)) {
+            0 => ask(bytes),
             granted => granted,
         };
         if granted == 0 && bytes > reserve {
@@ -417,4 +420,32 @@ async fn answer_first(session: Session) -> Result<(), Refusal> {
         session::answer(session.clone(), scan, &ask, &mut Nowhere).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_counted_is_counted_when_the_server_has_no_more() {
+        let (free, asked) = (Arc::new(Mutex::new(500)), Arc::new(Mutex::new(Vec::new())));
+        let (server, seen) = (Arc::clone(&free), Arc::clone(&asked));
+        let mut grow = asking(100, move |bytes| {
+            seen.lock().unwrap().push(bytes);
+            let mut free = server.lock().unwrap();
+            if bytes > *free {
+                return 0;
+            }
+            *free -= bytes;
+            bytes
+        });
+        assert_eq!(grow(200), 200, "and 200 that are not counted");
+        assert_eq!(grow(100), 100, "which is all that the server has");
+        assert_eq!(asked.lock().unwrap().split_off(0), [400, 200, 100]);
+        assert_eq!(grow(301), 0, "more than the process has");
+        assert_eq!((grow(250), grow(50)), (250, 50), "the reserve, and what was not counted");
+        assert_eq!(grow(1), 0);
+    }
 }

@@ -6,12 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     alerts::{AlertState, Notification},
-    durable_queue::QueueEntry,
+    durable_queue::queue_entries,
     org::records,
 };
 
 records! {
     WebhookDelivery "webhook_delivery";
+}
+
+queue_entries! {
+    Delivery "delivery" id;
 }
 
 /// How a recipient is reached.
@@ -56,30 +60,6 @@ pub struct Delivery {
     /// Further changes that the same look saw, which a mail tells too: of a rule that watches each tenant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<FurtherChange>,
-}
-
-impl QueueEntry for Delivery {
-    const KIND: &'static str = "delivery";
-
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn org(&self) -> &str {
-        &self.org
-    }
-
-    fn due_at(&self) -> i64 {
-        self.due_at
-    }
-
-    fn is_leased(&self) -> bool {
-        self.is_leased
-    }
-
-    fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
-        Self { due_at, is_leased, ..self }
-    }
 }
 
 /// A change of one tenant beside that of a delivery's notification.

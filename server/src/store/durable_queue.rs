@@ -40,6 +40,31 @@ pub trait QueueEntry: Clone + Serialize + DeserializeOwned {
     fn rescheduled(self, due_at: i64, is_leased: bool) -> Self;
 }
 
+/// Implements [`QueueEntry`] for types with fields `org`, `due_at` and `is_leased`, each with its kind and the field of its id.
+macro_rules! queue_entries {
+    ($($name:ident $kind:literal $id:ident;)*) => {
+        $(impl $crate::store::durable_queue::QueueEntry for $name {
+            const KIND: &'static str = $kind;
+            fn id(&self) -> &str {
+                &self.$id
+            }
+            fn org(&self) -> &str {
+                &self.org
+            }
+            fn due_at(&self) -> i64 {
+                self.due_at
+            }
+            fn is_leased(&self) -> bool {
+                self.is_leased
+            }
+            fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
+                Self { due_at, is_leased, ..self }
+            }
+        })*
+    };
+}
+pub(super) use queue_entries;
+
 /// Where an entry stands in its queue.
 fn key_of<E: QueueEntry>(entry: &E) -> String {
     format!("{:0TIME_DIGITS$}:{}", entry.due_at().max(0), entry.id())
@@ -149,28 +174,8 @@ mod tests {
         is_leased: bool,
     }
 
-    impl QueueEntry for Entry {
-        const KIND: &'static str = "entry";
-
-        fn id(&self) -> &str {
-            &self.id
-        }
-
-        fn org(&self) -> &str {
-            &self.org
-        }
-
-        fn due_at(&self) -> i64 {
-            self.due_at
-        }
-
-        fn is_leased(&self) -> bool {
-            self.is_leased
-        }
-
-        fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
-            Self { due_at, is_leased, ..self }
-        }
+    queue_entries! {
+        Entry "entry" id;
     }
 
     fn entry(id: &str, org: &str, due_at: i64) -> Entry {

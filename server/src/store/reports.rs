@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    alerts::RecipientStatus, durable_queue::QueueEntry, org::records, rules::PreviousSecret,
+    alerts::RecipientStatus, durable_queue::queue_entries, org::records, rules::PreviousSecret,
 };
 
 records! {
     ReportRule "report";
     ReportRun "report_run";
+}
+
+queue_entries! {
+    RunWork "report_work" run;
 }
 
 /// When a report runs: a word, or a cron expression in a zone.
@@ -138,30 +142,6 @@ pub struct RunWork {
     /// Whether the run repeats deliveries of an ended run by hand.
     #[serde(default)]
     pub is_retry: bool,
-}
-
-impl QueueEntry for RunWork {
-    const KIND: &'static str = "report_work";
-
-    fn id(&self) -> &str {
-        &self.run
-    }
-
-    fn org(&self) -> &str {
-        &self.org
-    }
-
-    fn due_at(&self) -> i64 {
-        self.due_at
-    }
-
-    fn is_leased(&self) -> bool {
-        self.is_leased
-    }
-
-    fn rescheduled(self, due_at: i64, is_leased: bool) -> Self {
-        Self { due_at, is_leased, ..self }
-    }
 }
 
 /// How a report's run went.

@@ -169,17 +169,23 @@ impl Message {
     }
 }
 
-/// The document of a dashboard, as its template knows it.
-#[derive(Template)]
-#[template(path = "embed_dashboard.html")]
-struct DashboardDocument<'a> {
+/// What all documents of the embed have, as their template knows it.
+struct EmbedDocument<'a> {
     title: &'a str,
     language: Language,
     theme: &'a Theme,
     assets: &'a Assets,
     nonce: &'a str,
+    /// Rules of the style element: colours of the theme, places of cards.
     rules: String,
+    /// The boot block, escaped.
     boot: String,
+}
+
+#[derive(Template)]
+#[template(path = "embed_dashboard.html")]
+struct DashboardDocument<'a> {
+    document: EmbedDocument<'a>,
     page: &'a DashboardPage<'a>,
     cards: Vec<DrawnCard<'a>>,
 }
@@ -210,7 +216,7 @@ pub fn dashboard(page: &DashboardPage) -> Result<String> {
         is_lone: lone.contains(&index),
     });
     let cards = drawn.collect();
-    rendered(&DashboardDocument {
+    let document = EmbedDocument {
         title: page.name,
         language: page.language,
         theme: page.theme,
@@ -218,21 +224,14 @@ pub fn dashboard(page: &DashboardPage) -> Result<String> {
         nonce: page.nonce,
         rules,
         boot: escape_json(page.boot_json),
-        page,
-        cards,
-    })
+    };
+    rendered(&DashboardDocument { document, page, cards })
 }
 
 #[derive(Template)]
 #[template(path = "embed_message.html")]
 struct MessageDocument<'a> {
-    title: &'a str,
-    language: Language,
-    theme: &'a Theme,
-    assets: &'a Assets,
-    nonce: &'a str,
-    rules: String,
-    boot: String,
+    document: EmbedDocument<'a>,
     kind: Message,
 }
 
@@ -248,7 +247,8 @@ pub fn message(
     nonce: &str,
 ) -> Result<String> {
     let (title, rules, boot) = (kind.heading(), theme.rules(), escape_json(boot_json));
-    rendered(&MessageDocument { title, language, theme, assets, nonce, rules, boot, kind })
+    let document = EmbedDocument { title, language, theme, assets, nonce, rules, boot };
+    rendered(&MessageDocument { document, kind })
 }
 
 /// The rule that puts a card at its place. Grid lines count from 1.

@@ -70,54 +70,8 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     for group in &aggregate.group_expr {
         keys.extend(group.column_refs().into_iter().cloned());
     }
-    // Down to the last join whose rows have few groups.
-    let (mut path, mut node) = (Vec::new(), &*aggregate.input);
-    let mut found = None;
-    loop {
-        match node {
-            LogicalPlan::Projection(projection) => {
-                let Some(new_keys) = below(projection, &keys) else { break };
-                // Arguments stay as they are written.
-                if !arguments.iter().all(|column| is_passed_on(projection, column)) {
-                    break;
-                }
-                keys = new_keys;
-                path.push((node, Above::Projection(projection)));
-                node = &projection.input;
-            }
-            LogicalPlan::Join(join) if join.join_type == JoinType::Inner && !join.null_aware => {
-                let has_all = |side: &LogicalPlan| {
-                    arguments.iter().all(|column| side.schema().has_column(column))
-                };
-                let is_left = match (is_join(&join.left), is_join(&join.right)) {
-                    (true, _) if has_all(&join.left) => true,
-                    (_, true) if has_all(&join.right) => false,
-                    _ => break,
-                };
-                let side = if is_left { &join.left } else { &join.right };
-                let mut needed: BTreeSet<Column> = keys.clone();
-                for (left, right) in &join.on {
-                    needed.extend(left.column_refs().into_iter().cloned());
-                    needed.extend(right.column_refs().into_iter().cloned());
-                }
-                let mut compared = std::collections::HashSet::new();
-                if let Some(filter) = &join.filter {
-                    expr_to_columns(filter, &mut compared)?;
-                }
-                needed.extend(compared);
-                needed.retain(|column| side.schema().has_column(column));
-                keys = needed;
-                path.push((node, Above::Join(join, is_left)));
-                node = side;
-                // Without keys there is a group of no rows.
-                if !keys.is_empty() && has_few_groups(node, &keys)? {
-                    found = Some((path.len(), Arc::clone(side), keys.clone()));
-                }
-            }
-            _ => break,
-        }
-    }
-    let Some((above, rows, keys)) = found else { return Ok(None) };
+    let Some(found) = joined_rows(&aggregate.input, keys, &arguments)? else { return Ok(None) };
+    let JoinedRows { rows, keys, above } = found;
     let mut early = Vec::new();
     let mut late = Vec::new();
     let mut outputs = Vec::new();
@@ -141,7 +95,7 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let mut plan = LogicalPlan::Aggregate(Aggregate::try_new(rows, groups, early)?);
     let part = |at| Expr::Column(Column::new_unqualified(format!("{EARLY}{at}")));
     let parts: Vec<Expr> = (0..calls.len()).map(part).collect();
-    for (_, node) in path[..above].iter().rev() {
+    for node in above.iter().rev() {
         let input = Arc::new(plan);
         plan = match node {
             Above::Projection(projection) => {
@@ -170,6 +124,73 @@ fn added_up_below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let whole = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, late)?);
     let groups = names.into_iter().map(|name| Expr::Column(Column::new_unqualified(name)));
     with_columns_of(&aggregate.schema, groups.chain(outputs), whole).map(Some)
+}
+
+/// Rows that are added up first.
+struct JoinedRows<'a> {
+    rows: Arc<LogicalPlan>,
+    /// Columns of them that are asked for further up, but for arguments of aggregates.
+    keys: BTreeSet<Column>,
+    /// What is between them and the aggregate, from there down.
+    above: Vec<Above<'a>>,
+}
+
+/// Of the joins below a plan the last whose rows have few groups. `keys` and `arguments` are columns of the plan; the latter are those of the
+/// join, too.
+fn joined_rows<'a>(
+    plan: &'a LogicalPlan,
+    mut keys: BTreeSet<Column>,
+    arguments: &BTreeSet<Column>,
+) -> Result<Option<JoinedRows<'a>>> {
+    let (mut path, mut node) = (Vec::new(), plan);
+    let mut found = None;
+    loop {
+        match node {
+            LogicalPlan::Projection(projection) => {
+                let Some(new_keys) = below(projection, &keys) else { break };
+                // Arguments stay as they are written.
+                if !arguments.iter().all(|column| is_passed_on(projection, column)) {
+                    break;
+                }
+                keys = new_keys;
+                path.push(Above::Projection(projection));
+                node = &projection.input;
+            }
+            LogicalPlan::Join(join) if join.join_type == JoinType::Inner && !join.null_aware => {
+                let has_all = |side: &LogicalPlan| {
+                    arguments.iter().all(|column| side.schema().has_column(column))
+                };
+                let is_left = match (is_join(&join.left), is_join(&join.right)) {
+                    (true, _) if has_all(&join.left) => true,
+                    (_, true) if has_all(&join.right) => false,
+                    _ => break,
+                };
+                let side = if is_left { &join.left } else { &join.right };
+                let mut needed: BTreeSet<Column> = keys.clone();
+                for (left, right) in &join.on {
+                    needed.extend(left.column_refs().into_iter().cloned());
+                    needed.extend(right.column_refs().into_iter().cloned());
+                }
+                let mut compared = std::collections::HashSet::new();
+                if let Some(filter) = &join.filter {
+                    expr_to_columns(filter, &mut compared)?;
+                }
+                needed.extend(compared);
+                needed.retain(|column| side.schema().has_column(column));
+                keys = needed;
+                path.push(Above::Join(join, is_left));
+                node = side;
+                // Without keys there is a group of no rows.
+                if !keys.is_empty() && has_few_groups(node, &keys)? {
+                    found = Some((path.len(), Arc::clone(side), keys.clone()));
+                }
+            }
+            _ => break,
+        }
+    }
+    let Some((steps, rows, keys)) = found else { return Ok(None) };
+    path.truncate(steps);
+    Ok(Some(JoinedRows { rows, keys, above: path }))
 }
 
 /// The call of an aggregate whose parts can be added up: each is a count, a sum, the least or the most of all rows.

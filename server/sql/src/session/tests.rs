@@ -687,3 +687,24 @@ fn operators_share_the_memory_as_they_need_it() {
 }
 
 mod plans;
+
+/// Pairs of plans are added up before figures of each plan are joined to them, where the rows of the join have few groups.
+#[test]
+fn rows_of_a_join_are_added_up_before_further_joins() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(directory.path());
+    let used = "WITH used AS (SELECT DISTINCT user_id, string_props['plan'] AS p FROM events), \
+        popular AS (SELECT p, count(*) AS n FROM used GROUP BY p)";
+    let pairs = "FROM used a JOIN used b ON b.user_id = a.user_id AND b.p > a.p JOIN popular q ON q.p = a.p";
+    for (is_early, asked) in [
+        (true, format!("{used} SELECT a.p, b.p, count(*), q.n {pairs} GROUP BY 1, 2, 4")),
+        (true, format!("{used} SELECT a.p, min(b.user_id), q.n {pairs} GROUP BY 1, 3")),
+        (false, format!("{used} SELECT a.p, sum(q.n) {pairs} GROUP BY 1")),
+        (false, format!("{used} SELECT a.user_id, count(*), q.n {pairs} GROUP BY 1, 3")),
+        (false, format!("{used} SELECT a.p, count(DISTINCT b.user_id) {pairs} GROUP BY 1")),
+        (false, format!("{used} SELECT count(*) {pairs}")),
+    ] {
+        let plan = plan(&engine, &asked);
+        assert_eq!(plan.contains("early"), is_early, "{asked}\n{plan}");
+    }
+}
