@@ -347,6 +347,14 @@ impl Source {
         }
     }
 
+    /// Places of all users of the tenant that a row belongs to, in the order of their texts; nothing where the source has none.
+    pub fn users_of_row(&self, row: u32) -> Option<Range<usize>> {
+        match &self.0 {
+            SourceKind::Sealed(sealed) => Some(sealed.users_of_row(row)),
+            SourceKind::Recent(_) => None,
+        }
+    }
+
     /// Texts of users with places, and how many there are; nothing where the source has none.
     ///
     /// Errors: `Corrupt`.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `gate` | syntax: statements that are refused, and rewrites of PostgreSQL's forms before the library parses them |
 //! | `tables` | `events` and the rollup tables: schema, scans, the statement's dictionary |
+//! | `row_order` | rows in the order of several columns |
 //! | `refuse` | errors of the library, worded for the author of the statement |
 //! | `aggregate` | groups that are added up while they are read |
 //! | `rules` | optimizer rules that put the two above in the place of the library's scans and aggregates |
@@ -22,6 +23,8 @@
 //! What server and workers say to each other is the crate `inlay-sql-protocol`, which is all that the server needs.
 
 mod aligned_memory;
+
+mod row_order;
 
 mod gate;
 

@@ -53,6 +53,12 @@ impl Sealed {
         UserTexts { of: self, blocks: Vec::new() }
     }
 
+    /// Places of all users of the tenant that a row belongs to, in the order of their texts.
+    pub fn users_of_row(&self, row: u32) -> Range<usize> {
+        let tenants = self.file.tenants();
+        tenants.users(tenants.of_row(row))
+    }
+
     /// Users of the rows of a morsel: 0 is nobody, n the user with place n - 1.
     ///
     /// Errors: `Corrupt`.

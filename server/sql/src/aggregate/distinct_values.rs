@@ -105,6 +105,13 @@ impl Bits {
         }
     }
 
+    /// Removes a group, whose index the last one takes.
+    pub fn swap_remove(&mut self, group: usize) {
+        let last = self.words.len().saturating_sub(self.words_each);
+        self.words.copy_within(last.., group * self.words_each);
+        self.words.truncate(last);
+    }
+
     /// How many bits of a group are set.
     pub fn count(&self, group: usize) -> i64 {
         let words = self.words.iter().skip(group * self.words_each).take(self.words_each);

@@ -10,7 +10,7 @@
 //! user 'ada' of acme → ordinal 7; day 2026-11-20 → bucket 3; group (7, 3) → slot 41: one row more
 //! ```
 
-use std::{collections::HashMap, hash::BuildHasher as _, sync::Arc};
+use std::{collections::HashMap, hash::BuildHasher as _, ops::Range, sync::Arc};
 
 use arrow::{
     array::{ArrayRef, StringViewArray, make_view},
@@ -26,11 +26,15 @@ use super::{
     distinct_values::Distinct,
     group_columns::{Batches, EventBucket, GroupColumns, GroupLabels},
     time_values::MorselRows,
+    user_range::UserRange,
 };
 use crate::tables::broken;
 
 /// No number: of a row that is left out, of what is not met yet.
 const NONE: u32 = u32::MAX;
+/// The number that all users outside of the range have: to add their rows up for nobody takes less time than a branch at each row that no
+/// processor can predict.
+const OTHERS: u32 = 0;
 /// Entries of all dense lists of a chunk, at most, and how many lists: where users could have more groups than that, a hash table finds
 /// them.
 const LISTED_MAX: usize = if cfg!(test) { 3_000 } else { 4 << 20 };
@@ -59,12 +63,17 @@ pub struct UserGroupsLayout {
 pub struct UserAggregator<'a> {
     spec: &'a AggregateSpec,
     layout: &'a UserGroupsLayout,
+    /// The users that it is about.
+    range: &'a UserRange,
     memory: MemoryReservation,
     hasher: RandomState,
     /// Users by their tenants and texts.
     known: HashTable<UserEntry>,
+    /// By number. Where the range is not all, the first stands for users outside of it.
     users: Vec<User>,
     by_code: UsersByCode,
+    /// The places of the range's users in the source that was met last.
+    places: Option<(usize, Range<u32>)>,
     /// Texts that are too long for a view, end to end.
     long: Vec<u8>,
     buckets: Vec<EventBucket>,
@@ -101,8 +110,10 @@ struct UsersByCode {
 }
 
 impl UsersByCode {
-    /// Makes the list long enough for users of a source, of which 0 is nobody and n has the code n - 1.
-    fn make_room(&mut self, source: usize, users: &[u32]) {
+    /// Makes the list long enough for users of a source, of which 0 is nobody and n has the code n - 1. Codes outside of `places` are of
+    /// other users.
+    fn make_room(&mut self, source: usize, users: &[u32], places: &Range<u32>) {
+        let unknown = |code: u32| if places.contains(&code) { NONE } else { OTHERS };
         let codes = users.iter().filter_map(|user| user.checked_sub(1));
         let (first, last) =
             codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
@@ -114,12 +125,11 @@ impl UsersByCode {
             self.users.clear();
         }
         if first < self.first {
-            let more = (self.first - first) as usize;
-            self.users.splice(0..0, std::iter::repeat_n(NONE, more));
+            self.users.splice(0..0, (first..self.first).map(unknown));
             self.first = first;
         }
-        let len = (last - self.first) as usize + 1;
-        self.users.resize(self.users.len().max(len), NONE);
+        let end = self.first + self.users.len() as u32;
+        self.users.extend((end..=last).map(unknown));
     }
 }
 
@@ -132,22 +142,25 @@ enum Slots {
 }
 
 impl<'a> UserAggregator<'a> {
-    /// An aggregation without users. Its memory is charged to `memory`.
+    /// An aggregation for users of a range. Its memory is charged to `memory`.
     ///
     /// Errors: damage of a segment.
     pub fn new(
         spec: &'a AggregateSpec,
         layout: &'a UserGroupsLayout,
+        range: &'a UserRange,
         memory: MemoryReservation,
     ) -> Result<Self> {
         Ok(Self {
             spec,
             layout,
+            range,
             memory,
             hasher: RandomState::default(),
             known: HashTable::new(),
-            users: Vec::new(),
+            users: if range.is_all() { Vec::new() } else { vec![User { view: 0, tenant: 0 }] },
             by_code: UsersByCode::default(),
+            places: None,
             long: Vec::new(),
             buckets: Vec::new(),
             ranks: spec.ranks()?,
@@ -175,6 +188,9 @@ impl<'a> UserAggregator<'a> {
 
     /// The number of a tenant's user.
     fn user(&mut self, tenant: u32, text: &[u8]) -> Result<u32> {
+        if !self.range.contains(text) {
+            return Ok(OTHERS);
+        }
         let hash = self.hasher.hash_one((tenant, text));
         let view = make_view(text, 0, self.long.len() as u32);
         let is_it = |entry: &UserEntry| {
@@ -223,7 +239,9 @@ impl<'a> UserAggregator<'a> {
         let Some((codes, (mut texts, _))) = codes.zip(texts) else {
             return self.users_of_texts(at, source, morsel, marks);
         };
-        self.by_code.make_room(at, &codes);
+        let row = morsel.row_ranges.first().map_or(0, |row_range| row_range.rows.start);
+        let places = self.places(at, source, row)?;
+        self.by_code.make_room(at, &codes, &places);
         let mut users = Vec::with_capacity(codes.len());
         for row_range in &morsel.row_ranges {
             let series = source.series().get(row_range.series);
@@ -253,6 +271,20 @@ impl<'a> UserAggregator<'a> {
             }
         }
         Ok(users)
+    }
+
+    /// The places in a source of users in the range. Where that is not all, rows are of one tenant.
+    fn places(&mut self, at: usize, source: &Source, row: u32) -> Result<Range<u32>> {
+        if self.range.is_all() {
+            return Ok(0..NONE);
+        }
+        let known = self.places.take().filter(|(known, _)| *known == at).map(|(_, places)| places);
+        let places = match known {
+            Some(places) => places,
+            None => self.range.places(source, row)?.unwrap_or_default(),
+        };
+        self.places = Some((at, places.clone()));
+        Ok(places)
     }
 
     /// The same where users have no codes.
@@ -470,6 +502,9 @@ impl<'a> UserAggregator<'a> {
         self.slots = Slots::Listed(Vec::new(), 0);
         self.known = HashTable::new();
         self.by_code = UsersByCode::default();
+        if !self.range.is_all() {
+            self.columns.remove_user(OTHERS);
+        }
         self.memory.try_resize(self.bytes_used(0))?;
         let views: Vec<u128> = self.users.iter().map(|user| user.view).collect();
         let is_there = views.iter().map(|view| *view as u32 > 0);

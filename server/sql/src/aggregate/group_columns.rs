@@ -71,6 +71,25 @@ impl GroupColumns {
         self.distinct.iter_mut().for_each(Bits::push);
     }
 
+    /// Removes all groups of a user; their slots are those of other groups then.
+    pub fn remove_user(&mut self, user: u32) {
+        // From behind: the group that comes into a slot is one that stays.
+        for slot in (0..self.len()).rev() {
+            if self.keys[slot].0 != user {
+                continue;
+            }
+            self.keys.swap_remove(slot);
+            self.counts.swap_remove(slot);
+            for list in self.span.iter_mut().flatten() {
+                list.swap_remove(slot);
+            }
+            for list in &mut self.states {
+                list.swap_remove(slot);
+            }
+            self.distinct.iter_mut().for_each(|bits| bits.swap_remove(slot));
+        }
+    }
+
     /// Counts a row whose hour, day or week begins then.
     pub fn count(&mut self, slot: usize, start_ms: i64) {
         self.counts[slot] += 1;

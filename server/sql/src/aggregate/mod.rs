@@ -16,6 +16,7 @@ mod state_functions;
 mod total_exprs;
 
 mod count_codes;
+mod ordered_lists;
 
 mod partitioned_work;
 
@@ -33,6 +34,8 @@ mod time_buckets;
 
 mod group_columns;
 
+mod user_range;
+
 mod group_by_user;
 mod pre_aggregate;
 
@@ -44,5 +47,6 @@ mod aggregate_rewriter;
 pub use aggregate_rewriter::{AggregateRewriter, RowsPerGroup};
 pub use aggregate_spec::USER_NUMBER;
 pub use count_codes::count_codes;
+pub use ordered_lists::{OrderedLists, needs_whole_groups};
 pub use state_functions::aggregates;
 pub use total_exprs::is_total;

@@ -74,6 +74,10 @@ impl<R: GroupSource> Provider for Table<R> {
         TableProviderFilterPushDown::Unsupported
     }
 
+    fn is_grouped(&self) -> bool {
+        true
+    }
+
     fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions = request.partitions.max(1);
         let (work, pieces) = self.0.pieces(partitions)?;

@@ -16,12 +16,13 @@ use super::{
     distinct_values::Distinct,
     group_by_user::{UserAggregator, UserGroupsLayout},
     partitioned_work::{Batches, GroupSource, PartitionedWork, Pieces},
+    user_range::UserRange,
 };
 use crate::tables::{Conditions, broken, strings};
 
 /// Rows of tenants that are read together, unless one alone has more: enough that what is unpacked of a segment is needed,
 /// few enough that their users stay in the processor's caches.
-const CHUNK_ROWS: usize = if cfg!(test) { 700 } else { 131_072 };
+const CHUNK_ROWS: usize = if cfg!(test) { 300 } else { 131_072 };
 /// Bytes for what is counted once in groups of tenants that are read together, at most.
 const DISTINCT_BYTES: usize = 32 << 20;
 /// No number yet.
@@ -81,8 +82,8 @@ impl GroupSource for UserGroupsTable {
         &self.spec.schema
     }
 
-    fn pieces(&self, _: usize) -> Result<(Reading, Pieces<Reading>)> {
-        let (layout, chunks) = self.chunks()?;
+    fn pieces(&self, partitions: usize) -> Result<(Reading, Pieces<Reading>)> {
+        let (layout, chunks) = self.chunks(partitions)?;
         Ok((Reading { of: self.clone(), layout }, chunks))
     }
 
@@ -92,8 +93,15 @@ impl GroupSource for UserGroupsTable {
     }
 }
 
-/// Morsels of some tenants, each with the place of its source in the scan; and the number of the chunk.
-type Chunk = Arc<(u32, Vec<(usize, Morsel)>)>;
+/// Rows that are read together.
+#[derive(Clone)]
+pub struct Chunk {
+    number: u32,
+    /// Morsels of some tenants, each with the index of its source in the scan.
+    morsels: Arc<[(usize, Morsel)]>,
+    /// The users whose groups are made of them; not all, only where rows are of one tenant.
+    users: UserRange,
+}
 
 /// Numbers of texts, in the order in which they are met.
 #[derive(Default)]
@@ -120,8 +128,8 @@ impl<'a> TextNumbers<'a> {
 }
 
 impl UserGroupsTable {
-    /// The rows, cut by tenants; beside each chunk, how many they are.
-    fn chunks(&self) -> Result<(UserGroupsLayout, Vec<(usize, Chunk)>)> {
+    /// The rows, cut by tenants, and large tenants by users; beside each chunk, how many rows it has.
+    fn chunks(&self, partitions: usize) -> Result<(UserGroupsLayout, Pieces<Reading>)> {
         let sources = self.scan.sources();
         let (mut tenants, mut names) = (TextNumbers::default(), TextNumbers::default());
         let (mut tenant_numbers, mut name_numbers) = (Vec::new(), Vec::new());
@@ -173,9 +181,24 @@ impl UserGroupsTable {
             name_numbers,
             finest: self.spec.finest(),
         };
-        let numbered =
-            (0..).zip(chunks).map(|(at, (rows, morsels))| (rows, Arc::new((at, morsels))));
-        Ok((layout, numbered.collect()))
+        let mut pieces: Pieces<Reading> = Vec::new();
+        for (rows, morsels) in chunks {
+            // A chunk of more rows is one tenant's.
+            let count = (rows / CHUNK_ROWS).clamp(1, partitions);
+            let has_places = |at: usize| sources[at].users_of_row(0).is_some();
+            let with_places = morsels.iter().filter(|(at, _)| has_places(*at));
+            let largest = with_places.max_by_key(|(_, morsel)| morsel.rows());
+            let ranges = match largest.filter(|_| count > 1) {
+                Some((at, morsel)) => UserRange::ranges(&sources[*at], morsel, count)?,
+                None => vec![UserRange::ALL],
+            };
+            let (share, morsels) = (rows / ranges.len(), Arc::from(morsels));
+            for users in ranges {
+                let (number, morsels) = (pieces.len() as u32, Arc::clone(&morsels));
+                pieces.push((share, Chunk { number, morsels, users }));
+            }
+        }
+        Ok((layout, pieces))
     }
 }
 
@@ -213,18 +236,19 @@ impl PartitionedWork for Reading {
 
     fn batches(&self, chunk: Chunk, context: &TaskContext) -> Result<Batches> {
         let memory = MemoryConsumer::new("users").register(context.memory_pool());
-        let mut crowd = UserAggregator::new(&self.of.spec, &self.layout, memory)?;
+        let mut aggregator =
+            UserAggregator::new(&self.of.spec, &self.layout, &chunk.users, memory)?;
         let sources = self.of.scan.sources();
         let filter = &self.of.conditions.filter;
-        for (at, morsel) in &chunk.1 {
+        for (at, morsel) in chunk.morsels.iter() {
             let source = sources
                 .get(*at)
                 .ok_or_else(|| DataFusionError::Internal("no source".to_owned()))?;
             if filter.is_empty() || !source.excludes(morsel, filter).map_err(broken)? {
-                crowd.add(*at, source, morsel)?;
+                aggregator.add(*at, source, morsel)?;
             }
         }
         // A chunk has fewer users than numbers of this half.
-        Ok(Box::new(crowd.finish(u64::from(chunk.0) << 32)?))
+        Ok(Box::new(aggregator.finish(u64::from(chunk.number) << 32)?))
     }
 }

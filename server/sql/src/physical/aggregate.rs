@@ -1,5 +1,7 @@
 //! `GROUP BY`: partial aggregates in each partition, then their merge.
 //!
+//! Where a function needs all rows of a group at once, as lists in an order do, rows are aggregated in one step.
+//!
 //! `GROUP BY ROLLUP (a, b)` groups by `(a, b)`, `(a)` and nothing: each grouping set says which of the columns are null in it.
 
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use datafusion_physical_plan::{
 };
 
 use super::exprs::Exprs;
-use crate::rules::grouping_sets;
+use crate::{aggregate::needs_whole_groups, rules::grouping_sets};
 
 /// Columns to group by: the expression and the name of each.
 type Columns = Vec<(Arc<dyn PhysicalExpr>, String)>;
@@ -37,6 +39,19 @@ pub fn plan(
         let function = function.build()?;
         functions.push(function.aggregate);
         filters.push(function.filter);
+    }
+    let needs_whole_groups = functions.iter().any(|function| {
+        let has_order = !function.order_bys().is_empty();
+        needs_whole_groups(function.fun(), has_order, function.is_distinct())
+    });
+    if needs_whole_groups {
+        // Groups of several sets are null in columns that rows are not.
+        let mode = match is_partitioned && !groups.is_empty() && groups.is_single() {
+            true => AggregateMode::SinglePartitioned,
+            false => AggregateMode::Single,
+        };
+        let plan = AggregateExec::try_new(mode, groups, functions, filters, input, physical)?;
+        return Ok(Arc::new(plan));
     }
     let mode = match is_partitioned && !groups.is_empty() {
         true => AggregateMode::FinalPartitioned,

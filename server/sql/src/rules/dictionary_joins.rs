@@ -14,7 +14,7 @@ use datafusion_optimizer::ApplyOrder;
 use super::{
     dictionary_columns::{is_text, numbered, plain, with_inputs},
     known_values::known_values,
-    rewrite::NodeRule,
+    rewrite::{NodeRule, is_of_groups},
 };
 use crate::tables::{StatementDictionary, number_column, number_of};
 
@@ -49,12 +49,8 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
             // Numbers of another column stand for other texts.
             (Some((_, (_, left))), Some((_, (_, right)))) if !Arc::ptr_eq(left, right) => continue,
             (Some((_, (_, codes))), Some(_)) => Arc::clone(codes),
-            // Users are many: to look each up takes as long as to compare texts.
-            (Some((_, (number, codes))), None) | (None, Some((_, (number, codes))))
-                if !number.name.starts_with(&number_column("user_id")) =>
-            {
-                Arc::clone(codes)
-            }
+            (Some((_, (number, codes))), None) if pays(number, &left, &right) => Arc::clone(codes),
+            (None, Some((_, (number, codes)))) if pays(number, &right, &left) => Arc::clone(codes),
             _ => continue,
         };
         // Texts that do not come straight from a table are looked up.
@@ -82,6 +78,14 @@ fn rewritten(join: &Join) -> Result<Option<LogicalPlan>> {
     // The statement's own columns, without those of numbers.
     let columns = join.schema.iter().map(|field| Expr::Column(Column::from(field))).collect();
     Ok(Projection::try_new(columns, Arc::new(plan)).ok().map(LogicalPlan::Projection))
+}
+
+/// Whether texts of an input without numbers are better looked up than compared.
+///
+/// Users are many, and to look one up takes as long as to compare texts: it pays where each is looked up once, and joined with many rows.
+fn pays(number: &Column, numbered: &LogicalPlan, other: &LogicalPlan) -> bool {
+    !number.name.starts_with(&number_column("user_id"))
+        || is_of_groups(other) && !is_of_groups(numbered)
 }
 
 /// The keys of a join without those that are the same in all rows of both inputs; one is left.

@@ -54,7 +54,7 @@ pub use milliseconds::TIMES_IN_MILLISECONDS;
 pub use propagate_values::PROPAGATE_VALUES;
 pub use property_columns::PropertiesAsColumns;
 pub use range_frames::FRAMES;
-pub use rewrite::is_of_rows;
+pub use rewrite::{is_of_groups, is_of_rows};
 pub use rounded_casts::ROUNDED_CASTS;
 pub use semi_joins::SEMI_JOINS_OF_GROUPS;
 pub use signed_numbers::SIGNED_NUMBERS;

@@ -8,6 +8,8 @@ use datafusion_common::{
 use datafusion_expr::{Expr, LogicalPlan, expr_rewriter::NamePreserver, utils::merge_schema};
 use datafusion_optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, OptimizerRule};
 
+use crate::tables::Source;
+
 /// What a part of an expression becomes over the columns there are.
 type Rewrite = fn(Expr, &DFSchema) -> Result<Transformed<Expr>>;
 
@@ -84,6 +86,20 @@ pub fn is_of_rows(plan: &LogicalPlan) -> bool {
         LogicalPlan::TableScan(_) => true,
         LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
             plan.inputs().into_iter().all(is_of_rows)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a plan's rows are groups of a table's rows, some of them or all.
+pub fn is_of_groups(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            scan.source.downcast_ref().is_some_and(|Source(table)| table.is_grouped())
+        }
+        LogicalPlan::Aggregate(_) => true,
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => {
+            plan.inputs().into_iter().all(is_of_groups)
         }
         _ => false,
     }

@@ -13,7 +13,10 @@ use datafusion_functions_nested as functions_nested;
 use super::{
     calendar::quick, cast_names::cast_value, percentiles::percentile_cont, time_zones::timezone,
 };
-use crate::gate::{AGGREGATES, WINDOWS};
+use crate::{
+    aggregate::OrderedLists,
+    gate::{AGGREGATES, WINDOWS},
+};
 
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
     all.into_iter().filter(|function| names.contains(&&*name(function))).collect()
@@ -151,8 +154,12 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let all = datafusion_functions_aggregate::all_default_aggregate_functions();
     let mut offered = offered(all, AGGREGATES, |function| function.name().to_owned());
     for function in &mut offered {
-        if function.name() == "percentile_cont" {
-            *function = Arc::new(percentile_cont());
+        match function.name() {
+            "percentile_cont" => *function = Arc::new(percentile_cont()),
+            "string_agg" | "array_agg" => {
+                *function = Arc::new(OrderedLists::of((**function).clone()));
+            }
+            _ => {}
         }
     }
     offered

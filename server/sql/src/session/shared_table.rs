@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::{
     physical::SharedPlan,
-    rules::{known_values, numbered, value_count},
+    rules::{is_of_groups, known_values, numbered, value_count},
     tables::{
         NumberColumn, Provider, ScanRequest, Source, StatementDictionary, WithNumbers,
         number_column,
@@ -214,6 +214,10 @@ impl Provider for SharedTable {
         let place = at.and_then(|at| state.columns.get(at)).and_then(|column| column.place);
         let Some(place) = place else { return Ok(None) };
         value_count(&state.plan, &Column::from(state.plan.schema().qualified_field(place)))
+    }
+
+    fn is_grouped(&self) -> bool {
+        is_of_groups(&self.state.lock().plan)
     }
 
     fn with_numbers(&self, names: &[&str]) -> Result<Option<WithNumbers>> {

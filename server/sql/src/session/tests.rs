@@ -655,6 +655,45 @@ fn a_join_reads_wide_columns_of_rows_that_have_a_partner() {
     // Those of the two users, and those from which the two are found.
     assert!(read < 30_000, "{read}");
     assert!(joined.len() > 10, "{joined:?}");
+    // Users of groups are known by their numbers.
+    let of_groups = "SELECT e.event_id, e.user_id, e.timestamp FROM events e JOIN (SELECT user_id, count(*) AS n \
+         FROM events WHERE tenant_id = 'acme' GROUP BY 1) g ON e.user_id = g.user_id \
+         WHERE g.n > 10 AND concat(g.user_id, '') IN ('u0', 'u10') ORDER BY 1";
+    assert!(
+        planned(&engine, of_groups).contains("number_of(user_id"),
+        "{}",
+        planned(&engine, of_groups)
+    );
+    let (of_groups, (read, _)) = answered(&engine, of_groups);
+    assert_eq!(of_groups, joined);
+    assert!(read < 1_000, "{read}");
+}
+
+/// The rows of a large tenant are aggregated by several threads, each of which has some of its users.
+#[test]
+fn a_tenant_with_most_rows_is_divided_by_users() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine_of_a_month(directory.path());
+    let aggregates = "count(*) AS n, min(timestamp) AS first, sum(numeric_props['ms']) AS ms, \
+         count(DISTINCT event_name) AS names FROM events WHERE tenant_id = 'acme'";
+    for (key, same) in [
+        ("user_id", "user_id || ''"),
+        ("user_id, event_name", "user_id || '', event_name"),
+        ("date_trunc('day', timestamp), user_id", "date_trunc('day', timestamp), user_id || ''"),
+    ] {
+        let by = |key: &str| {
+            let sql = format!("SELECT {key}, {aggregates} GROUP BY {key}");
+            let rows = rows(&engine, &sql);
+            let mut rows: Vec<String> =
+                rows.as_array().unwrap().iter().map(Value::to_string).collect();
+            rows.sort_unstable();
+            (rows, planned(&engine, sql.leak()))
+        };
+        let ((groups, plan), (of_rows, _)) = (by(key), by(same));
+        assert!(plan.contains("PartitionedExec"), "{plan}");
+        assert!(groups.len() >= 250, "{groups:?}");
+        assert_eq!(groups, of_rows, "{key}");
+    }
 }
 
 /// Windows over users and an order of all rows: each operator takes what it needs of the memory, not an equal part.

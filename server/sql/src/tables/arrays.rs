@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use arrow::{
     array::{
-        ArrayRef, AsArray as _, Float64Array, MapArray, StringArray, StringBuilder,
+        Array as _, ArrayRef, AsArray as _, Float64Array, MapArray, StringArray, StringBuilder,
         StringViewArray, StructArray, TimestampMillisecondArray, UInt32Array,
     },
     buffer::{Buffer, NullBuffer, OffsetBuffer},
@@ -18,6 +18,14 @@ use inlay_engine::rows::{TextTable, Values};
 use parking_lot::Mutex;
 
 use super::schema::entries_of;
+
+/// A column that holds no texts but its own: each operator above counts what a column holds.
+pub fn with_own_texts(column: ArrayRef) -> ArrayRef {
+    match column.as_string_view_opt() {
+        Some(texts) if !texts.data_buffers().is_empty() => Arc::new(texts.gc()),
+        _ => column,
+    }
+}
 
 /// Dictionaries as arrays, each made once.
 #[derive(Default)]

@@ -37,7 +37,7 @@ mod events_table;
 
 mod scans;
 
-pub use arrays::{doubles, number_array, strings};
+pub use arrays::{doubles, number_array, strings, with_own_texts};
 pub use conditions::{Conditions, time_boundaries};
 pub use errors::broken;
 pub use events_table::{Table, all};

@@ -114,13 +114,12 @@ impl Reading {
         }
         let mut marks = source.passing(morsel, &self.filter).map_err(broken)?;
         let all = || vec![true; morsel.rows()];
-        let texts = |column| known?.texts(self.place_of(&column)?);
-        if let Some(users) = texts(Column::User).filter(|users| users.len() <= USERS_MAX) {
-            let users = users.into_iter().filter(|user| !user.is_empty());
-            let users: Vec<&[u8]> = users.map(str::as_bytes).collect();
+        if let Some(users) = known.and_then(|known| self.known_users(known)) {
+            let users: Vec<&[u8]> = users.iter().map(|user| &**user).collect();
             source.mark_users(morsel, &users, marks.get_or_insert_with(all)).map_err(broken)?;
         }
-        let ids = texts(Column::EventId)
+        let ids = known
+            .and_then(|known| known.texts(self.place_of(&Column::EventId)?))
             .map(|ids| EventIdCondition::AnyOf(ids.into_iter().map(str::as_bytes).collect()));
         let prefix = || {
             let prefix = known?.prefix(self.place_of(&Column::EventId)?)?;
@@ -130,6 +129,25 @@ impl Reading {
             source.mark_event_ids(morsel, &ids, marks.get_or_insert_with(all)).map_err(broken)?;
         }
         Ok(PassingRows::of(morsel.clone(), marks))
+    }
+
+    /// The users that rows can have, by their texts or by their numbers, where they are known and few.
+    fn known_users(&self, known: &KnownFilter) -> Option<Vec<Vec<u8>>> {
+        let is_few = |count: usize| count <= USERS_MAX;
+        let texts = self.place_of(&Column::User).and_then(|at| known.texts(at));
+        if let Some(texts) = texts.filter(|texts| is_few(texts.len())) {
+            let users = texts.into_iter().filter(|user| !user.is_empty());
+            return Some(users.map(|user| user.as_bytes().to_vec()).collect());
+        }
+        self.columns.iter().enumerate().find_map(|(at, source)| match source {
+            ColumnSource::Number(of, codes)
+                if matches!(**of, ColumnSource::Plain(Column::User)) =>
+            {
+                let numbers = known.numbers(at).filter(|numbers| is_few(numbers.len()))?;
+                numbers.into_iter().map(|number| codes.text(number)).collect()
+            }
+            _ => None,
+        })
     }
 
     /// The latest of some rows, or the earliest, and the others as a morsel with the bounds of their times.

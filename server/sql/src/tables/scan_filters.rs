@@ -144,7 +144,15 @@ impl KnownFilter {
     pub fn texts(&self, column: usize) -> Option<Vec<&str>> {
         let at = self.columns.binary_search(&column).ok()?;
         let of_all = self.conditions.iter().flat_map(split_conjunction);
-        of_all.filter_map(|condition| equal_to_any(condition, at)).min_by_key(Vec::len)
+        of_all.filter_map(|condition| equal_to_any(condition, at, text)).min_by_key(Vec::len)
+    }
+
+    /// Numbers of which every row that passes has one in a column of the scan's schema, where that is known.
+    pub fn numbers(&self, column: usize) -> Option<Vec<u32>> {
+        let at = self.columns.binary_search(&column).ok()?;
+        let of_all = self.conditions.iter().flat_map(split_conjunction);
+        let lists = of_all.filter_map(|condition| equal_to_any(condition, at, number));
+        lists.min_by_key(Vec::len)
     }
 
     /// Characters with which the text of every row that passes begins in a column of the scan's schema, where that is known.
@@ -243,19 +251,23 @@ fn either(one: TimeBounds, other: TimeBounds) -> TimeBounds {
     }
 }
 
-/// The texts of which a column has to have one: `event_id = 'a'`, `event_id IN ('a', 'b')`.
-fn equal_to_any(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<Vec<&str>> {
+/// The values of which a column has to have one: `event_id = 'a'`, `event_id IN ('a', 'b')`.
+fn equal_to_any<'a, T>(
+    condition: &'a Arc<dyn PhysicalExpr>,
+    column: usize,
+    value: fn(&'a Arc<dyn PhysicalExpr>) -> Option<T>,
+) -> Option<Vec<T>> {
     let is_column = |expr: &Arc<dyn PhysicalExpr>| {
         expr.downcast_ref::<Column>().is_some_and(|found| found.index() == column)
     };
     if let Some(list) = condition.downcast_ref::<InListExpr>() {
         let is_found = !list.negated() && is_column(list.expr());
-        return is_found.then(|| list.list().iter().map(text).collect::<Option<_>>())?;
+        return is_found.then(|| list.list().iter().map(value).collect::<Option<_>>())?;
     }
     let binary = condition.downcast_ref::<BinaryExpr>()?;
     match (binary.op(), is_column(binary.left()), is_column(binary.right())) {
-        (Operator::Eq, true, _) => Some(vec![text(binary.right())?]),
-        (Operator::Eq, _, true) => Some(vec![text(binary.left())?]),
+        (Operator::Eq, true, _) => Some(vec![value(binary.right())?]),
+        (Operator::Eq, _, true) => Some(vec![value(binary.left())?]),
         _ => None,
     }
 }
@@ -275,6 +287,14 @@ fn prefix_of(condition: &Arc<dyn PhysicalExpr>, column: usize) -> Option<&str> {
 /// A written text. Null equals none, as the empty one does: rows without an id or a user are null in a statement.
 fn text(expr: &Arc<dyn PhysicalExpr>) -> Option<&str> {
     Some(expr.downcast_ref::<Literal>()?.value().try_as_str()?.unwrap_or_default())
+}
+
+/// A number of a statement's dictionary.
+fn number(expr: &Arc<dyn PhysicalExpr>) -> Option<u32> {
+    match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::UInt32(number) => *number,
+        _ => None,
+    }
 }
 
 fn is_time(expr: &Arc<dyn PhysicalExpr>, time: usize) -> bool {
@@ -313,7 +333,7 @@ fn constant(expr: &Arc<dyn PhysicalExpr>) -> Option<ScalarValue> {
 #[cfg(test)]
 mod tests {
     use arrow::datatypes::{DataType, Field, TimeUnit};
-    use datafusion_physical_expr::expressions::{binary, col, lit};
+    use datafusion_physical_expr::expressions::{binary, col, in_list, lit};
 
     use super::*;
 
@@ -364,6 +384,29 @@ mod tests {
             known(compare(time(), Operator::GtEq, compare(at(9), Operator::Minus, day))),
             (6, i64::MAX)
         );
+    }
+
+    #[test]
+    fn values_of_which_a_row_has_one_are_found_in_lists_and_comparisons() {
+        let schema = Schema::new(vec![
+            Field::new("user_id", DataType::Utf8View, true),
+            Field::new("number", DataType::UInt32, true),
+        ]);
+        let schema = Arc::new(schema);
+        let list = |column: &str, values: Vec<ScalarValue>, negated| {
+            let values = values.into_iter().map(lit).collect();
+            in_list(col(column, &schema).unwrap(), values, &negated, &schema).unwrap()
+        };
+        let numbers = |values: &[u32]| values.iter().map(|n| ScalarValue::from(*n)).collect();
+        let known = |condition| KnownFilter::of(vec![condition], &schema).unwrap().unwrap();
+        let one_of = known(list("number", numbers(&[7, 9]), false));
+        assert_eq!((one_of.numbers(1), one_of.texts(0)), (Some(vec![7, 9]), None));
+        assert_eq!(known(list("number", numbers(&[7, 9]), true)).numbers(1), None);
+        let users = ["a", "b"].map(ScalarValue::from).to_vec();
+        let one_of = known(list("user_id", users, false));
+        assert_eq!((one_of.numbers(0), one_of.texts(0)), (None, Some(vec!["a", "b"])));
+        let equal = binary(lit(5u32), Operator::Eq, col("number", &schema).unwrap(), &schema);
+        assert_eq!(known(equal.unwrap()).numbers(1), Some(vec![5]));
     }
 
     #[test]

@@ -53,6 +53,11 @@ pub trait Provider: Any + Debug + Send + Sync {
         Ok(None)
     }
 
+    /// Whether a row is a group of rows, as a subquery with `GROUP BY` has them.
+    fn is_grouped(&self) -> bool {
+        false
+    }
+
     /// The same with a column of numbers for each of these columns of texts, and these: nothing where the table has no numbers of one.
     /// Columns that it had stay where they are, or have the same names.
     ///

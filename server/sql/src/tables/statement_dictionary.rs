@@ -220,6 +220,14 @@ impl StatementDictionary {
         Ok(numbers)
     }
 
+    /// The text of a number; nothing where it is no text's.
+    pub fn text(&self, number: u32) -> Option<Vec<u8>> {
+        let number = number as usize;
+        let list = &self.parts[number % PARTS].lock().list;
+        let place = number / PARTS;
+        (place < list.len()).then(|| list.at(place).to_vec())
+    }
+
     /// The texts of numbers. They are copied: what is kept of them later must not keep all others, nor be counted as
     /// if it did.
     fn texts(&self, numbers: &UInt32Array) -> Result<ArrayRef> {

@@ -16,7 +16,7 @@ use arrow::{
 };
 use datafusion_common::{Result, internal_err};
 
-use super::order::in_order;
+use crate::row_order::in_order;
 
 /// Rows that are added up as one where a frame does not go on from the last one, and such sums that are again.
 const BLOCK_ROWS: usize = 64;

@@ -13,7 +13,7 @@
 //! Functions and frames that are not known here are the library's (`plan.rs`).
 
 mod frames;
-mod order;
+mod partition_numbers;
 
 mod aggregates;
 
@@ -24,7 +24,7 @@ mod plan;
 use std::{fmt, ops::Range, sync::Arc};
 
 use arrow::{
-    array::{Array as _, ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions, UInt32Array},
+    array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array},
     compute::{concat_batches, partition, take, take_record_batch},
     datatypes::SchemaRef,
 };
@@ -42,9 +42,11 @@ use datafusion_physical_plan::{
 use futures::{StreamExt as _, TryStreamExt as _};
 
 use super::held::HeldBatches;
+use crate::{row_order::sorted, tables::with_own_texts};
 use frames::Layout;
 pub use functions::Kind;
 use functions::{Function, Input};
+use partition_numbers::{is_numbered, numbered};
 pub use plan::plan;
 
 /// Rows that an input can have: places of rows are of 32 bits, and one more is needed.
@@ -81,7 +83,13 @@ impl WindowsExec {
         let partitions =
             partition_by.iter().map(|key| PhysicalSortExpr::new_default(Arc::clone(key)));
         let sort = LexOrdering::new(partitions.chain(order_by.iter().cloned()));
-        let equal = EquivalenceProperties::new_with_orderings(Arc::clone(&schema), sort.clone());
+        let schema_before = input.schema();
+        let is_numbered = |key: &Arc<dyn PhysicalExpr>| {
+            key.data_type(&schema_before).is_ok_and(|kind| is_numbered(&kind))
+        };
+        let is_in_order = is_sorted(&input, sort.as_ref()) || !partition_by.iter().any(is_numbered);
+        let order = sort.clone().filter(|_| is_in_order);
+        let equal = EquivalenceProperties::new_with_orderings(Arc::clone(&schema), order);
         let partitioning = input.output_partitioning().clone();
         let properties =
             PlanProperties::new(equal, partitioning, EmissionType::Final, input.boundedness());
@@ -155,18 +163,17 @@ impl WindowsExec {
     }
 }
 
-/// A column that holds no texts but its own: each operator above counts what a column holds.
-fn with_own_texts(column: ArrayRef) -> ArrayRef {
-    match column.as_string_view_opt() {
-        Some(texts) if !texts.data_buffers().is_empty() => Arc::new(texts.gc()),
-        _ => column,
-    }
+/// Whether an input has its rows in an order already.
+fn is_sorted(input: &Arc<dyn ExecutionPlan>, sort: Option<&LexOrdering>) -> bool {
+    let has = |sort: &LexOrdering| input.equivalence_properties().ordering_satisfy(sort.clone());
+    sort.is_none_or(|sort| has(sort).unwrap_or(false))
 }
 
 /// Rows in their order.
 struct Sorted {
     /// Where each row comes from; nothing where they are in order already.
     places: Option<UInt32Array>,
+    /// What tells partitions apart, texts by their numbers.
     partition_by: Vec<ArrayRef>,
     order_by: Vec<ArrayRef>,
     rows: usize,
@@ -176,18 +183,25 @@ impl Sorted {
     fn of(windows: &WindowsExec, batch: &RecordBatch) -> Result<Self> {
         let rows = batch.num_rows();
         let evaluated = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(rows);
-        let keys = windows.sort.iter().flatten();
-        let keys = keys.map(|key| Ok((evaluated(&key.expr)?, key.options)));
-        let keys = keys.collect::<Result<Vec<_>>>()?;
-        let is_sorted = match &windows.sort {
-            Some(sort) => windows.input.equivalence_properties().ordering_satisfy(sort.clone())?,
-            None => true,
-        };
-        let places =
-            (!is_sorted).then(|| order::sorted(&keys, rows)).transpose()?.map(UInt32Array::from);
-        let mut sorted = Self { places, partition_by: Vec::new(), order_by: Vec::new(), rows };
+        let is_sorted = is_sorted(&windows.input, windows.sort.as_ref());
+        let mut partition_by = Vec::new();
         for expr in windows.partition_by.iter() {
-            sorted.partition_by.push(sorted.column(expr, batch)?);
+            let column = evaluated(expr)?;
+            partition_by.push(if is_sorted { column } else { numbered(column) });
+        }
+        let mut keys = Vec::new();
+        for key in windows.sort.iter().flatten() {
+            let partition = windows.partition_by.iter().position(|expr| expr.eq(&key.expr));
+            let column = match partition {
+                Some(at) => Arc::clone(&partition_by[at]),
+                None => evaluated(&key.expr)?,
+            };
+            keys.push((column, key.options));
+        }
+        let places = (!is_sorted).then(|| sorted(&keys, rows)).transpose()?.map(UInt32Array::from);
+        let mut sorted = Self { places, partition_by: Vec::new(), order_by: Vec::new(), rows };
+        for column in partition_by {
+            sorted.partition_by.push(sorted.in_order(column)?);
         }
         for key in windows.order_by.iter() {
             sorted.order_by.push(sorted.column(&key.expr, batch)?);
@@ -197,7 +211,11 @@ impl Sorted {
 
     /// An expression over the rows in their order.
     fn column(&self, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ArrayRef> {
-        let column = expr.evaluate(batch)?.into_array(batch.num_rows())?;
+        self.in_order(expr.evaluate(batch)?.into_array(batch.num_rows())?)
+    }
+
+    /// A column of the rows as they came.
+    fn in_order(&self, column: ArrayRef) -> Result<ArrayRef> {
         Ok(match &self.places {
             Some(places) => take(&column, places, None)?,
             None => column,

@@ -205,9 +205,10 @@ fn conditions_of_a_shared_subquery_are_passed_on_to_the_other_side_of_a_join() {
          SELECT e.event_name, e.timestamp FROM events e JOIN g ON e.tenant_id = g.tenant_id AND e.user_id = g.user_id \
          WHERE g.n > (SELECT avg(n) FROM g)",
     );
-    // Rows of both sides have the same tenant.
+    // Rows of both sides have the same tenant, and users are looked up once a group.
     let join = plan.lines().find(|line| line.contains("HashJoinExec")).unwrap();
-    assert!(join.contains("on=[(user_id@0, user_id@2)]"), "{plan}");
+    assert!(join.contains("on=[(join key 1@1, number of user_id@2)]"), "{plan}");
+    assert!(plan.contains("number_of(user_id@0) as join key 1"), "{plan}");
     assert_eq!(plan.matches("SharedExec").count(), 2, "{plan}");
 }
 

@@ -1,0 +1,84 @@
+//! A part of a tenant's users: a tenant with most of the rows is divided by users, so that all threads have some.
+//!
+//! ```text
+//! 1,300,000 rows of acme, users ada … zoe     ada … kim by one thread, leo … zoe by another
+//! ```
+//!
+//! Each thread reads the users of all rows, but has groups of its own users alone: these are complete, and fit into its caches. Threads that
+//! share the rows instead have groups to add up at the end, which took as long as was gained.
+
+use std::ops::Range;
+
+use datafusion_common::Result;
+use inlay_engine::rows::{Morsel, Source};
+
+use crate::tables::broken;
+
+/// Users whose texts are in a range. Rows without a user have the empty text, which is the first.
+#[derive(Clone, Debug)]
+pub struct UserRange {
+    from: Option<Box<[u8]>>,
+    until: Option<Box<[u8]>>,
+}
+
+impl UserRange {
+    /// The range that has every user.
+    pub const ALL: Self = Self { from: None, until: None };
+
+    /// So many ranges of a tenant's users, with as many users each in the source of this morsel of the tenant. One range where the source
+    /// has no places of users, fewer ranges than asked for where it has few users.
+    ///
+    /// Errors: damage of a segment.
+    pub fn ranges(source: &Source, morsel: &Morsel, count: usize) -> Result<Vec<Self>> {
+        let row = morsel.row_ranges.first().map_or(0, |row_range| row_range.rows.start);
+        let users = source.users_of_row(row).unwrap_or_default();
+        let Some((mut texts, _)) = source.user_texts().map_err(broken)? else {
+            return Ok(vec![Self::ALL]);
+        };
+        let mut ranges = Vec::new();
+        let mut from = None;
+        for number in 1..count.min(users.len()) {
+            let boundary = texts.at(users.start + users.len() * number / count).map_err(broken)?;
+            ranges.push(Self { from, until: Some(boundary.into()) });
+            from = Some(boundary.into());
+        }
+        ranges.push(Self { from, until: None });
+        Ok(ranges)
+    }
+
+    /// Whether it has every user.
+    pub fn is_all(&self) -> bool {
+        self.from.is_none() && self.until.is_none()
+    }
+
+    /// Whether it has a user.
+    pub fn contains(&self, user: &[u8]) -> bool {
+        self.from.as_deref().is_none_or(|from| user >= from) && !self.ends_before(user)
+    }
+
+    fn ends_before(&self, user: &[u8]) -> bool {
+        self.until.as_deref().is_some_and(|until| user >= until)
+    }
+
+    /// The places of its users in a source, among those of the tenant that a row belongs to; nothing where the source has no places.
+    ///
+    /// Errors: damage of a segment.
+    pub fn places(&self, source: &Source, row: u32) -> Result<Option<Range<u32>>> {
+        let Some((mut texts, _)) = source.user_texts().map_err(broken)? else { return Ok(None) };
+        let Some(users) = source.users_of_row(row) else { return Ok(None) };
+        // Texts rise with places.
+        let mut first = |is_reached: &dyn Fn(&[u8]) -> bool| -> Result<u32> {
+            let mut places = users.clone();
+            while !places.is_empty() {
+                let middle = places.start + places.len() / 2;
+                match is_reached(texts.at(middle).map_err(broken)?) {
+                    true => places.end = middle,
+                    false => places.start = middle + 1,
+                }
+            }
+            Ok(places.start as u32)
+        };
+        let start = first(&|user| self.contains(user) || self.ends_before(user))?;
+        Ok(Some(start..first(&|user| self.ends_before(user))?))
+    }
+}
