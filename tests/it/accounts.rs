@@ -3,6 +3,19 @@
 use inlay_tests::{TestServer, session_cookie};
 use serde_json::json;
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("POST", "/v1/auth/register", "yyyyyyyy"),
+    ("POST", "/v1/auth/login", "yyyyyyyy"),
+    ("POST", "/v1/auth/accept-invite", "yyyyyyyy"),
+    ("GET", "/v1/auth/sessions", "1yyyy331"),
+    ("DELETE", "/v1/auth/sessions/{id}", "1yyyy331"),
+    ("POST", "/v1/auth/logout", "1yyyy331"),
+    ("GET", "/v1/auth/me", "1yyyyyy1"),
+];
+
 #[tokio::test]
 async fn registering_makes_everything_at_once() {
     let server = TestServer::start().await;

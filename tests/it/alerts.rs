@@ -3,7 +3,19 @@
 use inlay_tests::{Client, Manner, Org, Receiver, TestServer, eventually};
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/alerts", "1yyyyy31"),
+    ("GET", "/v1/alerts/{number}", "1yyyyy31"),
+    ("GET", "/v1/alerts/{number}/events", "1yyyyy31"),
+    ("POST", "/v1/alerts", "133yyy31"),
+    ("PATCH", "/v1/alerts/{number}", "133yyy31"),
+    ("DELETE", "/v1/alerts/{number}", "133yyy31"),
+    ("POST", "/v1/alerts/{number}/test", "133yyy31"),
+    ("POST", "/v1/alerts/preview", "133yyy31"),
+];
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -4,7 +4,10 @@ use inlay_tests::{Client, TestServer, session_cookie};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[("GET", "/v1/audit", "133yyy31")];
 
 /// Rows that there are, newest first.
 async fn rows(console: &Client) -> Vec<Value> {

@@ -5,6 +5,16 @@ use inlay_tests::{Org, Reply, TestServer};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/billing/plans", "1yyyyy31"),
+    ("GET", "/v1/billing/checkout-config", "1yyyyy31"),
+    ("GET", "/v1/billing", "133yyy31"),
+    ("GET", "/v1/billing/portal", "133yyy31"),
+];
+
 const KEY: &str = "pdl_ntfset_test_key";
 
 async fn server() -> TestServer {

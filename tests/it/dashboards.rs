@@ -3,6 +3,32 @@
 use inlay_tests::TestServer;
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/dashboards", "1yyyyy31"),
+    ("GET", "/v1/dashboards/{id}", "1yyyyy31"),
+    ("GET", "/v1/dashboards/{id}/published", "1yyyyy31"),
+    ("GET", "/v1/dashboards/{id}/widgets/w/data", "1yyyyy31"),
+    ("POST", "/v1/dashboards", "13yyyy31"),
+    ("PATCH", "/v1/dashboards/{id}", "13yyyy31"),
+    ("DELETE", "/v1/dashboards/{id}", "13yyyy31"),
+    ("POST", "/v1/dashboards/{id}/publish", "13yyyy31"),
+    ("POST", "/v1/dashboards/{id}/unpublish", "13yyyy31"),
+    ("PATCH", "/v1/dashboards/{id}/widgets/w", "13yyyy31"),
+    ("DELETE", "/v1/dashboards/{id}/widgets/w", "13yyyy31"),
+    ("POST", "/v1/dashboards/{id}/restore-published", "133yyy31"),
+    ("POST", "/v1/dashboards/{id}/widgets", "133yyy31"),
+    ("GET", "/v1/widgets", "1yyyyy31"),
+    ("GET", "/v1/widgets/{id}", "1yyyyy31"),
+    ("POST", "/v1/widgets", "133yyy31"),
+    ("PATCH", "/v1/widgets/{id}", "133yyy31"),
+    ("POST", "/v1/widgets/{id}/publish", "133yyy31"),
+    ("DELETE", "/v1/widgets/{id}", "133yyy31"),
+    ("POST", "/v1/widgets/preview/data", "13yyyy31"),
+];
+
 pub fn widget(id: &str) -> Value {
     json!({
         "id": id, "kind": "line", "title": "Calls",

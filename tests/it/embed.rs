@@ -4,7 +4,17 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use inlay_tests::{Client, TestServer};
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("POST", "/v1/embed-sessions", "133yyy31"),
+    ("GET", "/v1/embed-sessions", "133yyy31"),
+    ("DELETE", "/v1/embed-sessions/{id}", "133yyy31"),
+    ("POST", "/v1/embed-sessions/rotate-key", "133yyy31"),
+    ("GET", "/v1/demo/embed-url", "yyyyyyyy"),
+    ("POST", "/v1/demo/session", "yyyyyyyy"),
+];
 
 struct Setup {
     server: TestServer,

@@ -5,6 +5,16 @@ use std::path::Path;
 use inlay_tests::{Client, TestServer};
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("DELETE", "/v1/tenants/t/events", "133yyy31"),
+    ("DELETE", "/v1/tenants/t/users/u/events", "133yyy31"),
+    ("GET", "/v1/erasures", "133yyy31"),
+    ("GET", "/v1/erasures/{id}", "133yyy31"),
+];
+
 async fn send(client: &Client, tenant: &str, user: &str, count: usize) {
     let events: Vec<Value> = (0..count)
         .map(|n| {

@@ -6,6 +6,11 @@ use flate2::{Compression, write::GzEncoder};
 use inlay_tests::{NOW_MS, TestServer};
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[("POST", "/v1/events", "13333yy1")];
+
 const JSON: (&str, &str) = ("content-type", "application/json");
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

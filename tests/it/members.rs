@@ -3,6 +3,19 @@
 use inlay_tests::{TestServer, session_cookie};
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/members", "1yyyyy31"),
+    ("POST", "/v1/members/invite", "133yyy31"),
+    ("GET", "/v1/members/invites", "133yyy31"),
+    ("DELETE", "/v1/members/invites/{id}", "133yyy31"),
+    ("PATCH", "/v1/members/{id}", "1333y331"),
+    // Viewers and editors remove nobody but themselves.
+    ("DELETE", "/v1/members/{id}", "133yyy31"),
+];
+
 #[tokio::test]
 async fn an_invite_makes_a_member_once() {
     let server = TestServer::start().await;

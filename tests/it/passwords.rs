@@ -3,6 +3,15 @@
 use inlay_tests::{Client, Org, TestServer, session_cookie};
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("POST", "/v1/auth/forgot-password", "yyyyyyyy"),
+    ("POST", "/v1/auth/reset-password", "yyyyyyyy"),
+    ("POST", "/v1/auth/change-password", "1yyyy331"),
+];
+
 const EMAIL: &str = "acme@example.com";
 const PASSWORD: &str = "correct horse battery";
 const HOUR_MS: i64 = 3_600_000;

@@ -3,6 +3,15 @@
 use inlay_tests::TestServer;
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/discover", "1yyyyy31"),
+    ("POST", "/v1/discover/auto-create", "13yyyy31"),
+    ("GET", "/v1/query", "1yyyyy31"),
+];
+
 fn event(hours_ago: i64, model: Option<&str>, latency: f64, user: &str) -> Value {
     let at = 1_795_169_856_789 - hours_ago * 3_600_000;
     let strings = model.map_or(json!({}), |model| json!({"model": model}));

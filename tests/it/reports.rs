@@ -4,7 +4,20 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use inlay_tests::{Client, Manner, Org, Receiver, TestServer, eventually};
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/reports", "1yyyyy31"),
+    ("GET", "/v1/reports/{number}", "1yyyyy31"),
+    ("GET", "/v1/reports/{number}/runs", "1yyyyy31"),
+    ("POST", "/v1/reports", "133yyy31"),
+    ("PATCH", "/v1/reports/{number}", "133yyy31"),
+    ("DELETE", "/v1/reports/{number}", "133yyy31"),
+    ("GET", "/v1/reports/{number}/file", "133yyy31"),
+    ("POST", "/v1/reports/{number}/run", "133yyy31"),
+    ("POST", "/v1/reports/preview", "133yyy31"),
+];
 
 const HOUR_MS: i64 = 3_600_000;
 const HEADS: &str = "\u{feff}widget_id,widget_title,bucket,group,metric,value\r\n";

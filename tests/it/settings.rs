@@ -3,6 +3,18 @@
 use inlay_tests::TestServer;
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("GET", "/v1/api-keys", "133yyy31"),
+    ("POST", "/v1/api-keys", "133yyy31"),
+    ("DELETE", "/v1/api-keys/{id}", "133yyy31"),
+    ("GET", "/v1/settings/org", "1yyyyy31"),
+    ("PATCH", "/v1/settings/org", "133yyy31"),
+    ("DELETE", "/v1/settings/org", "1333y331"),
+];
+
 #[tokio::test]
 async fn saved_queries_are_kept_changed_starred_and_deleted() {
     let server = TestServer::start().await;

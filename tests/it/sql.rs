@@ -5,6 +5,20 @@ use std::time::{Duration, Instant};
 use inlay_tests::{Client, TestServer};
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] = &[
+    ("POST", "/v1/query/adhoc", "133yyy31"),
+    ("GET", "/v1/datasets", "133yyy31"),
+    ("GET", "/v1/datasets/{name}/ddl", "133yyy31"),
+    ("GET", "/v1/saved-queries", "1yyyyy31"),
+    ("POST", "/v1/saved-queries", "133yyy31"),
+    ("PATCH", "/v1/saved-queries/{id}", "133yyy31"),
+    ("DELETE", "/v1/saved-queries/{id}", "133yyy31"),
+    ("POST", "/v1/saved-queries/{id}/run", "133yyy31"),
+];
+
 async fn ask(client: &Client, sql: &str) -> inlay_tests::Reply {
     client.post("/v1/query/adhoc", &json!({"sql": sql})).await
 }

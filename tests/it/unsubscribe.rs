@@ -5,7 +5,11 @@ use std::time::{Duration, UNIX_EPOCH};
 use inlay_tests::{Client, NOW_MS, Org, TestServer, eventually};
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] =
+    &[("GET", "/v1/unsubscribe", "yyyyyyyy"), ("POST", "/v1/unsubscribe", "yyyyyyyy")];
 
 async fn start() -> (TestServer, Org, Value) {
     let server = TestServer::start().await;

@@ -3,6 +3,12 @@
 use inlay_tests::TestServer;
 use serde_json::{Value, json};
 
+use crate::access::Row;
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] =
+    &[("GET", "/v1/usage", "1yyyyy31"), ("GET", "/v1/onboarding/status", "1yyyyy31")];
+
 #[tokio::test]
 async fn usage_is_what_was_done() {
     let mut server = TestServer::start().await;

@@ -3,7 +3,11 @@
 use inlay_tests::{Manner, Org, Receiver, TestServer, eventually};
 use serde_json::{Value, json};
 
-use crate::dashboards::widget;
+use crate::{access::Row, dashboards::widget};
+
+/// Who may do what: method, path, and the answer to each caller.
+pub const OPERATIONS: &[Row] =
+    &[("GET", "/v1/webhooks", "133yyy31"), ("POST", "/v1/webhooks/{id}/retry", "133yyy31")];
 
 /// A server whose webhooks may reach this machine, an organisation and its dashboard.
 async fn start() -> (TestServer, Org, Value) {
