@@ -2,11 +2,11 @@
 """Analysts' statements in our SQL beside the same in DuckDB and ClickHouse: answers compared, then times.
 
     pip install -r bench/peers/requirements.txt
-    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders]
+    python3 bench/peers/statements.py PATH/TO/inlay --rows 10000000 --work DIRECTORY [--set foreign|fresh|unseen|held_out|strangers|outsiders|visitors]
 
 The rows are those of `queries.py` (made up by `--rows`, or a file of `--data`), sent to a server over
 HTTP and loaded into each store sorted by our key, with dictionaries for what repeats and a column of
-instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py`, `fresh.py`, `unseen.py`, `held_out.py`, `strangers.py` and `outsiders.py` have thirty
+instants. `analysts.py` lists what is asked, of all events of an organisation; `foreign.py`, `fresh.py`, `unseen.py`, `held_out.py`, `strangers.py`, `outsiders.py` and `visitors.py` have thirty
 more each, beside DuckDB alone, that were written from the documentation by somebody who had not read the code.
 
 Ours is asked as an analyst asks it: `POST /v1/query/adhoc` over HTTP, a process of its own for each
@@ -42,6 +42,7 @@ import held_out
 import outsiders
 import strangers
 import unseen
+import visitors
 from analysts import CLICK, DUCK, OURS
 from clickhouse import Click
 from duck import Duck
@@ -127,7 +128,7 @@ class RowsOfClick(Click):
 
 
 PEERS = {DUCK: RowsOfDuck, CLICK: RowsOfClick}
-SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,))}
+SETS = {"analysts": (analysts.STATEMENTS, (DUCK, CLICK)), "foreign": (foreign.STATEMENTS, (DUCK,)), "fresh": (fresh.STATEMENTS, (DUCK,)), "unseen": (unseen.STATEMENTS, (DUCK,)), "held_out": (held_out.STATEMENTS, (DUCK,)), "strangers": (strangers.STATEMENTS, (DUCK,)), "outsiders": (outsiders.STATEMENTS, (DUCK,)), "visitors": (visitors.STATEMENTS, (DUCK,))}
 
 
 class Refused(Exception):

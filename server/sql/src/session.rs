@@ -2,6 +2,19 @@
 //!
 //! There is no catalogue of files, no information schema, no store to read from, no disk to spill to, and no
 //! setting that a statement could change.
+//!
+//! ```text
+//! blank                     once, in the template: functions, rules, memory of 128 MiB for operators
+//! answer_admitted           once, in a worker
+//!   Tables::new             the three tables over the snapshot
+//!   Planning::logical       names are looked up            No field named tenant
+//!   with_params             $1, $2 get their values        $2 has no value: params holds 1
+//!   Planning::physical      operators                      types that do not go together
+//!   execute_stream          batches, as they are written   the statement takes more memory than there is for it
+//!   Writer                  columns, rows, Done            a row of the answer has more than a megabyte
+//! ```
+//!
+//! Errors before the first row are refusals alone; one that comes later ends an answer of which rows were sent.
 
 use std::sync::Arc;
 
@@ -34,6 +47,7 @@ mod distinct_on;
 mod in_subqueries;
 mod params;
 mod percentiles;
+mod regressions;
 mod time_zones;
 
 mod functions;
@@ -51,23 +65,31 @@ use library::Library;
 use planning::{Planning, Tables};
 
 /// A session without tables: what takes time to make and is the same for everybody.
+/// Copies share its memory, functions and rules. A worker answers over it two statements without rows and then its own.
 #[derive(Clone, Debug)]
 pub struct Session {
+    /// Dialect, threads, and settings of the library.
     config: SessionConfig,
+    /// Memory for operators, and no disk.
     runtime: Arc<RuntimeEnv>,
     /// That of the runtime.
     memory: Arc<StatementMemory>,
+    /// Functions and rules.
     library: Arc<Library>,
 }
 
 /// A session in which operators may take `pool_bytes` of memory; what they do not count comes on top.
+///
+/// `threads` is the number of partitions of each scan and each group by.
 ///
 /// Errors: none that is expected; what the library says.
 pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
     let mut config = SessionConfig::new().with_target_partitions(threads);
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::PostgreSQL;
+    // Positions of names in errors.
     options.sql_parser.collect_spans = true;
+    // `1.5` is a double, as numeric properties are.
     options.sql_parser.parse_float_as_decimal = false;
     options.execution.collect_statistics = true;
     // It takes the least of a column for that of all arguments: beside `max(ms + 1)`, what `max(event_id)` has learnt would leave out rows.
@@ -86,6 +108,8 @@ pub fn blank(threads: usize, pool_bytes: usize) -> Result<Session, Refusal> {
 }
 
 /// Answers a statement over a snapshot: columns and rows go to `out`, the end is returned. Whoever keeps the snapshot
+///
+/// For tests, and for the statements that a worker answers ahead of its own; a worker admits a statement before it has the rows.
 /// spares the answer the time that taking it down takes.
 ///
 /// Errors: why there is no answer, or not all of it.
@@ -115,6 +139,7 @@ pub async fn answer_admitted(
         let plan = planning.logical(statement).map_err(failed)?;
         planning.physical(with_params(plan, &ask.params)?).map_err(failed)
     };
+    // Planning takes the statement apart, so a second attempt needs a copy.
     let spare = may_clash(&statement).then(|| statement.clone());
     let plan = planned(statement).or_else(|refusal| match spare {
         Some(spare) if is_clash(&refusal) => planned(with_named_casts(spare)),
@@ -123,6 +148,7 @@ pub async fn answer_admitted(
     let mut rows = execute_stream(plan, session.task()).map_err(failed)?;
     let mut writer = Writer::new(&rows.schema(), ask, out)?;
     while let Some(batch) = rows.next().await {
+        // The limit of rows or bytes is reached: what is not computed by now is not needed.
         if !writer.write(&batch.map_err(failed)?)? {
             break;
         }
@@ -151,6 +177,9 @@ impl Session {
     }
 }
 
+/// The plan with values in the place of its parameters, or the plan itself if there are neither.
+///
+/// Errors: as of [`params::check`]; a value whose type does not fit its place.
 fn with_params(plan: LogicalPlan, params: &[Value]) -> Result<LogicalPlan, Refusal> {
     let places = plan.get_parameter_names().map_err(|error| refusal(&error, &[]))?;
     params::check(&places, params)?;

@@ -6,6 +6,19 @@
 //! keys      string_props['plan']            upper() is computed for each group
 //! measures  numeric_props['ms']             avg is the sum of sums divided by the sum of counts
 //! ```
+//!
+//! Two ways lead to an aggregate over groups. What is the same for all rows of a group is computed from its keys, and what is not is computed
+//! for each row while it is read, as a measure:
+//!
+//! ```text
+//! by tenant and event      count(*) FILTER (WHERE event_name = 'pay')     sum(CASE WHEN event_name = 'pay' THEN rows ELSE 0 END)
+//! by tenant and user       count(*) FILTER (WHERE event_name = 'pay')     the count of a measure in rows whose event is pay
+//! by either                count(*) FILTER (WHERE ms > 40)                the count of a measure in rows where ms > 40
+//! by tenant and user       min(date_trunc('day', timestamp))              the column earliest
+//! by tenant and user       count(DISTINCT event_name)                     the column distinct 0
+//! by tenant                count(DISTINCT user_id)                        count(user_id), over groups by tenant and user
+//! by either                count(DISTINCT event_id), stddev(ms)           rows are read
+//! ```
 
 use std::sync::Arc;
 
@@ -68,6 +81,13 @@ pub struct AggregateRewriter<'a> {
 }
 
 /// Number of rows that a table of groups has for each group of the statement.
+///
+/// ```text
+/// GROUP BY tenant_id                                                Many         each segment gives its own
+/// GROUP BY tenant_id, lower(plan), with count(DISTINCT user_id)     Numbered     one for each user and plan
+/// GROUP BY tenant_id, with count(DISTINCT user_id)                  OneOfUser
+/// GROUP BY tenant_id, user_id                                       One
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowsPerGroup {
     /// Any number of rows, which have to be aggregated again.
@@ -104,7 +124,7 @@ impl<'a> AggregateRewriter<'a> {
             is_by_user,
             has_aggregates: !aggregates.is_empty(),
             counts_users: false,
-            times: Times::of(table.scan_of_rows()),
+            times: Times::of(table),
         })
     }
 
@@ -221,6 +241,7 @@ impl<'a> AggregateRewriter<'a> {
         Ok(is_taken.then_some(found))
     }
 
+    /// Adds a key, once; buckets of a time that is a key already become as fine as both need.
     fn add_key(&mut self, name: String, key: GroupKey) {
         match self.keys.iter_mut().find(|(known, _)| *known == name) {
             Some((_, GroupKey::Time(known))) => {
@@ -233,6 +254,7 @@ impl<'a> AggregateRewriter<'a> {
         }
     }
 
+    /// The key that a column is, or nothing where groups are not told apart by it.
     fn key(&self, column: &str) -> Option<GroupKey> {
         match column {
             "tenant_id" => Some(GroupKey::Tenant),
@@ -606,6 +628,7 @@ impl<'a> AggregateRewriter<'a> {
     }
 }
 
+/// Whether an expression is the column of users.
 fn is_user(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.name == USER)
 }

@@ -11,12 +11,17 @@
 //! What rises with time, or falls, has one value from a time to another if it has the same at both. So such an expression is
 //! computed at the first and the last millisecond of each week, day or hour of a table, and nothing need be known of it. What a clock of a
 //! zone shows rises within each hour in which it is not set.
+//!
+//! `floor(extract(epoch FROM timestamp) / 86400)` over the three weeks from 2026-10-26 on:
+//!
+//! ```text
+//! by the week    Mon 00:00:00.000 is 20752, Sun 23:59:59.999 is 20758      not the same: too coarse
+//! by the day     20752 at both ends of 10-26, 20753 at both of 10-27, …    the same: it changes 20 times in 21 days, so the grain is Day
+//! ```
+//!
+//! Where it changes at no more than one in four of the steps, the boundaries are named instead: a month is one bucket, not thirty.
 
-use std::{
-    cell::{OnceCell, RefCell},
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{cell::OnceCell, sync::Arc};
 
 use arrow::{
     array::{Array as _, AsArray as _, BooleanArray},
@@ -31,7 +36,7 @@ use datafusion_expr::{BinaryExpr, Cast, Expr, Operator, expr::ScalarFunction};
 use inlay_engine::rows::{Grain, Scan, TimeBuckets};
 
 use super::{aggregate_spec::bounds, time_values::values};
-use crate::tables::{Kind, kept_cast, time_boundaries};
+use crate::tables::{Kind, KnownSteps, Steps, Table, kept_cast, time_boundaries};
 
 /// Weeks, days or hours of a table at whose ends an expression is computed, at most: hours of four years.
 const STEPS_MAX: i64 = 40_000;
@@ -57,28 +62,23 @@ const RISING: [&str; 9] = [
 
 /// The times of a table's rows.
 pub struct Times {
+    /// The snapshot, for the first and the last time of its rows.
     scan: Arc<Scan>,
     /// The first and the last.
     span: OnceCell<(i64, i64)>,
-    /// Monotone expressions that were computed before: a statement names the same in many of its conditions.
-    known: RefCell<HashMap<Expr, Option<Steps>>>,
-}
-
-/// Buckets of a monotone expression.
-#[derive(Clone)]
-struct Steps {
-    buckets: TimeBuckets,
-    /// Whether no two buckets have the same value.
-    is_injective: bool,
+    /// Expressions that were computed before, in another pass or rule.
+    known: KnownSteps,
 }
 
 impl Times {
-    /// Of a table's scan.
-    pub fn of(scan: Arc<Scan>) -> Self {
-        Self { scan, span: OnceCell::new(), known: RefCell::default() }
+    /// Of a table's rows.
+    pub fn of(table: &Table) -> Self {
+        let (scan, known) = (table.scan_of_rows(), table.known_steps());
+        Self { scan, span: OnceCell::new(), known }
     }
 
-    /// Buckets of time in each of which an expression has one value, if that is known. It is computed for a bucket's instant.
+    /// Buckets of time in each of which an expression has one value, if that is known. It is computed for a bucket's instant. Nothing for
+    /// `extract(minute FROM timestamp)`, the time itself, and what names other columns.
     ///
     /// Errors: none that is expected; what the library says.
     pub fn buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
@@ -94,7 +94,8 @@ impl Times {
         Ok(steps.or_else(|| grain_of(expr).map(TimeBuckets::from)))
     }
 
-    /// Buckets of time in each of which an expression has one value, no two of which have the same.
+    /// Buckets of time in each of which an expression has one value, no two of which have the same: by these a group is one bucket. Nothing
+    /// for `extract(hour FROM timestamp)`, which comes again each day.
     ///
     /// Errors: none that is expected; what the library says.
     pub fn own_buckets(&self, expr: &Expr) -> Result<Option<TimeBuckets>> {
@@ -119,8 +120,8 @@ impl Times {
         if is_time(expr) || clock.is_none() && !is_monotone(expr) {
             return Ok(None);
         }
-        if let Some(known) = self.known.borrow().get(expr) {
-            return Ok(known.clone());
+        if let Some(known) = self.known.get(expr) {
+            return Ok(known);
         }
         let mut found = None;
         let grains: &[Grain] = match clock {
@@ -133,7 +134,7 @@ impl Times {
                 break;
             }
         }
-        self.known.borrow_mut().insert(expr.clone(), found.clone());
+        self.known.insert(expr.clone(), found.clone());
         Ok(found)
     }
 
@@ -179,7 +180,8 @@ impl Times {
     }
 }
 
-/// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more.
+/// What a clock of a zone shows, where an expression takes nothing else of the time, and only in whole hours or more:
+/// `timezone('Europe/Berlin', timezone('UTC', timestamp))` of `date_trunc('day', …)` of it. Nothing of its minutes.
 fn clock_of(expr: &Expr) -> Option<&Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let [Expr::Literal(constant, _), inner] = &**args else { return None };
@@ -216,6 +218,13 @@ fn goes_on(clock: &Expr, starts: &[i64], ends: &[i64]) -> Result<bool> {
 }
 
 /// Whether an expression of the time alone never falls while time rises, or never rises.
+///
+/// ```text
+/// date_trunc('month', timestamp), CAST(timestamp AS date), timestamp < TIMESTAMP '2026-11-06', NOT that      yes
+/// extract(year FROM timestamp), extract(epoch FROM timestamp) * 2.5, timestamp + INTERVAL '1 day'            yes
+/// extract(month FROM timestamp), extract(epoch FROM timestamp) % 7, timestamp + INTERVAL '1 month'           no
+/// timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin'                                                  no: it is set back
+/// ```
 fn is_monotone(expr: &Expr) -> bool {
     match expr {
         _ if is_time(expr) => true,
@@ -264,6 +273,7 @@ fn is_monotone(expr: &Expr) -> bool {
     }
 }
 
+/// Whether it is a written finite double.
 fn is_double(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal(ScalarValue::Float64(Some(number)), _) if number.is_finite())
 }

@@ -6,6 +6,19 @@
 //! ```
 //!
 //! The library answers it in conditions alone, where rows are left out; a subquery for one value it answers everywhere.
+//!
+//! With `NOT` the comparison is `= 0`. Which of them are rewritten depends on where `EXISTS` stands and on what the subquery selects:
+//!
+//! ```text
+//! SELECT EXISTS (SELECT 1 FROM t …) AS e            yes
+//! SELECT … WHERE EXISTS (SELECT 1 FROM t …)         no: in a condition the library makes a semi join of it
+//! SELECT EXISTS (SELECT count(*) FROM t)            no: an aggregate has a row even where t has none
+//! SELECT EXISTS (SELECT a FROM t GROUP BY a)        no: count(*) would be one row for each group
+//! SELECT EXISTS (SELECT a FROM t OFFSET 5)          no: count(*) would come before OFFSET
+//! ```
+//!
+//! As a value, those that stay are refused later: `IN (SELECT …), and EXISTS over groups or with a LIMIT, are answered in WHERE, HAVING and ON, and not as a
+//! value; …` (`refuse.rs`).
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
@@ -15,10 +28,13 @@ use datafusion_sql::sqlparser::ast::{
 use super::own_exprs::{each_own_expr, each_select};
 
 /// Counts rows where columns of a `SELECT` ask whether there are any.
+///
+/// Only the columns of each `SELECT` are changed, also of those within subqueries; conditions keep their `EXISTS`.
 pub fn count_rows(query: &mut Query) {
     each_select(query, |select| each_own_expr(&mut select.projection, count_instead));
 }
 
+/// Puts a comparison of a count with 0 in the place of `EXISTS`, in brackets: it may be the operand of anything.
 fn count_instead(expr: &mut Expr) {
     if let Expr::Exists { subquery, negated } = expr
         && let Some(count) = counted(subquery)
@@ -31,8 +47,12 @@ fn count_instead(expr: &mut Expr) {
 }
 
 /// A query that counts the rows of another one; nothing where these are groups, or only some of the rows.
+///
+/// `SELECT DISTINCT t.a FROM t WHERE … ORDER BY a` becomes `SELECT count(*) FROM t WHERE …`: neither `DISTINCT` nor an order changes whether there
+/// is a row, and the library takes no order over a count.
 fn counted(query: &Query) -> Option<Query> {
     let SetExpr::Select(select) = &*query.body else { return None };
+    // A column or a constant for each row. Anything else might be an aggregate, which makes one row of many or of none.
     let is_plain = |item: &SelectItem| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
             matches!(expr, Expr::Value(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_))
@@ -56,6 +76,7 @@ fn counted(query: &Query) -> Option<Query> {
     Some(Query { body, order_by: None, ..query.clone() })
 }
 
+/// The call `count(*)`.
 fn count_of_all() -> Function {
     let args = vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)];
     Function {

@@ -1,6 +1,22 @@
 //! Joins: few, and each by an equality, or with few rows.
 //!
 //! Without an equality every row meets every other one; a million of each would run for ever.
+//!
+//! ```text
+//! events a JOIN events b ON a.user_id = b.user_id                 fine
+//! events a, events b WHERE lower(a.x) = lower(b.x)                fine: one equality connects the two
+//! events e CROSS JOIN (VALUES (50), (90), (99)) p (q)             fine: each row meets 3
+//! events e, (SELECT max(x) AS m FROM events) s                    fine: each row meets 1
+//! events a JOIN events b ON a.timestamp < b.timestamp             a join needs an equality
+//! events a JOIN events b ON a.x = b.x OR true                     a join needs an equality: below OR it holds for some rows only
+//! events a JOIN events b ON a.x = a.x                             a join needs an equality: it connects no two tables
+//! events a, events b WHERE a.x = 1                                tables side by side need an equality in WHERE for each
+//! events CROSS JOIN (SELECT x FROM events LIMIT 33) s             a join needs an equality: 33 rows are more than 32
+//! events NATURAL JOIN events_daily                                NATURAL is not answered here
+//! events FULL JOIN events_daily USING (tenant_id)                 USING in a RIGHT or FULL JOIN is not answered here
+//! ```
+//!
+//! The check reads the text alone: an equality that is true for all rows passes, and its statement ends at the limit of its time.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -18,10 +34,14 @@ pub const JOINS_MAX: usize = 8;
 const FEW_ROWS: u64 = 32;
 /// By all joins of a statement: a subquery may be joined itself.
 const FEW_ROWS_IN_ALL: u64 = 1_024;
+/// Comes with each refusal of this module that is about rows.
 const HINT: &str = "join ON an equality, or with few rows: aggregates without GROUP BY, VALUES or a LIMIT, \
                     32 rows at most";
 
 /// Number of joins of a SELECT.
+///
+/// `scopes` knows the rows of names of `WITH`; `in_all` is the product of the rows that each row meets without an equality, over all `SELECT`s of the
+/// statement so far, and is multiplied here: a cross join with 32 rows in a subquery and another one around it are 1,024.
 ///
 /// Errors: when one lets every row meet every other.
 pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<usize, Refusal> {
@@ -32,6 +52,7 @@ pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<u
     // The rows of the largest meet those of the others. One that has no bound is the largest.
     bounds.sort_by_key(|rows| rows.unwrap_or(u64::MAX));
     let largest = bounds.pop();
+    // Tables that have no small bound. One of them needs no equality, each further one does.
     let mut wide = usize::from(largest.is_some());
     for rows in bounds {
         match rows {
@@ -48,6 +69,7 @@ pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<u
         joins += usize::from(at > 0) + from.joins.len();
         check.chain(from)?;
     }
+    // At first there is no SELECT, and the product is 0 by default.
     *in_all = (*in_all).max(1).saturating_mul(check.meets);
     if *in_all > FEW_ROWS_IN_ALL {
         return Err(without_equality());
@@ -55,10 +77,12 @@ pub fn check(select: &Select, scopes: &mut Scopes, in_all: &mut u64) -> Result<u
     Ok(joins)
 }
 
+/// The refusal `a join needs an equality`, with the hint how to write the join.
 fn without_equality() -> Refusal {
     Refusal::invalid("a join needs an equality").hint(HINT)
 }
 
+/// The check of one SELECT.
 struct JoinCheck<'a> {
     scopes: &'a mut Scopes,
     /// Rows that each row meets without an equality so far.
@@ -66,7 +90,9 @@ struct JoinCheck<'a> {
 }
 
 impl JoinCheck<'_> {
-    /// A table of so few rows without an equality.
+    /// Counts a table that is joined without an equality: its rows multiply what each row meets, to 32 at most.
+    ///
+    /// Errors: when it has more rows, or all such tables together multiply to more.
     fn meet(&mut self, rows: u64) -> Result<(), Refusal> {
         self.meets = self.meets.saturating_mul(rows.max(1));
         if self.meets <= FEW_ROWS {
@@ -76,6 +102,8 @@ impl JoinCheck<'_> {
     }
 
     /// Tables joined one after the other.
+    ///
+    /// `left` is the bound of everything to the left of a join, so that a few rows may stand on either side: `(VALUES (1)) v CROSS JOIN events`.
     fn chain(&mut self, from: &TableWithJoins) -> Result<(), Refusal> {
         self.factor(&from.relation)?;
         // Rows of everything so far.
@@ -91,6 +119,7 @@ impl JoinCheck<'_> {
         Ok(())
     }
 
+    /// Joins in brackets are checked as those around them: `events e JOIN ((SELECT 1) x CROSS JOIN events b) ON …`.
     fn factor(&mut self, factor: &TableFactor) -> Result<(), Refusal> {
         let TableFactor::NestedJoin { table_with_joins, .. } = factor else { return Ok(()) };
         self.chain(table_with_joins)
@@ -142,6 +171,7 @@ fn has_equality(operator: &JoinOperator) -> Result<bool, Refusal> {
 }
 
 /// Equalities between two expressions that hold for all rows: those not below OR or NOT.
+/// 2 for `a.x = b.x AND (a.y = b.y AND a.z > 5)`.
 fn equalities(expr: &Expr) -> usize {
     match expr {
         Expr::Nested(inner) => equalities(inner),
@@ -156,6 +186,14 @@ fn equalities(expr: &Expr) -> usize {
 }
 
 /// Whether an equality is one between rows of two tables, as far as that is written.
+///
+/// ```text
+/// a.x = b.x              yes
+/// lower(a.x) = b.y       yes
+/// a.x = 1                no: one side has no column
+/// a.x = a.y              no: both sides are of one table
+/// x = a.y                yes, by the benefit of the doubt: the table of x is not written
+/// ```
 fn connects(left: &Expr, right: &Expr) -> bool {
     let (left, right) = (Tables::of(left), Tables::of(right));
     let are_known = !left.has_unnamed && !right.has_unnamed;
@@ -177,6 +215,7 @@ impl Tables {
         tables
     }
 
+    /// Whether the expression depends on a row at all.
     fn has_columns(&self) -> bool {
         self.has_unnamed || !self.named.is_empty()
     }

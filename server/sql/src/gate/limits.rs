@@ -1,4 +1,25 @@
 //! How large a statement may be, part by part.
+//!
+//! A statement is small, and what the planner makes of it may be large: `GROUP BY CUBE` of n columns is 2ⁿ groupings. Each limit names itself in
+//! the refusal:
+//!
+//! ```text
+//! 1 + 1 + …                          of 202 terms       terms of a chain of operators: at most 200
+//! SELECT 1, 1, …                     300 columns        columns of a SELECT: at most 200
+//! x IN (1, 1, …)                     1,500 values       values of an IN: at most 1000
+//! SELECT 1 UNION ALL SELECT 1 …      300 times          terms of a UNION: at most 200
+//! SELECT *, *, …                     9 stars            stars of a SELECT: at most 8
+//! CUBE (a, b, c, d), CUBE (e, f, g)  7 columns          columns of all CUBE and ROLLUP: at most 6
+//! GROUPING SETS ((a), (a), …)        65 sets            sets of GROUPING SETS: at most 64
+//! CASE WHEN x THEN CASE WHEN …       50 deep            parts of a statement within each other: at most 32
+//! ```
+//!
+//! Depth is counted in nodes, but a chain of operators is one level, although the parser makes a tree of it that is as deep as it is long:
+//!
+//! ```text
+//! a + b + c + d       ((a + b) + c) + d     a chain of 3 operators; 2 levels: the chain, and its operands
+//! ((a + b) + c) + d   as it is written      3 chains of 1 operator; 6 levels: 3 chains, 2 brackets, operands
+//! ```
 
 use std::ops::ControlFlow;
 
@@ -11,38 +32,50 @@ use inlay_sql_protocol::Refusal;
 
 /// Expressions, queries and tables of a statement.
 const NODES_MAX: usize = 2_000;
-/// Of them, one within the other, chains of one operator counted once.
+/// Of them, one within the other. A chain of operators, whichever they are, counts once.
 const DEPTH_MAX: usize = 32;
-/// Terms of a chain of operators, or of unions.
+/// Operators of a chain (201 terms), and terms of a union.
 const CHAIN_MAX: usize = 200;
 /// Columns of a SELECT.
 const COLUMNS_MAX: usize = 200;
 /// Values of an IN.
 const LIST_MAX: usize = 1_000;
 /// Columns of all CUBEs and ROLLUPs: what they come to is multiplied.
+/// Six columns are 64 groupings.
 const CUBE_MAX: usize = 6;
 /// Columns of a SELECT that stand for all columns of a table.
+/// Over a join of 9 tables one star is more than 60 columns.
 const STARS_MAX: usize = 8;
 /// Sets of GROUPING SETS.
 const SETS_MAX: usize = 64;
 
 /// Goes through a statement and breaks at what it may not have.
+///
+/// Its fields are counters of the whole statement (`nodes`, `joins`, `meets`, `cubes`) and stacks with one entry for each expression that is open,
+/// which [`post_visit_expr`](Visitor::post_visit_expr) takes off again (`chained`, `chains`, `operators`).
 #[derive(Default)]
 pub struct Walk {
+    /// Expressions, queries, `SELECT`s and tables so far, open or not.
     nodes: usize,
+    /// Levels that are open now.
     depth: usize,
+    /// Joins so far, of all `SELECT`s.
     joins: usize,
+    /// Names of `WITH` that can be used at this point, with the rows that each has at most.
     scopes: Scopes,
     /// Rows that each row meets without an equality, by all joins so far.
     meets: u64,
+    /// Columns of `CUBE` and `ROLLUP` so far.
     cubes: usize,
     /// Whether each open expression goes on a chain, which does not count as deeper.
     chained: Vec<bool>,
     /// Length of the chain that each open expression belongs to.
     chains: Vec<usize>,
+    /// The operator of each open expression: `None` for one that is no operator, such as a bracket.
     operators: Vec<Option<BinaryOperator>>,
 }
 
+/// What a visitor returns: go on, or leave the walk with a refusal.
 type Flow = ControlFlow<Refusal>;
 
 fn flow(checked: Result<(), Refusal>) -> Flow {
@@ -52,28 +85,32 @@ fn flow(checked: Result<(), Refusal>) -> Flow {
     }
 }
 
+/// Refuses a count above its limit by name: 250 of at most 200 is `columns of a SELECT: at most 200`.
 fn at_most(count: usize, most: usize, what: &str) -> Result<(), Refusal> {
     if count <= most { Ok(()) } else { Err(Refusal::invalid(format!("{what}: at most {most}"))) }
 }
 
 impl Walk {
+    /// Counts a node of any kind.
     fn node(&mut self) -> Result<(), Refusal> {
         self.nodes += 1;
         at_most(self.nodes, NODES_MAX, "parts of a statement")
     }
 
+    /// Opens a level; the caller closes it by subtracting from `depth`.
     fn deeper(&mut self) -> Result<(), Refusal> {
         self.depth += 1;
         at_most(self.depth, DEPTH_MAX, "parts of a statement within each other")
     }
 
+    /// Counts an expression, its level unless it goes on a chain, and what its kind has a limit of its own for.
     fn open_expr(&mut self, expr: &Expr) -> Result<(), Refusal> {
         self.node()?;
         let operator = match expr {
             Expr::BinaryOp { op, .. } => Some(op.clone()),
             _ => None,
         };
-        // Brackets and casts of an operand neither end a chain nor begin one.
+        // A chain goes on only where an operator is the direct operand of another one: brackets, casts and calls begin a new chain within.
         let before = self.operators.last().cloned().flatten();
         let is_chained = operator.is_some() && before.is_some();
         let chain = if is_chained { self.chains.last().copied().unwrap_or(0) + 1 } else { 1 };
@@ -96,6 +133,7 @@ impl Walk {
         }
     }
 
+    /// Counts a query, checks its kind, and makes the names of its `WITH` known to what is within it.
     fn open_query(&mut self, query: &Query) -> Result<(), Refusal> {
         self.node()?;
         self.deeper()?;
@@ -105,6 +143,7 @@ impl Walk {
         parts::check_query(query)
     }
 
+    /// Counts a SELECT, its columns and its joins.
     fn open_select(&mut self, select: &Select) -> Result<(), Refusal> {
         self.node()?;
         at_most(select.projection.len(), COLUMNS_MAX, "columns of a SELECT")?;
@@ -123,6 +162,8 @@ impl Walk {
 }
 
 /// Terms of unions and the like.
+///
+/// They are a tree that is walked by recursion, so the count ends the recursion, too.
 fn count_terms(body: &SetExpr, terms: &mut usize) -> Result<(), Refusal> {
     *terms += 1;
     at_most(*terms, CHAIN_MAX, "terms of a UNION")?;

@@ -1,6 +1,9 @@
 //! Windows by name in `QUALIFY`, which the planner knows in the columns of a `SELECT` alone.
 //!
 //! `… WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER w < 100` becomes `… QUALIFY sum(n) OVER (ORDER BY n) < 100`.
+//!
+//! A name that `WINDOW` does not define stays, and the planner refuses it. A subquery within `QUALIFY` has windows of its own: the names in it are
+//! those of its own `WINDOW`, also where the outer one defines the same name.
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, WindowSpec, WindowType,
@@ -9,6 +12,8 @@ use datafusion_sql::sqlparser::ast::{
 use super::own_exprs::{each_own_expr, each_select};
 
 /// Writes windows out where conditions name them.
+///
+/// `SELECT n FROM (VALUES (60), (30), (50)) t(n) WINDOW w AS (ORDER BY n) QUALIFY sum(n) OVER w < 100` then has the rows 30 and 50.
 pub fn write_out(query: &mut Query) {
     each_select(query, |select| {
         let windows = &select.named_window;
@@ -24,6 +29,8 @@ pub fn write_out(query: &mut Query) {
 }
 
 /// What a name stands for.
+///
+/// Names are compared as the planner does it: `w` and `W` are one name, `"W"` is another.
 fn definition<'a>(windows: &'a [NamedWindowDefinition], name: &Ident) -> Option<&'a WindowSpec> {
     // As the planner compares names.
     let plain = |name: &Ident| match name.quote_style {

@@ -1,4 +1,31 @@
 //! Which kinds of parts a statement may have.
+//!
+//! The parser knows the syntax of many databases, the planner ignores some parts without a word, and both grow with each version. So an expression of a
+//! kind that is not listed is refused; and a query and a table in FROM are taken apart field by field: where a new version of the parser adds a field,
+//! this does not compile until it is decided whether the part is offered.
+//!
+//! ```text
+//! SELECT 1 INTO x                                   SELECT INTO is not answered here
+//! WITH x AS (DELETE FROM events …) SELECT …         a statement that writes is not answered here
+//! WITH RECURSIVE x AS (…) SELECT …                  WITH RECURSIVE is not answered here
+//! SELECT … FROM events FOR UPDATE                   FOR UPDATE or FOR SHARE is not answered here
+//! SELECT * FROM generate_series(1, 5)               a function as a table is not answered here
+//! SELECT * FROM events, LATERAL (…) x               LATERAL is not answered here
+//! SELECT ARRAY[1, 2]                                an expression of this kind is not answered here: ARRAY[1, 2]
+//! SELECT string_props['model'][1:5]                 a slice of a list is not answered here
+//! SELECT unnest(a)                                  the function unnest is not offered
+//! SELECT lpad(tenant_id, 2000)                      lpad takes the number of characters as a constant; up to 1000: lpad(user_id, 12)
+//! ```
+//!
+//! Some parts are known to the library, and answered wrongly. They are refused until that has changed:
+//!
+//! ```text
+//! SELECT 1 EXCEPT ALL SELECT 2                      rows would not be counted
+//! sum(x) OVER (w ORDER BY y) … WINDOW w AS (…)      the named window would be left out
+//! row_number() FILTER (WHERE a) OVER (…)            the filter would be left out
+//! lag(x, 2) IGNORE NULLS OVER (…)                   rows with nulls would be counted
+//! lag(x, NULL) OVER (…)                             one row would be gone back
+//! ```
 
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr,
@@ -9,17 +36,22 @@ use datafusion_sql::sqlparser::ast::{
 use super::offered::{WINDOWS, name_of};
 use inlay_sql_protocol::Refusal;
 
+/// What each check returns: nothing, or the refusal of the first part that is not offered.
 type Checked = Result<(), Refusal>;
 
+/// The refusal of a part by its name in SQL: `TABLESAMPLE is not answered here`.
 fn no(what: &str) -> Checked {
     Err(Refusal::invalid(format!("{what} is not answered here")))
 }
 
+/// Refuses a part where it is there.
 fn refuse(is_there: bool, what: &str) -> Checked {
     if is_there { no(what) } else { Ok(()) }
 }
 
 /// The whole statement must select something.
+///
+/// `VALUES (1)` alone does not, and `(VALUES (1)) UNION SELECT 2` does not either: it begins with values. As a table in FROM, values are fine.
 pub fn check_top(query: &Query) -> Checked {
     let mut body = &*query.body;
     loop {
@@ -36,6 +68,7 @@ pub fn check_top(query: &Query) -> Checked {
 }
 
 /// A query, without what is within it.
+/// Locks, formats, pipes, `WITH TIES`, `LIMIT … BY`, recursion, and the kinds of its set operations.
 pub fn check_query(query: &Query) -> Checked {
     let Query {
         with,
@@ -66,6 +99,7 @@ pub fn check_query(query: &Query) -> Checked {
     check_body(body)
 }
 
+/// Which set operations a query has: `UNION`, `UNION ALL`, `INTERSECT`, `EXCEPT`, between `SELECT`s, values and queries in brackets.
 fn check_body(body: &SetExpr) -> Checked {
     match body {
         SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => Ok(()),
@@ -94,6 +128,7 @@ fn check_body(body: &SetExpr) -> Checked {
 }
 
 /// A SELECT, without what is within it.
+/// Clauses of other databases (`PREWHERE`, `CONNECT BY`, `TOP`, …), `INTO`, and windows that extend a named one.
 pub fn check_select(select: &Select) -> Checked {
     refuse(select.into.is_some(), "SELECT INTO")?;
     refuse(!select.lateral_views.is_empty(), "LATERAL VIEW")?;
@@ -120,6 +155,8 @@ fn check_window(is_extended: bool) -> Checked {
 }
 
 /// Something that rows come from.
+///
+/// A table by its plain name, a subquery, or tables joined in brackets. `events TABLESAMPLE SYSTEM (1)` and `events WITH ORDINALITY` are refused.
 pub fn check_factor(factor: &TableFactor) -> Checked {
     match factor {
         TableFactor::Table {
@@ -151,6 +188,8 @@ pub fn check_factor(factor: &TableFactor) -> Checked {
 }
 
 /// An expression, without what is within it.
+///
+/// The message for a kind that is not listed has the first 40 characters of the expression: it may be very long.
 pub fn check_expr(expr: &Expr) -> Checked {
     match expr {
         Expr::Identifier(_)
@@ -211,6 +250,7 @@ pub fn check_expr(expr: &Expr) -> Checked {
     }
 }
 
+/// A call: what may stand around its arguments, and functions for which the arguments decide.
 fn check_function(function: &Function) -> Checked {
     refuse(function.uses_odbc_syntax, "ODBC syntax")?;
     refuse(!matches!(function.parameters, FunctionArguments::None), "a parametric function")?;
@@ -246,27 +286,32 @@ fn check_function(function: &Function) -> Checked {
 }
 
 /// Functions that make as long a text as they are asked for.
+/// In a statement over a million rows `lpad('', 1000000)` would be a terabyte.
 const PADDING: [&str; 2] = ["lpad", "rpad"];
 /// Characters of such a text.
 const PADDED_MAX: u32 = 1_000;
 
+/// Whether the second argument is a number that is written, and small: not for `lpad(x, length(y))`.
 fn is_padded_to_few(function: &Function) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     let length = list.args.get(1).and_then(|length| length.to_string().parse::<u32>().ok());
     length.is_some_and(|length| length <= PADDED_MAX)
 }
 
+/// Whether the second argument is the word `NULL`.
 fn is_by_null(function: &Function) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     list.args.get(1).is_some_and(|offset| offset.to_string().eq_ignore_ascii_case("null"))
 }
 
 /// Whether a second argument is there that is not 1.
+/// An argument that is computed counts as further: its value is not known here.
 fn is_further_than_one(function: &Function) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     list.args.get(1).is_some_and(|offset| offset.to_string() != "1")
 }
 
+/// Whether nulls are to be skipped: written behind the call, `lag(x) IGNORE NULLS`, or within it, `lag(x IGNORE NULLS)`.
 fn ignores_nulls(function: &Function) -> bool {
     let within = match &function.args {
         FunctionArguments::List(list) => list.clauses.as_slice(),
@@ -277,4 +322,5 @@ fn ignores_nulls(function: &Function) -> bool {
 }
 
 /// Functions that the planner knows by itself, whatever the session offers.
+/// Names are compared without quotes and in lower case: `"struct"(1, 2)` is refused, too.
 const REFUSED: [&str; 3] = ["unnest", "make_map", "struct"];

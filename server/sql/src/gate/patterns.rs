@@ -6,6 +6,23 @@
 //! ```
 //!
 //! The library takes the pattern of `SIMILAR TO` for a regular expression of any part of a text, and no other character that escapes.
+//!
+//! What each part of a pattern of `SIMILAR TO` becomes, where `\` escapes:
+//!
+//! ```text
+//! %        .*          any characters
+//! _        .           one character
+//! . ^ $    \.          themselves: they have no meaning in SQL
+//! \%       \%          a percent sign
+//! \d       \d          a class of characters: d w s D W S n t r
+//! \y                   refused: \y is not answered
+//! a{2,5}   a{2,5}      two to five times; {,3} is refused
+//! a**                  refused: what is repeated is repeated once more
+//! (?i)a                refused: (? has no meaning
+//! [a-z&&b] [a-z\&\&b]  a set of characters; what only regular expressions know in one is escaped
+//! ```
+//!
+//! Both ends are anchored, `^(?s:…)$`, and `s` lets `.` be a line feed: a pattern is about the whole string.
 
 use std::{iter::Peekable, ops::ControlFlow, str::Chars};
 
@@ -16,7 +33,10 @@ use inlay_sql_protocol::Refusal;
 
 /// Writes each pattern as the library reads it.
 ///
-/// Errors: a pattern of `SIMILAR TO` that is no literal, and an escape of more than one character.
+/// `plan LIKE '50!%' ESCAPE '!'` is left as `plan LIKE '50\%'`; without `ESCAPE` a pattern of `LIKE` stays as it is, since the backslash escapes by default.
+///
+/// Errors: a pattern of `SIMILAR TO` that is no literal (`the pattern of SIMILAR TO is a literal here`) or is not closed, an escape of more than one
+/// character, and a pattern that ends with its escape.
 pub fn write_patterns(query: &mut Query) -> Result<(), Refusal> {
     // A refusal on the way up would take room on the stack for each part of a long statement.
     let mut write = Write { refusal: None };
@@ -24,6 +44,7 @@ pub fn write_patterns(query: &mut Query) -> Result<(), Refusal> {
     write.refusal.map_or(Ok(()), Err)
 }
 
+/// Visits expressions from the innermost outwards, and keeps the first refusal.
 struct Write {
     refusal: Option<Refusal>,
 }
@@ -52,6 +73,12 @@ impl VisitorMut for Write {
 }
 
 /// Puts the backslash in the place of another character that escapes. A pattern that is computed stays, and the library refuses it.
+///
+/// ```text
+/// '50!%_!!' ESCAPE '!'     '50\%_\!'      !% is a percent sign, !! an exclamation mark, and _ stays a wildcard
+/// 'a\%' ESCAPE ''          'a\\%'         no character escapes: the backslash is one
+/// 'x!' ESCAPE '!'          refused: a pattern must not end with the character that escapes
+/// ```
 fn like(pattern: &mut Box<Expr>, escape: &mut Option<ValueWithSpan>) -> Result<(), Refusal> {
     let (Some(sign), Some(text)) = (&*escape, literal(pattern)) else { return Ok(()) };
     let sign = escape_sign(sign)?;
@@ -73,6 +100,8 @@ fn like(pattern: &mut Box<Expr>, escape: &mut Option<ValueWithSpan>) -> Result<(
 }
 
 /// The regular expression of a pattern of `SIMILAR TO`.
+///
+/// In brackets, and with `!~` for `NOT`: `(a !~ '^(?s:.*a\.b)$')`.
 fn similar(
     negated: bool,
     text: &Expr,
@@ -94,6 +123,7 @@ fn similar(
 }
 
 /// A pattern of `SIMILAR TO` that is read from left to right.
+/// `chars` has what is still to be read, `out` what has been written.
 struct Similar<'a> {
     chars: Peekable<Chars<'a>>,
     /// The character that escapes.
@@ -102,6 +132,9 @@ struct Similar<'a> {
 }
 
 impl Similar<'_> {
+    /// The whole expression.
+    ///
+    /// Errors: what has no meaning in SQL, although it would be a regular expression.
     fn regex(mut self) -> Result<String, Refusal> {
         self.out.push_str("^(?s:");
         let mut is_repeated = false;
@@ -130,6 +163,9 @@ impl Similar<'_> {
     }
 
     /// What follows the character that escapes: itself, or a class of characters.
+    ///
+    /// Letters and digits with another meaning are refused rather than taken for themselves: `\b` would be a word boundary to the library. `_` and characters
+    /// outside of ASCII are written without a backslash.
     fn escaped(&mut self) -> Result<(), Refusal> {
         let char = self.chars.next().ok_or_else(ends_with_escape)?;
         match char {
@@ -137,17 +173,23 @@ impl Similar<'_> {
             'a'..='z' | 'A'..='Z' | '0'..='9' | '"' => {
                 return Err(wrong(&format!("\\{char} is not answered")));
             }
-            _ if char.is_ascii() && char != '_' => self.out.extend(['\\', char]),
+            // To the library `\<` is where a word begins.
+            _ if char.is_ascii() && !matches!(char, '_' | '<' | '>') => {
+                self.out.extend(['\\', char]);
+            }
             _ => self.out.push(char),
         }
         Ok(())
     }
 
     /// `{3}`, `{3,}` or `{3,5}`.
+    /// Read up to `}`, or to the end of the pattern; what is no count is refused, such as `{,3}` and `{a}`.
     fn bounds(&mut self) -> Result<(), Refusal> {
         let mut text = String::new();
+        let mut is_closed = false;
         for char in self.chars.by_ref() {
-            if char == '}' {
+            is_closed = char == '}';
+            if is_closed {
                 break;
             }
             text.push(char);
@@ -158,7 +200,7 @@ impl Similar<'_> {
             None => is_number(&text),
             Some((least, most)) => is_number(least) && (most.is_empty() || is_number(most)),
         };
-        if !is_right {
+        if !is_right || !is_closed {
             return Err(wrong("{ begins how often something is repeated, such as {2} or {2,5}"));
         }
         self.out += &format!("{{{text}}}");
@@ -166,6 +208,13 @@ impl Similar<'_> {
     }
 
     /// A set of characters, up to its end. What only this library's expressions know in one is escaped.
+    ///
+    /// ```text
+    /// []%]        [\]%]         a ] that comes first is a character
+    /// [^]a-z-]    [^\]a-z\-]    a - between two characters is a range, else a character
+    /// [a&&b~~c]   [a\&\&b\~\~c]   no intersection and no difference of sets
+    /// [[:alnum:]_]  the same    classes by name are known to both
+    /// ```
     fn bracket(&mut self) -> Result<(), Refusal> {
         self.out.push('[');
         if self.chars.next_if_eq(&'^').is_some() {
@@ -174,6 +223,7 @@ impl Similar<'_> {
         if self.chars.next_if_eq(&']').is_some() {
             self.out.push_str("\\]");
         }
+        // `]` has been read where it was first, and then `-` is not: `[]-z]` is a range.
         let (mut is_first, mut is_range) = (!self.out.ends_with(']'), false);
         while let Some(char) = self.chars.next() {
             let was_range = std::mem::take(&mut is_range);
@@ -214,6 +264,7 @@ impl Similar<'_> {
     }
 }
 
+/// A refusal that says what is wrong with a pattern: `the pattern of SIMILAR TO: a [ is not closed`.
 fn wrong(why: &str) -> Refusal {
     Refusal::invalid(format!("the pattern of SIMILAR TO: {why}"))
 }
@@ -231,10 +282,12 @@ fn escape_sign(escape: &ValueWithSpan) -> Result<Option<char>, Refusal> {
     }
 }
 
+/// The refusal of a pattern whose last character escapes what does not follow.
 fn ends_with_escape() -> Refusal {
     Refusal::invalid("a pattern must not end with the character that escapes")
 }
 
+/// A string that is written: `'a'`, `E'a\n'` or `$$a$$`, also in brackets. Nothing for a column or a parameter.
 fn literal(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(ValueWithSpan { value, .. }) => match value {
@@ -247,6 +300,7 @@ fn literal(expr: &Expr) -> Option<&str> {
     }
 }
 
+/// A string as an expression, in single quotes.
 fn text_of(text: String) -> Expr {
     Expr::Value(Value::SingleQuotedString(text).into())
 }
@@ -270,6 +324,7 @@ mod tests {
             ("a SIMILAR TO '[a-z&&b~~[+--]{2,}'", r"(a ~ '^(?s:[a-z\&\&b\~\~\[+-\-]{2,})$')"),
             (r"a SIMILAR TO E'a\\d\\_'", r"(a ~ '^(?s:a\d_)$')"),
             ("a SIMILAR TO '1#%' ESCAPE '#'", r"(a ~ '^(?s:1\%)$')"),
+            (r"a SIMILAR TO 'a\<b\>\.'", r"(a ~ '^(?s:a<b>\.)$')"),
         ] {
             let statement = admit(&format!("SELECT 1 FROM t WHERE {written}")).unwrap();
             let Statement::Query(query) = statement else { panic!("a query") };
@@ -279,6 +334,7 @@ mod tests {
         for (written, why) in [
             ("a SIMILAR TO b", "literal"),
             ("a SIMILAR TO '[a'", "not closed"),
+            ("a SIMILAR TO 'a{3'", "how often"),
             ("a SIMILAR TO 'a{,3}'", "how often"),
             ("a SIMILAR TO 'a**'", "once more"),
             ("a SIMILAR TO '(?i)a'", "no meaning"),

@@ -2,6 +2,14 @@
 //!
 //! The parser takes all that stands behind it for what is compared: `a IS DISTINCT FROM b AND c` is read as `a IS DISTINCT FROM (b AND
 //! c)`. What stands in brackets is a node of its own, so the others can be told and put right.
+//!
+//! ```text
+//! written                                read by the parser as                       put right
+//! a IS DISTINCT FROM b AND c             a IS DISTINCT FROM (b AND c)                (a IS DISTINCT FROM b) AND c
+//! NOT a IS DISTINCT FROM b AND c         NOT (a IS DISTINCT FROM (b AND c))          (NOT (a IS DISTINCT FROM b)) AND c
+//! p AND a IS DISTINCT FROM b OR c        p AND (a IS DISTINCT FROM (b OR c))         (p AND (a IS DISTINCT FROM b)) OR c
+//! a IS DISTINCT FROM (b AND c)           the same                                    stays: brackets are a node
+//! ```
 
 use std::ops::ControlFlow;
 
@@ -10,10 +18,20 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 /// Puts right what the parser has read in another order.
+/// Whole statements, also conditions of joins and subqueries. A statement without `IS DISTINCT FROM` comes out as it went in.
 pub fn put_right(query: &mut Query) {
     let _: ControlFlow<()> = query.visit(&mut Rotate);
 }
 
+/// Rotates the tree where an operator has one below it, as its last operand, that binds less tightly.
+///
+/// ```text
+/// IS DISTINCT FROM            AND
+///  ├ a                         ├ IS DISTINCT FROM
+///  └ AND                  →    │  ├ a
+///     ├ b                      │  └ b
+///     └ c                      └ c
+/// ```
 struct Rotate;
 
 impl VisitorMut for Rotate {
@@ -28,6 +46,7 @@ impl VisitorMut for Rotate {
             _ => return ControlFlow::Continue(()),
         };
         let Some(last) = last_part(expr) else { return ControlFlow::Continue(()) };
+        // The last operand is taken out, and a placeholder stands in its place: parts of a tree are exchanged without copies.
         let mut tree = std::mem::replace(last, placeholder());
         if binds(&tree) {
             *last = tree;
@@ -46,11 +65,13 @@ impl VisitorMut for Rotate {
     }
 }
 
+/// Stands where a part was taken out, and is replaced before the visitor goes on. It is a star, which has no parts.
 fn placeholder() -> Expr {
     Expr::Wildcard(datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty())
 }
 
 /// What an expression ends with.
+/// Of `a AND b = c` that is `b = c`, the right operand of `AND`.
 fn last_part(expr: &mut Expr) -> Option<&mut Expr> {
     match expr {
         Expr::IsDistinctFrom(_, last) | Expr::IsNotDistinctFrom(_, last) => Some(last),
@@ -60,10 +81,12 @@ fn last_part(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
+/// Whether an expression can be an operand of `AND` without brackets.
 fn binds_more_than_or(expr: &Expr) -> bool {
     !matches!(expr, Expr::BinaryOp { op: BinaryOperator::Or | BinaryOperator::Xor, .. })
 }
 
+/// Whether it can be an operand of `NOT` or `IS DISTINCT FROM` without brackets.
 fn binds_more_than_and(expr: &Expr) -> bool {
     binds_more_than_or(expr) && !matches!(expr, Expr::BinaryOp { op: BinaryOperator::And, .. })
 }

@@ -2,6 +2,13 @@
 //!
 //! The library casts, which reads a time with a zone and one without alike and knows no hour that comes twice
 //! (`session/time_zones.rs` does).
+//!
+//! ```text
+//! t AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin'
+//! timezone('Europe/Berlin', timezone('UTC', t))
+//! ```
+//!
+//! The function is looked up by its name like any other, so a statement may also call it itself.
 
 use std::ops::ControlFlow;
 
@@ -11,6 +18,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 /// Writes conversions as calls.
+/// The zone is the first argument and the time the second, as in PostgreSQL. The zone is checked when types are known: `there is no time zone 'Berlin'; …`.
 pub fn call_function(query: &mut Query) {
     let _: ControlFlow<()> = query.visit(&mut Replace);
 }
@@ -22,6 +30,7 @@ impl VisitorMut for Replace {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if let Expr::AtTimeZone { timestamp, time_zone } = expr {
+            // Parts of the expression were visited before it: of two conversions the inner one is a call already.
             let argument = |expr: &Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr.clone()));
             let args = FunctionArgumentList {
                 duplicate_treatment: None,

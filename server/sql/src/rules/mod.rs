@@ -6,6 +6,41 @@
 //! property_columns          string_props['plan']                                   is a column of its own
 //! distinct_as_groups        count(DISTINCT plan)                                   counts groups
 //! ```
+//!
+//! The order in which a statement meets them (`session/library.rs`); rules of the library stand in between:
+//!
+//! ```text
+//! analyzer, before types are coerced
+//!   property_columns        get_field(string_props, 'plan')            string_props['plan']
+//!   times_of_dates          DATE '2026-03-01' + INTERVAL '1 hour'      CAST(DATE '2026-03-01' AS timestamp) + INTERVAL '1 hour'
+//!   signed_numbers          2 - rank()                                 2 - CAST(rank() AS bigint)
+//!   range_frames            rank() OVER (ORDER BY a duration)          GROUPS instead of RANGE
+//!   timestamp_casts         CAST(timestamp AS …), as written           instant(timestamp)
+//! analyzer, with types
+//!   timestamp_casts         the casts that coercion has added          instant(timestamp)
+//!   intervals               timestamp + INTERVAL '1 hour'              timestamp + 3,600,000 ms
+//!   literals                'acme' = tenant_id                         tenant_id = 'acme'
+//!   in_lists                x IN (1, 2) AND x IN (2, 3)                x IN (2)
+//!   rounded_casts           CAST(3.5 AS bigint)                        CAST(nearest(3.5) AS bigint)
+//!   grouping_sets           count(DISTINCT …) by GROUPING SETS         UNION ALL of an aggregate for each set
+//! optimizer, among the rules of the library
+//!   in_lists                once more, where conditions have met
+//!   milliseconds            instant(timestamp) >= 1793491200000000000  timestamp >= 1793491200000
+//!   propagate_values        e.tenant_id = b.tenant_id, b is of acme    e.tenant_id IN ('acme')
+//!   aggregate_below_joins   GROUP BY above two joins                   GROUP BY above the first, and above both
+//! optimizer, last
+//!   semi_joins              GROUP BY above EXISTS                      EXISTS above GROUP BY
+//!   aggregate_pushdown      count(*) of rows                           sum(rows) of groups
+//!   distinct_as_groups      count(DISTINCT day)                        count(day) of groups by day
+//!   dictionary_group_by     count(DISTINCT user_id), GROUP BY plan     count_codes(number), GROUP BY number
+//!   dictionary_joins        a.user_id = b.user_id                      numbers of both
+//!   dictionary_partitions   PARTITION BY user_id                       PARTITION BY number
+//! before operators are made
+//!   zeros_without_sign      0 * ms                                     0 * ms + 0.0
+//! ```
+//!
+//! The others are no rules: `rewrite` has the two forms of rules, `known_values` and `value_counts` say what is known of a column in a
+//! plan, and `dictionary_columns` adds columns of dictionary codes to a plan.
 
 mod rewrite;
 
@@ -15,6 +50,7 @@ mod literals;
 mod milliseconds;
 mod range_frames;
 mod rounded_casts;
+mod short_times;
 mod signed_numbers;
 mod times_of_dates;
 mod timestamp_casts;
@@ -57,6 +93,7 @@ pub use range_frames::FRAMES;
 pub use rewrite::{is_of_groups, is_of_rows};
 pub use rounded_casts::ROUNDED_CASTS;
 pub use semi_joins::SEMI_JOINS_OF_GROUPS;
+pub use short_times::SECONDS_OF_TIMES;
 pub use signed_numbers::SIGNED_NUMBERS;
 pub use times_of_dates::TIMES_OF_DATES;
 pub use timestamp_casts::PreserveTimestampCasts;

@@ -1,9 +1,29 @@
 //! Hours, weekdays and weeks of instants, by arithmetic; and rounding to a zero without a sign.
 //!
 //! The library makes a date of every instant to take its hour. Instants here are milliseconds in UTC, where hours,
-//! days and weeks are of one length; all else is left to the library. What lies between two instants has days, hours of a day and
-//! so on, as in PostgreSQL, where the library answers with all of its hours, and cuts its seconds. `round(-0.3)` is `-0.0` there, which joins, lists and partitions would tell
-//! apart from zero.
+//! days and weeks are of one length; all else is left to the library:
+//!
+//! ```text
+//! timestamp = 2026-11-20T10:17:36.789Z, a Friday, in milliseconds 1795169856789
+//! date_part('hour', timestamp)        10     ms mod day / hour
+//! date_part('minute', timestamp)      17     ms mod hour / minute
+//! date_part('dow', timestamp)         5      days since a Sunday, mod 7
+//! date_part('isodow', timestamp)      5      days since a Monday, mod 7, plus 1
+//! date_trunc('week', timestamp)       2026-11-16T00:00:00.000Z, the Monday
+//! date_part('month', timestamp)       the library's: months are of several lengths
+//! ```
+//!
+//! What lies between two instants has days, hours of a day and so on, as in PostgreSQL, where the library answers with all of its hours, and cuts its
+//! seconds:
+//!
+//! ```text
+//! 2 days 5 hours 7 minutes 11.25 seconds, and the same before zero
+//! day 2   hour 5   minute 7   second 11   millisecond 11250   microsecond 11250000   epoch 191231.25
+//! day -2  hour -5  minute -7  second -11  …                                          epoch -191231.25
+//! ```
+//!
+//! `round(-0.3)` is `-0.0` in the library, which joins, lists and partitions would tell apart from zero. Here it is `0.0`, and so are those of `trunc` and
+//! `ceil`.
 
 use std::{str::FromStr as _, sync::Arc};
 
@@ -30,10 +50,13 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 const WEEK_MS: i64 = 7 * DAY_MS;
 /// The first Monday after the start of 1970, which was a Thursday.
+/// 1970-01-05T00:00:00Z. Weeks are counted from it, before 1970 too: the quotient is rounded down.
 const MONDAY_MS: i64 = 4 * DAY_MS;
+/// 1970-01-04T00:00:00Z, from which days of the week are counted where Sunday is 0.
 const SUNDAY_MS: i64 = 3 * DAY_MS;
 
 /// A function of the library with its quick cases before it.
+/// Of other names it comes back as it is.
 pub fn quick(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match function.name() {
         "date_part" | "date_trunc" | "round" | "trunc" | "ceil" => {
@@ -44,6 +67,7 @@ pub fn quick(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 }
 
 /// `EXTRACT(hour FROM t)` is `date_part('hour', t)`, with its quick cases.
+/// The library's own planner of this syntax, which is not in use, would call the function without them.
 #[derive(Debug)]
 pub struct Extract;
 
@@ -53,11 +77,16 @@ impl ExprPlanner for Extract {
     }
 }
 
+/// A function of the library that is asked only where [`answer`](Self::answer) has none. All else, such as its name, its types and what it tells the
+/// optimizer about itself, is the library's: a rule that knows `date_trunc` knows this one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Quick(Arc<ScalarUDF>);
 
 impl Quick {
     /// The answer, if this is a quick case.
+    ///
+    /// Quick is a part that is a constant, of a column of instants in milliseconds without a zone; or of a duration, column or constant. Names of parts are
+    /// compared in any case. Nulls stay null: the arithmetic runs over what stands in their slots, too, and the mask of nulls is taken over.
     fn answer(&self, args: &[ColumnarValue]) -> Option<ArrayRef> {
         let [ColumnarValue::Scalar(part), times] = args else { return None };
         if matches!(times.data_type(), DataType::Duration(_)) && self.0.name() == "date_part" {
@@ -76,6 +105,7 @@ impl Quick {
                 Arc::new(times.unary::<_, TimestampMillisecondType>(week)) as ArrayRef
             });
         }
+        // The part within a larger unit: `of` is the larger one, `unit` the one that is counted, `start` where they begin, `first` the first number.
         let within = |of: i64, unit: i64, start: i64, first: i32| -> ArrayRef {
             let number = move |ms: i64| ((ms - start).rem_euclid(of) / unit) as i32 + first;
             Arc::new(times.unary::<_, arrow::datatypes::Int32Type>(number))
@@ -91,6 +121,9 @@ impl Quick {
 }
 
 /// Days, hours of a day, minutes of an hour and so on of what lies between two instants, towards zero; or all of it in seconds.
+///
+/// Nothing for parts that are not of one length, or are none: the library says which of them it has. A count that exceeds 32 bits is the largest
+/// such number: the type is that of the library.
 fn part_of_duration(part: &str, duration: &ColumnarValue) -> Option<ArrayRef> {
     let DataType::Duration(unit) = duration.data_type() else { return None };
     let second: i64 = match unit {
@@ -103,6 +136,7 @@ fn part_of_duration(part: &str, duration: &ColumnarValue) -> Option<ArrayRef> {
         ColumnarValue::Array(array) => Arc::clone(array),
         ColumnarValue::Scalar(scalar) => scalar.to_array().ok()?,
     };
+    // How many units of the duration's own type there are: of milliseconds, 191,231,250 for the example above.
     let counts = cast(&counts, &DataType::Int64).ok()?;
     let counts = counts.as_primitive::<Int64Type>();
     if part == "epoch" {
@@ -128,6 +162,8 @@ fn part_of_duration(part: &str, duration: &ColumnarValue) -> Option<ArrayRef> {
 }
 
 /// The same numbers, of which no zero has a sign.
+///
+/// `-0.0 + 0.0` is `0.0`, and any other number stays itself. A column without such a zero is not copied.
 fn without_sign_of_zero(value: ColumnarValue) -> ColumnarValue {
     match value {
         ColumnarValue::Array(array) if *array.data_type() == DataType::Float64 => {

@@ -8,6 +8,15 @@
 //! SELECT timestamp, timestamp::date FROM events GROUP BY 1, 2
 //! SELECT timestamp, "cast value"(timestamp::date) FROM events GROUP BY 1, 2
 //! ```
+//!
+//! Casts to two types are told apart by how many calls are around them, since the library leaves out types in names, but not functions:
+//!
+//! ```text
+//! timestamp::date                          "cast value"(timestamp::date)
+//! timestamp::varchar                       "cast value"("cast value"(timestamp::varchar))
+//! ```
+//!
+//! The answer is the same: the names of its columns were written by the gate (`gate/names.rs`).
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -23,11 +32,16 @@ use datafusion_sql::sqlparser::ast::{
 use inlay_sql_protocol::Refusal;
 
 /// The function, by a name that no statement has a reason to write.
+/// One that writes it all the same gets its argument back.
 const CAST_VALUE: &str = "cast value";
 /// Types of one statement that casts are told apart by.
+/// The ninth type stays without a name: each has one call more than the one before, and casts of it may still be refused.
 const TYPES_MAX: usize = 8;
 
 /// Whether a statement was refused because two of its columns have one name.
+///
+/// By words of the library's message, such as `Projections require unique expression names but …`. Where columns clash for another reason than a cast,
+/// the second attempt is refused as the first one was.
 pub fn is_clash(refusal: &Refusal) -> bool {
     let clashes = ["unique expression names", "duplicate unqualified field name"];
     clashes.iter().any(|clash| refusal.message.contains(clash))
@@ -40,6 +54,7 @@ pub fn may_clash(statement: &Statement) -> bool {
     search.has_casts && !search.has_sets
 }
 
+/// What a statement has anywhere in it: casts, and `ROLLUP`, `CUBE` or `GROUPING SETS`.
 struct Search {
     has_casts: bool,
     has_sets: bool,
@@ -56,11 +71,13 @@ impl Visitor for Search {
 }
 
 /// The statement with a name for each cast.
+/// It is planned as any other: the function is on the list of those that there are (`functions.rs`).
 pub fn with_named_casts(mut statement: Statement) -> Statement {
     let _: ControlFlow<()> = VisitMut::visit(&mut statement, &mut NameCasts { types: Vec::new() });
     statement
 }
 
+/// Puts calls around casts, inner ones first: in `x::date::varchar` both get theirs.
 struct NameCasts {
     /// The types, each of which has one function more around it than the one before.
     types: Vec<String>,
@@ -80,6 +97,7 @@ impl VisitorMut for NameCasts {
         if known.is_none() {
             self.types.push(name);
         }
+        // One call for the first type of the statement, two for the second.
         for _ in 0..=at {
             *expr = unchanged(expr.clone());
         }

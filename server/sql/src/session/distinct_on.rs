@@ -6,6 +6,24 @@
 //!
 //! The library takes the first value of each column in this order, column by column. Here rows are numbered in each partition and those
 //! with another number than 1 are left out, which the scan knows to read few rows for (`physical/first_rows.rs`).
+//!
+//! As if it had been written so, where `n` is the name of the window function:
+//!
+//! ```text
+//! SELECT user_id, timestamp, event_name
+//! FROM (SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY timestamp DESC) AS n FROM events)
+//! WHERE n = 1 ORDER BY user_id
+//! ```
+//!
+//! The rest of an order behind the keys is that of the window: `ORDER BY user_id, timestamp DESC, event_id` numbers by time and id. These stay with the
+//! library:
+//!
+//! ```text
+//! DISTINCT ON (user_id) … ORDER BY user_id                             no order says which row is first
+//! DISTINCT ON (user_id) … ORDER BY user_id, numeric_props['ms']        a scan leaves out rows by time alone
+//! DISTINCT ON (upper(event_name)) … ORDER BY …, timestamp              the key is no text of the table
+//! DISTINCT ON (t) … FROM (SELECT …, count(*) … GROUP BY …) ORDER BY …  groups, and no rows of a table
+//! ```
 
 use std::sync::Arc;
 
@@ -57,6 +75,7 @@ impl AnalyzerRule for DistinctOnAsWindow {
 }
 
 /// A text that the table has a number for: a column, or a property.
+/// By these numbers a scan tells partitions apart: `user_id`, `string_props['plan']`, but not `upper(event_name)`.
 fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
     let is_of_table = match expr {
         Expr::Column(_) => true,
@@ -69,11 +88,16 @@ fn is_text(expr: &Expr, schema: &DFSchema) -> bool {
     is_of_table && expr.get_type(schema).is_ok_and(|kind| kind.is_string())
 }
 
+/// Whether an expression is the column `timestamp`.
 fn is_time(expr: &Expr) -> bool {
     matches!(expr, Expr::Column(column) if column.name == Kind::Events.time_column())
 }
 
 /// What `DISTINCT ON` in an order becomes.
+///
+/// With `keeps_order` the rows are sorted by the keys afterwards. The rows of a subquery in FROM have no order by SQL, and are not sorted.
+///
+/// Errors: none that is expected; what the library says.
 fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Distinct(Distinct::On(distinct)) = plan else { return Ok(None) };
     let DistinctOn { select_expr, on_expr, sort_expr, input, schema } = distinct;
@@ -91,6 +115,7 @@ fn first_rows(plan: &LogicalPlan, keeps_order: bool) -> Result<Option<LogicalPla
     let number = row_number().partition_by(keys).order_by(within.to_vec()).build()?;
     let is_first = Expr::Column(Column::from_name(number.schema_name().to_string())).eq(lit(1_u64));
     let columns = normalize_cols(select_expr.iter().cloned(), input)?;
+    // Each column has the name that it had: readers above look for it.
     let columns = columns.into_iter().zip(schema.iter()).map(|(column, (qualifier, field))| {
         column.alias_qualified(qualifier.cloned(), field.name())
     });

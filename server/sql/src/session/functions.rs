@@ -2,6 +2,18 @@
 //!
 //! Left out: whatever makes much of little (`repeat`, `range`, arrays), tells of the machine (`version`,
 //! `random`, `uuid`), or belongs to other tables.
+//!
+//! ```text
+//! split_part('a/b/c', '/', 2), levenshtein('kitten', 'sitting'), regexp_count('banana', 'a')      b, 3, 3
+//! date_bin(INTERVAL '15 minutes', TIMESTAMP '2026-11-13 07:22:00')                                2026-11-13T07:15:00.000Z
+//! coalesce(NULL, 'x'), greatest(1, 3, 2), nullif(1, 1)                                            x, 3, null
+//! map_keys(string_props), cardinality(string_props)                                               ["model","plan"], 2
+//! repeat('x', 1000000000)                                                                         Invalid function 'repeat'.
+//! ```
+//!
+//! Some are not the library's own: `date_part`, `date_trunc`, `round`, `trunc` and `ceil` have quick or mended cases (`calendar.rs`), `percentile_cont` is
+//! exact (`percentiles.rs`), `timezone` reads clocks as PostgreSQL does (`time_zones.rs`), lists in an order are sorted at the end (`OrderedLists`).
+//! Aliases of a function are offered with it: `substring` with `substr`, `pow` with `power`.
 
 use std::sync::Arc;
 
@@ -11,13 +23,15 @@ use datafusion_functions::{core, datetime, math, regex, string, unicode};
 use datafusion_functions_nested as functions_nested;
 
 use super::{
-    calendar::quick, cast_names::cast_value, percentiles::percentile_cont, time_zones::timezone,
+    calendar::quick, cast_names::cast_value, percentiles::percentile_cont,
+    regressions::with_groups, time_zones::timezone,
 };
 use crate::{
     aggregate::OrderedLists,
     gate::{AGGREGATES, WINDOWS},
 };
 
+/// Those of the library's functions that are on a list of names, whatever else the library has.
 fn offered<T>(all: Vec<Arc<T>>, names: &[&str], name: impl Fn(&T) -> String) -> Vec<Arc<T>> {
     all.into_iter().filter(|function| names.contains(&&*name(function))).collect()
 }
@@ -150,6 +164,8 @@ pub fn scalars() -> Vec<Arc<ScalarUDF>> {
 }
 
 /// Functions of many values.
+///
+/// By the names of the gate's list ([`AGGREGATES`]), with ours in the place of the library's where there is one.
 pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
     let all = datafusion_functions_aggregate::all_default_aggregate_functions();
     let mut offered = offered(all, AGGREGATES, |function| function.name().to_owned());
@@ -159,13 +175,18 @@ pub fn aggregates() -> Vec<Arc<AggregateUDF>> {
             "string_agg" | "array_agg" => {
                 *function = Arc::new(OrderedLists::of((**function).clone()));
             }
-            _ => {}
+            _ => {
+                if let Some(with_groups) = with_groups(function) {
+                    *function = Arc::new(with_groups);
+                }
+            }
         }
     }
     offered
 }
 
 /// Functions of rows around a row.
+/// By the names of [`WINDOWS`]. An aggregate with `OVER` is found among the aggregates.
 pub fn windows() -> Vec<Arc<WindowUDF>> {
     let all = datafusion_functions_window::all_default_window_functions();
     offered(all, WINDOWS, |function| function.name().to_owned())
@@ -174,6 +195,7 @@ pub fn windows() -> Vec<Arc<WindowUDF>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::ALIASES;
 
     #[test]
     fn each_name_is_a_function() {
@@ -182,6 +204,12 @@ mod tests {
         };
         let names: Vec<String> = aggregates().iter().map(|f| f.name().to_owned()).collect();
         assert_eq!(missing(&names, AGGREGATES), Vec::<&str>::new());
+        // `every` is written as `bool_and` before functions are looked up.
+        for function in aggregates() {
+            for alias in function.aliases() {
+                assert!(ALIASES.contains(&&**alias), "{alias} of {}", function.name());
+            }
+        }
         let names: Vec<String> = windows().iter().map(|f| f.name().to_owned()).collect();
         assert_eq!(missing(&names, WINDOWS), Vec::<&str>::new());
     }

@@ -20,6 +20,25 @@
 //!
 //! `NOT IN` that is joined with others by `AND` alone has an anti join of the library, which knows nulls, unless the subquery
 //! depends on the row.
+//!
+//! ```text
+//! 1 IN (SELECT 2)                                  false
+//! 1 IN (SELECT 2 UNION ALL SELECT NULL)            null: one of the values might be 1
+//! NULL IN (SELECT 2)                               null
+//! NULL IN (SELECT 2 WHERE false)                   false: there is nothing that it could be
+//! ```
+//!
+//! Which of them need the long form:
+//!
+//! ```text
+//! WHERE x IN (SELECT y …) AND …                    no: a semi join
+//! WHERE x NOT IN (SELECT y …) AND …                no: an anti join that knows nulls
+//! WHERE x NOT IN (SELECT y … WHERE t.a = u.a)      yes: the anti join would look at nulls of all rows of t
+//! WHERE x IN (SELECT y …) OR …                     no: a mark is enough, since null is as good as false
+//! WHERE x NOT IN (SELECT y …) OR …                 yes
+//! WHERE (x IN (SELECT y …)) IS NULL                yes: the value itself is looked at
+//! SELECT x IN (SELECT y …)                         yes, but refused afterwards: the library marks rows for conditions only (`refuse.rs`)
+//! ```
 
 use std::sync::Arc;
 
@@ -89,13 +108,18 @@ fn without_distinct(expr: Expr) -> Result<Transformed<Expr>> {
 }
 
 /// What joins a part of a condition with the others.
+/// At the top of a condition it is `And`; once below an `OR`, all parts are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Under {
+    /// Rows that do not meet this part are left out: the library makes a join of it.
     And,
+    /// Rows may pass by another part: the library marks those with a match.
     Or,
 }
 
 /// A condition, whose null is as good as false.
+///
+/// `x IN (…)` stays or gets a plain name, `NOT IN` and whatever uses the value of an `IN` becomes a `CASE`.
 fn condition(expr: Expr, under: Under) -> Result<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
@@ -123,6 +147,7 @@ fn condition(expr: Expr, under: Under) -> Result<Expr> {
     }
 }
 
+/// Whether the subquery reads columns of the row around it.
 fn is_correlated(is_in: &InSubquery) -> bool {
     !is_in.subquery.outer_ref_columns.is_empty()
 }
@@ -135,6 +160,9 @@ fn value(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
+/// The `CASE` of the module's head; of `NOT IN` with `true` and `false` exchanged.
+///
+/// Errors: none that is expected; what the library says.
 fn three_valued(InSubquery { expr, subquery, negated }: InSubquery) -> Result<Expr> {
     let null = || lit(ScalarValue::Boolean(None));
     let subquery = with_plain_name(&subquery)?;

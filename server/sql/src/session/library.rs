@@ -1,4 +1,18 @@
 //! What the library is given for every statement: functions by name, and the rules that improve a plan.
+//!
+//! It is made once in the template (`template.rs`), and every statement of every worker has the same. The rules run in this order; those in brackets are
+//! the library's:
+//!
+//! ```text
+//! analyzer      DISTINCT ON, properties as columns, nulls of IN, times of dates, signed numbers, frames, casts that are written
+//!               [types are coerced, …]
+//!               casts that were added, durations, constants on the right, nulls of lists, rounded casts, distinct sets as unions
+//! optimizer     […], nulls of lists, [constants are computed], times in milliseconds, […], values are propagated, [filters are pushed down, …],
+//!               aggregates below joins
+//! of_tables     semi joins of groups, aggregate pushdown, distinct values as groups, distinct codes, [single distinct to groups], aggregate pushdown,
+//!               dictionary group by, joins and partitions, [columns that nothing reads]
+//! physical      […], names apart, [filters are pushed into scans, …], first rows
+//! ```
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,8 +46,8 @@ use crate::{
         ADD_DURATIONS, AGGREGATE_BELOW_JOINS, AGGREGATE_PUSHDOWN, CONSTANTS_RIGHT,
         COUNT_DISTINCT_CODES, DICTIONARY_GROUP_BY, DICTIONARY_JOINS, DICTIONARY_PARTITIONS,
         DISTINCT_AS_GROUPS, DistinctSetsAsUnion, FRAMES, NULLS_OF_LISTS, PROPAGATE_VALUES,
-        PreserveTimestampCasts, PropertiesAsColumns, ROUNDED_CASTS, SEMI_JOINS_OF_GROUPS,
-        SIGNED_NUMBERS, TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
+        PreserveTimestampCasts, PropertiesAsColumns, ROUNDED_CASTS, SECONDS_OF_TIMES,
+        SEMI_JOINS_OF_GROUPS, SIGNED_NUMBERS, TIMES_IN_MILLISECONDS, TIMES_OF_DATES,
     },
 };
 
@@ -42,12 +56,16 @@ use crate::{
 pub struct Library {
     /// Syntax that stands for functions: `EXTRACT(hour FROM t)`, `a || b`, `map['key']`.
     pub syntax: Vec<Arc<dyn ExprPlanner>>,
+    /// Functions that a statement may call, by name and alias.
     pub functions: Functions,
+    /// Rules that make a plan valid: types, and forms that only PostgreSQL has.
     pub analyzer: Analyzer,
+    /// Rules that make a plan cheaper whatever its tables are.
     pub optimizer: Optimizer,
     /// What our tables know better. It comes last: rules of the library do not expect the columns that are added.
     pub of_tables: Optimizer,
     /// Columns that nobody reads are left out.
+    /// A pass of its own, for shared tables whose readers need less than before.
     pub columns: Optimizer,
     /// Rules for operators.
     pub physical: PhysicalOptimizer,
@@ -55,6 +73,7 @@ pub struct Library {
 
 impl Library {
     /// The functions and rules that statements have.
+    /// `options` are the settings of the session, which some functions take over, such as `now`.
     pub fn new(options: &ConfigOptions) -> Self {
         let ours: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(SEMI_JOINS_OF_GROUPS),
@@ -70,6 +89,8 @@ impl Library {
             // Columns that are not needed any more.
             Arc::new(OptimizeProjections::new()),
         ];
+        // Each `insert(0, …)` comes before those above it: the last one, DISTINCT ON, runs first. It makes windows, in which the others then find
+        // their casts and frames.
         let mut analyzers = Analyzer::new().rules;
         analyzers.insert(0, Arc::new(PreserveTimestampCasts::Written));
         analyzers.insert(0, Arc::new(FRAMES));
@@ -78,6 +99,7 @@ impl Library {
         analyzers.insert(0, Arc::new(NullsOfIn));
         analyzers.insert(0, Arc::new(PropertiesAsColumns));
         analyzers.insert(0, Arc::new(DistinctOnAsWindow));
+        analyzers.push(Arc::new(SECONDS_OF_TIMES));
         analyzers.push(Arc::new(PreserveTimestampCasts::Added));
         analyzers.push(Arc::new(ADD_DURATIONS));
         analyzers.push(Arc::new(CONSTANTS_RIGHT));
@@ -105,17 +127,23 @@ impl Library {
 }
 
 /// What only some plans have, and some rules are about.
+///
+/// Most statements are one table with conditions and groups: fourteen rules have nothing to do there, each of which would walk through the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanFeature {
+    /// `(SELECT …)` in an expression, or `LATERAL`.
     Subquery,
     /// Rules make joins of subqueries.
     Join,
+    /// `UNION` and `UNION ALL`.
     Union,
     /// Rules replace `DISTINCT` by groups.
     Distinct,
 }
 
 /// Rules that do nothing in plans without a feature. Each walks through the whole plan to find that out, once or several times.
+///
+/// By name, so that a rule of the library that gets another name is run always: a test sees that each of these is the name of a rule.
 const RULES_BY_FEATURE: [(&str, PlanFeature); 14] = [
     ("aggregate_below_joins", PlanFeature::Join),
     ("rewrite_set_comparison", PlanFeature::Subquery),
@@ -135,6 +163,8 @@ const RULES_BY_FEATURE: [(&str, PlanFeature); 14] = [
 
 /// Those of some rules that may have something to do in a plan.
 ///
+/// Of the library's optimizer twelve are left out for `SELECT 1`, and for a plan with a subquery only `optimize_unions`.
+///
 /// Errors: none that is expected; what the library says.
 pub fn rules_for(rules: &Optimizer, plan: &LogicalPlan) -> Result<Optimizer> {
     let mut features = Vec::new();
@@ -149,6 +179,7 @@ pub fn rules_for(rules: &Optimizer, plan: &LogicalPlan) -> Result<Optimizer> {
         });
         Ok(TreeNodeRecursion::Continue)
     })?;
+    // Rules that run before make joins and groups of subqueries, so the rules for these are needed as well.
     if features.contains(&PlanFeature::Subquery) {
         features.extend([PlanFeature::Join, PlanFeature::Distinct]);
     }
@@ -202,10 +233,14 @@ fn operator_rules() -> PhysicalOptimizer {
 }
 
 /// Functions by all their names.
+/// `substr` and `substring` are two entries of the same function.
 #[derive(Debug)]
 pub struct Functions {
+    /// Of one row: `lower`, `date_trunc`, `coalesce`.
     pub scalars: HashMap<String, Arc<ScalarUDF>>,
+    /// Of many rows: `count`, `percentile_cont`, and two for states of the rollup tables, `approx_distinct_merge` and `approx_percentile_merge`.
     pub aggregates: HashMap<String, Arc<AggregateUDF>>,
+    /// Of the rows around a row: `rank`, `lag`.
     pub windows: HashMap<String, Arc<WindowUDF>>,
 }
 
@@ -228,6 +263,7 @@ impl Functions {
     }
 }
 
+/// A map with an entry for each name and each alias; of two functions with the same name the later one counts.
 fn by_name<T>(
     functions: impl IntoIterator<Item = Arc<T>>,
     names: impl Fn(&T) -> (&str, &[String]),
@@ -282,6 +318,7 @@ impl FunctionRegistry for Functions {
     }
 }
 
+/// A function by its name, or the error `there is no function …` of a rule that asked for one that is not offered.
 fn found<T>(functions: &HashMap<String, Arc<T>>, name: &str) -> Result<Arc<T>> {
     functions.get(name).cloned().ok_or_else(|| plan_datafusion_err!("there is no function {name}"))
 }

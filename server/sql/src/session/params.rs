@@ -1,4 +1,14 @@
 //! Values for `$1`, `$2` and so on.
+//!
+//! ```text
+//! {"sql": "SELECT $1 AS a, $2 AS b", "params": ["x", 1.5]}       x of type VARCHAR, 1.5 of type DOUBLE
+//! {"sql": "SELECT $2", "params": [1]}                            $2 has no value: params holds 1
+//! {"sql": "SELECT 1", "params": [1]}                             params[0] is not used as $1
+//! {"sql": "SELECT $x", "params": [1]}                            $x: parameters are numbered, as in $1
+//! {"sql": "SELECT $1", "params": [[1]]}                          params holds texts, numbers, truths and null
+//! ```
+//!
+//! A value is never a part of the text: it stands in the plan where its parameter stood, and cannot be a name or a keyword.
 
 use std::collections::HashSet;
 
@@ -8,6 +18,8 @@ use serde_json::Value;
 use inlay_sql_protocol::Refusal;
 
 /// Checks that each place has a value, and each value a place.
+///
+/// `places` are the names of the plan's parameters, such as `$1`; each may stand in the statement several times.
 ///
 /// Errors: which is missing.
 pub fn check(places: &HashSet<String>, params: &[Value]) -> Result<(), Refusal> {
@@ -33,6 +45,8 @@ pub fn check(places: &HashSet<String>, params: &[Value]) -> Result<(), Refusal> 
 }
 
 /// A value as SQL has it.
+///
+/// `1` is a BIGINT and `1.5` a DOUBLE. An integer beyond 63 bits is a DOUBLE, too, which has 53 bits of it: 18446744073709551615 is 1.8446744073709552e19.
 ///
 /// Errors: for lists and objects.
 pub fn scalar(value: &Value) -> Result<ScalarValue, Refusal> {

@@ -2,9 +2,22 @@
 //!
 //! The library's own goes from one value to the next in steps of a millionth, and what it answers differs from PostgreSQL's
 //! in the seventh digit. Here the value at position `p · (n - 1)` of the sorted numbers is `low + (high - low) · rest`, as
-//! there. Of the four numbers 10, 20, 30 and 40 the third of four quarters is at position 2.25, thus 32.5.
+//! there:
 //!
-//! All numbers of a group are in memory until its value is known.
+//! ```text
+//! of 40, 10, 30, 20        sorted 10 20 30 40
+//! percentile_cont(0.75)    position 0.75 · 3 = 2.25     30 + (40 - 30) · 0.25 = 32.5
+//! … (ORDER BY x DESC)      sorted 40 30 20 10           20 + (10 - 20) · 0.25 = 17.5
+//! percentile_cont(0)       position 0                   10
+//! of 7                     any                          7
+//! of none, or nulls only                                null
+//! ```
+//!
+//! `quantile_cont(x, 0.75)` is the same by another name. `percentile_cont(1.5)` and one that is a column are refused: `percentile_cont: the percentile is a
+//! number from 0 to 1`.
+//!
+//! All numbers of a group are in memory until its value is known: 8 bytes each, which operators count. What threads hand to each other of a group is the
+//! list of its numbers.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -25,6 +38,8 @@ use datafusion_expr::{
 };
 
 /// The aggregate function `percentile_cont`, also called `quantile_cont`.
+///
+/// Both arguments are numbers of any type, which become doubles. `WITHIN GROUP (ORDER BY x)` puts `x` before the percentile.
 pub fn percentile_cont() -> AggregateUDF {
     AggregateUDF::from(PercentileCont::new())
 }
@@ -67,6 +82,7 @@ impl AggregateUDFImpl for PercentileCont {
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        // One column of state: the numbers so far, in any order.
         let name = format_state_name(args.name, "values");
         Ok(vec![Arc::new(Field::new(name, DataType::List(item()), true))])
     }
@@ -94,6 +110,8 @@ impl AggregateUDFImpl for PercentileCont {
 
 /// The part that is asked for.
 ///
+/// It is the second argument, a constant: it is evaluated over a batch without rows.
+///
 /// Errors: when it is no number from 0 to 1.
 fn part_of(args: &AccumulatorArgs<'_>) -> Result<Percentile> {
     let none = RecordBatch::new_empty(Arc::new(args.schema.clone()));
@@ -113,11 +131,16 @@ fn part_of(args: &AccumulatorArgs<'_>) -> Result<Percentile> {
 /// How far through the sorted numbers, and in which order.
 #[derive(Debug, Clone, Copy)]
 struct Percentile {
+    /// From 0 to 1: 0.95 for the 95th percentile.
     part: f64,
+    /// Whether the largest number is the first.
     is_falling: bool,
 }
 
 /// What lies at a part of the way through the sorted numbers. Their order changes.
+///
+/// Two selections instead of a sort: the number at the whole position, then the least of those behind it. That is linear in the numbers; `None` if there are
+/// none.
 fn at_part(numbers: &mut [f64], Percentile { part, is_falling }: Percentile) -> Option<f64> {
     let last = numbers.len().checked_sub(1)?;
     let position = part * last as f64;
@@ -130,11 +153,13 @@ fn at_part(numbers: &mut [f64], Percentile { part, is_falling }: Percentile) -> 
     Some(if rest == 0.0 || here == next { here } else { here + (next - here) * rest })
 }
 
+/// The element of a list of states: a double, of which the type says that it may be null, as lists of the library have it.
 fn item() -> FieldRef {
     Arc::new(Field::new_list_field(DataType::Float64, true))
 }
 
 /// A list for each group.
+/// `[[1, 3], []]` has the offsets 0, 2, 2 and the values 1, 3.
 fn lists(groups: Vec<Vec<f64>>, nulls: Option<NullBuffer>) -> ListArray {
     let offsets = OffsetBuffer::from_lengths(groups.iter().map(Vec::len));
     let values: Float64Array = groups.into_iter().flatten().collect::<Vec<_>>().into();
@@ -155,7 +180,9 @@ fn numbers(values: &[ArrayRef]) -> Result<Float64Array> {
 /// Numbers of one group, or of a window that moves.
 #[derive(Debug)]
 struct PercentileValues {
+    /// What is asked for of the numbers.
     part: Percentile,
+    /// Whether each number counts once: of 1, 1, 1, 9 the median is 5 then, and else 1.
     is_distinct: bool,
     values: Vec<f64>,
 }
@@ -174,6 +201,7 @@ impl Accumulator for PercentileValues {
         Ok(())
     }
 
+    /// Takes numbers out that have left the window, each as often as it left: of 1, 5, 5, 9 without 1 and 5 there is 5, 9.
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let mut gone: HashMap<u64, usize> = HashMap::new();
         for value in numbers(values)?.iter().flatten() {
@@ -202,6 +230,7 @@ impl Accumulator for PercentileValues {
         if !self.is_distinct {
             return Ok(ScalarValue::Float64(at_part(&mut self.values, self.part)));
         }
+        // A copy: a window that moves on still needs each number as often as it is there.
         let mut distinct = self.values.clone();
         distinct.sort_unstable_by(f64::total_cmp);
         distinct.dedup();
@@ -217,12 +246,14 @@ impl Accumulator for PercentileValues {
 #[derive(Debug)]
 struct PercentileGroups {
     part: Percentile,
+    /// The numbers of each group, by its index.
     values: Vec<Vec<f64>>,
     /// Bytes of the inner lists.
     bytes: usize,
 }
 
 impl PercentileGroups {
+    /// Adds numbers to a group and counts what its list has grown by: lists double, so the capacity is counted and not the length.
     fn extend(&mut self, group: usize, more: impl Iterator<Item = f64>) {
         if let Some(values) = self.values.get_mut(group) {
             let before = values.capacity();
@@ -231,6 +262,7 @@ impl PercentileGroups {
         }
     }
 
+    /// The numbers of the first groups, or of all, which are forgotten here.
     fn take(&mut self, emit_to: EmitTo) -> Vec<Vec<f64>> {
         let taken = emit_to.take_needed(&mut self.values);
         self.bytes -= taken.iter().map(Vec::capacity).sum::<usize>() * size_of::<f64>();
@@ -251,6 +283,7 @@ impl GroupsAccumulator for PercentileGroups {
         filter: Option<&BooleanArray>,
         groups: usize,
     ) -> Result<()> {
+        // Groups are numbered from 0 on, and `groups` says how many there are by now.
         self.values.resize(groups, Vec::new());
         for (row, (number, &group)) in numbers(values)?.iter().zip(group_indices).enumerate() {
             if is_let_through(filter, row) {
@@ -288,6 +321,8 @@ impl GroupsAccumulator for PercentileGroups {
         Ok(Arc::new(values.collect::<Float64Array>()))
     }
 
+    /// Each row as the state of a group of its own, for where the library finds that groups are nearly as many as rows: a list of one number, or of none
+    /// for null and for rows that the filter leaves out.
     fn convert_to_state(
         &self,
         values: &[ArrayRef],

@@ -1,4 +1,18 @@
 //! From a statement to operators: names are looked up, and plans are made and improved.
+//!
+//! ```text
+//! tree of the statement              as the gate has left it
+//! logical plan                       tables, columns and functions are looked up                 Planning::logical
+//! with values for $1, $2             session.rs
+//! analyzed plan                      types fit; DISTINCT ON, IN and casts as in PostgreSQL       library.analyzer
+//! plan and shared tables             subqueries that are used several times                      share
+//! improved plan                      conditions and columns at the tables                        library.optimizer
+//! plan over our tables               groups below scans, numbers in place of strings             library.of_tables
+//! operators                          windows, joins, shared subplans of ours                     physical::Planner
+//! improved operators                 filters pushed into scans, inputs of joins swapped          library.physical
+//! ```
+//!
+//! No rows are read here: an operator gets the row ranges that its partitions will read once it is executed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -38,13 +52,19 @@ use crate::{
 };
 
 /// Where tables are: `inlay.public.events`.
+///
+/// A statement may write `events`, `public.events` or `inlay.public.events`. Any other schema has no tables: `table
+/// 'inlay.information_schema.tables' not found`.
 const CATALOG: &str = "inlay";
 const SCHEMA: &str = "public";
 
 /// Tables over a snapshot, by name.
+///
+/// `events`, `events_hourly` and `events_daily`. All scans of `events` share one dictionary for each column.
 pub struct Tables {
     by_name: HashMap<&'static str, Arc<dyn TableSource>>,
     /// Names of all columns, sorted.
+    /// For hints where the library knows of no columns that would be valid: `did you mean count?`.
     pub columns: Vec<String>,
 }
 
@@ -65,6 +85,8 @@ impl Tables {
 }
 
 /// The planning of one statement.
+///
+/// It is what the library asks back while it plans: for names ([`ContextProvider`]) and for settings and the time of now ([`OptimizerConfig`]).
 pub struct Planning<'a> {
     config: &'a SessionConfig,
     library: &'a Library,
@@ -74,6 +96,8 @@ pub struct Planning<'a> {
 
 impl<'a> Planning<'a> {
     /// Planning that begins now, which is what `now()` will be.
+    ///
+    /// Also in a statement that is planned twice (`cast_names.rs`), and in all of its rows.
     pub fn new(config: &'a SessionConfig, library: &'a Library, tables: &'a Tables) -> Self {
         let mut props = ExecutionProps::new();
         props.mark_start_execution(Arc::clone(config.options()));
@@ -82,6 +106,8 @@ impl<'a> Planning<'a> {
 
     /// What a statement means.
     ///
+    /// The plan is as it was written, before any rule: `WITH` names are replaced by their queries, and `$1` is still a parameter.
+    ///
     /// Errors: a table, column or function that there is not; types that do not go together.
     pub fn logical(&self, statement: ast::Statement) -> Result<LogicalPlan> {
         let options = ParserOptions::from(&self.config.options().sql_parser);
@@ -89,6 +115,16 @@ impl<'a> Planning<'a> {
     }
 
     /// The operators of a plan.
+    ///
+    /// With shared tables the order matters, since a table has to know what all of its readers read of it:
+    ///
+    /// ```text
+    /// 1  the plan is improved; it reads shared 1, which reads shared 0
+    /// 2  shared 1, then shared 0: columns that nothing reads are dropped, then each is improved
+    /// 3  shared 0, then shared 1, then the plan: numbers in place of strings, which come from below
+    /// 4  shared 1, then shared 0: columns that nothing reads any more are dropped
+    /// 5  shared 0, then shared 1, then the plan: operators
+    /// ```
     ///
     /// Errors: types that do not go together; a kind of node that no statement can have; damage of a segment.
     pub fn physical(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
@@ -119,6 +155,7 @@ impl<'a> Planning<'a> {
     }
 
     /// What rules make of a plan.
+    /// The columns of shared tables that the plan reads then are marked, also by plans of other shared tables.
     fn improved(&self, rules: &Optimizer, plan: LogicalPlan) -> Result<LogicalPlan> {
         let plan = rules_for(rules, &plan)?.optimize(plan, self, |_, _| {})?;
         mark_columns_read(&plan)?;
@@ -126,6 +163,8 @@ impl<'a> Planning<'a> {
     }
 
     /// The operators of a plan that the rules have improved.
+    ///
+    /// Errors: those of [`physical`](Self::physical); an internal one where a rule changes the columns of a plan, which would be a fault of the rule.
     fn operators(&self, plan: LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let (library, options) = (self.library, self.config.options());
         // Once, when no other rule follows: those know products and negatives.

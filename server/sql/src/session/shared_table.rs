@@ -4,6 +4,19 @@
 //! group or join by `user_id` get its numbers, as from a table of events: then the subquery hands on numbers, and texts only where somebody reads them.
 //! It is planned in steps (`planning.rs`): columns are left out of readers before they are left out of the tables that these read, and numbers are added to
 //! tables before their readers ask for them.
+//!
+//! Readers know a column by its number in the table's schema, which never changes; where it stands in the plan does. Of `spend`, if one use reads `cost`
+//! and another one joins by `user_id`:
+//!
+//! ```text
+//!                          user_id   cost   n      number of user_id
+//! at first                 0         1      2
+//! n is read by none        0         1      -
+//! numbers are asked for    0         1      -      2
+//! user_id is read by none  -         0      -      1                    SELECT cost, "number of user_id" …
+//! ```
+//!
+//! A condition above a scan of such a table stays there (`pushdown` is `Unsupported`): rows that one reader does not need another one may.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -26,13 +39,17 @@ use crate::{
 #[derive(Clone)]
 pub struct SharedTable {
     /// Its place among those of a statement.
+    /// From 0 on, which makes its name: `shared 0`.
     at: usize,
     state: Arc<Mutex<State>>,
 }
 
 struct State {
+    /// What the table is made of, as far as it has been improved.
     plan: Arc<LogicalPlan>,
+    /// One for each field of `schema`.
     columns: Vec<SharedColumn>,
+    /// As readers see it: it only grows, by columns of numbers at its end.
     schema: SchemaRef,
     /// What computes it, once all is known that is read of it.
     operators: Option<SharedPlan>,
@@ -41,7 +58,9 @@ struct State {
 /// A column as readers know it.
 struct SharedColumn {
     /// Its place in the plan, which changes as columns are left out and added.
+    /// `None` once nothing reads it.
     place: Option<usize>,
+    /// Whether a plan has been seen to read it since columns were dropped or marks were removed.
     is_read: bool,
     /// What it can be, once somebody has asked: tables of groups do not tell.
     known_values: Option<Option<Vec<ScalarValue>>>,
@@ -57,6 +76,7 @@ impl SharedColumn {
 
 impl SharedTable {
     /// The table of a subquery, with all of its columns.
+    /// None of them is marked as read, and there are no operators yet.
     pub fn new(at: usize, plan: LogicalPlan) -> Self {
         let schema = Arc::clone(plan.schema().inner());
         let column = |place| SharedColumn::new(place, None);
@@ -71,6 +91,7 @@ impl SharedTable {
     }
 
     /// Puts another plan with the same columns in the place of its own.
+    /// The plan is not locked while it changes: rules may look at the table meanwhile.
     ///
     /// Errors: as of `change`.
     pub fn change(&self, change: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>) -> Result<()> {
@@ -81,6 +102,8 @@ impl SharedTable {
     }
 
     /// Drops columns that no plan has been marked to read since the last time.
+    ///
+    /// The plan gets a projection of the others, in the order of the schema. The marks are removed, too: the next pass sees what is read then.
     ///
     /// Errors: none that is expected.
     pub fn drop_unread_columns(&self) -> Result<()> {
@@ -109,11 +132,13 @@ impl SharedTable {
     }
 
     /// Forgets which columns are read.
+    /// Numbers may have been added since, and strings may not be read any more.
     pub fn unmark(&self) {
         self.state.lock().columns.iter_mut().for_each(|column| column.is_read = false);
     }
 
     /// Has it computed by the operators of its plan.
+    /// Once, whatever number of readers there are; from then on `scan` works.
     ///
     /// Errors: as of `operators`.
     pub fn compute_by(
@@ -149,6 +174,8 @@ pub fn mark_columns_read(plan: &LogicalPlan) -> Result<()> {
 
 impl State {
     /// The number column of a column of texts, which is added to the plan if it is not there yet.
+    ///
+    /// `None` where the column is no string, was dropped, or comes from no table of events: a string that is computed has no number.
     fn number_of(&mut self, name: &str) -> Result<Option<NumberColumn>> {
         let Some((at, field)) = self.schema.column_with_name(name) else { return Ok(None) };
         if *field.data_type() != DataType::Utf8View {
@@ -168,6 +195,7 @@ impl State {
         };
         let Some((number, codes)) = numbers.pop() else { return Ok(None) };
         let place_of = |column: &Column| plan.schema().index_of_column(column);
+        // The plan with numbers may have its columns elsewhere: each is found again by its name.
         for column in &mut self.columns {
             if let Some(place) = &mut column.place {
                 *place = place_of(&before[*place])?;
@@ -199,6 +227,8 @@ impl Provider for SharedTable {
         TableProviderFilterPushDown::Unsupported
     }
 
+    /// Values that the column has in all rows, by what the plan says, for example `['acme']` below `WHERE tenant_id = 'acme'`. Asked once for each column, and
+    /// remembered.
     fn known_values(&self, column: &str) -> Option<Vec<ScalarValue>> {
         let mut state = self.state.lock();
         let State { plan, columns, schema, .. } = &mut *state;
@@ -230,6 +260,9 @@ impl Provider for SharedTable {
         Ok(Some((Arc::new(self.clone()), found)))
     }
 
+    /// The operator that reads some columns of what is computed once.
+    ///
+    /// Errors: an internal one before [`compute_by`](Self::compute_by), or for a column that was dropped.
     fn scan(&self, request: ScanRequest<'_>) -> Result<Arc<dyn ExecutionPlan>> {
         let state = self.state.lock();
         let place = |at: &usize| state.columns.get(*at).and_then(|column| column.place);

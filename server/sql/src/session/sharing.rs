@@ -8,6 +8,24 @@
 //! A name of `WITH` is put in the place of each of its uses. Before conditions are moved and columns are left out, the uses are the same; a
 //! table stands in the place of each (`shared_table.rs`). Rows of events are read where they are used: only groups, distinct rows and windows
 //! are shared, and they are not where a condition on one use would have left out most of what is read.
+//!
+//! What the statement above becomes:
+//!
+//! ```text
+//! shared 0      SELECT user_id, sum(numeric_props['cost']) AS cost, count(*) AS n FROM events GROUP BY user_id
+//! statement     SELECT s.user_id, s.cost FROM "shared 0" s WHERE s.cost > 2 * (SELECT avg(cost) FROM "shared 0")
+//! ```
+//!
+//! And what is not shared:
+//!
+//! ```text
+//! WITH r AS (SELECT user_id, timestamp FROM events) … FROM r a JOIN r b …
+//!     rows of events: each use reads them itself
+//! WITH g AS (SELECT string_props['org'] AS o, max(…) AS m FROM events GROUP BY 1) … (SELECT m FROM g WHERE o = 'o1'), (SELECT m FROM g WHERE o = 'o2')
+//!     each use reads one organisation: shared, all of them would be read
+//! WITH g AS (SELECT tenant_id, count(*) … GROUP BY 1) … FROM g a JOIN g b ON a.tenant_id = b.tenant_id WHERE b.tenant_id = 'acme'
+//!     not at first, for the same reason; but when the condition has been moved into both, they are the same groups again (share_groups)
+//! ```
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,14 +44,18 @@ use datafusion_expr::{
 use super::shared_table::{SharedTable, mark_columns_read};
 use crate::{rules::plain, tables::Source};
 
+/// Plans of subqueries, which are equal where all of their nodes and expressions are.
 type Subqueries = HashSet<Arc<LogicalPlan>>;
 
 /// A plan in which each subquery that stands in it several times is a table, and these tables: one comes behind those that it reads.
+///
+/// The tables come back in the order in which they can be computed: `shared 1` may read `shared 0`.
 ///
 /// Errors: none that is expected; what the library says.
 pub fn share(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<SharedTable>)> {
     let mut repeated = repeated(&plan)?;
     if !repeated.is_empty() {
+        // Conditions are still where they were written, above the uses that they are about.
         leave_out_narrowed(&plan, &mut repeated)?;
     }
     let mut tables = SharedTables::default();
@@ -42,6 +64,8 @@ pub fn share(plan: LogicalPlan) -> Result<(LogicalPlan, Vec<SharedTable>)> {
 }
 
 /// Subqueries under names that stand in a plan more than once. Within one that does, subqueries count once.
+///
+/// Of `WITH a AS (…), b AS (SELECT … FROM a) SELECT … FROM b JOIN b` that is `b`; `a` stands in it twice only because `b` does.
 fn repeated(plan: &LogicalPlan) -> Result<Subqueries> {
     let mut counts: HashMap<Arc<LogicalPlan>, usize> = HashMap::new();
     plan.apply_with_subqueries(|node| {
@@ -51,12 +75,14 @@ fn repeated(plan: &LogicalPlan) -> Result<Subqueries> {
         }
         let count = counts.entry(Arc::clone(subquery)).or_default();
         *count += 1;
+        // The second time nothing within is counted: it was counted the first time.
         Ok(if *count > 1 { TreeNodeRecursion::Jump } else { TreeNodeRecursion::Continue })
     })?;
     Ok(counts.into_iter().filter(|(_, count)| *count > 1).map(|(subquery, _)| subquery).collect())
 }
 
 /// What a node gives a name to. Of two names for the same it is the inner one.
+/// A table of events under a name is none: it is read where it is used.
 fn subquery(node: &LogicalPlan) -> Option<&Arc<LogicalPlan>> {
     match node {
         LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. })
@@ -118,6 +144,8 @@ fn leave_out_narrowed(plan: &LogicalPlan, repeated: &mut Subqueries) -> Result<(
 }
 
 /// How a column is compared with constants.
+///
+/// `tenant_id = 'acme'` leaves one of many tenants of a table; `cost > 5` leaves out groups that have to be computed first, unless the column is the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     /// It is one of a few.
@@ -127,6 +155,8 @@ enum Comparison {
 }
 
 /// Columns that are compared with constants, or are equal to such columns: of `a.tenant_id = b.tenant_id AND b.tenant_id = 'acme'` both.
+///
+/// Of `WHERE n.e = 'call' AND n.timestamp >= '2026-11-01'` it is `n.e` by an equality and `n.timestamp` by a range.
 fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Comparison>> {
     let (mut columns, mut equal) = (HashMap::new(), Vec::new());
     plan.apply_with_subqueries(|node| {
@@ -168,6 +198,14 @@ fn columns_with_conditions(plan: &LogicalPlan) -> Result<HashMap<Column, Compari
 }
 
 /// The column that a condition compares with constants.
+///
+/// ```text
+/// o = 'o1'                        o, Equality
+/// o IN ('o1', 'o2')               o, Equality
+/// 'o1' = o OR o = 'o2'            o, Equality: both parts are about the same column
+/// timestamp BETWEEN x AND y       timestamp, Range
+/// n <> 5, n = m, o LIKE 'a%'      nothing
+/// ```
 fn compared_with_constants(condition: &Expr) -> Option<(&Column, Comparison)> {
     match condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
@@ -203,6 +241,7 @@ fn compared_with_constants(condition: &Expr) -> Option<(&Column, Comparison)> {
     }
 }
 
+/// The column that an expression is, also under a name or within casts.
 fn plain_or_cast(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Cast(cast) => plain_or_cast(&cast.expr),
@@ -226,6 +265,9 @@ fn is_constant(expr: &Expr) -> bool {
 }
 
 /// Whether a condition on a column is one for which less is read of a table, and the subqueries between it and the table.
+///
+/// The column is followed down to the table. A key of a group goes on below the aggregate, a sum does not: `narrows` is false where the column ends before a
+/// table. `passed` gets the named subqueries on the way, which would be read as a whole if they were shared.
 fn narrows(
     plan: &LogicalPlan,
     column: &Column,
@@ -273,6 +315,7 @@ fn narrows(
     }
 }
 
+/// Whether a window function has the column among the keys of its partitions, so that whole partitions are left out.
 fn is_partitioned_by(function: &Expr, column: &Column) -> bool {
     match function {
         Expr::Alias(alias) => is_partitioned_by(&alias.expr, column),
@@ -284,6 +327,7 @@ fn is_partitioned_by(function: &Expr, column: &Column) -> bool {
 }
 
 /// The column that an expression is, or the time that it is computed of.
+/// `timestamp` for `date_trunc('day', timestamp)`: a condition on the day leaves out times.
 fn source(expr: &Expr) -> Option<&Column> {
     plain(expr).or_else(|| {
         let mut columns = expr.column_refs().into_iter();
@@ -291,6 +335,7 @@ fn source(expr: &Expr) -> Option<&Column> {
     })
 }
 
+/// Whether a condition has something to do with this column, and this is the time.
 fn is_about_time(condition: &Expr, column: &Column) -> bool {
     column.name == "timestamp" && condition.column_refs().contains(column)
 }
@@ -342,6 +387,7 @@ pub fn share_groups(plan: LogicalPlan, shared: &mut Vec<SharedTable>) -> Result<
 }
 
 /// A scan of a table that stands in the place of a subquery.
+/// It reads all columns at first; rules leave out those that are not needed, as of any table.
 fn scan_of(table: &SharedTable, subquery: &LogicalPlan) -> Result<LogicalPlan> {
     let columns = (0..subquery.schema().fields().len()).collect();
     let name = TableReference::bare(table.name());
@@ -352,7 +398,9 @@ fn scan_of(table: &SharedTable, subquery: &LogicalPlan) -> Result<LogicalPlan> {
 /// The tables that have been made so far.
 #[derive(Default)]
 struct SharedTables {
+    /// One for each subquery, each behind those that it reads.
     tables: Vec<SharedTable>,
+    /// The table of a subquery, by the plan that it had before its own subqueries were replaced.
     by_subquery: HashMap<Arc<LogicalPlan>, SharedTable>,
 }
 
@@ -374,6 +422,7 @@ impl SharedTables {
         replaced.map(|plan| plan.data)
     }
 
+    /// The table of a subquery, which is made at its first use: its own repeated subqueries become tables before it.
     fn table_for(
         &mut self,
         subquery: &Arc<LogicalPlan>,

@@ -2,12 +2,27 @@
 //!
 //! ```text
 //! timestamp AT TIME ZONE 'UTC' AT TIME ZONE 'Europe/Berlin'      2026-11-12 23:30 in UTC is 2026-11-13 00:30 on the clock in Berlin
-//! TIMESTAMP '2026-11-13 00:00' AT TIME ZONE 'Europe/Berlin'      when this day began there: 2026-11-12 23:00 in UTC
+//! TIMESTAMP '2026-11-13 00:00:00' AT TIME ZONE 'Europe/Berlin'   when this day began there: 2026-11-12 23:00 in UTC
 //! ```
 //!
 //! The gate writes both as calls of `timezone(zone, time)`, and types say which of them is meant. Where clocks are set back, an hour comes
 //! twice: its second time, standard time, is taken. Where they are set forward, an hour is missing: it is read as if
 //! clocks had not been set yet.
+//!
+//! ```text
+//! Europe/Berlin       instant in UTC         what the clock shows
+//! in spring           2026-03-29 00:59:59    2026-03-29 01:59:59
+//!                     2026-03-29 01:00:00    2026-03-29 03:00:00
+//! in autumn           2026-10-25 00:59:59    2026-10-25 02:59:59
+//!                     2026-10-25 01:00:00    2026-10-25 02:00:00
+//!
+//!                     what a clock shows     which instant that is
+//! missing             2026-03-29 02:30:00    2026-03-29 01:30:00 in UTC: as if it were 02:30 by standard time
+//! twice               2026-10-25 02:30:00    2026-10-25 01:30:00 in UTC, and not 00:30
+//! ```
+//!
+//! The name of a zone is a constant. Others are refused: `AT TIME ZONE takes the name of a zone, such as 'Europe/Berlin'` for a column, `there is no time zone
+//! 'Berlin'; names are those of the IANA, such as 'Europe/Berlin'` for a name that there is not.
 
 use std::sync::Arc;
 
@@ -27,13 +42,23 @@ use datafusion_expr::{
 };
 
 /// What the zone of instants is called.
+/// The type of an instant is a timestamp with this zone, TIMESTAMP WITH TIME ZONE in answers; of a time on a clock it is one without.
 const UTC: &str = "+00:00";
 /// Offsets change at multiples of it, since clocks follow zones at all; where they do not, each time is looked up.
+///
+/// 15 minutes: offsets are looked up at both ends of such a step, and where they are the same they hold for all times between. Of rows in about the
+/// order of their times only the first one in a step takes look-ups.
 const STEP_MINUTES: i64 = 15;
 /// Steps that a time which clocks skip is at most behind one that they show.
+/// A day: Samoa had no 2011-12-30, when it moved across the date line.
 const SKIPPED_STEPS_MAX: i32 = 24 * 4;
 
 /// `timezone(zone, time)`.
+///
+/// ```text
+/// timezone('Europe/Berlin', time without a zone)     the instant at which clocks in Berlin show it
+/// timezone('Europe/Berlin', instant)                 what clocks in Berlin show then
+/// ```
 pub fn timezone() -> Arc<ScalarUDF> {
     let signature = Signature::user_defined(Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(TimeZone { signature }))
@@ -53,6 +78,9 @@ impl ScalarUDFImpl for TimeZone {
         &self.signature
     }
 
+    /// A time keeps its type, by which the direction is known; dates and strings become instants.
+    ///
+    /// Errors: another number of arguments; what is no time (`AT TIME ZONE takes a time, not Int64`).
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [_, time] = types else {
             return plan_err!("AT TIME ZONE takes a time and the name of a zone");
@@ -68,6 +96,7 @@ impl ScalarUDFImpl for TimeZone {
         Ok(vec![DataType::Utf8, time])
     }
 
+    /// The direction: without a zone an instant comes back, with one a time on a clock. The unit stays.
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [_, DataType::Timestamp(unit, None)] => {
@@ -91,7 +120,9 @@ impl ScalarUDFImpl for TimeZone {
         let [ColumnarValue::Scalar(zone), times] = &*args.args else {
             return plan_err!("AT TIME ZONE takes the name of a zone");
         };
-        let zone = zone_of(Some(zone))?;
+        let is_utc =
+            zone.try_as_str().flatten().is_some_and(|name| name.eq_ignore_ascii_case("utc"));
+        let zone = Some(zone_of(Some(zone))?).filter(|_| !is_utc);
         let converted = match times {
             ColumnarValue::Array(times) => ColumnarValue::Array(convert(times, zone)?),
             ColumnarValue::Scalar(time) => {
@@ -104,6 +135,10 @@ impl ScalarUDFImpl for TimeZone {
 }
 
 /// The zone that a constant names.
+///
+/// `Europe/Berlin`, or a fixed offset such as `+02:00`.
+///
+/// Errors: no constant; a name that the list of zones does not have.
 fn zone_of(name: Option<&ScalarValue>) -> Result<Tz> {
     let Some(name) = name.and_then(|name| name.try_as_str().flatten()) else {
         return plan_err!("AT TIME ZONE takes the name of a zone, such as 'Europe/Berlin'");
@@ -120,7 +155,10 @@ fn zone_of(name: Option<&ScalarValue>) -> Result<Tz> {
     }
 }
 
-fn convert(times: &ArrayRef, zone: Tz) -> Result<ArrayRef> {
+/// Converts a column of times of any unit, in the direction that its type says; without a zone, in UTC. Nulls stay null.
+///
+/// Errors: times outside of the years that the calendar has.
+fn convert(times: &ArrayRef, zone: Option<Tz>) -> Result<ArrayRef> {
     match times.data_type() {
         DataType::Timestamp(TimeUnit::Second, _) => of_unit::<TimestampSecondType>(times, zone),
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
@@ -136,9 +174,13 @@ fn convert(times: &ArrayRef, zone: Tz) -> Result<ArrayRef> {
     }
 }
 
-fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef> {
+/// The same for one unit. An offset is a number of seconds, which is added to each time in its unit.
+fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Option<Tz>) -> Result<ArrayRef> {
     let is_instant = matches!(times.data_type(), DataType::Timestamp(_, Some(_)));
     let times = times.as_primitive::<T>();
+    let shown_in = (!is_instant).then_some(UTC);
+    // Clocks in UTC show the instant itself.
+    let Some(zone) = zone else { return Ok(Arc::new(times.clone().with_timezone_opt(shown_in))) };
     let second = match T::UNIT {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
@@ -159,6 +201,7 @@ fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef
     let mut last: Option<(i64, Option<i64>)> = None;
     let mut added = |time: i64| -> Option<i64> {
         let index = time.div_euclid(step);
+        // `None` within `Some`: the offset changes within this step, so each of its times is looked up.
         let in_step = match last {
             Some((known, added)) if known == index => added,
             _ => {
@@ -175,6 +218,7 @@ fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef
     let mut values = Vec::with_capacity(times.len());
     for (row, &time) in times.values().iter().enumerate() {
         if times.is_null(row) {
+            // Whatever stands in the slot of a null could be outside of the years.
             values.push(0);
             continue;
         }
@@ -183,13 +227,15 @@ fn of_unit<T: ArrowTimestampType>(times: &ArrayRef, zone: Tz) -> Result<ArrayRef
         };
         values.push(converted);
     }
-    let zone = (!is_instant).then_some(UTC);
     let nulls = times.nulls().cloned();
     let converted = PrimitiveArray::<T>::try_new(values.into(), nulls)?;
-    Ok(Arc::new(converted.with_timezone_opt(zone)))
+    Ok(Arc::new(converted.with_timezone_opt(shown_in)))
 }
 
 /// How many seconds a clock is ahead of UTC where it shows this time.
+///
+/// 3,600 in Berlin in winter. A time that is shown twice has two offsets, of which the later one is taken. For one that is skipped it is the offset of the
+/// last time before it that clocks show, looked for in steps of a quarter of an hour.
 fn offset_of_clock(zone: Tz, time: NaiveDateTime) -> Option<i32> {
     for steps in 0..=SKIPPED_STEPS_MAX {
         let before = time.checked_sub_signed(TimeDelta::minutes(STEP_MINUTES) * steps)?;
@@ -219,7 +265,7 @@ mod tests {
     fn converted(times: &[&str], zone: &str, is_instant: bool) -> Vec<i64> {
         let times = TimestampMillisecondArray::from_iter_values(times.iter().map(|text| ms(text)));
         let times: ArrayRef = Arc::new(times.with_timezone_opt(is_instant.then_some(UTC)));
-        let converted = convert(&times, zone.parse().unwrap()).unwrap();
+        let converted = convert(&times, Some(zone.parse().unwrap())).unwrap();
         assert_eq!(matches!(converted.data_type(), DataType::Timestamp(_, Some(_))), !is_instant);
         converted.as_primitive::<TimestampMillisecondType>().values().to_vec()
     }
@@ -287,7 +333,7 @@ mod tests {
             [ms("2011-12-30 10:10:00"), ms("2011-12-31 09:50:00")]
         );
         let last: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![i64::MAX]));
-        assert!(convert(&last, UTC.parse().unwrap()).is_err());
+        assert!(convert(&last, Some(UTC.parse().unwrap())).is_err());
     }
 
     #[test]
@@ -303,8 +349,8 @@ mod tests {
             let zone: Tz = zone.parse().unwrap();
             let times = (0..40_000).map(|n| ms("2009-12-01 00:00:00") + n * 6_599_000);
             let times: ArrayRef = Arc::new(TimestampMillisecondArray::from_iter_values(times));
-            let instants = convert(&times, zone).unwrap();
-            let again = convert(&instants, zone).unwrap();
+            let instants = convert(&times, Some(zone)).unwrap();
+            let again = convert(&instants, Some(zone)).unwrap();
             let (times, again) = (
                 times.as_primitive::<TimestampMillisecondType>().values(),
                 again.as_primitive::<TimestampMillisecondType>().values(),

@@ -4,6 +4,22 @@
 //! tenant_id = 'acme' AND timestamp >= '2026-11-01' AND numeric_props['ms'] > 100      pushed down
 //! length(user_id) > 9                                                                 stays with DataFusion
 //! ```
+//!
+//! What becomes of each, in the form of the engine:
+//!
+//! ```text
+//! tenant_id = 'acme' OR tenant_id = 'beta'       tenants ["acme", "beta"]
+//! event_name NOT IN ('login')                    event names for which a function says yes, called once for each name of a segment
+//! timestamp >= '2026-11-01'                      from_ms 1793491200000
+//! timestamp <= TIMESTAMP '1970-01-01 00:00:00.0005'   to_ms 1: of whole milliseconds the one before it
+//! hour > TIMESTAMP '2026-11-01 00:30:00'         from_ms that of 01:00, the next hour of events_hourly
+//! numeric_props['ms'] > 100                      ms from 100.00000000000001, the next double, to infinity
+//! string_props['plan'] IN ('pro', 'team')        plan is one of the two
+//! string_props['plan'] LIKE 'p%'                 plan, as event names above
+//! ```
+//!
+//! And what stays with DataFusion: `OR` between two columns, `x IS NULL`, comparisons of two columns, functions, `LIKE` with a pattern that is computed or
+//! has no wildcard. Nothing that is pushed down is checked again, so it has to be exact.
 
 use std::{borrow::Cow, cmp::Ordering, ops::Range};
 
@@ -25,9 +41,11 @@ use super::{
 };
 
 /// Conditions on rows in the form of the engine. A row must meet all of them.
+/// The default has none, and takes every row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     /// Tenants, where they are limited.
+    /// An empty list takes none: `tenant_id = 'a' AND tenant_id = 'b'`.
     pub tenants: Option<Vec<String>>,
     /// Event names, where they are limited.
     pub events: Option<Vec<String>>,
@@ -40,28 +58,43 @@ pub struct Conditions {
     /// First millisecond after the interval, since 1970; `None` is unbounded.
     pub to_ms: Option<i64>,
     /// Conditions on string and numeric properties.
+    /// A row without the property meets none of them.
     pub filter: Filter,
 }
 
 /// One condition on one column.
+/// `AND` makes several of them, which are added one by one.
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
+    /// `tenant_id` is one of these.
     Tenants(Vec<String>),
+    /// `event_name` is one of these.
     Events(Vec<String>),
+    /// From a millisecond on, and to before another one.
     Times(Option<i64>, Option<i64>),
+    /// A string property, and the values of which it has one.
     Text(String, Vec<String>),
+    /// A numeric property, and the least and the largest value, both included.
     Number(String, f64, f64),
+    /// A string property whose value a function accepts.
     Alike(TextMatch),
+    /// `tenant_id`, accepted by a function.
     TenantsAlike(TextMatch),
+    /// `event_name`, accepted by a function.
     EventsAlike(TextMatch),
 }
 
 /// The column or property that a condition compares.
 enum Subject {
+    /// `tenant_id`.
     Tenant,
+    /// `event_name`.
     Event,
+    /// `timestamp`, `hour` or `day`, also cast to a finer unit or named as an instant in UTC.
     Time,
+    /// The key of a string property: `plan` of `string_props['plan']`.
     Text(String),
+    /// The key of a numeric property: `ms` of `numeric_props['ms']`.
     Number(String),
 }
 
@@ -87,6 +120,8 @@ impl Conditions {
     }
 
     /// Leaves out times at which a condition that is checked elsewhere is not true.
+    ///
+    /// Of `timestamp >= x AND length(user_id) > 9` only rows from `x` on are read, and of these the condition is checked as a whole.
     pub fn narrow(&mut self, kind: Kind, expr: &Expr) {
         let times = implied_times(kind, expr);
         let from = Some(times.start).filter(|start| *start > i64::MIN);
@@ -94,11 +129,15 @@ impl Conditions {
     }
 
     /// The milliseconds that are asked for.
+    /// The start is included, the end is not; `i64::MIN..i64::MAX` without a condition.
     pub fn times(&self) -> Range<i64> {
         self.from_ms.unwrap_or(i64::MIN)..self.to_ms.unwrap_or(i64::MAX)
     }
 
     /// The rows of a source that are of these tenants, events and times.
+    ///
+    /// Of `tenants` and patterns those are taken that hold for both: `tenant_id IN ('acme', 'beta') AND tenant_id LIKE 'a%'` is `acme`. Properties are not
+    /// looked at here: the filter is for the reader of the morsels.
     ///
     /// Errors: damage of a segment.
     pub fn morsels(&self, source: &Source) -> inlay_engine::Result<Vec<Morsel>> {
@@ -114,6 +153,7 @@ impl Conditions {
         source.morsels(series_filter, &self.times())
     }
 
+    /// Adds a condition: lists are intersected, intervals of times too, and conditions on properties are appended.
     fn add(&mut self, condition: Condition) {
         let both = |mine: &mut Option<Vec<String>>, theirs: Vec<String>| match mine {
             None => *mine = Some(theirs),
@@ -167,6 +207,9 @@ fn alike_ones<'a>(
 }
 
 /// The times from which on a comparison of an event's time has another answer, if it is such a one.
+///
+/// Of `timestamp >= '2026-11-01'` that is 1793491200000: before, the answer is false for all rows, and true from then on. `None` where anything else is
+/// compared.
 pub fn time_boundaries(expr: &Expr) -> Option<Vec<i64>> {
     let mut boundaries = Vec::new();
     for condition in understood(Kind::Events, expr)? {
@@ -177,6 +220,7 @@ pub fn time_boundaries(expr: &Expr) -> Option<Vec<i64>> {
 }
 
 /// Times outside of which a condition is not true, as far as that is known.
+/// All times for a condition that is not understood; `OR` has both, with what lies between them.
 fn implied_times(kind: Kind, expr: &Expr) -> Range<i64> {
     let all = i64::MIN..i64::MAX;
     match expr {
@@ -195,6 +239,9 @@ fn implied_times(kind: Kind, expr: &Expr) -> Range<i64> {
     }
 }
 
+/// The conditions of the engine that are together the same as an expression, or `None`.
+///
+/// Constants may stand on either side. Types fit: the library has cast the literal to the type of the column before.
 fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
@@ -217,6 +264,7 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
                 list.iter().map(|item| text(literal(item)?)).collect::<Option<_>>()?;
             among(subject(kind, expr)?, texts).map(|one| vec![one])
         }
+        // A null in the list is no literal here: `NOT IN` with one is never true, which the library knows.
         Expr::InList(InList { expr, list, negated: true }) => {
             let subject = subject(kind, expr)?;
             let others: Vec<String> =
@@ -235,6 +283,8 @@ fn understood(kind: Kind, expr: &Expr) -> Option<Vec<Condition>> {
 }
 
 /// Values of a property that are like a pattern: each value of a segment is looked at once, not each row.
+///
+/// `pattern` is a literal without another escape than the backslash: `'p%'`.
 fn alike(kind: Kind, like: &Like) -> Option<Condition> {
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
     let subject = subject(kind, expr)?;
@@ -257,6 +307,7 @@ fn alike(kind: Kind, like: &Like) -> Option<Condition> {
 }
 
 /// Texts that pass: each one of a segment is looked at once.
+/// `passes` gets its bytes, which are compared as such: the order of strings is that of their bytes.
 fn matching(
     kind: Kind,
     subject: Subject,
@@ -283,6 +334,7 @@ fn accepted(
 }
 
 /// One of two lists for the same column.
+/// `plan = 'pro' OR plan = 'team'` is one condition; `plan = 'pro' OR ms > 3` is none that the engine has.
 fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
     let ([one], [other]) = (&*one, &*other) else { return None };
     let all = |a: &[String], b: &[String]| a.iter().chain(b).cloned().collect();
@@ -297,6 +349,7 @@ fn either(one: Vec<Condition>, other: Vec<Condition>) -> Option<Condition> {
 }
 
 /// The map and the name of `map['name']`.
+/// `("string_props", "plan")` for `get_field(string_props, 'plan')`, which the planner makes of it.
 pub fn property(expr: &Expr) -> Option<(&str, &str)> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let [Expr::Column(column), Expr::Literal(name, _)] = &*call.args else { return None };
@@ -304,11 +357,13 @@ pub fn property(expr: &Expr) -> Option<(&str, &str)> {
     (call.func.name() == "get_field").then_some((&*column.name, name))
 }
 
+/// The same where the property has become a column of the table by a rule.
 fn column_of_property(expr: &Expr) -> Option<(&str, &str)> {
     let Expr::Column(column) = expr else { return None };
     property_of_column(&column.name)
 }
 
+/// What a condition is about, or `None` for an expression that is no column of the engine.
 fn subject(kind: Kind, expr: &Expr) -> Option<Subject> {
     match expr {
         Expr::Column(column) if column.name == "tenant_id" => Some(Subject::Tenant),
@@ -338,6 +393,7 @@ fn in_utc(expr: &Expr) -> Option<&Expr> {
     ["UTC", "+00:00", "Z"].iter().any(|utc| utc.eq_ignore_ascii_case(zone)).then_some(inner)
 }
 
+/// Whether a cast to this type only makes a time finer, or names its zone, which is UTC. A cast to seconds would cut it.
 fn literal_time_type(kind: &arrow::datatypes::DataType) -> bool {
     use arrow::datatypes::{DataType, TimeUnit};
     match kind {
@@ -348,6 +404,7 @@ fn literal_time_type(kind: &arrow::datatypes::DataType) -> bool {
     }
 }
 
+/// A constant that is not null: a comparison with null is true for no row, and the library makes `false` of it.
 fn literal(expr: &Expr) -> Option<&ScalarValue> {
     match expr {
         Expr::Literal(value, _) if !value.is_null() => Some(value),
@@ -359,6 +416,7 @@ fn text(value: &ScalarValue) -> Option<String> {
     value.try_as_str().flatten().map(str::to_owned)
 }
 
+/// A condition that a column has one of some strings. Times and numbers have no lists.
 fn among(subject: Subject, texts: Vec<String>) -> Option<Condition> {
     match subject {
         Subject::Tenant => Some(Condition::Tenants(texts)),
@@ -368,10 +426,14 @@ fn among(subject: Subject, texts: Vec<String>) -> Option<Condition> {
     }
 }
 
+/// A comparison of a column with a constant. For a number both ends are included, so `> 100` begins with the next double.
+///
+/// `None` for operators such as `~` and `IS DISTINCT FROM`, and for `<>` of times and numbers, which no single interval is.
 fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> Option<Condition> {
     match (subject, op) {
         (Subject::Time, _) => times(kind, op, value),
         (Subject::Number(name), _) => {
+            // Constants of other types have been cast to that of the column.
             let ScalarValue::Float64(Some(number)) = *value else { return None };
             // The order of SQL puts NaN last, and none is stored.
             if number.is_nan() {
@@ -404,6 +466,13 @@ fn compared(kind: Kind, subject: Subject, op: Operator, value: &ScalarValue) -> 
 }
 
 /// The rows of a table whose time compares with an instant: in whole milliseconds, at steps of the table.
+///
+/// ```text
+/// of events       timestamp < '… 10:00:00.0005'      to before 10:00:00.001
+/// of events       timestamp = '… 10:00:00.0005'      None: no row has it, which the library finds by itself
+/// of hours        hour >= '… 10:30:00'               from 11:00
+/// of hours        hour <= '… 10:30:00'               to before 11:00
+/// ```
 fn times(kind: Kind, op: Operator, value: &ScalarValue) -> Option<Condition> {
     // The first millisecond that is not before the instant, and whether it is the instant.
     let (ms, is_whole) = match *value {
@@ -427,6 +496,7 @@ fn times(kind: Kind, op: Operator, value: &ScalarValue) -> Option<Condition> {
     Some(Condition::Times(step(from)?, step(to)?))
 }
 
+/// The least number of units that is not below a value, and whether it is exactly the value: `ceil(1500, 1000)` is `(2, false)`.
 fn ceil(value: i64, unit: i64) -> (i64, bool) {
     let is_whole = value.rem_euclid(unit) == 0;
     (value.div_euclid(unit) + i64::from(!is_whole), is_whole)

@@ -1,5 +1,17 @@
 //! The table providers of `events`, `events_hourly` and `events_daily`: which columns a scan reads, and which conditions the engine
 //! evaluates.
+//!
+//! ```text
+//! SELECT string_props['plan'], count(*) FROM events WHERE tenant_id = 'acme' AND length(user_id) > 9 GROUP BY 1
+//!
+//! events               tenant_id, event_name, timestamp, event_id, user_id, string_props, numeric_props
+//! with_properties      … and string_props['plan']␀                        a property as a column of its own
+//! with_numbers         … and number of string_props['plan']␀              the number of each of its values
+//! scan                 reads `number of string_props['plan']` and `user_id` of the rows of acme
+//! pushdown             Exact for tenant_id = 'acme', Unsupported for length(user_id) > 9
+//! ```
+//!
+//! Each step gives another table: columns are added behind those that there are, and a scan that was planned keeps the numbers of its columns.
 
 use std::{fmt, sync::Arc};
 
@@ -13,6 +25,7 @@ use super::{
     arrays::Dictionaries,
     conditions::Conditions,
     errors::broken,
+    known_steps::KnownSteps,
     rollup_tables::Sums,
     row_reader::{ColumnSource, Reading},
     rows_exec::{RowsExec, ScanUnit},
@@ -23,9 +36,11 @@ use super::{
 };
 
 /// Values of a dictionary that are likely to be those of others, too.
+/// Plans and countries are the same in all segments, ids of sessions are not.
 const SHORT_DICTIONARY: usize = 1_024;
 
 /// A table over a snapshot.
+/// Copies are cheap: they share the snapshot and the dictionaries.
 #[derive(Clone)]
 pub struct Table {
     kind: Kind,
@@ -35,26 +50,38 @@ pub struct Table {
     numbers: Vec<NumberColumn>,
     /// Strings that the numbers stand for, in all scans of a statement.
     codes: StatementDictionaries,
+    /// What was found about expressions of the time.
+    known_steps: KnownSteps,
     schema: SchemaRef,
 }
 
 /// All tables over a snapshot.
+///
+/// They share the dictionaries of the statement, of which `events` alone makes use: there a string has the same number in all scans.
 pub fn all(scan: &Arc<Scan>) -> Vec<Table> {
-    let codes = StatementDictionaries::default();
-    let table = |kind| Table::new(kind, Arc::clone(scan), Vec::new(), Vec::new(), codes.clone());
+    let (codes, known_steps) = (StatementDictionaries::default(), KnownSteps::default());
+    let table = |kind: Kind| {
+        let (scan, codes, known_steps) = (Arc::clone(scan), codes.clone(), known_steps.clone());
+        let schema = schema_with(kind, &[], std::iter::empty());
+        Table {
+            kind,
+            scan,
+            properties: Vec::new(),
+            numbers: Vec::new(),
+            codes,
+            known_steps,
+            schema,
+        }
+    };
     Kind::ALL.map(table).into()
 }
 
 impl Table {
-    fn new(
-        kind: Kind,
-        scan: Arc<Scan>,
-        properties: Vec<Property>,
-        numbers: Vec<NumberColumn>,
-        codes: StatementDictionaries,
-    ) -> Self {
-        let schema = schema_with(kind, &properties, numbers.iter().map(|(name, _)| &**name));
-        Self { kind, scan, properties, numbers, codes, schema }
+    /// The same with other columns behind its own.
+    fn with_columns(&self, properties: Vec<Property>, numbers: Vec<NumberColumn>) -> Self {
+        let names = numbers.iter().map(|(name, _)| &**name);
+        let schema = schema_with(self.kind, &properties, names);
+        Self { properties, numbers, schema, ..self.clone() }
     }
 
     /// Name of the table in SQL.
@@ -72,12 +99,19 @@ impl Table {
         &self.properties
     }
 
+    /// What was found about expressions of the time in this statement.
+    pub fn known_steps(&self) -> KnownSteps {
+        self.known_steps.clone()
+    }
+
     /// The snapshot that the table reads.
     pub fn scan_of_rows(&self) -> Arc<Scan> {
         Arc::clone(&self.scan)
     }
 
     /// The same with columns for these properties too, and where each of them stands.
+    ///
+    /// By the indexes of their columns in the schema: 7 and 8 for the first two properties of `events`. A property that has a column already keeps it.
     pub fn with_properties(&self, more: &[Property]) -> (Self, Vec<usize>) {
         let mut properties = self.properties.clone();
         let base = self.kind.columns().len();
@@ -89,11 +123,12 @@ impl Table {
             base + at
         });
         let places = places.collect();
-        let (numbers, codes) = (self.numbers.clone(), self.codes.clone());
-        (Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes), places)
+        (self.with_columns(properties, self.numbers.clone()), places)
     }
 
     /// The source of a column's values.
+    ///
+    /// By the number of the column: first those of the table, then properties, then numbers of strings.
     fn column_source(&self, at: usize) -> Result<ColumnSource> {
         let base = self.kind.columns().len();
         let wanted = match at.checked_sub(base) {
@@ -112,6 +147,9 @@ impl Table {
         wanted.ok_or_else(|| DataFusionError::Internal("a column that is none".to_owned()))
     }
 
+    /// The operator that reads rows of `events`: morsels by the conditions of the engine, columns by the projection.
+    ///
+    /// Errors: damage of a segment.
     fn rows(
         &self,
         projection: &[usize],
@@ -159,6 +197,7 @@ impl Provider for Table {
 
     fn value_count(&self, column: &str) -> Result<Option<usize>> {
         let is_it = |property: &&Property| property.field().name() == column;
+        // Numeric properties have no dictionaries, so nothing is known of them.
         let property = self.properties.iter().filter(|one| one.map == STRINGS).find(is_it);
         let (mut most, mut sum) = (0, 0usize);
         for source in self.scan.sources() {
@@ -194,8 +233,7 @@ impl Provider for Table {
             }
             found.push((number_column(name), codes));
         }
-        let (properties, codes) = (self.properties.clone(), self.codes.clone());
-        let wider = Self::new(self.kind, Arc::clone(&self.scan), properties, numbers, codes);
+        let wider = self.with_columns(self.properties.clone(), numbers);
         Ok(Some((Arc::new(wider), found)))
     }
 
@@ -208,6 +246,7 @@ impl Provider for Table {
             return self.rows(projection, conditions, limit, partitions);
         }
         let schema = Arc::new(self.schema.project(projection)?);
+        // Hours and days are added up by the engine: they are no rows of a source.
         let (kind, scan, properties) = (self.kind, Arc::clone(&self.scan), self.properties.clone());
         Sums { kind, scan, schema, properties, conditions, limit }.plan(partitions)
     }

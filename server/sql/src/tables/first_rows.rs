@@ -11,6 +11,10 @@
 //! ```
 //!
 //! Rows of other batches may be better; whoever numbers the rows sees to that.
+//!
+//! The next batch begins with what is known: with 3 as the best of tenant 7 and 4 of tenant 9, of `7 at 3, 9 at 5, none at 9` the first and the last pass. Of
+//! equal times each may be the first, so all of them pass. The state is shared by all partitions of the scan, whose threads take turns: a batch is looked at
+//! under one lock.
 
 use std::{
     fmt,
@@ -28,6 +32,7 @@ use datafusion_physical_plan::PhysicalExpr;
 use parking_lot::Mutex;
 
 /// Rows of a partition that are looked for, at most.
+/// The best times of a partition are a sorted list, into which a row is inserted.
 pub const FIRST_MAX: usize = 16;
 /// Partitions whose best times are remembered, at most. Rows of others pass.
 const PARTITIONS_MAX: usize = 1 << 18;
@@ -39,7 +44,9 @@ const NONE: u32 = u32::MAX;
 pub struct FirstRows {
     /// The columns of numbers that tell partitions apart, one or two, and that of times.
     columns: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether the latest rows are looked for.
     descending: bool,
+    /// Rows of each partition that are looked for: 1 for `row_number() … = 1`.
     count: usize,
     /// Of all partitions of the scan.
     best_times: Arc<Mutex<BestTimes>>,
@@ -48,12 +55,16 @@ pub struct FirstRows {
 /// The best times of each partition, the worst of them last. Later times count as better when they are turned around.
 #[derive(Debug, Default)]
 struct BestTimes {
+    /// The index of each partition in `best`, by its one or two numbers.
     places: HashMap<[u32; 2], u32>,
+    /// At most `count` times of each partition, the best first.
     best: Vec<Vec<i64>>,
 }
 
 impl FirstRows {
     /// Of partitions by columns of numbers, so many of the earliest rows or of the latest.
+    ///
+    /// `partition` are one or two columns of dictionary codes, `time` that of times, all by their indexes in the scan's schema.
     pub fn new(
         partition: Vec<Arc<dyn PhysicalExpr>>,
         time: Arc<dyn PhysicalExpr>,
@@ -107,6 +118,7 @@ impl PhysicalExpr for FirstRows {
         let Some(numbers) = numbers.collect::<Option<Vec<_>>>() else {
             return internal_err!("numbers that are none");
         };
+        // Turned around by `!`, which has no overflow: `-i64::MIN` would have one. The order is the same.
         let rank = |row: usize| match self.descending {
             true => !times.value(row),
             false => times.value(row),
@@ -121,6 +133,7 @@ impl PhysicalExpr for FirstRows {
             for (part, array) in key.iter_mut().zip(&numbers) {
                 *part = if array.is_valid(row) { array.value(row) } else { NONE };
             }
+            // Rows of a series follow each other, so the last partition is often the next one, too.
             let place = match last {
                 Some((of, place)) if of == key => place,
                 _ => match places.get(&key) {

@@ -9,6 +9,15 @@
 //! rows_exec      the operator: morsels of rows, read by row_reader, as far as scan_filters let them pass
 //! rollup_tables  hours and days that the engine has added up
 //! ```
+//!
+//! The way of a statement through them:
+//!
+//! ```text
+//! SELECT string_props['plan'], numeric_props['ms'] FROM events WHERE tenant_id = 'acme' AND length(user_id) > 9 ORDER BY timestamp DESC LIMIT 10
+//! planner       Table::pushdown: tenant_id = 'acme' is exact. Table::scan: the morsels of acme in each source, a RowsExec over them
+//! optimizer     RowsExec takes length(user_id) > 9, and reads the latest morsels first
+//! execution     of a morsel user_id and timestamp are read, then plan and ms of the rows that pass; older morsels are skipped
+//! ```
 
 mod errors;
 mod instants;
@@ -20,6 +29,7 @@ mod arrays;
 mod conditions;
 
 mod first_rows;
+mod known_steps;
 mod scan_filters;
 mod statement_dictionary;
 
@@ -43,6 +53,7 @@ pub use errors::broken;
 pub use events_table::{Table, all};
 pub use first_rows::FIRST_MAX;
 pub use instants::{instant, is_instant, kept_cast};
+pub use known_steps::{KnownSteps, Steps};
 pub use partitions::{BATCH_ROWS, balance_by_rows};
 pub use rows_exec::RowsExec;
 pub use scans::{scan_of, table_of};

@@ -2,6 +2,18 @@
 //!
 //! Counts come from the directories of segments, states from their rollups where these are stored; rows that are not
 //! sealed yet are added. So a row is exact whenever it is read.
+//!
+//! ```text
+//! SELECT day, count, users FROM events_daily WHERE tenant_id = 't1' AND event_name = 'call' ORDER BY day DESC LIMIT 1
+//! 2026-11-20T00:00:00.000Z, 15, 13
+//!
+//! each source    its hours of that series within the days that are asked for
+//! merged         by the start of their day: counts are added, sketches of users and digests of numbers are merged
+//! row            tenant, event, start of the day, count; users is the sketch's estimate, users_state its bytes
+//! ```
+//!
+//! A series, one event name of one tenant, is read through all sources by one thread, so that its rows are complete when a batch is made. What is not
+//! selected is not read: `SELECT sum(count) …` needs directories alone.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -29,13 +41,16 @@ use super::{
 };
 
 /// Rows of a batch without states, and with them: a state takes kilobytes.
+/// 512 sketches of some kilobytes are a few megabytes.
 const BATCH_ROWS: usize = 8_192;
 const BATCH_ROWS_WITH_STATES: usize = 512;
 const HOUR_MS: i64 = 3_600_000;
 
 /// A tenant's event.
+/// `("t1", "call")`; strings are shared by all rows of the series.
 type SeriesName = (Arc<str>, Arc<str>);
 /// A row: tenant, event, and the start of its hour or day.
+/// In milliseconds since 1970: `("t1", "call", 1795132800000)` for the row above.
 type RollupKey = (Arc<str>, Arc<str>, i64);
 
 /// A read of `events_hourly` or `events_daily`.
@@ -57,6 +72,9 @@ pub struct Sums {
 impl Sums {
     /// Reads them in so many parts beside each other, tenants' events in their order.
     ///
+    /// Series are dealt out in turn: of 2 parts the first gets the first, third and fifth. With `LIMIT 10` a batch has ten rows, and a part reads no more
+    /// series than it needs for them.
+    ///
     /// Errors: damage of a segment.
     pub fn plan(self, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
         let names = self.names();
@@ -66,6 +84,7 @@ impl Sums {
             true => BATCH_ROWS,
             false => BATCH_ROWS_WITH_STATES,
         };
+        // Batches are made as they are asked for: a small limit must not pay for a large batch.
         let batch_rows = limit.map_or(rows, |limit| limit.clamp(1, rows));
         let reading = Arc::new(RollupReading { sums: self, states, numbers, batch_rows });
         let parts = (0..partitions.max(1)).map(|part| {
@@ -78,6 +97,8 @@ impl Sums {
     }
 
     /// The tenants' events that are asked for, in order.
+    ///
+    /// From the directories of all sources: series whose rows may be within the span of time. Patterns are no conditions of these tables (`conditions.rs`).
     fn names(&self) -> Vec<SeriesName> {
         let Conditions { tenants, events, .. } = &self.conditions;
         let is_among = |list: &Option<Vec<String>>, one: &str| {
@@ -112,6 +133,9 @@ impl Sums {
     }
 
     /// The hours of what begins in time: a day is asked for as a whole, or not at all.
+    ///
+    /// In milliseconds, the end not included. For days the end is moved by 23 hours, so that a day that begins before it is complete; days that begin later
+    /// are dropped by [`rows`](Self::rows).
     fn span(&self) -> (i64, i64) {
         let times = self.conditions.times();
         let whole = times.end.checked_add(self.kind.step_ms() - HOUR_MS);
@@ -119,6 +143,9 @@ impl Sums {
     }
 
     /// Which states are needed, and the numeric properties among them by their places.
+    ///
+    /// `SELECT count` needs none; `users` and `users_state` need sketches; `numeric_states` the digests of all properties, and `numeric_states['ms']` alone
+    /// that of `ms`. The second part is the list of properties, sorted, in whose order the engine returns digests.
     fn states(&self) -> Result<(States, Vec<String>)> {
         let has = |name: &str| self.schema.fields().iter().any(|field| field.name() == name);
         let mut numbers: Vec<String> = Vec::new();
@@ -136,6 +163,8 @@ impl Sums {
     }
 
     /// The rows of a tenant's event.
+    ///
+    /// Appended to `rows` in the order of time: one for each hour or day that has events.
     fn rows(
         &self,
         name: &SeriesName,
@@ -171,6 +200,7 @@ impl Sums {
         Ok(())
     }
 
+    /// Rows as columns: of each field of the schema the array that it names.
     fn batch(&self, rows: &[(RollupKey, Hour)], numbers: &[String]) -> Result<RecordBatch> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         for field in self.schema.fields() {
@@ -217,14 +247,18 @@ impl Sums {
 /// Sums and what of them is read.
 struct RollupReading {
     sums: Sums,
+    /// What the engine is asked for besides counts.
     states: States,
+    /// Properties in the order of their digests.
     numbers: Vec<String>,
+    /// Rows after which a batch is handed on.
     batch_rows: usize,
 }
 
 /// Some tenants' events.
 struct RollupPart {
     reading: Arc<RollupReading>,
+    /// Tenants' events that this partition reads.
     names: Vec<SeriesName>,
 }
 
@@ -249,6 +283,8 @@ impl PartitionStream for RollupPart {
 }
 
 /// Batches of some tenants' events, made as they are wanted.
+///
+/// One series has at most as many rows as there are hours, which may be more than a batch: the others wait in `rows`.
 struct RollupBatches {
     reading: Arc<RollupReading>,
     names: std::vec::IntoIter<SeriesName>,
@@ -276,6 +312,7 @@ impl Iterator for RollupBatches {
     }
 }
 
+/// The estimate of a sketch, in users; 0 where no row has a user.
 fn estimate(state: &Hour) -> Result<u64> {
     let mut users = UserState::default();
     if let Some(bytes) = state.users() {

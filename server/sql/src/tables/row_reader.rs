@@ -2,6 +2,17 @@
 //!
 //! Conditions come first. `WHERE length(user_id) > 9` reads `user_id` of a morsel; of the rows that pass, and of them alone,
 //! `event_id` is read then.
+//!
+//! The way of a morsel, here of 8,192 rows:
+//!
+//! ```text
+//! Source::excludes             whether any of its rows can pass, without reading one
+//! Source::passing              the engine's conditions: 2,500 rows are marked
+//! mark_users, mark_event_ids   users and ids that a join has found: 300 are left
+//! PassingRows                  300 are fewer than one of eight: they become a morsel of their own
+//! batch                        300 rows of user_id are read for length(user_id) > 9, which 40 pass
+//!                              40 rows of event_id are read
+//! ```
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -25,24 +36,30 @@ use super::{
 };
 
 /// What a column of `events` is made of.
+/// One for each column of a scan, in the order of the columns.
 #[derive(Debug, Clone)]
 pub enum ColumnSource {
     /// The tenant of the row's series.
+    /// The same for all rows of a series: nothing of the row is read.
     Tenant,
     /// The event's name.
     Event,
     /// A column of the engine.
+    /// Time, event id, user, or one property.
     Plain(Column),
     /// All string properties.
+    /// A map for each row: every column of strings that the segment has is read.
     Strings,
     /// All numeric properties.
     Numbers,
     /// Texts of something as numbers.
+    /// Of the column within, by the codes of the statement's dictionary.
     Number(Box<ColumnSource>, Arc<StatementDictionary>),
 }
 
 impl ColumnSource {
     /// By the name of a column.
+    /// `None` for a name that is no column of `events`.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "tenant_id" => Some(Self::Tenant),
@@ -57,6 +74,7 @@ impl ColumnSource {
     }
 
     /// Of a property.
+    /// `string_props['plan']` is the column of strings `plan`, `numeric_props['ms']` that of numbers `ms`.
     pub fn property(property: &Property) -> Self {
         match &*property.map {
             STRINGS => Self::Plain(Column::Text(property.name.clone())),
@@ -66,6 +84,7 @@ impl ColumnSource {
 }
 
 /// Users that are searched for in a segment, at most: of more, each row's is looked at.
+/// A search in the sorted users of each tenant takes some steps for each of them.
 const USERS_MAX: usize = 64;
 
 /// Rows that are read, and what of them.
@@ -85,11 +104,13 @@ pub struct Reading {
 }
 
 /// The newest rows of a morsel, or the oldest, that are read before its others: an operator that looks for some of them then
+/// An eighth of a batch.
 /// knows which others it does not need.
 const HEAD_ROWS: usize = 1_024;
 
 impl Reading {
     /// Where the time stands among the columns.
+    /// `None` where the scan does not read it: then nothing is known of the times that are needed.
     pub fn time(&self) -> Option<usize> {
         self.place_of(&Column::Time)
     }
@@ -102,6 +123,10 @@ impl Reading {
     }
 
     /// The rows of a morsel that the statement's conditions let pass, if there are any. Of those that are `known`, users and event
+    ///
+    /// `known` is what the scan's own conditions were when the morsel was begun (`scan_filters.rs`). `None` where no row passes, which reads no column.
+    ///
+    /// Errors: damage of a segment.
     /// ids are searched for in the segment here; `batch` checks all.
     pub fn passing(
         &self,
@@ -132,6 +157,8 @@ impl Reading {
     }
 
     /// The users that rows can have, by their texts or by their numbers, where they are known and few.
+    ///
+    /// From `user_id IN ('u1', 'u2')`, or from the numbers that a join has found among its smaller side. `None` where there are more than [`USERS_MAX`].
     fn known_users(&self, known: &KnownFilter) -> Option<Vec<Vec<u8>>> {
         let is_few = |count: usize| count <= USERS_MAX;
         let texts = self.place_of(&Column::User).and_then(|at| known.texts(at));
@@ -151,6 +178,10 @@ impl Reading {
     }
 
     /// The latest of some rows, or the earliest, and the others as a morsel with the bounds of their times.
+    ///
+    /// 1,024 rows are selected by their times, not sorted. The bounds tell whether the others are needed once the operator above has learnt from these.
+    ///
+    /// Errors: damage of a segment.
     pub fn split(
         &self,
         source: &Source,
@@ -178,6 +209,11 @@ impl Reading {
     }
 
     /// Columns of rows, as far as they pass what is known.
+    ///
+    /// The columns of the conditions are read first, then those rows are dropped that do not pass, then the other columns are read. `None` where no row is
+    /// left.
+    ///
+    /// Errors: damage of a segment; what the library says of an expression.
     pub fn batch(
         &self,
         source: &Source,
@@ -210,6 +246,7 @@ impl Reading {
     }
 
     /// A column of some rows.
+    /// `at` is its number in the scan's schema.
     fn array(&self, source: &Source, rows: &PassingRows, at: usize) -> Result<ArrayRef> {
         let read = |column: &Column| -> Result<ArrayRef> {
             let values = rows.read(source, column)?;
@@ -264,6 +301,8 @@ impl Reading {
 }
 
 /// Rows of a morsel that pass: never none.
+///
+/// `marks` has an entry for each row of the morsel, `count` of which are true.
 #[derive(Clone)]
 pub struct PassingRows {
     morsel: Morsel,
@@ -281,6 +320,7 @@ impl PassingRows {
         self.count > 2 * HEAD_ROWS
     }
 
+    /// Rows of a morsel with these marks; `None` where none is marked. Few of them become a morsel of their own.
     fn of(morsel: Morsel, marks: Option<Vec<bool>>) -> Option<Self> {
         let rows = morsel.rows();
         let Some(marks) = marks else {
@@ -314,6 +354,7 @@ impl PassingRows {
     }
 
     /// Those of these rows that are marked; none where none is.
+    /// `passing` has an entry for each row that has passed so far, and not for each row of the morsel.
     fn narrow(self, passing: &BooleanArray) -> Option<Self> {
         let mut passing = passing.values().iter();
         let marks = match self.marks {
@@ -335,6 +376,7 @@ impl PassingRows {
         }
     }
 
+    /// The values of a column for the rows that pass.
     fn read(&self, source: &Source, column: &Column) -> Result<Values> {
         Ok(self.marked(source.read(&self.morsel, column).map_err(broken)?))
     }
@@ -352,6 +394,7 @@ impl PassingRows {
         codes.users(source, &places)?.ok_or_else(none)
     }
 
+    /// Values of all rows of the morsel without those that do not pass.
     fn marked(&self, mut values: Values) -> Values {
         if let Some(marks) = &self.marks {
             values.retain(marks);
@@ -361,6 +404,8 @@ impl PassingRows {
 }
 
 /// The rows of a morsel that are marked, as a morsel: rows beside each other are one row range.
+///
+/// Rows 10 to 14 with the marks 1 1 0 0 1 are the row ranges 10..12 and 14..15.
 fn marked_strips(morsel: &Morsel, marks: &[bool]) -> Morsel {
     let mut row_ranges: Vec<RowRange> = Vec::new();
     let mut marks = marks.iter();
@@ -383,12 +428,15 @@ fn is_shared(column: &Column) -> bool {
 }
 
 /// Columns that some row has.
+/// A map names only properties that its row has, so the others are not looked at for each row.
 fn present(mut columns: Vec<(&str, ArrayRef)>, rows: usize) -> Vec<(&str, ArrayRef)> {
     columns.retain(|(_, column)| column.null_count() < rows);
     columns
 }
 
 /// A text of its series for each row; `text` gives it, and its number in the source.
+///
+/// Row ranges of tenant 7, 7 and 9 with 2, 1 and 3 rows are the codes 1 1 1 2 2 2 over a table of two strings.
 fn series_values<'a>(morsel: &Morsel, text: &dyn Fn(usize) -> (u32, &'a [u8])) -> Values {
     let (mut table, mut codes) = (TextTable::default(), Vec::with_capacity(morsel.rows()));
     let mut last: Option<u32> = None;

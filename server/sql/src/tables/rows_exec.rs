@@ -1,4 +1,18 @@
 //! The operator that reads `events`: morsels of rows, balanced among partitions, as batches.
+//!
+//! ```text
+//! SELECT event_id FROM events WHERE length(user_id) > 9 ORDER BY timestamp DESC LIMIT 100
+//!
+//! SortExec: fetch 100, learns timestamp > … once it has a hundred rows
+//!   RowsExec: columns event_id, user_id, timestamp; filters length(user_id) > 9, and what the sort learns
+//!
+//! partition 0   morsels of Nov 24, Nov 22, …      the latest first: try_pushdown_sort
+//!   1   of Nov 24 the latest 1,024 rows are read, those that pass are handed on
+//!   2   the others of Nov 24, of which by now those after 09:12 pass
+//!   3   Nov 22 ends before 09:12 of Nov 24: skipped, and counted as parts_skipped
+//! ```
+//!
+//! A filter of a statement is checked here and nowhere else; what operators learn only spares rows, and they still check each row that they get.
 
 use std::{cmp::Reverse, fmt, sync::Arc};
 
@@ -33,17 +47,20 @@ use super::{
 };
 
 /// Some rows of a source.
+/// A morsel, or what is left of one whose head has been read.
 #[derive(Debug, Clone)]
 pub struct ScanUnit {
     /// The source, by its place in the scan.
     source: usize,
     morsel: Morsel,
     /// The earliest and the latest time of its series.
+    /// In milliseconds: bounds of its rows, which need not be reached.
     times: TimeBounds,
 }
 
 impl ScanUnit {
     /// The rows of a morsel.
+    /// `source` is the number of the source among those of the scan.
     pub fn new(scan: &Scan, source: usize, morsel: Morsel) -> Self {
         let all = scan.sources().get(source).map(|source| source.series()).unwrap_or_default();
         let series = morsel.row_ranges.iter().filter_map(|row_range| all.get(row_range.series));
@@ -57,7 +74,9 @@ impl ScanUnit {
 /// Operator that reads rows of `events` and gives them as record batches.
 #[derive(Clone)]
 pub struct RowsExec {
+    /// What is read of each row, the same for all partitions.
     reading: Arc<Reading>,
+    /// The rows of each partition, in the order in which they are read.
     partitions: Vec<Vec<ScanUnit>>,
     properties: Arc<PlanProperties>,
     /// Conditions of the statement beyond those of the engine, and what operators learn while they run.
@@ -68,9 +87,11 @@ pub struct RowsExec {
 }
 
 /// Counts parts whose times lie outside of what was learnt.
+/// The name of the metric; tests read it.
 const SKIPPED: &str = "parts_skipped";
 impl RowsExec {
     /// Shares parts out among so many partitions.
+    /// By their rows: each partition gets about as many (`partitions.rs`). At least one partition, which may be empty.
     pub fn new(reading: Reading, parts: Vec<ScanUnit>, partitions: usize) -> Self {
         let parts = parts.into_iter().map(|part| (part.morsel.rows(), part));
         let partitions = balance_by_rows(parts.collect(), partitions);
@@ -86,6 +107,9 @@ impl RowsExec {
     }
 
     /// Without rows that are behind so many others of their partition, by the columns of numbers that tell partitions apart and the
+    ///
+    /// `partition` and `time` are numbers of columns of the scan, `count` the rows of each partition that are looked for. Also nothing where the scan has a
+    /// limit: the rows that it counts would be others.
     /// time. Nothing where the columns are others.
     pub fn with_first(
         &self,
@@ -112,6 +136,8 @@ impl RowsExec {
     }
 
     /// The same rows, in about the order of their times: each partition begins with the earliest or the latest.
+    ///
+    /// Parts are dealt out in turn, so that all partitions begin with some of the latest, whatever number of rows they have.
     fn by_time(&self, descending: bool) -> Self {
         let mut parts: Vec<ScanUnit> = self.partitions.iter().flatten().cloned().collect();
         match descending {
@@ -171,6 +197,7 @@ impl ExecutionPlan for RowsExec {
         if count == 0 || self.reading.limit.is_some() {
             return Ok(FilterPushdownPropagation::all_unsupported(pushed));
         }
+        // `Pre` are filters of the plan above, which are then taken out of it. `Post` are those of operators that learn: they go on to check their rows.
         let is_checked = match phase {
             FilterPushdownPhase::Pre => PushedDown::Yes,
             FilterPushdownPhase::Post => PushedDown::No,
@@ -251,6 +278,7 @@ impl ExecutionPlan for RowsExec {
     ) -> Result<Arc<Statistics>> {
         let share =
             |parts: &Vec<ScanUnit>| parts.iter().map(|part| part.morsel.rows()).sum::<usize>();
+        // Of a filter it is not known how many rows pass, so the number is only exact without one.
         let rows = match args.partition() {
             Some(partition) => self.partitions.get(partition).map_or(0, share),
             None => self.partitions.iter().map(share).sum(),
@@ -264,10 +292,15 @@ impl ExecutionPlan for RowsExec {
 }
 
 /// Batches of a partition, one after the other.
+///
+/// A morsel is read when its first batch is asked for, so that it meets what has been learnt until then.
 struct RowBatches {
     reading: Arc<Reading>,
+    /// Parts that have not been begun.
     parts: std::vec::IntoIter<ScanUnit>,
+    /// Shared with the operators that learn.
     filters: ScanFilters,
+    /// The order by time, where an operator learns from it.
     descending: Option<bool>,
     /// Whether some rows have been handed on from which an operator above could learn, or none learns.
     is_sampled: bool,
@@ -277,6 +310,7 @@ struct RowBatches {
     skipped: Count,
     /// What was read and is not yet handed on, and from where on.
     open: Option<(RecordBatch, usize)>,
+    /// Rows that have been handed on, for the limit.
     sent: usize,
 }
 
@@ -313,6 +347,8 @@ impl Iterator for RowBatches {
 
 impl RowBatches {
     /// The rows of a part that pass, as far as it is known by now what passes; of a large one that `has_head` and is read by
+    ///
+    /// `None` where the part is skipped, or none of the rows that were read passes. Of a large part the rows behind the head are in `rest` afterwards.
     /// time, the head alone.
     fn read(&mut self, (mut part, has_head): (ScanUnit, bool)) -> Result<Option<RecordBatch>> {
         let reading = Arc::clone(&self.reading);

@@ -12,6 +12,18 @@
 //! A scan looks at it before each morsel of rows: one whose times lie outside is not read, and of the others only the columns
 //! of the conditions are, until it is known which rows pass. Conditions of the statement are checked here alone; an operator
 //! that learns one still checks every row that it gets, so rows may pass that need not.
+//!
+//! What is understood of a condition, so that rows are left out before any column is read:
+//!
+//! ```text
+//! timestamp > 5 AND timestamp <= 9                        times (6, 9)
+//! timestamp > 5 OR (timestamp = 5 AND user_id > 'u1')     times (5, …): an order by two columns
+//! timestamp IS NULL OR timestamp > 5                      times (6, …): every row has a time
+//! timestamp > 5 OR user_id > 'u1'                         all times
+//! event_id IN ('a', 'b')                                  texts ["a", "b"], for which blocks are searched
+//! number of user_id IN (7, 9)                             numbers [7, 9]: the users of these codes
+//! event_id LIKE '0a7f%'                                   prefix 0a7f
+//! ```
 
 use std::sync::Arc;
 
@@ -41,6 +53,7 @@ const ALL_TIMES: TimeBounds = (i64::MIN, i64::MAX);
 const NO_TIMES: TimeBounds = (i64::MAX, i64::MIN);
 
 /// Conditions over a scan's columns, some of which change while a statement runs.
+/// An expression that changes is one object: the operator writes to it, and the scan looks at it.
 #[derive(Debug, Clone, Default)]
 pub struct ScanFilters(Vec<Arc<dyn PhysicalExpr>>);
 
@@ -56,6 +69,7 @@ impl ScanFilters {
     }
 
     /// Whether an operator may learn one of them while it runs.
+    /// True for a dynamic filter of a sort or a join, false for `length(user_id) > 9`.
     pub fn can_learn(&self) -> bool {
         let changes = |filter: &Arc<dyn PhysicalExpr>| {
             as_it_is_now(Arc::clone(filter)).is_ok_and(|now| now.transformed)
@@ -80,6 +94,8 @@ impl ScanFilters {
 
     /// What is known now; `None` as long as every row may pass.
     ///
+    /// A dynamic filter that has learnt nothing is `true`, and is left out.
+    ///
     /// Errors: none that is expected; what the library says.
     pub fn current(&self, schema: &SchemaRef) -> Result<Option<KnownFilter>> {
         let mut conditions = Vec::new();
@@ -97,6 +113,7 @@ impl ScanFilters {
 }
 
 /// Conditions as they were at one time.
+/// What operators learn afterwards is in the next one: a scan takes one for each morsel.
 pub struct KnownFilter {
     /// Over `schema`.
     conditions: Vec<Arc<dyn PhysicalExpr>>,
@@ -106,6 +123,8 @@ pub struct KnownFilter {
 }
 
 impl KnownFilter {
+    /// The conditions over a batch of their own columns alone: of a scan with the columns 0 to 4, of which they need 1 and 3, column 3 is number 1 of that
+    /// batch.
     fn of(conditions: Vec<Arc<dyn PhysicalExpr>>, schema: &SchemaRef) -> Result<Option<Self>> {
         if conditions.is_empty() {
             return Ok(None);
@@ -134,6 +153,7 @@ impl KnownFilter {
     }
 
     /// Times outside of which no row passes; `time` is the column of times in the scan's schema.
+    /// Both ends are included; `(i64::MIN, i64::MAX)` where nothing is known.
     pub fn times(&self, time: usize) -> TimeBounds {
         let Ok(time) = self.columns.binary_search(&time) else { return ALL_TIMES };
         let all = self.conditions.iter().map(|condition| bounds(condition, time));
@@ -141,6 +161,7 @@ impl KnownFilter {
     }
 
     /// Texts of which every row that passes has one in a column of the scan's schema, where that is known.
+    /// The shortest list, if several conditions have one.
     pub fn texts(&self, column: usize) -> Option<Vec<&str>> {
         let at = self.columns.binary_search(&column).ok()?;
         let of_all = self.conditions.iter().flat_map(split_conjunction);
@@ -148,6 +169,7 @@ impl KnownFilter {
     }
 
     /// Numbers of which every row that passes has one in a column of the scan's schema, where that is known.
+    /// For a column of dictionary codes.
     pub fn numbers(&self, column: usize) -> Option<Vec<u32>> {
         let at = self.columns.binary_search(&column).ok()?;
         let of_all = self.conditions.iter().flat_map(split_conjunction);
@@ -156,6 +178,7 @@ impl KnownFilter {
     }
 
     /// Characters with which the text of every row that passes begins in a column of the scan's schema, where that is known.
+    /// The longest prefix, if several conditions have one: of `LIKE '0%' AND LIKE '0a7%'` it is `0a7`.
     pub fn prefix(&self, column: usize) -> Option<&str> {
         let at = self.columns.binary_search(&column).ok()?;
         let of_all = self.conditions.iter().flat_map(split_conjunction);
@@ -197,6 +220,7 @@ impl KnownFilter {
 }
 
 /// A condition without parts that still change.
+/// `transformed` says whether there were any.
 fn as_it_is_now(condition: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     condition.transform_up(|part| match part.snapshot()? {
         Some(now) => Ok(Transformed::yes(now)),
@@ -228,6 +252,7 @@ fn bounds(condition: &Arc<dyn PhysicalExpr>, time: usize) -> TimeBounds {
 }
 
 /// Times that compare with an instant.
+/// After the last millisecond, and before the first one, there is no time.
 fn compared(op: Operator, ms: i64) -> TimeBounds {
     match op {
         Operator::Eq => (ms, ms),
@@ -239,10 +264,12 @@ fn compared(op: Operator, ms: i64) -> TimeBounds {
     }
 }
 
+/// Times in both of two bounds. Where there is none, the first lies behind the last.
 fn both(one: TimeBounds, other: TimeBounds) -> TimeBounds {
     (one.0.max(other.0), one.1.min(other.1))
 }
 
+/// Bounds around two bounds, with what lies between them; of an empty one nothing.
 fn either(one: TimeBounds, other: TimeBounds) -> TimeBounds {
     match (one.0 > one.1, other.0 > other.1) {
         (true, _) => other,
@@ -252,6 +279,8 @@ fn either(one: TimeBounds, other: TimeBounds) -> TimeBounds {
 }
 
 /// The values of which a column has to have one: `event_id = 'a'`, `event_id IN ('a', 'b')`.
+///
+/// `None` if a value is computed, or the list is one of `NOT IN`.
 fn equal_to_any<'a, T>(
     condition: &'a Arc<dyn PhysicalExpr>,
     column: usize,
@@ -297,10 +326,12 @@ fn number(expr: &Arc<dyn PhysicalExpr>) -> Option<u32> {
     }
 }
 
+/// Whether an expression is the column of times.
 fn is_time(expr: &Arc<dyn PhysicalExpr>, time: usize) -> bool {
     expr.downcast_ref::<Column>().is_some_and(|column| column.index() == time)
 }
 
+/// An expression without columns as an instant, if it is one in milliseconds.
 fn milliseconds(expr: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     match constant(expr)? {
         ScalarValue::TimestampMillisecond(ms, _) => ms,

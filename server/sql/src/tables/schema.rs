@@ -1,4 +1,17 @@
 //! Names and types of the tables' columns.
+//!
+//! ```text
+//! events          tenant_id VARCHAR, event_name VARCHAR, timestamp TIMESTAMP, event_id VARCHAR, user_id VARCHAR,
+//!                 string_props MAP(VARCHAR, VARCHAR), numeric_props MAP(VARCHAR, DOUBLE)
+//! events_hourly   tenant_id VARCHAR, event_name VARCHAR, hour TIMESTAMP, count BIGINT, users BIGINT, users_state BLOB,
+//!                 numeric_states MAP(VARCHAR, BLOB)
+//! events_daily    the same, with day in the place of hour
+//!
+//! t1, call, 2026-11-20T10:17:36.789Z, e1, u31, {"model": "large", "plan": "free"}, {"ms": 229.75}
+//! t1, call, 2026-11-20T00:00:00.000Z, 15, 13, \x…, {"cost": \x…, "ms": \x…}
+//! ```
+//!
+//! `event_id` and `user_id` may be null, the other plain columns never are. Columns that rules add stand behind these, with names that end in a NUL.
 
 use std::sync::Arc;
 
@@ -20,6 +33,7 @@ pub const STRINGS: &str = "string_props";
 /// The column of numeric properties.
 pub const NUMBERS: &str = "numeric_props";
 /// The column of states of numeric properties.
+/// A digest of each property of the hour or day, for `approx_percentile_merge(numeric_states['ms'], 0.5)`.
 pub const STATES: &str = "numeric_states";
 
 impl Kind {
@@ -45,6 +59,7 @@ impl Kind {
     }
 
     /// Length of its steps in milliseconds.
+    /// Times in the time column are multiples of it.
     pub fn step_ms(self) -> i64 {
         match self {
             Self::Events => 1,
@@ -74,6 +89,7 @@ impl Kind {
     }
 
     /// Type of a property in one of its maps.
+    /// `None` for a column that is no map of properties.
     pub fn property_type(map: &str) -> Option<DataType> {
         match map {
             STRINGS => Some(DataType::Utf8View),
@@ -98,8 +114,10 @@ fn map_of(value: DataType) -> DataType {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Property {
     /// Name of the column with its map.
+    /// `string_props`, `numeric_props`, or `numeric_states`.
     pub map: String,
     /// Key of the property in its map.
+    /// `plan`.
     pub name: String,
 }
 
@@ -112,11 +130,13 @@ impl Property {
 }
 
 /// What a property is called as a column, which no statement can name: none holds a NUL.
+/// `string_props['plan']␀` for the key `plan`.
 pub fn property_column(map: &str, name: &str) -> String {
     format!("{map}['{name}']\0")
 }
 
 /// The map and the name of the property that a column of a table is.
+/// The other way round: `("string_props", "plan")`, and `None` for `user_id`.
 pub fn property_of_column(column: &str) -> Option<(&'static str, &str)> {
     [STRINGS, NUMBERS, STATES].into_iter().find_map(|map| {
         let name = column.strip_prefix(map)?.strip_prefix("['")?.strip_suffix("']\0")?;
@@ -125,11 +145,15 @@ pub fn property_of_column(column: &str) -> Option<(&'static str, &str)> {
 }
 
 /// What the numbers of a column of texts are called as a column, which no statement can name either.
+/// `number of tenant_id␀`.
 pub fn number_column(name: &str) -> String {
     format!("number of {name}\0")
 }
 
 /// The columns of a table with some properties behind them, and numbers of these columns of texts.
+///
+/// Of `events`, with the property `plan` and numbers of `tenant_id`: its seven columns, `string_props['plan']␀` and `number of tenant_id␀`. Numbers are null
+/// where their string is.
 pub fn schema_with<'a>(
     kind: Kind,
     properties: &[Property],

@@ -2,6 +2,13 @@
 //!
 //! A logical plan holds a [`Source`]; the physical planner asks it for the plan of a scan, and the rules of the
 //! optimizer for the table itself.
+//!
+//! ```text
+//! planner      get_table_source("events")            Source(Table)
+//! rules        Source::table::<Table>()              with_numbers, value_count, known_values
+//! optimizer    supports_filters_pushdown             Provider::pushdown
+//! physical     Provider::scan(ScanRequest)           RowsExec
+//! ```
 
 use std::{any::Any, fmt::Debug, sync::Arc};
 

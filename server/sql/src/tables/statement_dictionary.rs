@@ -5,6 +5,18 @@
 //!
 //! Hundreds of thousands of users do not fit into the processor's caches. So the dictionary has parts by hashes, and texts are looked up
 //! in batches, part by part: one lock for each part, whose table is small, and look-ups that do not wait for each other.
+//!
+//! ```text
+//! SELECT string_props['plan'], count(*) FROM events GROUP BY 1
+//!
+//! segment 1, dictionary   free pro team      codes of the segment 1 2 3    numbers of the statement 5 0 16
+//! segment 2, dictionary   enterprise pro     codes of the segment 1 2      numbers of the statement 21 0
+//! group by numbers        5: 3, 0: 8, 16: 1, 21: 4
+//! text_of                 free 3, pro 8, team 1, enterprise 4
+//! ```
+//!
+//! A number says where its string is: 37 is the third one (37 / 16 = 2, counted from 0) of part 5 (37 mod 16). Which part a string is in follows from its hash,
+//! so numbers have no order and no meaning in another statement.
 
 use std::{
     collections::HashMap,
@@ -38,11 +50,15 @@ use super::{arrays::strings, errors::broken};
 /// Stands for a user that was not met yet, and is the number of no text.
 const NONE: u32 = u32::MAX;
 /// Stands for a user that a thread is looking up.
+/// Another thread that meets it does not wait, but looks the user up itself: both find the same number.
 const PENDING: u32 = NONE - 1;
 /// Parts of the texts, so that threads seldom wait for each other.
+/// A batch locks each part once, for all of its strings there.
 const PARTS: usize = 16;
 
 /// The numbers of a column's texts.
+///
+/// It only grows: a string that has a number keeps it until the statement ends. All methods may be called by several threads.
 #[derive(Default)]
 pub struct StatementDictionary {
     /// Texts by their hashes: the text at place p of part k has the number p times the parts plus k.
@@ -60,18 +76,25 @@ type Translated = (Arc<TextTable>, Arc<[u32]>);
 
 #[derive(Default)]
 struct Texts {
+    /// Finds a string of the list by its hash.
     entries: HashTable<TextEntry>,
+    /// The strings of one part, in the order in which they were met.
     list: TextTable,
 }
 
 /// A text: half of its hash, which tells nearly all apart, and where it is in the list.
 #[derive(Clone, Copy)]
 struct TextEntry {
+    /// Lower half of the hash of the string.
     hash: u32,
+    /// Index in the list of the part.
     place: u32,
 }
 
 impl Texts {
+    /// The index of a string in the list, which is appended if it was not met before.
+    ///
+    /// Errors: when the part would have more bytes than a sixteenth of 2 GiB.
     fn place(&mut self, hash: u64, text: &[u8]) -> Result<usize> {
         let Self { entries, list } = self;
         let is_it =
@@ -104,6 +127,11 @@ impl std::fmt::Debug for StatementDictionary {
 
 impl StatementDictionary {
     /// The number of each of some texts.
+    ///
+    /// In the order of the strings. Hashes are computed first and strings sorted by their parts: the table of one part stays in the processor's cache while
+    /// all of its strings are looked up.
+    ///
+    /// Errors: when there are too many strings, or they are too long in all.
     fn numbers<'t>(&self, texts: impl Iterator<Item = &'t [u8]> + Clone) -> Result<Vec<u32>> {
         let hasher = RandomState::default();
         let hashes: Vec<u64> = texts.clone().map(|text| hasher.hash_one(text)).collect();
@@ -127,11 +155,14 @@ impl StatementDictionary {
         Ok(numbers)
     }
 
+    /// The number of one string.
     fn number(&self, text: &[u8]) -> Result<u32> {
         Ok(self.numbers(std::iter::once(text))?.pop().unwrap_or_default())
     }
 
     /// Values of texts as their numbers. `is_shared` tells that other rows have the same dictionary.
+    ///
+    /// Codes 2 0 1 over the dictionary free, pro become the numbers of pro, null and free.
     ///
     /// Errors: when there are too many texts.
     pub fn array(&self, values: &Values, is_shared: bool) -> Result<ArrayRef> {
@@ -164,6 +195,8 @@ impl StatementDictionary {
 
     /// Users of a source of the statement's scan, by their places plus 1, as their numbers.
     ///
+    /// `None` where the source has no places for users: rows in memory. A place of 0 is a row without a user, and null here.
+    ///
     /// Errors: damage of a segment; when there are too many texts.
     pub fn users(&self, source: &Source, places: &[u32]) -> PlanResult<Option<ArrayRef>> {
         let Some((mut texts, count)) = source.user_texts().map_err(broken)? else {
@@ -172,6 +205,7 @@ impl StatementDictionary {
         let known = {
             let mut users = self.users.lock();
             let known = users.entry(std::ptr::from_ref(source).addr());
+            // Four bytes for each user of the source, also for those that no row asks for.
             let none = || (0..count).map(|_| AtomicU32::new(NONE)).collect();
             Arc::clone(known.or_insert_with(none))
         };
@@ -207,6 +241,7 @@ impl StatementDictionary {
     }
 
     /// The number of each text of a dictionary.
+    /// Looked up once where `is_shared` says that other morsels have the same dictionary.
     fn translated(&self, table: &Arc<TextTable>, is_shared: bool) -> Result<Arc<[u32]>> {
         let key = Arc::as_ptr(table).addr();
         if is_shared && let Some((_, known)) = self.translated.lock().get(&key) {
@@ -221,6 +256,7 @@ impl StatementDictionary {
     }
 
     /// The text of a number; nothing where it is no text's.
+    /// As bytes, for example to search for a user in a segment.
     pub fn text(&self, number: u32) -> Option<Vec<u8>> {
         let number = number as usize;
         let list = &self.parts[number % PARTS].lock().list;
@@ -241,6 +277,7 @@ impl StatementDictionary {
         Ok(Arc::new(StringViewArray::from(texts.as_string::<i32>())))
     }
 
+    /// All strings so far as one array, and where each part begins in it. It is made anew when strings have been added since.
     fn shown(&self) -> Result<(Arc<StringArray>, [usize; PARTS])> {
         let mut shown = self.shown.lock();
         let count: usize = self.parts.iter().map(|part| part.lock().list.len()).sum();
@@ -267,12 +304,16 @@ pub struct StatementDictionaries(Arc<Mutex<HashMap<String, Arc<StatementDictiona
 
 impl StatementDictionaries {
     /// Those of a column.
+    /// By its name in the table, so that `a.tenant_id` and `b.tenant_id` of two scans have the same numbers. `tenant_id` and `user_id` have dictionaries of
+    /// their own: a number of one is no number of the other.
     pub fn of(&self, column: &str) -> Arc<StatementDictionary> {
         Arc::clone(self.0.lock().entry(column.to_owned()).or_default())
     }
 }
 
 /// The column of numbers that an expression makes texts of, and what they stand for.
+///
+/// Of `text_of("number of tenant_id␀") AS t` the column `number of tenant_id␀`.
 pub fn codes_of(expr: &Expr) -> Option<(Column, Arc<StatementDictionary>)> {
     let call = match expr {
         Expr::Alias(alias) => return codes_of(&alias.expr),
@@ -288,6 +329,8 @@ pub fn codes_of(expr: &Expr) -> Option<(Column, Arc<StatementDictionary>)> {
 }
 
 /// The function that makes numbers of texts, as a column's texts have them.
+///
+/// A string that no scan has met gets a number, too. Null stays null.
 pub fn number_of(codes: &Arc<StatementDictionary>) -> ScalarUDF {
     let signature = Signature::exact(vec![DataType::Utf8View], Volatility::Immutable);
     ScalarUDF::new_from_impl(NumberOf { codes: Arc::clone(codes), signature })
@@ -338,6 +381,8 @@ impl ScalarUDFImpl for NumberOf {
 }
 
 /// The function that makes texts of a column's numbers.
+///
+/// It stands above groups and joins that were made by numbers: `SELECT text_of(n) … GROUP BY n`.
 pub fn text_of(codes: &Arc<StatementDictionary>) -> ScalarUDF {
     let signature = Signature::exact(vec![DataType::UInt32], Volatility::Immutable);
     ScalarUDF::new_from_impl(TextOf { codes: Arc::clone(codes), signature })

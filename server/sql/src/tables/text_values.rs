@@ -42,6 +42,7 @@ type Numbers = Arc<[f64]>;
 type ByDictionary = HashMap<usize, (Arc<TextTable>, Numbers)>;
 
 /// A column of texts of which there are few.
+/// Its strings are in dictionaries, or in the list of event names of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextColumn {
     /// Names of events.
@@ -98,6 +99,7 @@ impl TextValues {
         by_code(&codes, &numbers)
     }
 
+    /// The same for names of events: one look-up for each row range, whose rows are of one series.
     fn read_of_events(&self, source: &Source, morsel: &Morsel) -> Result<Vec<f64>> {
         let names = source.names();
         let table = || {
@@ -116,6 +118,7 @@ impl TextValues {
     }
 
     /// The numbers of a dictionary, whose address is `key` as long as the statement runs.
+    /// `table` is only called where the dictionary was not met before.
     fn of_dictionary(
         &self,
         key: usize,
@@ -131,6 +134,7 @@ impl TextValues {
         Ok(numbers)
     }
 
+    /// The expression for null and for each string: of `CASE WHEN plan = 'pro' THEN 1 ELSE 0 END` over free, pro these are 0, 0 and 1.
     fn evaluate(&self, table: &TextTable) -> Result<Numbers> {
         let texts = strings(table)?;
         let texts = std::iter::once(None).chain(texts.iter()).collect::<StringViewArray>();
@@ -143,6 +147,7 @@ impl TextValues {
 }
 
 /// The texts of a string property in all sources of a scan, in order.
+/// Made at the first read: a statement that is only planned does not need it.
 pub struct TextOrder {
     scan: Arc<Scan>,
     property: Property,
@@ -164,7 +169,9 @@ impl fmt::Debug for TextOrder {
 }
 
 struct Ranked {
+    /// All strings, sorted by their bytes, each once: the string of a rank.
     texts: ArrayRef,
+    /// The rank of each code, by dictionary; NaN for code 0.
     ranks: ByDictionary,
 }
 
@@ -207,6 +214,7 @@ impl TextOrder {
         Ok(take(&self.ranked()?.texts, ranks, None)?)
     }
 
+    /// The order of all strings, which the first thread that asks for it makes while others wait.
     fn ranked(&self) -> Result<Arc<Ranked>> {
         let mut known = self.ranked.lock();
         if let Some(ranked) = &*known {
@@ -244,6 +252,7 @@ pub fn has_few(scan: &Scan, property: &str, values_max: usize) -> Result<bool> {
     Ok(values <= values_max)
 }
 
+/// The codes of a string property for the rows of a morsel, and their dictionary.
 fn codes(source: &Source, morsel: &Morsel, name: &str) -> Result<(Vec<u32>, Arc<TextTable>)> {
     match source.read(morsel, &Column::Text(name.to_owned())).map_err(broken)? {
         Values::Codes(codes, table) => Ok((codes, table)),
@@ -251,6 +260,7 @@ fn codes(source: &Source, morsel: &Morsel, name: &str) -> Result<(Vec<u32>, Arc<
     }
 }
 
+/// The number of each code: of codes 2 0 1 over 0.5, 1, 2 these are 2, 0.5 and 1.
 fn by_code(codes: &[u32], numbers: &[f64]) -> Result<Vec<f64>> {
     let number = |code: &u32| numbers.get(*code as usize).copied();
     let numbers = codes.iter().map(number).collect::<Option<Vec<f64>>>();
