@@ -360,6 +360,10 @@ async fn the_helper_and_its_types_are_for_every_page() {
         let again = anonymous.request(reqwest::Method::GET, &path).header("if-none-match", tag);
         let again = anonymous.send(again).await;
         assert!(again.status == 304 && again.text.is_empty());
+        // A browser that asks again keeps what it has, for every page as before.
+        for name in ["cache-control", "cross-origin-resource-policy"] {
+            assert_eq!(again.headers[name], reply.headers[name], "{name}");
+        }
         let packed =
             anonymous.request(reqwest::Method::GET, &path).header("accept-encoding", "br, gzip");
         assert_eq!(anonymous.send(packed).await.headers["content-encoding"], "gzip");

@@ -302,7 +302,9 @@ fn check_empty(vfs: &dyn Vfs, target: &str) -> Result<()> {
     if names(vfs.list(target))?.is_empty() && names(vfs.list_dirs(target))?.is_empty() {
         return vfs.create_dir(target).at(target);
     }
-    Err(Error::invalid("directory", format!("{target} is not empty")))
+    // A restore's files stand at the root of their disk.
+    let name = if target.is_empty() { "the target" } else { target };
+    Err(Error::invalid("directory", format!("{name} is not empty")))
 }
 
 /// Copies the backup in `from` into the empty directory `to`. Both are whole disks, so that a backup

@@ -1,4 +1,16 @@
 //! All routes with the layers around them.
+//!
+//! ```text
+//! /v1/…, /webhooks/billing        operations of the table, each behind `middleware::caller`
+//! /openapi.json, /docs            the reference
+//! /, /console/…                   the console
+//! /embed/{dashboard_id}           the page of a frame
+//! /assets/{hash}/…, /sdk/v1/…     files
+//! /demo                           the host page of the demo
+//! /healthz, /readyz, /metrics     for the operator
+//! any other path                  404 {"error": "there is nothing at this path", "code": "not_found", …}
+//! PUT /v1/dashboards              405 {"error": "this path does not have this method", …}, Allow: GET,HEAD,POST
+//! ```
 
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
 use inlay_proto::names::NDJSON;
@@ -16,18 +28,23 @@ use super::{
     v1,
 };
 
-/// The router of the whole server.
+/// The router of the whole server. `observe` lies inside of compression, so that it can rewrite the body of an error before it is compressed.
 pub fn router(http: Http) -> Router {
     let compress = CompressionLayer::new()
         .gzip(true)
-        // A compressor would hold back the lines of a stream.
-        .compress_when(DefaultPredicate::new().and(NotForContentType::const_new(NDJSON)));
+        // A compressor would hold back the lines of a stream, and fonts are compressed.
+        .compress_when(
+            DefaultPredicate::new()
+                .and(NotForContentType::const_new(NDJSON))
+                .and(NotForContentType::const_new("font/")),
+        );
     // One layer of the router: it copies all that it wraps, once a request and layer.
     let layers = ServiceBuilder::new()
         .layer(compress)
         .layer(middleware::from_fn_with_state(http.clone(), observe::observe))
         .layer(DefaultBodyLimit::max(v1::BODY_BYTES_MAX));
     let (operations, document) = v1::operations(http.clone());
+    // Drawn once: neither changes while the server runs.
     let reference = system::Reference::new(&http, &document);
     Router::new()
         .merge(operations)

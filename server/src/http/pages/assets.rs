@@ -1,6 +1,19 @@
 //! Files for browsers: the hashed tree, the helper for host pages, the demo.
+//!
+//! ```text
+//! GET /assets/3b963ae98bb164ec/dist/embed.js     200 text/javascript; charset=utf-8, Cache-Control: public, max-age=31536000, immutable
+//! GET /assets/0000/dist/embed.js                 404: the hash of another build
+//! GET /sdk/v1/embed.js                           200 Cache-Control: public, max-age=3600, ETag: "3b963ae98bb164ec"
+//! GET /sdk/v1/embed.js
+//! If-None-Match: "3b963ae98bb164ec"              304
+//! GET /sdk/v1/other.js                           404
+//! GET /demo                                      200, or 404 where the server runs without `--demo`
+//! ```
+//!
+//! Pages of any origin may load files and the helper (`Access-Control-Allow-Origin: *`): host pages import it.
 
 use axum::{
+    body::Body,
     extract::{Path, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -21,11 +34,12 @@ const HELPER_AGE: &str = "public, max-age=3600";
 const HELPER: [(&str, &str); 2] =
     [("embed.js", "dist/helper.js"), ("embed.d.ts", "host/public.d.ts")];
 /// The demo frames embeds, whose addresses begin as the settings say.
+/// The base URL of the server is added to `frame-src`: behind a proxy it is not `'self'`.
 const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; \
                            img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                            frame-ancestors 'none'; frame-src 'self'";
 
-/// A file of the hashed tree.
+/// A file of the hashed tree. 404 for another hash too: a page of an older build must not mix its files with those of this one.
 pub async fn asset(
     State(http): State<Http>,
     Path((hash, path)): Path<(String, String)>,
@@ -38,7 +52,7 @@ pub async fn asset(
     }
 }
 
-/// The helper, and its types.
+/// The helper (`embed.js`) and its types (`embed.d.ts`); 304 where the browser has this version, 404 for every other name.
 pub async fn helper(
     State(http): State<Http>,
     Path(name): Path<String>,
@@ -50,15 +64,18 @@ pub async fn helper(
     // The tree's hash changes with every file in it, which is often enough.
     let tag = HeaderValue::from_str(&format!("\"{}\"", http.files.base().replace("/assets/", "")))
         .map_err(|_| ApiError::internal("a hash is no header"))?;
+    // A browser may send several tags, and proxies mark them as weak (`W/"…"`): the tag may stand anywhere in the header.
     let is_known = headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
         .any(|sent| sent.as_bytes().windows(tag.len()).any(|part| part == tag.as_bytes()));
-    let mut response = if is_known {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        answer(file, HELPER_AGE, &headers)
-    };
+    let mut response = answer(file, HELPER_AGE, &headers);
+    if is_known {
+        // With the headers of the whole answer, by which the browser keeps its copy.
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
     response.headers_mut().insert(header::ETAG, tag);
     Ok(response)
 }
@@ -81,7 +98,9 @@ pub async fn demo(State(http): State<Http>) -> Result<Response> {
     Ok((headers, page).into_response())
 }
 
-/// A file, compressed for those who take it. Pages of other origins may read it.
+/// A file, as gzip for clients that take it. Pages of other origins may read it.
+///
+/// `age` is the value of `Cache-Control`. The copy as gzip was made at start; where there is none, the bytes are sent as they are.
 fn answer(file: &WebFile, age: &'static str, headers: &HeaderMap) -> Response {
     let fixed = |text: &'static str| HeaderValue::from_static(text);
     let takes_gzip = headers

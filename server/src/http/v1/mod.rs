@@ -3,6 +3,18 @@
 //! A line names the method, the path, who may (through its [`Operation`]), the handler, and what can
 //! go wrong there beside what its parts tell. There is no other way to mount a handler, so none can
 //! forget to ask who calls, and none can be missing in the OpenAPI document.
+//!
+//! ```text
+//! POST "/v1/api-keys" CreateApiKey api_keys::create [ApiKeysLimit];
+//! │    │              │            │                └ 402 `api_keys_limit`, which no argument of the handler could tell
+//! │    │              │            └ async fn create(State<Http>, Caller, Body<CreateApiKey>) -> Result<Created<NewApiKeyView>>
+//! │    │              └ row of the access table: admins, owners and admin keys; counted as `management`
+//! │    └ path, with parameters in braces
+//! └ method
+//! ```
+//!
+//! Each resource has one file, with its request types, its handlers and its views. Doc comments of types that derive `ToSchema` or `IntoParams`
+//! are descriptions in the OpenAPI document; notes for readers of the code are ordinary comments there.
 
 use axum::{
     Router,
@@ -60,6 +72,7 @@ mod sql;
 /// Bytes of a request body, at most, unless its operation says otherwise.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Router and document as they grow, row by row.
 struct Table {
     http: Http,
     router: Router<Http>,
@@ -67,6 +80,9 @@ struct Table {
 }
 
 impl Table {
+    /// Mounts a handler behind the guard of its operation, and describes it.
+    ///
+    /// A handler whose arguments or answer do not describe themselves does not compile here.
     fn row<T, S, H>(
         &mut self,
         (filter, method): (MethodFilter, HttpMethod),
@@ -78,6 +94,7 @@ impl Table {
         T: 'static,
         H: Handler<T, Http> + Described<S>,
     {
+        // Documented and mounted in one step, from one row: neither can be forgotten.
         self.document.add(method, path, operation, H::describe(), codes);
         let guarded = middleware::from_fn_with_state((self.http.clone(), operation), guard);
         let router = std::mem::take(&mut self.router);
@@ -95,6 +112,7 @@ mod method {
     use axum::routing::MethodFilter;
     use utoipa::openapi::HttpMethod;
 
+    // Each method as axum routes it, and as the document names it.
     pub const GET: (MethodFilter, HttpMethod) = (MethodFilter::GET, HttpMethod::Get);
     pub const POST: (MethodFilter, HttpMethod) = (MethodFilter::POST, HttpMethod::Post);
     pub const PATCH: (MethodFilter, HttpMethod) = (MethodFilter::PATCH, HttpMethod::Patch);
@@ -105,16 +123,18 @@ mod method {
 pub fn operations(http: Http) -> (Router<Http>, Value) {
     let mut table = Table { http, router: Router::new(), document: Document::new() };
     operations! { table;
+        // Accounts: most of these have no caller yet.
         POST "/v1/auth/register" Register auth::register [DuplicateEmail];
         POST "/v1/auth/login" Login auth::login [Unauthenticated];
         POST "/v1/auth/logout" Logout auth::logout [];
         GET "/v1/auth/me" Me auth::me [];
-        POST "/v1/auth/accept-invite" AcceptInvite auth::accept_invite [Unauthenticated TokenExpired NotFound DuplicateEmail];
+        POST "/v1/auth/accept-invite" AcceptInvite auth::accept_invite [Unauthenticated TokenExpired TokenRevoked NotFound DuplicateEmail];
         POST "/v1/auth/forgot-password" ForgotPassword passwords::forgot [];
         POST "/v1/auth/reset-password" ResetPassword passwords::reset [Unauthenticated TokenExpired];
         POST "/v1/auth/change-password" ChangePassword passwords::change [Conflict];
         GET "/v1/auth/sessions" ListSessions sessions::list [];
         DELETE "/v1/auth/sessions/{id}" EndSession sessions::end [];
+        // Events and dashboards.
         POST "/v1/events" IngestEvents events::ingest [];
         GET "/v1/dashboards" ListDashboards dashboards::list [];
         GET "/v1/dashboards/{id}" GetDashboard dashboards::get [];
@@ -136,10 +156,12 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         POST "/v1/widgets/{id}/publish" PublishWidget widgets::publish [];
         DELETE "/v1/widgets/{id}" DeleteWidget widgets::delete [];
         POST "/v1/widgets/preview/data" PreviewWidget widgets::preview [QueryTimeout QueryTooLarge];
+        // Embeds: a backend mints sessions; their data is at the end of the table.
         POST "/v1/embed-sessions" CreateEmbedSession embed::create [NotFound AdvancedEmbedPermissions];
         GET "/v1/embed-sessions" ListEmbedSessions embed::list [];
         DELETE "/v1/embed-sessions/{id}" RevokeEmbedSession embed::revoke [];
         POST "/v1/embed-sessions/rotate-key" RotateEmbedKey embed::rotate_key [];
+        // Questions: metric queries and SQL. Both may take too long or too much memory.
         GET "/v1/discover" Discover discover::get [QueryTimeout QueryTooLarge];
         POST "/v1/discover/auto-create" AutoCreateDashboard discover::auto_create [NotFound QueryTimeout QueryTooLarge];
         GET "/v1/query" Query query::query [MissingField UnknownValue QueryTimeout QueryTooLarge];
@@ -151,6 +173,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         PATCH "/v1/saved-queries/{id}" UpdateSavedQuery saved_queries::update [];
         DELETE "/v1/saved-queries/{id}" DeleteSavedQuery saved_queries::delete [];
         POST "/v1/saved-queries/{id}/run" RunSavedQuery sql::run_saved [InvalidSql QueryTimeout QueryTooLarge Overloaded];
+        // Rules that send something.
         GET "/v1/alerts" ListAlerts alerts::list [];
         GET "/v1/alerts/{alert_id}" GetAlert alerts::get [];
         GET "/v1/alerts/{alert_id}/events" ListAlertEvents alerts::events [];
@@ -168,6 +191,7 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         DELETE "/v1/reports/{report_id}" DeleteReport reports::delete [];
         POST "/v1/reports/{report_id}/run" RunReport reports::run [];
         POST "/v1/reports/preview" PreviewReport reports::preview [];
+        // The organisation: keys, members, settings, billing, audit.
         GET "/v1/api-keys" ListApiKeys api_keys::list [];
         POST "/v1/api-keys" CreateApiKey api_keys::create [ApiKeysLimit];
         DELETE "/v1/api-keys/{id}" RevokeApiKey api_keys::revoke [];
@@ -194,14 +218,16 @@ pub fn operations(http: Http) -> (Router<Http>, Value) {
         POST "/v1/webhooks/{id}/retry" RetryWebhook webhooks::retry [];
         GET "/v1/unsubscribe" AskToUnsubscribe unsubscribe::ask [];
         POST "/v1/unsubscribe" Unsubscribe unsubscribe::stop [NotFound];
+        // Erasing, and its receipts.
         DELETE "/v1/tenants/{tenant_id}/events" EraseTenantEvents erasures::tenant [];
         DELETE "/v1/tenants/{tenant_id}/users/{user_id}/events" EraseUserEvents erasures::user [];
         GET "/v1/erasures" ListErasures erasures::list [];
         GET "/v1/erasures/{id}" GetErasure erasures::get [];
-        GET "/v1/embed/dashboard" EmbedDashboard embed_data::dashboard [NotPublished];
-        POST "/v1/embed/data" EmbedData embed_data::data [EmbedPermission NotPublished];
-        POST "/v1/embed/values" EmbedValues embed_data::values [EmbedPermission NotPublished];
-        POST "/v1/embed/detail" EmbedDetail embed_data::detail [EmbedPermission NotPublished];
+        // For embed tokens only.
+        GET "/v1/embed/dashboard" EmbedDashboard embed_data::dashboard [NotFound NotPublished];
+        POST "/v1/embed/data" EmbedData embed_data::data [EmbedPermission NotFound NotPublished];
+        POST "/v1/embed/values" EmbedValues embed_data::values [EmbedPermission NotFound NotPublished];
+        POST "/v1/embed/detail" EmbedDetail embed_data::detail [EmbedPermission NotFound NotPublished];
     }
     (table.router, table.document.finish())
 }
